@@ -27,7 +27,7 @@
 //
 // The arguments are sorted by name. A tool's own error text follows after "output:" on
 // separate lines. Other results are not changed. Every result has a member duration_ms
-// (ToolResult.Others).
+// (ToolResult.ExtraMembers).
 //
 // # The journal
 //

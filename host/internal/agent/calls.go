@@ -71,7 +71,7 @@ var errIdentical = toolerr.New(toolerr.LimitReached, "the same call was repeated
 
 // chosen reports whether a choice leaves a tool.
 func chosen(choice *llm.Choice, name string) bool {
-	return choice == nil || choice.Mode != llm.None && (len(choice.Names) == 0 || slices.Contains(choice.Names, name))
+	return choice == nil || choice.Mode != llm.ChoiceNone && (len(choice.ToolNames) == 0 || slices.Contains(choice.ToolNames, name))
 }
 
 // repeatable reports whether a tool says that a call does no harm when it is made
@@ -131,7 +131,7 @@ func (r *run) gatherResults(ctx context.Context, all []*plannedCall) (Ending, er
 		if p.pending != nil {
 			r.out.Pending = append(r.out.Pending, p.pending)
 		}
-		m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: p.result})
+		m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: p.result})
 	}
 	if len(m.Parts) > 0 {
 		r.history = append(r.history, m)

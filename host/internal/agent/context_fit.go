@@ -61,10 +61,10 @@ func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, er
 		r.change(plan.Model.Name)
 		req.Model = ""
 	}
-	if len(plan.Left) > r.left {
-		r.emit(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.Left), plan.Left)})
+	if len(plan.LeftOut) > r.left {
+		r.emit(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.LeftOut), plan.LeftOut)})
 	}
-	r.left = len(plan.Left)
+	r.left = len(plan.LeftOut)
 	req.Messages, req.Tools = r.conversation(), plan.Tools
 	return &req, nil
 }
@@ -74,7 +74,7 @@ func (r *run) conversation() []llm.Message {
 	if r.cfg.System == "" {
 		return slices.Clone(r.history)
 	}
-	system := llm.Message{Role: llm.System, Parts: []llm.Part{{Type: llm.Text, Text: r.cfg.System}}}
+	system := llm.Message{Role: llm.SystemRole, Parts: []llm.Part{{Type: llm.TextPart, Text: r.cfg.System}}}
 	return append([]llm.Message{system}, r.history...)
 }
 
@@ -127,7 +127,7 @@ func (r *run) permitRepeats(messages []llm.Message) {
 	whole := map[string]bool{}
 	for _, m := range r.history {
 		for _, p := range m.Parts {
-			if p.ToolResult != nil && !contextbudget.Compacted(p.ToolResult) {
+			if p.ToolResult != nil && !contextbudget.IsCompacted(p.ToolResult) {
 				whole[p.ToolResult.ID] = true
 			}
 		}
@@ -135,7 +135,7 @@ func (r *run) permitRepeats(messages []llm.Message) {
 	cut := map[string]bool{}
 	for _, m := range messages {
 		for _, p := range m.Parts {
-			if p.ToolResult != nil && contextbudget.Compacted(p.ToolResult) && whole[p.ToolResult.ID] {
+			if p.ToolResult != nil && contextbudget.IsCompacted(p.ToolResult) && whole[p.ToolResult.ID] {
 				cut[p.ToolResult.ID] = true
 			}
 		}

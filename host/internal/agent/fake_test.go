@@ -34,7 +34,7 @@ func (m *model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	}
 	response, err := m.say(ctx, n, r, on)
 	if response != nil && err == nil && on != nil {
-		for _, d := range response.Pieces() {
+		for _, d := range response.Deltas() {
 			on(d)
 		}
 	}
@@ -50,14 +50,14 @@ func script(answers ...*llm.Response) *model {
 }
 
 func says(text string) *llm.Response {
-	return &llm.Response{Stop: llm.StopEnd, Parts: []llm.Part{{Type: llm.Text, Text: text}}, Usage: &llm.Usage{Input: 100, Output: 10}}
+	return &llm.Response{StopReason: llm.StopEnd, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}, Usage: &llm.Usage{Input: 100, Output: 10}}
 }
 
 // wants is an answer with calls: "name {args}" each.
 func wants(calls ...llm.ToolCall) *llm.Response {
-	r := &llm.Response{Stop: llm.StopCalls, Usage: &llm.Usage{Input: 100, Output: 10}}
+	r := &llm.Response{StopReason: llm.StopCalls, Usage: &llm.Usage{Input: 100, Output: 10}}
 	for i := range calls {
-		r.Parts = append(r.Parts, llm.Part{Type: llm.Call, ToolCall: &calls[i]})
+		r.Parts = append(r.Parts, llm.Part{Type: llm.CallPart, ToolCall: &calls[i]})
 	}
 	return r
 }
@@ -67,7 +67,7 @@ func to(id, name, args string) llm.ToolCall {
 }
 
 func user(text string) llm.Message {
-	return llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: text}}}
+	return llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}}
 }
 
 // toolbox is a set of tools that are functions.

@@ -57,24 +57,24 @@ func (o *odd) toolCall() *llm.ToolCall {
 func (o *odd) part() llm.Part {
 	sign := func(p llm.Part) llm.Part {
 		if o.in(2) {
-			p.Signature = &llm.Signature{By: pick(o, llm.Anthropic, llm.Gemini, llm.OpenAI), Value: "c2ln"}
+			p.Signature = &llm.Signature{Vendor: pick(o, llm.Anthropic, llm.Gemini, llm.OpenAI), Value: "c2ln"}
 		}
 		return p
 	}
 	switch o.IntN(14) {
 	case 0:
-		return sign(llm.Part{Type: llm.Thinking, Text: pick(o, "", "hm")})
+		return sign(llm.Part{Type: llm.ThinkingPart, Text: pick(o, "", "hm")})
 	case 1:
-		return llm.Part{Type: llm.Redacted, Signature: &llm.Signature{By: llm.Anthropic, Value: "c2ln"}}
+		return llm.Part{Type: llm.RedactedPart, Signature: &llm.Signature{Vendor: llm.Anthropic, Value: "c2ln"}}
 	case 2:
-		return llm.Part{Type: llm.Refusal, Text: pick(o, "", "no")}
+		return llm.Part{Type: llm.RefusalPart, Text: pick(o, "", "no")}
 	case 3, 4, 5:
-		return sign(llm.Part{Type: llm.Text, Text: pick(o, "", " ", "\n\n", "some text", "\xff", "\x00")})
+		return sign(llm.Part{Type: llm.TextPart, Text: pick(o, "", " ", "\n\n", "some text", "\xff", "\x00")})
 	case 6:
-		return pick(o, llm.Part{}, llm.Part{Type: "odd"}, llm.Part{Type: llm.Call},
-			llm.Part{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "a"}}, llm.Part{Type: llm.Image})
+		return pick(o, llm.Part{}, llm.Part{Type: "odd"}, llm.Part{Type: llm.CallPart},
+			llm.Part{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "a"}}, llm.Part{Type: llm.ImagePart})
 	}
-	return sign(llm.Part{Type: llm.Call, ToolCall: o.toolCall()})
+	return sign(llm.Part{Type: llm.CallPart, ToolCall: o.toolCall()})
 }
 
 func (o *odd) answer() (*llm.Response, error) {
@@ -88,7 +88,7 @@ func (o *odd) answer() (*llm.Response, error) {
 	case 2:
 		return nil, toolerr.New(toolerr.LimitReached, "too long")
 	}
-	r := &llm.Response{Stop: pick(o, "", llm.StopEnd, llm.StopCalls, llm.StopCalls, llm.StopCalls, llm.StopLength, llm.StopContext, llm.StopRefusal, llm.StopPause, llm.StopFault, llm.StopOther)}
+	r := &llm.Response{StopReason: pick(o, "", llm.StopEnd, llm.StopCalls, llm.StopCalls, llm.StopCalls, llm.StopLength, llm.StopContext, llm.StopRefusal, llm.StopPause, llm.StopFault, llm.StopOther)}
 	n := o.IntN(5)
 	if o.in(25) {
 		n = 100 + o.IntN(60)
@@ -193,7 +193,7 @@ func answered(messages []llm.Message, calls []*llm.ToolCall) []llm.Message {
 	}
 	messages = append([]llm.Message(nil), messages...)
 	for _, c := range calls {
-		messages = append(messages, llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.Result, ToolResult: &llm.ToolResult{ID: c.ID, Content: []llm.Part{{Type: llm.Text, Text: "mine"}}}}}})
+		messages = append(messages, llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: c.ID, Content: []llm.Part{{Type: llm.TextPart, Text: "mine"}}}}}})
 	}
 	// In the order of the calls, as the next request has them.
 	return inOrder(messages)
@@ -201,7 +201,7 @@ func answered(messages []llm.Message, calls []*llm.ToolCall) []llm.Message {
 
 func inOrder(messages []llm.Message) []llm.Message {
 	var losses llm.Losses
-	return llm.InOrderOfCalls(messages, &losses)
+	return llm.SortResults(messages, &losses)
 }
 
 // plain is a conversation as JSON.

@@ -20,7 +20,7 @@ func tireless(u *llm.Usage) *model {
 	m := &model{info: provider.Info{Name: "tireless", Price: provider.Price{Input: 1e6, Output: 1e6}}}
 	m.say = func(_ context.Context, i int, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
 		answer := says(strings.Repeat("word ", 3000))
-		if r.Choice == nil || r.Choice.Mode != llm.None {
+		if r.Choice == nil || r.Choice.Mode != llm.ChoiceNone {
 			answer = wants(to("", "view", fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("word ", 3000))))
 		}
 		answer.Usage = nil
@@ -116,8 +116,8 @@ func TestAModelOfWhichNoWindowIsKnown(t *testing.T) {
 		for i := range 8 {
 			id := fmt.Sprint("c", i)
 			c := to(id, "view", `{}`)
-			all = append(all, llm.Message{Role: llm.Assistant, Parts: []llm.Part{{Type: llm.Call, ToolCall: &c}}},
-				llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.Result, ToolResult: &llm.ToolResult{ID: id, Content: user(strings.Repeat("word ", 15_000)).Parts}}}})
+			all = append(all, llm.Message{Role: llm.AssistantRole, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &c}}},
+				llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: id, Content: user(strings.Repeat("word ", 15_000)).Parts}}}})
 		}
 		return append(all, user(strings.Repeat("word ", words)))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// DurationMember is the member of a result (ToolResult.Others) that says how many
+// DurationMember is the member of a result (ToolResult.ExtraMembers) that says how many
 // milliseconds the call took.
 const DurationMember = "duration_ms"
 
@@ -25,8 +25,8 @@ const maxArguments = 500
 func told(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult {
 	said := string(toolerr.CodeOf(err)) + ": " + strings.ToValidUTF8(err.Error(), "\uFFFD")
 	return &llm.ToolResult{
-		ID: c.ID, Name: c.Name, IsError: true, Others: duration(took),
-		Content: []llm.Part{{Type: llm.Text, Text: form(c, "error: "+said, took)}},
+		ID: c.ID, Name: c.Name, IsError: true, ExtraMembers: duration(took),
+		Content: []llm.Part{{Type: llm.TextPart, Text: form(c, "error: "+said, took)}},
 	}
 }
 
@@ -49,21 +49,21 @@ func (r *run) shown(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.
 	if err != nil {
 		return told(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
 	}
-	result.Others = append(result.Others, duration(took)...)
+	result.ExtraMembers = append(result.ExtraMembers, duration(took)...)
 	textOnly(result)
 	if result.IsError {
 		var said []string
 		result.Content = slices.DeleteFunc(result.Content, func(p llm.Part) bool {
-			if p.Type == llm.Text {
+			if p.Type == llm.TextPart {
 				said = append(said, strings.TrimRight(p.Text, "\n"))
 			}
-			return p.Type == llm.Text
+			return p.Type == llm.TextPart
 		})
 		output := "output: nothing"
 		if text := strings.Join(said, "\n"); text != "" {
 			output = "output:\n" + text
 		}
-		result.Content = append([]llm.Part{{Type: llm.Text, Text: form(c, output, took)}}, result.Content...)
+		result.Content = append([]llm.Part{{Type: llm.TextPart, Text: form(c, output, took)}}, result.Content...)
 	}
 	r.bound(result)
 	return result
@@ -73,9 +73,9 @@ func (r *run) shown(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.
 // repeats it for programs. If the content says nothing, the structured content becomes
 // its text.
 func textOnly(result *llm.ToolResult) {
-	empty := !slices.ContainsFunc(result.Content, func(p llm.Part) bool { return p.Type != llm.Text || p.Text != "" })
+	empty := !slices.ContainsFunc(result.Content, func(p llm.Part) bool { return p.Type != llm.TextPart || p.Text != "" })
 	if empty && result.Structured != nil {
-		result.Content = []llm.Part{{Type: llm.Text, Text: string(result.Structured)}}
+		result.Content = []llm.Part{{Type: llm.TextPart, Text: string(result.Structured)}}
 	}
 	result.Structured = nil
 }
@@ -89,7 +89,7 @@ func (r *run) bound(result *llm.ToolResult) {
 	}
 	for i, p := range result.Content {
 		// No text has more tokens than bytes.
-		if p.Type != llm.Text || len(p.Text) <= most {
+		if p.Type != llm.TextPart || len(p.Text) <= most {
 			continue
 		}
 		n := r.cfg.Counter.Count(p.Text)

@@ -57,7 +57,7 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 		if len(messages) > 0 {
 			return r.add(messages...)
 		}
-		if last := len(r.history) - 1; last >= 0 && r.history[last].Role == llm.Assistant {
+		if last := len(r.history) - 1; last >= 0 && r.history[last].Role == llm.AssistantRole {
 			return r.emitText("Go on.")
 		}
 		return "", nil
@@ -101,14 +101,14 @@ func answers(messages []llm.Message) map[string]bool {
 // in following.
 func (r *run) answerOpenCalls(following []llm.Message) {
 	for i, m := range slices.Backward(r.history) {
-		if m.Role != llm.Assistant {
+		if m.Role != llm.AssistantRole {
 			continue
 		}
 		known := answers(slices.Concat(r.history[i:], following))
 		var missing []llm.Part
 		for _, p := range m.Parts {
 			if p.ToolCall != nil && !known[p.ToolCall.ID] {
-				missing = append(missing, llm.Part{Type: llm.Result, ToolResult: told(p.ToolCall, errCut, 0)})
+				missing = append(missing, llm.Part{Type: llm.ResultPart, ToolResult: told(p.ToolCall, errCut, 0)})
 			}
 		}
 		if len(missing) > 0 {
@@ -189,12 +189,12 @@ func (a *journalReader) settle() {
 		}
 		switch {
 		case known && s.Result != nil:
-			m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: s.Result})
+			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: s.Result})
 		case theirs:
 		case begun && !known:
-			m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: told(c, errUnknown, 0)})
+			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: told(c, errUnknown, 0)})
 		default:
-			m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: told(c, errCut, 0)})
+			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: told(c, errCut, 0)})
 		}
 	}
 	if len(m.Parts) > 0 {

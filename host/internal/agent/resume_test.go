@@ -21,7 +21,7 @@ func worker() *model {
 	return &model{info: provider.Info{Name: "scripted"}, say: func(_ context.Context, _ int, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
 		n := 0
 		for _, m := range r.Messages {
-			if m.Role == llm.Assistant {
+			if m.Role == llm.AssistantRole {
 				n++
 			}
 		}
@@ -178,8 +178,8 @@ func TestAnEndedRunIsTakenUpAgain(t *testing.T) {
 	cfg = agent.Config{Model: script(wants(to("1", "mine", `{}`), to("2", "mine", `{"n":1}`)), says("thanks")), Theirs: []llm.Tool{{Name: "mine"}}, Journal: log}
 	require.Len(t, ask(t, cfg).Theirs, 2)
 	o = agent.Resume(t.Context(), cfg, []llm.Message{{Role: llm.ToolRole, Parts: []llm.Part{
-		{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "1", Content: []llm.Part{{Type: llm.Text, Text: "x"}}}},
-		{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "2", Content: []llm.Part{{Type: llm.Text, Text: "y"}}}},
+		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "1", Content: []llm.Part{{Type: llm.TextPart, Text: "x"}}}},
+		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "2", Content: []llm.Part{{Type: llm.TextPart, Text: "y"}}}},
 	}}})
 	require.Equal(t, "thanks", o.Text())
 	valid(t, cfg.Model.(*model).asked[1].Messages)

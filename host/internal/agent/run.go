@@ -202,19 +202,19 @@ func (r *run) turn(ctx context.Context) (Ending, error) {
 
 // offered is a choice among tools: vendors refuse one of others.
 func offered(choice *llm.Choice, tools []llm.Tool) (*llm.Choice, error) {
-	if choice == nil || len(choice.Names) == 0 || choice.Mode == llm.None {
+	if choice == nil || len(choice.ToolNames) == 0 || choice.Mode == llm.ChoiceNone {
 		return choice, nil
 	}
-	there := slices.DeleteFunc(slices.Clone(choice.Names), func(name string) bool {
+	there := slices.DeleteFunc(slices.Clone(choice.ToolNames), func(name string) bool {
 		return !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == name })
 	})
 	switch {
 	case len(there) > 0:
-		return &llm.Choice{Mode: choice.Mode, Names: there}, nil
-	case choice.Mode == llm.Required:
-		return nil, toolerr.New(toolerr.ToolNotFound, "%s must be called, but is not an allowed tool", strings.Join(choice.Names, ", "))
+		return &llm.Choice{Mode: choice.Mode, ToolNames: there}, nil
+	case choice.Mode == llm.ChoiceRequired:
+		return nil, toolerr.New(toolerr.ToolNotFound, "%s must be called, but is not an allowed tool", strings.Join(choice.ToolNames, ", "))
 	}
-	return &llm.Choice{Mode: llm.None}, nil
+	return &llm.Choice{Mode: llm.ChoiceNone}, nil
 }
 
 // addCallerTools adds the caller's tools. A caller's tool replaces one of ours with the
@@ -235,16 +235,16 @@ func (r *run) isCallerTool(name string) bool {
 func (r *run) act(ctx context.Context, answer *llm.Response, tools []llm.Tool, choice *llm.Choice) (Ending, error) {
 	calls := answer.Calls()
 	switch {
-	case answer.Stop == llm.StopRefusal:
+	case answer.StopReason == llm.StopRefusal:
 		return Refused, nil
 	case len(calls) > 0:
 		r.empty = 0
 		return r.makeCalls(ctx, r.planCalls(calls, tools, choice))
-	case answer.Stop == llm.StopFault || len(answer.Parts) == 0 && answer.Stop != llm.StopLength:
+	case answer.StopReason == llm.StopFault || len(answer.Parts) == 0 && answer.StopReason != llm.StopLength:
 		return r.nothing(answer)
 	}
 	r.empty = 0
-	switch answer.Stop {
+	switch answer.StopReason {
 	case llm.StopPause:
 		return "", nil
 	case llm.StopLength:
@@ -258,10 +258,10 @@ func (r *run) act(ctx context.Context, answer *llm.Response, tools []llm.Tool, c
 // nothing asks again after an answer with nothing in it, once.
 func (r *run) nothing(answer *llm.Response) (Ending, error) {
 	r.empty++
-	fault := answer.Stop == llm.StopFault
+	fault := answer.StopReason == llm.StopFault
 	switch {
 	case r.empty > 1 && fault:
-		return Failed, toolerr.New(toolerr.ModelError, "the model sent two unreadable answers (%s)", cmp.Or(answer.Word, string(answer.Stop)))
+		return Failed, toolerr.New(toolerr.ModelError, "the model sent two unreadable answers (%s)", cmp.Or(answer.VendorStop, string(answer.StopReason)))
 	case r.empty > 1:
 		return Empty, nil
 	case fault:
@@ -272,7 +272,7 @@ func (r *run) nothing(answer *llm.Response) (Ending, error) {
 
 // emitText adds a message of the user's.
 func (r *run) emitText(text string) (Ending, error) {
-	return r.add(llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: text}}})
+	return r.add(llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}})
 }
 
 // add adds messages.

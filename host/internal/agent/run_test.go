@@ -49,13 +49,13 @@ func TestCallsAreMadeUntilThereAreNone(t *testing.T) {
 	require.Equal(t, map[string]int{"ls": 1, "grep": 1, "view": 1}, o.Calls)
 	require.Equal(t, llm.Usage{Input: 300, Output: 30}, o.Usage)
 	require.Len(t, o.Messages, 5)
-	require.Equal(t, llm.System, m.asked[2].Messages[0].Role)
+	require.Equal(t, llm.SystemRole, m.asked[2].Messages[0].Role)
 	require.Len(t, m.asked[2].Messages, 6)
 	first := o.Messages[1]
 	require.Equal(t, llm.ToolRole, first.Role)
 	require.Equal(t, []string{"1", "2"}, []string{first.Parts[0].ToolResult.ID, first.Parts[1].ToolResult.ID})
 	require.Equal(t, `ls of {"path":"."}`, first.Parts[0].ToolResult.Content[0].Text)
-	require.Equal(t, "duration_ms", first.Parts[0].ToolResult.Others[0].Name)
+	require.Equal(t, "duration_ms", first.Parts[0].ToolResult.ExtraMembers[0].Name)
 
 	begun := map[string]bool{}
 	for _, e := range events {
@@ -126,7 +126,7 @@ func TestAtABoundTheModelSumsUp(t *testing.T) {
 		m := script(wants(to("x", "ls", `{}`)))
 		m.info.Price = provider.Price{Input: 1e6 / 110, Output: 1e6 / 110}
 		m.say = func(_ context.Context, n int, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
-			if r.Choice != nil && r.Choice.Mode == llm.None {
+			if r.Choice != nil && r.Choice.Mode == llm.ChoiceNone {
 				require.NotEmpty(t, r.Tools, "vendors want the definitions of what was called")
 				return says("the findings"), nil
 			}
@@ -174,13 +174,13 @@ func TestARoundThatThePolicyRefusesIsABound(t *testing.T) {
 func TestChoicesAreOfToolsThatAreThere(t *testing.T) {
 	m := script(wants(to("1", "rm", `{}`), to("2", "ls", `{}`)), says("x"))
 	box := tools("ls", "rm")
-	box.choice = &llm.Choice{Mode: llm.Auto, Names: []string{"ls", "gone"}}
+	box.choice = &llm.Choice{Mode: llm.ChoiceAuto, ToolNames: []string{"ls", "gone"}}
 	o := ask(t, agent.Config{Model: m, Tools: box})
-	require.Equal(t, &llm.Choice{Mode: llm.Auto, Names: []string{"ls"}}, m.asked[0].Choice)
+	require.Equal(t, &llm.Choice{Mode: llm.ChoiceAuto, ToolNames: []string{"ls"}}, m.asked[0].Choice)
 	require.Equal(t, map[string]int{"ls": 1}, o.Calls, "what was not chosen is not called")
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "POLICY_DENIED: rm cannot be called in this turn")
 
-	box.choice = &llm.Choice{Mode: llm.Required, Names: []string{"gone"}}
+	box.choice = &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{"gone"}}
 	o = ask(t, agent.Config{Model: m, Tools: box})
 	require.Equal(t, agent.Denied, o.Why)
 	require.ErrorContains(t, o.Err, "gone must be called")
@@ -193,7 +193,7 @@ func TestTheContext(t *testing.T) {
 	turns := func(n int) *model {
 		m := &model{}
 		m.say = func(_ context.Context, i int, r *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
-			if i < n && (r.Choice == nil || r.Choice.Mode != llm.None) {
+			if i < n && (r.Choice == nil || r.Choice.Mode != llm.ChoiceNone) {
 				return wants(to("", "view", fmt.Sprintf(`{"n":%d}`, i))), nil
 			}
 			return says("found"), nil
@@ -304,14 +304,14 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 }
 
 func TestAnswersThatAreNoGoal(t *testing.T) {
-	empty := &llm.Response{Stop: llm.StopEnd, Parts: []llm.Part{{Type: llm.Text, Text: " \n"}, {Type: llm.Thinking, Text: "hm"}}}
-	fault := &llm.Response{Stop: llm.StopFault, Word: "MALFORMED_FUNCTION_CALL"}
+	empty := &llm.Response{StopReason: llm.StopEnd, Parts: []llm.Part{{Type: llm.TextPart, Text: " \n"}, {Type: llm.ThinkingPart, Text: "hm"}}}
+	fault := &llm.Response{StopReason: llm.StopFault, VendorStop: "MALFORMED_FUNCTION_CALL"}
 	paused := says("and then")
-	paused.Stop = llm.StopPause
+	paused.StopReason = llm.StopPause
 	cut := says("and th")
-	cut.Stop = llm.StopLength
+	cut.StopReason = llm.StopLength
 	refused := says("I will not")
-	refused.Stop = llm.StopRefusal
+	refused.StopReason = llm.StopRefusal
 	for name, c := range map[string]struct {
 		answers []*llm.Response
 		why     agent.Ending
@@ -367,7 +367,7 @@ func TestIDsAreUniqueAndOfAFormThatAllTake(t *testing.T) {
 	var pieces, whole []string
 	m := script(wants(to("a", "ls", `{}`), to("a", "ls", `{"n":1}`), to("", "ls", `{"n":2}`), to("ü b", "ls", `{"n":3}`)), wants(to("a", "ls", `{"n":4}`)), says("x"))
 	o := ask(t, agent.Config{Model: m, Tools: tools("ls"), On: func(e agent.Event) {
-		if e.Type == agent.Piece && e.Delta.Type == llm.Call && e.Delta.ID != "" {
+		if e.Type == agent.Piece && e.Delta.Type == llm.CallPart && e.Delta.ID != "" {
 			pieces = append(pieces, e.Delta.ID)
 		}
 		if e.Type == agent.Answered {
@@ -445,7 +445,7 @@ func TestWaitingForAPersonIsNotTheRunsTime(t *testing.T) {
 		require.Equal(t, agent.Goal, o.Why)
 		require.Equal(t, 3*time.Second, o.Took)
 		require.Equal(t, int64(8000), *left.MS)
-		require.JSONEq(t, "3000", string(results(o.Messages)["1"].Others[0].Value))
+		require.JSONEq(t, "3000", string(results(o.Messages)["1"].ExtraMembers[0].Value))
 		at := slices.IndexFunc(events, func(e agent.Event) bool { return e.Type == agent.Returned })
 		require.Equal(t, 3*time.Second, events[at].Took)
 	})

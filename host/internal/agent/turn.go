@@ -81,7 +81,7 @@ func (r *run) addUsage(answer *llm.Response) {
 	u, all := answer.Usage, &r.out.Usage
 	all.Input, all.Output, all.Reasoning = all.Input+u.Input, all.Output+u.Output, all.Reasoning+u.Reasoning
 	all.CacheRead, all.CacheWrite = all.CacheRead+u.CacheRead, all.CacheWrite+u.CacheWrite
-	r.out.Cost += r.model.Info().Price.Of(*u)
+	r.out.Cost += r.model.Info().Price.Cost(*u)
 }
 
 // takePartialAnswer keeps what the model had said when it was interrupted: its words.
@@ -89,7 +89,7 @@ func (r *run) takePartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
 	}
-	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool { return p.Type != llm.Text })
+	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool { return p.Type != llm.TextPart })
 	if len(answer.Parts) == 0 {
 		r.addUsage(answer)
 		return nil
@@ -110,7 +110,7 @@ func (r *run) forwardDelta(ctx context.Context, req *llm.Request) (answer *llm.R
 	r.heard = false
 	answer, err = r.model.Ask(ctx, req, func(d llm.Delta) {
 		r.heard = true
-		if d.Type == llm.Call && d.ID != "" {
+		if d.Type == llm.CallPart && d.ID != "" {
 			if own[d.Index] == "" {
 				own[d.Index] = r.ids.own(d.ID)
 			}
@@ -126,7 +126,7 @@ func (r *run) forwardDelta(ctx context.Context, req *llm.Request) (answer *llm.R
 	}
 	r.heard = r.heard || len(answer.Parts) > 0
 	kept := *answer
-	kept.Parts = r.cleanParts(answer.Parts, own, answer.Stop != llm.StopRefusal)
+	kept.Parts = r.cleanParts(answer.Parts, own, answer.StopReason != llm.StopRefusal)
 	kept.Usage = plausibleUsage(kept.Usage, r.estimate(req, &kept))
 	return &kept, err
 }
@@ -180,7 +180,7 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 	for i, p := range parts {
 		p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
 		switch p.Type {
-		case llm.Text, llm.Refusal:
+		case llm.TextPart, llm.RefusalPart:
 			if strings.TrimSpace(p.Text) == "" {
 				if p.Signature == nil {
 					continue
@@ -188,7 +188,7 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 				p.Text = "" // Anthropic refuses texts of white space alone
 			}
 			says = says || p.Text != ""
-		case llm.Call:
+		case llm.CallPart:
 			if p.ToolCall == nil || !calls {
 				continue
 			}
@@ -197,12 +197,12 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 				c.ID = r.ids.own(p.ToolCall.ID)
 			}
 			p.ToolCall, says = &c, true
-		case llm.Image, llm.Opaque:
+		case llm.ImagePart, llm.OpaquePart:
 			if p.Media == nil && p.Raw == nil {
 				continue
 			}
 			says = true
-		case llm.Thinking, llm.Redacted:
+		case llm.ThinkingPart, llm.RedactedPart:
 		default: // nothing that a model says
 			continue
 		}
@@ -213,14 +213,14 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 	}
 	// No vendor accepts thinking at the end of an answer in a later request.
 	end := len(kept)
-	for end > 0 && (isThought(kept[end-1]) || kept[end-1].Text == "" && (kept[end-1].Type == llm.Text || kept[end-1].Type == llm.Refusal)) {
+	for end > 0 && (isThought(kept[end-1]) || kept[end-1].Text == "" && (kept[end-1].Type == llm.TextPart || kept[end-1].Type == llm.RefusalPart)) {
 		end--
 	}
 	return append(kept[:end:end], slices.DeleteFunc(kept[end:], isThought)...)
 }
 
 func isThought(p llm.Part) bool {
-	return p.Type == llm.Thinking || p.Type == llm.Redacted
+	return p.Type == llm.ThinkingPart || p.Type == llm.RedactedPart
 }
 
 // unnamedCall is the name that a call gets which has none: vendors want one.
@@ -270,7 +270,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 		return err
 	}
 	var tools []llm.Tool
-	none := &llm.Choice{Mode: llm.None}
+	none := &llm.Choice{Mode: llm.ChoiceNone}
 	if r.cfg.Tools != nil {
 		tools, _, _ = r.cfg.Tools.List(ctx, none) //nolint:errcheck // then there are none
 	}
@@ -311,7 +311,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 func (r *run) takeSummary(answer *llm.Response) error {
 	called := len(answer.Calls()) > 0
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {
-		return p.Type == llm.Call || called && isThought(p)
+		return p.Type == llm.CallPart || called && isThought(p)
 	})
 	if partsText(answer.Parts) == "" {
 		r.addUsage(answer)
@@ -326,7 +326,7 @@ func (r *run) takeSummary(answer *llm.Response) error {
 func partsText(parts []llm.Part) string {
 	var all []string
 	for _, p := range parts {
-		if (p.Type == llm.Text || p.Type == llm.Refusal) && strings.TrimSpace(p.Text) != "" {
+		if (p.Type == llm.TextPart || p.Type == llm.RefusalPart) && strings.TrimSpace(p.Text) != "" {
 			all = append(all, strings.TrimSpace(p.Text))
 		}
 	}
@@ -342,7 +342,7 @@ func (o *Outcome) Text() string {
 	}
 	var all []string
 	for _, m := range o.Messages {
-		if m.Role == llm.Assistant {
+		if m.Role == llm.AssistantRole {
 			if said := partsText(m.Parts); said != "" {
 				all = append(all, said)
 			}

@@ -441,8 +441,8 @@ func TestGoingOnWhereACallHasNoResult(t *testing.T) {
 	s, err := book.Create(t.Context(), conversation.Session{})
 	require.NoError(t, err)
 	_, err = book.Append(t.Context(), s.ID,
-		llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: "x"}}},
-		llm.Message{Role: llm.Assistant, Parts: []llm.Part{{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "c", Name: "theirs", Args: json.RawMessage(`{}`)}}}})
+		llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "x"}}},
+		llm.Message{Role: llm.AssistantRole, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "c", Name: "theirs", Args: json.RawMessage(`{}`)}}}})
 	require.NoError(t, err)
 	b := newBench(t, func(c *chat.Config) { c.Host.Sessions, c.Session = book, s.ID })
 	b.prompted()
@@ -452,7 +452,7 @@ func TestGoingOnWhereACallHasNoResult(t *testing.T) {
 	for _, m := range b.asked.Messages {
 		roles = append(roles, m.Role)
 	}
-	require.Equal(t, []llm.Role{llm.User, llm.Assistant, llm.ToolRole, llm.User}, roles)
+	require.Equal(t, []llm.Role{llm.UserRole, llm.AssistantRole, llm.ToolRole, llm.UserRole}, roles)
 	require.Equal(t, "c", b.asked.Messages[2].Parts[0].ToolResult.ID)
 	b.quit()
 }

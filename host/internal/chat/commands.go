@@ -303,9 +303,9 @@ func transcript(messages []llm.Message) string {
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			switch {
-			case p.Type == llm.Text && m.Role == llm.User:
+			case p.Type == llm.TextPart && m.Role == llm.UserRole:
 				fmt.Fprintf(&b, "> %s\n\n", strings.ReplaceAll(p.Text, "\n", "\n> "))
-			case p.Type == llm.Text, p.Type == llm.Refusal:
+			case p.Type == llm.TextPart, p.Type == llm.RefusalPart:
 				fmt.Fprintf(&b, "%s\n\n", p.Text)
 			case p.ToolCall != nil:
 				fmt.Fprintf(&b, "%s\n\n", quoted(p.ToolCall.Name+" "+string(p.ToolCall.Args)+p.ToolCall.Malformed))

@@ -46,17 +46,17 @@ func TestATurnIsKeptAsFarAsItHasCome(t *testing.T) {
 	b.prompted() // by then it is done
 	holds()
 	b.press("call echo stay\r")
-	holds(llm.User, llm.Assistant, llm.ToolRole)
+	holds(llm.UserRole, llm.AssistantRole, llm.ToolRole)
 	b.interrupts <- os.Interrupt
 	b.seen("cancelled")
 	give("hang", "… ")
-	holds(llm.User, llm.Assistant, llm.ToolRole, llm.User)
+	holds(llm.UserRole, llm.AssistantRole, llm.ToolRole, llm.UserRole)
 	b.interrupts <- os.Interrupt
 	b.seen("cancelled")
 	give("fail", "AUTH_FAILED")
 	give("call echo abc", `It said {"text":"abc"}.`)
 	b.prompted()
-	holds(llm.User, llm.Assistant, llm.ToolRole, llm.User, llm.Assistant, llm.ToolRole, llm.Assistant)
+	holds(llm.UserRole, llm.AssistantRole, llm.ToolRole, llm.UserRole, llm.AssistantRole, llm.ToolRole, llm.AssistantRole)
 
 	all, err := book.List(t.Context())
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestATurnIsKeptAsFarAsItHasCome(t *testing.T) {
 	b.press("again\r")
 	b.seen("You said again.")
 	b.prompted()
-	holds(llm.User, llm.Assistant, llm.ToolRole, llm.User, llm.Assistant, llm.ToolRole, llm.Assistant, llm.User, llm.Assistant)
+	holds(llm.UserRole, llm.AssistantRole, llm.ToolRole, llm.UserRole, llm.AssistantRole, llm.ToolRole, llm.AssistantRole, llm.UserRole, llm.AssistantRole)
 	b.press("/quit\r")
 	require.NoError(t, <-b.done)
 }

@@ -36,7 +36,7 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 	defer v.mu.Unlock()
 	switch e.Type {
 	case agent.Piece:
-		if e.Delta.Type != llm.Text && e.Delta.Type != llm.Refusal {
+		if e.Delta.Type != llm.TextPart && e.Delta.Type != llm.RefusalPart {
 			return
 		}
 		if v.within && v.index != e.Delta.Index {

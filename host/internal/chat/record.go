@@ -74,7 +74,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	}
 	switch e.Type {
 	case agent.Piece:
-		if e.Delta.Text == "" || e.Delta.Type == llm.Call {
+		if e.Delta.Text == "" || e.Delta.Type == llm.CallPart {
 			return
 		}
 		r.Text, r.Part = e.Delta.Text, string(e.Delta.Type)

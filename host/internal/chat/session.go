@@ -134,10 +134,10 @@ func (c *Chat) recollection() string {
 	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, textfmt.Count(len(c.history), "message"))
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
-		if m.Role == llm.User && i == len(c.history)-1 {
+		if m.Role == llm.UserRole && i == len(c.history)-1 {
 			text += "\nunanswered: " + screen.Line(spoken(m), 200)
 		}
-		if m.Role == llm.Assistant && spoken(m) != "" {
+		if m.Role == llm.AssistantRole && spoken(m) != "" {
 			return text + "\nlast: " + screen.Line(spoken(m), 200)
 		}
 	}
@@ -148,7 +148,7 @@ func (c *Chat) recollection() string {
 func spoken(m llm.Message) string {
 	var all []string
 	for _, p := range m.Parts {
-		if p.Type == llm.Text && p.Text != "" {
+		if p.Type == llm.TextPart && p.Text != "" {
 			all = append(all, p.Text)
 		}
 	}

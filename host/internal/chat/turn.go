@@ -21,7 +21,7 @@ type spending struct {
 	price provider.Price
 }
 
-func words(text string) []llm.Part { return []llm.Part{{Type: llm.Text, Text: text}} }
+func words(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
 
 // say has the model answer what was said. Its error ends the chat.
 func (c *Chat) say(ctx context.Context, said string) error {
@@ -30,7 +30,7 @@ func (c *Chat) say(ctx context.Context, said string) error {
 	if c.pending != "" {
 		text = c.pending + "\n\n" + said
 	}
-	asked := llm.Message{Role: llm.User, Parts: words(text)}
+	asked := llm.Message{Role: llm.UserRole, Parts: words(text)}
 	kept := c.underway(said)
 	c.keep(ctx, kept, asked)
 	var out *agent.Outcome

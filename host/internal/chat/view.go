@@ -133,8 +133,8 @@ func (v *screenView) begin(doing string) { v.doing, v.since = doing, time.Now() 
 
 // piece shows more of an answer.
 func (v *screenView) piece(d llm.Delta, m provider.Info) {
-	if d.Type == llm.Call || d.Type == llm.Thinking && !v.verbose || d.Type == llm.Redacted || d.Type == llm.Opaque {
-		if d.Type == llm.Call {
+	if d.Type == llm.CallPart || d.Type == llm.ThinkingPart && !v.verbose || d.Type == llm.RedactedPart || d.Type == llm.OpaquePart {
+		if d.Type == llm.CallPart {
 			v.close()
 			v.doing = "calling tools"
 		}
@@ -144,9 +144,9 @@ func (v *screenView) piece(d llm.Delta, m provider.Info) {
 		v.close()
 		v.index, v.kind = d.Index, d.Type
 		switch {
-		case m.Name == commandModel || d.Type == llm.Thinking:
+		case m.Name == commandModel || d.Type == llm.ThinkingPart:
 			v.part = screen.NewCleaner(v.screen)
-			if d.Type == llm.Thinking {
+			if d.Type == llm.ThinkingPart {
 				v.write("%s\n", v.paint(faint, "thinking:"))
 			}
 		default:
@@ -154,8 +154,8 @@ func (v *screenView) piece(d llm.Delta, m provider.Info) {
 		}
 	}
 	v.doing = ""
-	if d.Whole != nil && d.Whole.Media != nil {
-		d.Text = pictured(d.Whole.Media)
+	if d.Part != nil && d.Part.Media != nil {
+		d.Text = pictured(d.Part.Media)
 	}
 	io.WriteString(v.part, d.Text) //nolint:errcheck // a terminal that is gone ends the chat
 }

@@ -90,7 +90,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	cfg.Tools = set
 	messages := slices.Clone(t.Conversation)
 	if strings.TrimSpace(t.Prompt) != "" {
-		messages = append(messages, llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: t.Prompt}}})
+		messages = append(messages, llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: t.Prompt}}})
 	}
 	told.begun(cfg.Model.Info().Name, cfg.Journal != nil)
 	var o *agent.Outcome
@@ -194,7 +194,7 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 	}
 	info := m.Info()
 	if name == "" {
-		if models.Notice(ctx) != "" && info.Provider == "command" {
+		if models.DefaultNotice(ctx) != "" && info.Provider == "command" {
 			return toolerr.New(toolerr.NoModel, "%s; set one of these, or see docs/models.md (with --model command, the task is a tool call)", lookup.NoModel)
 		}
 	}

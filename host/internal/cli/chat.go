@@ -145,7 +145,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 		}
 	}
 	if f.model == "" && f.session == "" {
-		cfg.Notice = a.Models().Notice(ctx)
+		cfg.Notice = a.Models().DefaultNotice(ctx)
 	}
 	c, err := chat.New(ctx, cfg)
 	if err != nil {

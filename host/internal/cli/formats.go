@@ -102,11 +102,11 @@ func single(list *tree.Value) *tree.Value {
 func encodeTools(defs []llm.Tool, how asked) (*tree.Value, llm.Losses) {
 	switch how.format {
 	case "gemini":
-		return gemini.EncodeTools(defs, gemini.Options{Names: llm.NewNames(gemini.Rule(), defs)})
+		return gemini.EncodeTools(defs, gemini.Options{Names: llm.NewNameMap(gemini.NameRule(), defs)})
 	case "anthropic":
-		return anthropic.EncodeTools(defs, anthropic.Options{Strict: how.strict, Names: llm.NewNames(anthropic.Rule(), defs)})
+		return anthropic.EncodeTools(defs, anthropic.Options{Strict: how.strict, Names: llm.NewNameMap(anthropic.NameRule(), defs)})
 	}
-	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: llm.NewNames(openai.Rule(), defs)})
+	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: llm.NewNameMap(openai.NameRule(), defs)})
 }
 
 // printLosses says what definitions lost, what is the same of several tools
@@ -116,7 +116,7 @@ func (p *program) printLosses(losses llm.Losses) {
 	tools := map[string][]string{}
 	carried := 0
 	for _, loss := range losses {
-		if loss.Kind == llm.Carried {
+		if loss.Kind == llm.Equivalent {
 			carried++
 			continue
 		}

@@ -30,9 +30,9 @@ func Mended(messages []llm.Message) []llm.Message {
 				results[id] = results[id][1:]
 				continue
 			}
-			answers = append(answers, llm.Part{Type: llm.Result, ToolResult: &llm.ToolResult{
+			answers = append(answers, llm.Part{Type: llm.ResultPart, ToolResult: &llm.ToolResult{
 				ID: id, Name: p.ToolCall.Name, IsError: true,
-				Content: []llm.Part{{Type: llm.Text, Text: "this call has no result"}},
+				Content: []llm.Part{{Type: llm.TextPart, Text: "this call has no result"}},
 			}})
 		}
 		if len(answers) > 0 {

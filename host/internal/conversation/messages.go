@@ -190,7 +190,7 @@ func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 func dropBeforeUser(turns []turn) []turn {
 	for i, t := range turns {
 		for j, m := range t.Messages {
-			if m.Role == llm.User {
+			if m.Role == llm.UserRole {
 				turns[i].Messages = t.Messages[j:]
 				return turns[i:]
 			}

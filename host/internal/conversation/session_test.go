@@ -27,14 +27,14 @@ func newBook(t *testing.T) *conversation.Store {
 }
 
 func said(role llm.Role, text string) llm.Message {
-	return llm.Message{Role: role, Parts: []llm.Part{{Type: llm.Text, Text: text}}}
+	return llm.Message{Role: role, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}}
 }
 
 // called is a call and its result.
 func called(id string) []llm.Message {
 	return []llm.Message{
-		{Role: llm.Assistant, Parts: []llm.Part{{Type: llm.Call, ToolCall: &llm.ToolCall{ID: id, Name: "ls", Args: []byte(`{}`)}}}},
-		{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.Result, ToolResult: &llm.ToolResult{ID: id, Name: "ls", Content: said("", "a.go").Parts}}}},
+		{Role: llm.AssistantRole, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: id, Name: "ls", Args: []byte(`{}`)}}}},
+		{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: id, Name: "ls", Content: said("", "a.go").Parts}}}},
 	}
 }
 
@@ -59,8 +59,8 @@ func TestASessionIsThereForEveryHostOfTheStore(t *testing.T) {
 	one, first := open()
 	s, err := one.Create(t.Context(), conversation.Session{Name: "names with \"quotes\" and ü", Model: "m"})
 	require.NoError(t, err)
-	history := append([]llm.Message{said(llm.User, "what is here?")}, called("c1")...)
-	history = append(history, said(llm.Assistant, "a.go"))
+	history := append([]llm.Message{said(llm.UserRole, "what is here?")}, called("c1")...)
+	history = append(history, said(llm.AssistantRole, "a.go"))
 	s, err = one.Append(t.Context(), s.ID, history...)
 	require.NoError(t, err)
 	require.Equal(t, 4, s.Messages)
@@ -94,7 +94,7 @@ func TestTurnsOfManyHostsAreEachWhole(t *testing.T) {
 		all.Go(func() {
 			for i := range turns {
 				id := fmt.Sprintf("%d.%d", w, i)
-				_, err := books[w%2].Append(t.Context(), s.ID, append([]llm.Message{said(llm.User, id)}, called(id)...)...)
+				_, err := books[w%2].Append(t.Context(), s.ID, append([]llm.Message{said(llm.UserRole, id)}, called(id)...)...)
 				fault <- err
 			}
 		})
@@ -127,8 +127,8 @@ func TestLongTurnsAreBlobsAndGoWithTheSession(t *testing.T) {
 	b := bookOf(kept)
 	s, err := b.Create(t.Context(), conversation.Session{})
 	require.NoError(t, err)
-	picture := llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Image, Media: &llm.Media{MIME: "image/png", Data: strings.Repeat("QUJD", 1<<20)}}}}
-	_, err = b.Append(t.Context(), s.ID, picture, said(llm.Assistant, "many letters"))
+	picture := llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.ImagePart, Media: &llm.Media{MIME: "image/png", Data: strings.Repeat("QUJD", 1<<20)}}}}
+	_, err = b.Append(t.Context(), s.ID, picture, said(llm.AssistantRole, "many letters"))
 	require.NoError(t, err)
 	messages, err := b.Messages(t.Context(), s.ID)
 	require.NoError(t, err)
@@ -152,9 +152,9 @@ func TestAForkCutsNoCallFromItsResult(t *testing.T) {
 	b := newBook(t)
 	s, err := b.Create(t.Context(), conversation.Session{Name: "first", Model: "m"})
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), s.ID, said(llm.User, "one"), said(llm.Assistant, "1"))
+	_, err = b.Append(t.Context(), s.ID, said(llm.UserRole, "one"), said(llm.AssistantRole, "1"))
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), s.ID, append([]llm.Message{said(llm.User, "two")}, called("c")...)...)
+	_, err = b.Append(t.Context(), s.ID, append([]llm.Message{said(llm.UserRole, "two")}, called("c")...)...)
 	require.NoError(t, err)
 	for n, want := range map[int][]string{1: {"user one"}, 2: {"user one", "assistant 1"}, 3: {"user one", "assistant 1", "user two"}, 5: nil, 0: nil} {
 		fork, err := b.Fork(t.Context(), s.ID, "", n)
@@ -197,13 +197,13 @@ func TestWhatIsBounded(t *testing.T) {
 	require.Equal(t, []string{"0 of 3"}, forgot)
 	_, err := b.Get(t.Context(), ids[0])
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "of too many the one used longest ago is forgotten")
-	_, err = b.Append(t.Context(), ids[1], said(llm.User, strings.Repeat("x", 900)))
+	_, err = b.Append(t.Context(), ids[1], said(llm.UserRole, strings.Repeat("x", 900)))
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), ids[1], said(llm.User, strings.Repeat("x", 900)))
+	_, err = b.Append(t.Context(), ids[1], said(llm.UserRole, strings.Repeat("x", 900)))
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
 
 	now = now.Add(59 * time.Minute)
-	_, err = b.Append(t.Context(), ids[3], said(llm.User, "still there"))
+	_, err = b.Append(t.Context(), ids[3], said(llm.UserRole, "still there"))
 	require.NoError(t, err)
 	now = now.Add(2 * time.Minute)
 	all, err := b.List(t.Context())
@@ -256,7 +256,7 @@ func TestWhatWasNotCountedIsCountedLater(t *testing.T) {
 	require.NoError(t, err)
 	_, err = kept.Log.Append(t.Context(), "session/"+s.ID, []byte(`{"count":1,"bytes":10,"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}]}`))
 	require.NoError(t, err)
-	s, err = b.Append(t.Context(), s.ID, said(llm.Assistant, "b"))
+	s, err = b.Append(t.Context(), s.ID, said(llm.AssistantRole, "b"))
 	require.NoError(t, err)
 	require.Equal(t, 2, s.Messages)
 	require.Equal(t, 2, s.Turns)
@@ -269,9 +269,9 @@ func TestATrimmedHistoryIsStillOne(t *testing.T) {
 	b := bookOf(kept)
 	s, err := b.Create(t.Context(), conversation.Session{})
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), s.ID, said(llm.User, strings.Repeat("x", 2000)), called("c")[0])
+	_, err = b.Append(t.Context(), s.ID, said(llm.UserRole, strings.Repeat("x", 2000)), called("c")[0])
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), s.ID, called("c")[1], said(llm.Assistant, "done"), said(llm.User, "next"), said(llm.Assistant, "yes"))
+	_, err = b.Append(t.Context(), s.ID, called("c")[1], said(llm.AssistantRole, "done"), said(llm.UserRole, "next"), said(llm.AssistantRole, "yes"))
 	require.NoError(t, err)
 	_, err = kept.Log.Trim(t.Context(), "*", store.Keep{Bytes: 1000})
 	require.NoError(t, err)
@@ -287,7 +287,7 @@ func TestADeletedSessionIsGoneAlsoForWhoAppends(t *testing.T) {
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		var gone, added error
-		all.Go(func() { _, added = b.Append(t.Context(), s.ID, said(llm.User, "x")) })
+		all.Go(func() { _, added = b.Append(t.Context(), s.ID, said(llm.UserRole, "x")) })
 		all.Go(func() { gone = b.Delete(t.Context(), s.ID) })
 		all.Wait()
 		require.NoError(t, gone)
@@ -306,13 +306,13 @@ func TestAPartIsTakenBack(t *testing.T) {
 	b := newBook(t)
 	s, err := b.Create(t.Context(), conversation.Session{})
 	require.NoError(t, err)
-	_, err = b.Append(t.Context(), s.ID, said(llm.User, "q"), said(llm.Assistant, "a"))
+	_, err = b.Append(t.Context(), s.ID, said(llm.UserRole, "q"), said(llm.AssistantRole, "a"))
 	require.NoError(t, err)
 	before, err := b.Get(t.Context(), s.ID)
 	require.NoError(t, err)
-	_, err = b.AppendPart(t.Context(), s.ID, "p", said(llm.User, strings.Repeat("long ", 200_000)))
+	_, err = b.AppendPart(t.Context(), s.ID, "p", said(llm.UserRole, strings.Repeat("long ", 200_000)))
 	require.NoError(t, err)
-	other, err := b.Append(t.Context(), s.ID, said(llm.User, "other"))
+	other, err := b.Append(t.Context(), s.ID, said(llm.UserRole, "other"))
 	require.NoError(t, err)
 	_, err = b.AppendPart(t.Context(), s.ID, "p", called("c")...)
 	require.NoError(t, err)
@@ -327,7 +327,7 @@ func TestAPartIsTakenBack(t *testing.T) {
 	messages, err = b.Messages(t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{"user q", "assistant a", "user other"}, texts(messages))
-	_, err = b.AppendPart(t.Context(), s.ID, "p2", said(llm.User, "next"))
+	_, err = b.AppendPart(t.Context(), s.ID, "p2", said(llm.UserRole, "next"))
 	require.NoError(t, err)
 	for _, part := range []string{"p", "nosuch", ""} {
 		_, err = b.Withdraw(t.Context(), s.ID, part)

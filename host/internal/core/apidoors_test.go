@@ -35,10 +35,10 @@ func (c *caller) Ask(_ context.Context, r *llm.Request, _ func(llm.Delta)) (*llm
 			text, _, _ = strings.Cut(text, ":")
 			c.codes = append(c.codes, toolerr.Code(text))
 		}
-		return &llm.Response{Parts: []llm.Part{{Type: llm.Text, Text: "done"}}, Stop: llm.StopEnd}, nil
+		return &llm.Response{Parts: []llm.Part{{Type: llm.TextPart, Text: "done"}}, StopReason: llm.StopEnd}, nil
 	}
 	made := &llm.ToolCall{ID: "c", Name: c.tool, Args: json.RawMessage(c.arguments)}
-	return &llm.Response{Parts: []llm.Part{{Type: llm.Call, ToolCall: made}}, Stop: llm.StopCalls}, nil
+	return &llm.Response{Parts: []llm.Part{{Type: llm.CallPart, ToolCall: made}}, StopReason: llm.StopCalls}, nil
 }
 
 // models has that model alone.

@@ -40,13 +40,13 @@ func (s modelSource) List(ctx context.Context, kind call.Kind) ([]json.RawMessag
 // server is listed again.
 func (a *App) hasModel(server string) bool {
 	models := a.Models()
-	if models.Configured() {
+	if models.IsConfigured() {
 		return true
 	}
 	looked := make(chan bool, 1)
 	late := make(chan struct{}) // closed when nobody waits for the answer
 	a.work.Go(func() {
-		found := models.Local(a.life)
+		found := models.HasLocal(a.life)
 		looked <- found
 		select {
 		case <-late:
@@ -79,7 +79,7 @@ func (a *App) WithheldReason(ctx context.Context, s *upstream.Server) string {
 	if !ok || !needsModel(p.cfg) {
 		return ""
 	}
-	if models := a.Models(); models.Configured() || models.Local(ctx) {
+	if models := a.Models(); models.IsConfigured() || models.HasLocal(ctx) {
 		return ""
 	}
 	return "its tools are not served: " + lookup.NoModel

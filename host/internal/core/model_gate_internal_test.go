@@ -17,7 +17,7 @@ func TestAgentsAppearWithTheirModel(t *testing.T) {
 	a, without := within(t, config.Config{State: t.TempDir(), Servers: []config.Server{{Bundled: true, Config: upstream.Config{
 		Name: agentServer, Era: upstream.Legacy, Serve: faultserver.Serve,
 	}}}})
-	if a.Models().Local(t.Context()) {
+	if a.Models().HasLocal(t.Context()) {
 		t.Skip("a model answers on this machine")
 	}
 	require.Empty(t, a.List(t.Context()))

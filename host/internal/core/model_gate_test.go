@@ -39,7 +39,7 @@ func TestAgentsAreServedWhereAModelCanBeFound(t *testing.T) {
 			a, err := core.Open(config.Config{State: t.TempDir(), Models: c.models, Servers: []config.Server{agent()}})
 			require.NoError(t, err)
 			t.Cleanup(a.Close)
-			if !c.served && a.Models().Local(t.Context()) {
+			if !c.served && a.Models().HasLocal(t.Context()) {
 				t.Skip("a model answers on this machine")
 			}
 			served, why := agentsIn(t, a)

@@ -19,18 +19,18 @@ import (
 )
 
 // Models returns the models of the current configuration. It connects to none of them.
-func (a *App) Models() *lookup.Registry { return a.snapshot.Load().models }
+func (a *App) Models() *lookup.Finder { return a.snapshot.Load().models }
 
 // newModels returns the models of a configuration. It reuses those of before if
 // nothing has changed.
-func newModels(cfg config.Config, before *snapshot) *lookup.Registry {
+func newModels(cfg config.Config, before *snapshot) *lookup.Finder {
 	if before != nil && reflect.DeepEqual(before.cfg.Models, cfg.Models) {
 		return before.models
 	}
 	local := func(ctx context.Context) (lookup.Provider, bool) {
-		return auto.Local(ctx, auto.Within, auto.Ports()...)
+		return auto.Local(ctx, auto.MaxSearchTime, auto.Ports()...)
 	}
-	return lookup.New(cfg.Models, lookup.Ways{Open: openModel, List: auto.List, Local: local})
+	return lookup.New(cfg.Models, lookup.Backend{Open: openModel, List: auto.List, FindLocal: local})
 }
 
 // openModel opens a provider's model.
@@ -40,7 +40,7 @@ func openModel(p lookup.Provider, m lookup.Model) (provider.Model, error) {
 	for name, value := range p.Headers {
 		header.Set(name, value.Reveal())
 	}
-	at := endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, Silence: p.Timeout}
+	at := endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, MaxSilence: p.Timeout}
 	switch p.Kind {
 	case lookup.Scripted:
 		return scripted.Open(p.File, info)

@@ -23,7 +23,7 @@ func TestSessionsOutliveTheHostThatHasState(t *testing.T) {
 		a := open()
 		s, err := a.Sessions().Create(t.Context(), conversation.Session{Name: "x"})
 		require.NoError(t, err)
-		_, err = a.Sessions().Append(t.Context(), s.ID, llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: "hello"}}})
+		_, err = a.Sessions().Append(t.Context(), s.ID, llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "hello"}}})
 		require.NoError(t, err)
 		messages, err := a.Sessions().Messages(t.Context(), s.ID)
 		require.NoError(t, err)

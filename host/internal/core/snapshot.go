@@ -34,7 +34,7 @@ type snapshot struct {
 	declared map[string]*declared.Tool // by served name
 	stored   map[string]bool           // of declared, those of the store
 	tools    []*declared.Tool          // in the configured order
-	models   *lookup.Registry
+	models   *lookup.Finder
 	reaches  sync.Map // by server name; see reachOf
 
 	calls sync.RWMutex // in-flight calls hold the read lock; retirePipeline takes the write lock and never releases it

@@ -128,8 +128,8 @@ func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
 	word := ""
 	switch {
 	case asked == nil:
-	case asked.Mode == llm.Required && len(asked.Names) == 1:
-		word = asked.Names[0]
+	case asked.Mode == llm.ChoiceRequired && len(asked.ToolNames) == 1:
+		word = asked.ToolNames[0]
 	case asked.Mode != "":
 		word = string(asked.Mode)
 	}
@@ -142,15 +142,15 @@ func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
 		if asked == nil && chosen == policy.ChoiceAuto {
 			return nil, nil
 		}
-		choice := &llm.Choice{Mode: llm.Mode(chosen)}
-		if asked != nil && chosen != policy.ChoiceNone && len(asked.Names) > 1 { // only these, in every round
-			choice.Names = asked.Names
-		} else if asked != nil && asked.Mode == llm.Auto {
-			choice.Names = asked.Names
+		choice := &llm.Choice{Mode: llm.ChoiceMode(chosen)}
+		if asked != nil && chosen != policy.ChoiceNone && len(asked.ToolNames) > 1 { // only these, in every round
+			choice.ToolNames = asked.ToolNames
+		} else if asked != nil && asked.Mode == llm.ChoiceAuto {
+			choice.ToolNames = asked.ToolNames
 		}
 		return choice, nil
 	}
-	return &llm.Choice{Mode: llm.Required, Names: []string{chosen}}, nil
+	return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{chosen}}, nil
 }
 
 // Call calls a tool. progress, if not nil, gets progress messages.

@@ -43,13 +43,13 @@ func (s *stubborn) Ask(_ context.Context, r *llm.Request, _ func(llm.Delta)) (*l
 		offered = append(offered, t.Name)
 	}
 	s.offered = append(s.offered, offered)
-	answer := &llm.Response{Parts: []llm.Part{{Type: llm.Text, Text: "so"}}}
+	answer := &llm.Response{Parts: []llm.Part{{Type: llm.TextPart, Text: "so"}}}
 	for _, name := range s.names {
 		if len(s.offered) > s.turns {
 			break
 		}
 		args := fmt.Sprintf(`{"who":%q,"n":%d}`, s.who, len(s.offered))
-		answer.Parts = append(answer.Parts, llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{Name: name, Args: json.RawMessage(args)}})
+		answer.Parts = append(answer.Parts, llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{Name: name, Args: json.RawMessage(args)}})
 	}
 	return answer, nil
 }
@@ -144,7 +144,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 			below = &stubborn{who: "sub", names: names, turns: 2}
 			set := joined.Toolset(call.Caller{Door: "cli"}, nil, inner)
 			defer set.End() //nolint:errcheck // it requires nothing
-			loop.Run(context.Background(), loop.Config{Model: below, Tools: set}, []llm.Message{{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: "x"}}}})
+			loop.Run(context.Background(), loop.Config{Model: below, Tools: set}, []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "x"}}}})
 			return "done"
 		})}
 		a, err := core.Open(cfg)
@@ -159,7 +159,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 		profile := []string{"", "few"}[r.IntN(2)]
 		above := &stubborn{who: "main", names: append([]string{"dispatch_agent"}, names...), turns: 3}
 		set := a.Toolset(call.Caller{Door: "cli", Profile: profile}, nil, outer...)
-		o := loop.Run(t.Context(), loop.Config{Model: above, Tools: set, Bounds: loop.Bounds{Identical: -1}}, []llm.Message{{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: "x"}}}})
+		o := loop.Run(t.Context(), loop.Config{Model: above, Tools: set, Bounds: loop.Bounds{Identical: -1}}, []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "x"}}}})
 		require.NoError(t, set.End())
 		require.Equal(t, loop.Goal, o.Why, "%v", o.Err)
 
@@ -211,7 +211,7 @@ func TestChoicesOfTools(t *testing.T) {
 		_, got, err := set.List(t.Context(), asked)
 		return got, err
 	}
-	required := func(names ...string) *llm.Choice { return &llm.Choice{Mode: llm.Required, Names: names} }
+	required := func(names ...string) *llm.Choice { return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: names} }
 	for _, c := range []struct {
 		own         string
 		asked, want *llm.Choice
@@ -219,8 +219,8 @@ func TestChoicesOfTools(t *testing.T) {
 		{"", nil, nil},
 		{"", required("ls"), required("ls")},
 		{"", required("ls", "cat"), required("ls", "cat")},
-		{"", &llm.Choice{Mode: llm.Auto, Names: []string{"ls"}}, &llm.Choice{Mode: llm.Auto, Names: []string{"ls"}}},
-		{"none", required(), &llm.Choice{Mode: llm.None}},
+		{"", &llm.Choice{Mode: llm.ChoiceAuto, ToolNames: []string{"ls"}}, &llm.Choice{Mode: llm.ChoiceAuto, ToolNames: []string{"ls"}}},
+		{"none", required(), &llm.Choice{Mode: llm.ChoiceNone}},
 		{"required", nil, required()},
 		{"ls", nil, required("ls")},
 	} {

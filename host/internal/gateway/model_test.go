@@ -36,5 +36,5 @@ func TestAHostIsNoModel(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be the model of a host")
 	_, header, err := openai.List(t.Context(), cfg)
 	require.Error(t, err)
-	require.True(t, auto.Own(header))
+	require.True(t, auto.IsToolroomHost(header))
 }

@@ -81,7 +81,7 @@ func (t *answerStream) note(e agent.Event) {
 		}
 	case agent.Answered:
 		if t.streams && !t.pieces {
-			for _, d := range e.Response.Pieces() {
+			for _, d := range e.Response.Deltas() {
 				t.piece(d)
 			}
 		}
@@ -95,26 +95,26 @@ func (t *answerStream) note(e agent.Event) {
 func (t *answerStream) piece(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {
-	case llm.Text:
+	case llm.TextPart:
 		if d.Text != "" {
 			t.form.tell(piece{kind: pieceText, part: d.Index, text: t.text(d.Text)})
 		}
-	case llm.Refusal:
+	case llm.RefusalPart:
 		if d.Text != "" {
 			t.form.tell(piece{kind: pieceRefusal, part: d.Index, text: d.Text})
 		}
-	case llm.Thinking:
+	case llm.ThinkingPart:
 		if d.Text != "" {
 			t.form.tell(piece{kind: pieceThinking, part: d.Index, text: d.Text})
 		}
 		if d.Signature != nil {
 			t.form.tell(piece{kind: pieceSigned, part: d.Index, text: d.Signature.Value})
 		}
-	case llm.Redacted:
+	case llm.RedactedPart:
 		if d.Signature != nil {
 			t.form.tell(piece{kind: pieceRedacted, part: d.Index, text: d.Signature.Value})
 		}
-	case llm.Call:
+	case llm.CallPart:
 		t.sendCall(d)
 	}
 }
@@ -160,7 +160,7 @@ func (t *answerStream) answered(r *llm.Response) {
 			named := *p.ToolCall
 			named.ID = id
 			p.ToolCall = &named
-		case p.Type == llm.Text && !t.streams:
+		case p.Type == llm.TextPart && !t.streams:
 			p.Text = t.text(p.Text)
 		}
 		t.parts = append(t.parts, p)
@@ -221,7 +221,7 @@ func contentOf(r *llm.ToolResult) []any {
 	blocks := []any{}
 	for _, p := range r.Content {
 		switch {
-		case p.Type == llm.Text:
+		case p.Type == llm.TextPart:
 			blocks = append(blocks, map[string]any{"type": "text", "text": p.Text})
 		case p.Media != nil:
 			blocks = append(blocks, map[string]any{"type": "image", "mimeType": p.Media.Type(), "data": p.Media.Data})
@@ -246,7 +246,7 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 		t.spoken = false
 		for _, p := range o.Pending {
 			text := t.text(p.Tool + ": " + p.Message)
-			t.parts = append(t.parts, llm.Part{Type: llm.Text, Text: text})
+			t.parts = append(t.parts, llm.Part{Type: llm.TextPart, Text: text})
 			if t.streams {
 				t.form.tell(piece{kind: pieceText, part: -1, text: text})
 				t.form.tell(piece{kind: pieceTurned})
@@ -267,14 +267,14 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 
 // response is the answer.
 func (t *answerStream) response(o *agent.Outcome) *llm.Response {
-	r := &llm.Response{Parts: t.parts, Stop: stop(o), Usage: &o.Usage}
+	r := &llm.Response{Parts: t.parts, StopReason: stop(o), Usage: &o.Usage}
 	for _, p := range r.Parts {
 		if p.ToolCall != nil { // also where the run ended for another reason: they have been told
-			r.Stop = llm.StopCalls
+			r.StopReason = llm.StopCalls
 		}
 	}
-	if o.Response != nil && r.Stop == llm.StopSequence {
-		r.Matched = o.Response.Matched
+	if o.Response != nil && r.StopReason == llm.StopSequence {
+		r.MatchedStop = o.Response.MatchedStop
 	}
 	return r
 }

@@ -95,12 +95,12 @@ func checkChat(v *tree.Value) error {
 	}
 	for i, t := range v.Get("tools").All() {
 		if !is(t.Get("type"), "function") || !named(t.Get("function")) {
-			return invalid(llm.Index("tools", i), "a tool must be of type function and have a name")
+			return invalid(llm.AppendIndex("tools", i), "a tool must be of type function and have a name")
 		}
 	}
 	for i, f := range v.Get("functions").All() {
 		if !named(f) {
-			return invalid(llm.Index("functions", i), "a function must have a name")
+			return invalid(llm.AppendIndex("functions", i), "a function must have a name")
 		}
 	}
 	return checkChatMessages(v.Get("messages"))
@@ -111,7 +111,7 @@ func checkChatMessages(list *tree.Value) error {
 		return invalid("messages", "messages must be a list of at least one message")
 	}
 	for i, m := range list.Items {
-		at := llm.Index("messages", i)
+		at := llm.AppendIndex("messages", i)
 		content := m.Get("content")
 		switch role := m.Get("role"); {
 		case !role.Is(tree.String) || !slices.Contains([]string{"system", "developer", "user", "assistant", "tool", "function"}, role.Text):
@@ -224,7 +224,7 @@ func (f *chatWriter) end(r *llm.Response, extra []any) {
 	if !f.first { // an answer of nothing is one, too
 		f.delta(map[string]any{"content": ""})
 	}
-	whole, _ := openai.EncodeResponse(&llm.Response{Stop: r.Stop}, openai.Options{OldFunctions: f.q.old})
+	whole, _ := openai.EncodeResponse(&llm.Response{StopReason: r.StopReason}, openai.Options{OldFunctions: f.q.old})
 	reason := whole.Get("choices").All()[0].Get("finish_reason")
 	f.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "logprobs": nil, "finish_reason": reason}}, extra...)
 	if f.q.StreamUsage {
@@ -239,7 +239,7 @@ func (f *chatWriter) broken(err error) { f.out.send("", apiErrorOf(err).body()) 
 func (f *chatWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	r.ID, r.Created, r.Model = f.id, f.created, f.model
 	var parts []llm.Part
-	for _, kind := range []llm.PartType{llm.Thinking, llm.Text, llm.Refusal} {
+	for _, kind := range []llm.PartType{llm.ThinkingPart, llm.TextPart, llm.RefusalPart} {
 		text := ""
 		for _, p := range r.Parts {
 			if p.Type == kind {
@@ -251,8 +251,8 @@ func (f *chatWriter) whole(r *llm.Response, extra []any) *tree.Value {
 		}
 	}
 	for _, p := range r.Parts {
-		if p.Type == llm.Call {
-			parts = append(parts, llm.Part{Type: llm.Call, ToolCall: p.ToolCall})
+		if p.Type == llm.CallPart {
+			parts = append(parts, llm.Part{Type: llm.CallPart, ToolCall: p.ToolCall})
 		}
 	}
 	r.Parts = parts

@@ -158,8 +158,8 @@ func TestCallsThatComeInNoPiece(t *testing.T) {
 	}
 	half := func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 		r := calls("Here.", "weather", `{"city":"Bonn"}`, "weather", `{"city":"Ulm"}`)
-		on(r.Pieces()[0])
-		on(r.Pieces()[1])
+		on(r.Deltas()[0])
+		on(r.Deltas()[1])
 		return r, nil
 	}
 	for _, think := range []func(*llm.Request, func(llm.Delta)) (*llm.Response, error){silent, half} {
@@ -336,7 +336,7 @@ func TestErrorsOfTheModel(t *testing.T) {
 		require.Equal(t, "error", v["type"])
 	}
 	s := newScene(t, nil, func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-		on(llm.Delta{Type: llm.Text, Text: "Half of"})
+		on(llm.Delta{Type: llm.TextPart, Text: "Half of"})
 		return nil, toolerr.New(toolerr.TransportError, "the line was cut")
 	})
 	status, text, _ := s.text(t, "POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}],"stream":true}`)

@@ -357,8 +357,8 @@ func TestTwoHundredStreamsAtOnce(t *testing.T) {
 	asked, refused := make(chan struct{}), make(chan struct{})
 	var waiting atomic.Int64
 	s := newScene(t, func(c *httpapi.Config) { c.Runs = n }, func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-		on(llm.Delta{Type: llm.Text, Text: "Hel"})
-		on(llm.Delta{Type: llm.Text, Text: "lo."})
+		on(llm.Delta{Type: llm.TextPart, Text: "Hel"})
+		on(llm.Delta{Type: llm.TextPart, Text: "lo."})
 		return says("Hello."), nil
 	})
 	s.until = func(ctx context.Context) {
@@ -421,7 +421,7 @@ func TestAClientThatDoesNotReadEndsTheRun(t *testing.T) {
 	s.think = func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 		defer close(ended)
 		for life.Err() == nil {
-			on(llm.Delta{Type: llm.Text, Text: strings.Repeat("x", 10000)})
+			on(llm.Delta{Type: llm.TextPart, Text: strings.Repeat("x", 10000)})
 		}
 		return nil, toolerr.New(toolerr.Cancelled, "%w", life.Err())
 	}

@@ -175,17 +175,17 @@ func (s *scene) run(_ context.Context, name string, args json.RawMessage) (*call
 
 // says is an answer in words.
 func says(text string) *llm.Response {
-	return &llm.Response{Parts: []llm.Part{{Type: llm.Text, Text: text}}, Stop: llm.StopEnd, Usage: &llm.Usage{Input: 10, Output: 2}}
+	return &llm.Response{Parts: []llm.Part{{Type: llm.TextPart, Text: text}}, StopReason: llm.StopEnd, Usage: &llm.Usage{Input: 10, Output: 2}}
 }
 
 // calls is an answer with calls: text, then name and arguments of each.
 func calls(text string, pairs ...string) *llm.Response {
-	r := &llm.Response{Stop: llm.StopCalls, Usage: &llm.Usage{Input: 10, Output: 5}}
+	r := &llm.Response{StopReason: llm.StopCalls, Usage: &llm.Usage{Input: 10, Output: 5}}
 	if text != "" {
-		r.Parts = append(r.Parts, llm.Part{Type: llm.Text, Text: text})
+		r.Parts = append(r.Parts, llm.Part{Type: llm.TextPart, Text: text})
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		r.Parts = append(r.Parts, llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{ID: fmt.Sprintf("c%d", i/2), Name: pairs[i], Args: json.RawMessage(pairs[i+1])}})
+		r.Parts = append(r.Parts, llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: fmt.Sprintf("c%d", i/2), Name: pairs[i], Args: json.RawMessage(pairs[i+1])}})
 	}
 	return r
 }
@@ -200,7 +200,7 @@ func script(answers ...*llm.Response) func(*llm.Request, func(llm.Delta)) (*llm.
 		}
 		r := *answers[i]
 		if on != nil {
-			for _, d := range r.Pieces() {
+			for _, d := range r.Deltas() {
 				half := d
 				if len(d.Args) > 1 { // in two, as vendors do
 					half.Args = d.Args[:1]
@@ -231,7 +231,7 @@ func (s *scene) last() []string {
 				for _, c := range p.ToolResult.Content {
 					text += " <" + c.Text + ">"
 				}
-			case p.Type == llm.Image:
+			case p.Type == llm.ImagePart:
 				text += " [" + p.Media.MIME + "]"
 			default:
 				text += " " + p.Text

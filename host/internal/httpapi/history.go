@@ -147,7 +147,7 @@ func same(m llm.Message, kept storedTurn) bool {
 	said, calls := "", map[string]*llm.ToolCall{}
 	for _, p := range m.Parts {
 		switch {
-		case p.Type == llm.Text:
+		case p.Type == llm.TextPart:
 			said += p.Text
 		case p.ToolCall != nil:
 			calls[p.ToolCall.ID] = p.ToolCall
@@ -210,13 +210,13 @@ func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
 	}
 	var system []llm.Message
 	for _, m := range messages {
-		if m.Role == llm.System || m.Role == llm.Developer {
+		if m.Role == llm.SystemRole || m.Role == llm.DeveloperRole {
 			system = append(system, m)
 			continue
 		}
 		c.fresh = append(c.fresh, m)
 	}
-	called := llm.CalledNames(slices.Concat(earlier, c.fresh))
+	called := llm.CallNames(slices.Concat(earlier, c.fresh))
 	for _, m := range c.fresh {
 		for _, p := range m.Parts {
 			if p.ToolResult != nil && called[p.ToolResult.ID] == "" {

@@ -99,7 +99,7 @@ func checkMessages(v *tree.Value) error {
 	for i, t := range v.Get("tools").All() {
 		kind := t.Get("type")
 		if !named(t) || !absent(kind) && !is(kind, "custom") {
-			return invalid(llm.Index("tools", i), "a tool must have a name and be of type custom; tools that the vendor executes are not supported")
+			return invalid(llm.AppendIndex("tools", i), "a tool must have a name and be of type custom; tools that the vendor executes are not supported")
 		}
 	}
 	for _, name := range []string{"mcp_servers", "container"} {
@@ -120,7 +120,7 @@ func checkMessages(v *tree.Value) error {
 		return invalid("messages", "messages must be a list of at least one message")
 	}
 	for i, m := range list.Items {
-		if err := checkMessage(m, i, llm.Index("messages", i)); err != nil {
+		if err := checkMessage(m, i, llm.AppendIndex("messages", i)); err != nil {
 			return err
 		}
 	}
@@ -304,7 +304,7 @@ func (f *messageWriter) event(e map[string]any) { f.send("x_event", "x_event", e
 
 // end sends what ends a stream.
 func (f *messageWriter) end(r *llm.Response, extra []any) {
-	last := f.body(&llm.Response{Stop: r.Stop, Matched: r.Matched, Usage: r.Usage})
+	last := f.body(&llm.Response{StopReason: r.StopReason, MatchedStop: r.MatchedStop, Usage: r.Usage})
 	members := append([]any{"delta", tree.Obj("stop_reason", last.Get("stop_reason"), "stop_sequence", last.Get("stop_sequence")), "usage", last.Get("usage")}, extra...)
 	f.send("message_delta", members...)
 	f.send("message_stop")

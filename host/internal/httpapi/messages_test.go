@@ -48,7 +48,7 @@ func blocks(t *testing.T, stream string) (blocks []map[string]any, stop any) {
 func TestMessages(t *testing.T) {
 	thought := func() *llm.Response {
 		r := calls("Both.", "echo", `{"text":"a"}`, "weather", `{"city":"Bonn"}`, "news", `{}`)
-		r.Parts = append([]llm.Part{{Type: llm.Thinking, Text: "hm", Signature: &llm.Signature{By: llm.Anthropic, Value: "sig"}}}, r.Parts...)
+		r.Parts = append([]llm.Part{{Type: llm.ThinkingPart, Text: "hm", Signature: &llm.Signature{Vendor: llm.Anthropic, Value: "sig"}}}, r.Parts...)
 		return r
 	}
 	for _, stream := range []bool{false, true} {

@@ -186,8 +186,8 @@ func (f *responseWriter) done(item *openItem) {
 		f.of("response.reasoning_summary_text.done", item, "summary_index", 0, "text", text)
 		f.of("response.reasoning_summary_part.done", item, "summary_index", 0, "part", item.part(text))
 	case item.tool.Custom:
-		f.of("response.custom_tool_call_input.delta", item, "delta", responses.Input(text))
-		f.of("response.custom_tool_call_input.done", item, "input", responses.Input(text))
+		f.of("response.custom_tool_call_input.delta", item, "delta", responses.CustomInput(text))
+		f.of("response.custom_tool_call_input.done", item, "input", responses.CustomInput(text))
 	default:
 		f.of("response.function_call_arguments.done", item, "arguments", text, "name", item.tool.Name)
 	}
@@ -213,7 +213,7 @@ func (i *openItem) written(status string, whole bool) *tree.Value {
 		if i.tool.Custom && !whole {
 			arguments = `{"input":""}`
 		}
-		return i.tool.Call(i.id, status, i.call, arguments)
+		return i.tool.CallItem(i.id, status, i.call, arguments)
 	}
 	var parts []*tree.Value
 	if whole {
@@ -229,7 +229,7 @@ func (f *responseWriter) event(e map[string]any) { f.send("x_event", "x_event", 
 
 // ended is the response at its end.
 func (f *responseWriter) ended(r *llm.Response, extra []any) *tree.Value {
-	if r.Stop != llm.StopLength && r.Stop != llm.StopContext {
+	if r.StopReason != llm.StopLength && r.StopReason != llm.StopContext {
 		return f.body(responses.Completed, r.Usage, extra)
 	}
 	v := f.body(responses.Incomplete, r.Usage, extra)
@@ -268,15 +268,15 @@ func (f *responseWriter) output(r *llm.Response) {
 	}
 	for i, p := range r.Parts {
 		switch p.Type {
-		case llm.Text:
+		case llm.TextPart:
 			f.tell(piece{kind: pieceText, part: i, text: p.Text})
-		case llm.Refusal:
+		case llm.RefusalPart:
 			f.tell(piece{kind: pieceRefusal, part: i, text: p.Text})
-		case llm.Thinking:
+		case llm.ThinkingPart:
 			if p.Text != "" {
 				f.tell(piece{kind: pieceThinking, part: i, text: p.Text})
 			}
-		case llm.Call:
+		case llm.CallPart:
 			f.tell(piece{kind: pieceCall, part: i, id: p.ToolCall.ID, name: p.ToolCall.Name})
 			f.tell(piece{kind: pieceArguments, part: i, text: string(p.ToolCall.Args) + p.ToolCall.Malformed})
 		}

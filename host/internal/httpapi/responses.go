@@ -71,7 +71,7 @@ func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOpti
 
 // decoded is an error of the decoder as clients are told it.
 func decoded(err error) error {
-	var f *responses.Fault
+	var f *responses.RequestError
 	if errors.As(err, &f) {
 		return invalid(f.Path, "%s", f.Message)
 	}
@@ -240,7 +240,7 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
 	for i, item := range input.All() {
-		if textOf(item, "type") != responses.Reference {
+		if textOf(item, "type") != responses.ReferenceType {
 			out.Items = append(out.Items, item)
 			continue
 		}
@@ -249,7 +249,7 @@ func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value)
 			return nil, err
 		}
 		if found == nil {
-			return nil, &apiError{status: http.StatusNotFound, code: string(toolerr.NotFound), param: llm.Index("input", i),
+			return nil, &apiError{status: http.StatusNotFound, code: string(toolerr.NotFound), param: llm.AppendIndex("input", i),
 				message: "Item with id '" + cut(textOf(item, "id"), 80) + "' not found."}
 		}
 		out.Items = append(out.Items, found)
@@ -286,12 +286,12 @@ func (q *requestOptions) system() []llm.Message {
 	if q.response == nil || q.response.instructions == "" {
 		return nil
 	}
-	return []llm.Message{{Role: llm.System, Parts: []llm.Part{{Type: llm.Text, Text: q.response.instructions}}}}
+	return []llm.Message{{Role: llm.SystemRole, Parts: []llm.Part{{Type: llm.TextPart, Text: q.response.instructions}}}}
 }
 
 // answered reports calls without outputs, and outputs without calls.
 func answered(messages []llm.Message) error {
-	called := llm.CalledNames(messages)
+	called := llm.CallNames(messages)
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			if p.ToolResult == nil {

@@ -91,8 +91,8 @@ func (s *scene) respond(t *testing.T, stream bool, body string) map[string]any {
 func TestAResponse(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		think := script(&llm.Response{
-			Parts: []llm.Part{{Type: llm.Thinking, Text: "hm"}, {Type: llm.Text, Text: "Hello."}},
-			Stop:  llm.StopEnd, Usage: &llm.Usage{Input: 10, CacheRead: 4, Output: 5, Reasoning: 2},
+			Parts:      []llm.Part{{Type: llm.ThinkingPart, Text: "hm"}, {Type: llm.TextPart, Text: "Hello."}},
+			StopReason: llm.StopEnd, Usage: &llm.Usage{Input: 10, CacheRead: 4, Output: 5, Reasoning: 2},
 		})
 		s := newScene(t, nil, think)
 		v := s.respond(t, stream, `"model":"m","instructions":"be brief","input":[{"role":"developer","content":"in English"},
@@ -309,7 +309,7 @@ func TestAResponseInAForm(t *testing.T) {
 
 func TestAResponseThatIsCutOrFails(t *testing.T) {
 	for _, stream := range []bool{false, true} {
-		s := newScene(t, nil, script(&llm.Response{Parts: []llm.Part{{Type: llm.Text, Text: "And so"}}, Stop: llm.StopLength, Usage: &llm.Usage{}}))
+		s := newScene(t, nil, script(&llm.Response{Parts: []llm.Part{{Type: llm.TextPart, Text: "And so"}}, StopReason: llm.StopLength, Usage: &llm.Usage{}}))
 		v := s.respond(t, stream, `"input":"x"`)
 		require.Equal(t, "incomplete", v["status"])
 		require.Equal(t, "max_output_tokens", at(v, "incomplete_details", "reason"))
@@ -317,7 +317,7 @@ func TestAResponseThatIsCutOrFails(t *testing.T) {
 	}
 	broken := func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 		if on != nil {
-			on(llm.Delta{Type: llm.Text, Text: "half"})
+			on(llm.Delta{Type: llm.TextPart, Text: "half"})
 		}
 		return nil, toolerr.New(toolerr.TransportError, "the line was cut")
 	}
@@ -382,21 +382,21 @@ func TestItemsThatGrowAtOnce(t *testing.T) {
 	vendor := llm.OpenAI
 	args := []string{`{"city":`, `"Bonn"}`}
 	s := newScene(t, nil, func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-		var all llm.Stream
+		var all llm.ResponseBuilder
 		for _, d := range []llm.Delta{
-			{Index: 0, Type: llm.Text, Text: "Bo"},
-			{Index: 1, Type: llm.Call, ID: "a", Name: "weather"}, {Index: 2, Type: llm.Call, ID: "b", Name: "weather"},
-			{Index: 1, Type: llm.Call, Args: args[0]}, {Index: 2, Type: llm.Call, Args: args[0]},
-			{Index: 2, Type: llm.Call, Args: args[1]}, {Index: 1, Type: llm.Call, Args: args[1]},
-			{Index: 0, Type: llm.Text, Text: "th."}, {Index: 3, Type: llm.Refusal, Text: "Not that."},
+			{Index: 0, Type: llm.TextPart, Text: "Bo"},
+			{Index: 1, Type: llm.CallPart, ID: "a", Name: "weather"}, {Index: 2, Type: llm.CallPart, ID: "b", Name: "weather"},
+			{Index: 1, Type: llm.CallPart, Args: args[0]}, {Index: 2, Type: llm.CallPart, Args: args[0]},
+			{Index: 2, Type: llm.CallPart, Args: args[1]}, {Index: 1, Type: llm.CallPart, Args: args[1]},
+			{Index: 0, Type: llm.TextPart, Text: "th."}, {Index: 3, Type: llm.RefusalPart, Text: "Not that."},
 		} {
 			all.Add(d)
 			if on != nil {
 				on(d)
 			}
 		}
-		all.Calls()
-		all.Response.Stop, all.Response.Usage = llm.StopCalls, &llm.Usage{}
+		all.FinishCalls()
+		all.Response.StopReason, all.Response.Usage = llm.StopCalls, &llm.Usage{}
 		return &all.Response, nil
 	})
 	s.vendor = &vendor

@@ -107,7 +107,7 @@ func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done
 // known reports what is asked for by name and is not there.
 func (c *completion) known(ctx context.Context) error {
 	choice := c.q.Choice
-	if c.q.only == nil && (choice == nil || len(choice.Names) == 0) {
+	if c.q.only == nil && (choice == nil || len(choice.ToolNames) == 0) {
 		return nil
 	}
 	var all []*call.Tool
@@ -123,7 +123,7 @@ func (c *completion) known(ctx context.Context) error {
 	if choice == nil {
 		return nil
 	}
-	for _, name := range choice.Names {
+	for _, name := range choice.ToolNames {
 		theirs := slices.ContainsFunc(c.q.Tools, func(t llm.Tool) bool { return t.Name == name })
 		ours := slices.ContainsFunc(all, func(t *call.Tool) bool { return t.Name == name }) && (c.q.only == nil || catalog.MatchesAny(c.q.only, name))
 		if !theirs && !ours {
@@ -251,7 +251,7 @@ func ending(o *agent.Outcome) string {
 }
 
 // stop is why the answer ends, as the vendors' words are found for it.
-func stop(o *agent.Outcome) llm.Stop {
+func stop(o *agent.Outcome) llm.StopReason {
 	switch {
 	case len(o.Theirs) > 0:
 		return llm.StopCalls
@@ -259,8 +259,8 @@ func stop(o *agent.Outcome) llm.Stop {
 		return llm.StopLength
 	case o.Why == agent.Refused:
 		return llm.StopRefusal
-	case o.Why == agent.Goal && o.Response != nil && o.Response.Stop != llm.StopCalls && o.Response.Stop != "":
-		return o.Response.Stop
+	case o.Why == agent.Goal && o.Response != nil && o.Response.StopReason != llm.StopCalls && o.Response.StopReason != "":
+		return o.Response.StopReason
 	case o.Why == agent.Goal, o.Why == agent.Empty, o.Why == agent.Waiting, o.Summed:
 		return llm.StopEnd
 	}

@@ -70,7 +70,7 @@ func (w valueRule) check(v *tree.Value, at, param string) error {
 			if param == "" {
 				inner = m.Name
 			}
-			if err := of.check(m.Value, llm.Key(at, m.Name), inner); err != nil {
+			if err := of.check(m.Value, llm.AppendKey(at, m.Name), inner); err != nil {
 				return err
 			}
 		}
@@ -79,9 +79,9 @@ func (w valueRule) check(v *tree.Value, at, param string) error {
 		return nil
 	}
 	for i, item := range v.All() {
-		here, inner := llm.Index(at, i), param
+		here, inner := llm.AppendIndex(at, i), param
 		if w.items.members != nil && strings.Count(at, "/") == 1 {
-			inner = llm.Index(param, i)
+			inner = llm.AppendIndex(param, i)
 		}
 		if absent(item) {
 			return invalid(inner, "%.200s must be %s, not null", strings.TrimPrefix(here, "/"), w.items.words)

@@ -2,14 +2,15 @@ package llm
 
 import "github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 
-// TextBlock is a piece of text as OpenAI, Anthropic and MCP write it.
+// TextBlock returns a text block in the format that OpenAI, Anthropic and MCP share.
 func TextBlock(text string) *tree.Value {
 	return tree.Obj("type", tree.Str("text"), "text", tree.Str(text))
 }
 
-// Blocks returns a list of content blocks in the form of OpenAI and Anthropic: a
-// single text block becomes its text; nil means none.
-func Blocks(list *tree.Value) *tree.Value {
+// CompactBlocks returns a list of content blocks in the shortest form that OpenAI and
+// Anthropic accept: a single text block becomes a string. It returns nil for an empty
+// list.
+func CompactBlocks(list *tree.Value) *tree.Value {
 	switch {
 	case len(list.Items) == 0:
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// ParseTool reads an entry of MCP's tools/list.
+// ParseTool decodes an entry of MCP's tools/list.
 func ParseTool(definition json.RawMessage) (Tool, error) {
 	v, err := tree.Parse(definition)
 	if err != nil {
@@ -32,13 +32,13 @@ func ParseTool(definition json.RawMessage) (Tool, error) {
 		case m.Name == "annotations":
 			t.Annotations = m.Value.Whole()
 		default:
-			t.Others = append(t.Others, Member{m.Name, m.Value.Whole()})
+			t.ExtraMembers = append(t.ExtraMembers, Member{m.Name, m.Value.Whole()})
 		}
 	}
 	return t, nil
 }
 
-// Definition is the reverse of ParseTool.
+// Definition returns the tool as an entry of MCP's tools/list.
 func (t Tool) Definition() *tree.Value {
 	v := tree.Obj("name", tree.Str(t.Name))
 	if t.Title != "" {
@@ -48,7 +48,7 @@ func (t Tool) Definition() *tree.Value {
 		v.Set("description", tree.Str(t.Description))
 	}
 	input := tree.Raw(t.Input)
-	if input == nil { // which MCP requires
+	if input == nil { // MCP requires a schema
 		input = tree.Obj("type", tree.Str("object"))
 	}
 	v.Set("inputSchema", input)
@@ -57,36 +57,36 @@ func (t Tool) Definition() *tree.Value {
 			v.Set(m.Name, tree.Raw(m.Value))
 		}
 	}
-	for _, m := range t.Others {
+	for _, m := range t.ExtraMembers {
 		v.Set(m.Name, tree.Raw(m.Value))
 	}
 	return v
 }
 
-// MarshalJSON writes the definition.
+// MarshalJSON returns the tool as an entry of MCP's tools/list.
 func (t Tool) MarshalJSON() ([]byte, error) { return t.Definition().JSON(), nil }
 
-// UnmarshalJSON reads one.
+// UnmarshalJSON decodes an entry of MCP's tools/list.
 func (t *Tool) UnmarshalJSON(data []byte) error {
 	read, err := ParseTool(data)
 	*t = read
 	return err
 }
 
-// Unplaced reports the members of a definition that a vendor's has no place
-// for.
-func (t Tool) Unplaced(losses *Losses, vendor string, output bool) {
+// ReportUnsupported reports the members of a definition that the vendor's format does
+// not have. With output, it has output schemas.
+func (t Tool) ReportUnsupported(losses *Losses, vendor string, output bool) {
 	why := vendor + "'s definitions have no such field"
 	if t.Title != "" {
-		losses.Lose("/title", why)
+		losses.AddLost("/title", why)
 	}
 	if t.Output != nil && !output {
-		losses.Lose("/outputSchema", why)
+		losses.AddLost("/outputSchema", why)
 	}
 	if t.Annotations != nil {
-		losses.Lose("/annotations", why)
+		losses.AddLost("/annotations", why)
 	}
-	for _, m := range t.Others {
-		losses.Lose(Key("", m.Name), why)
+	for _, m := range t.ExtraMembers {
+		losses.AddLost(AppendKey("", m.Name), why)
 	}
 }

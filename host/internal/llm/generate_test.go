@@ -211,7 +211,7 @@ func (g *gen) tool() llm.Tool {
 		t.Output = g.arguments().JSON()
 	}
 	if g.in(4) {
-		t.Others = []llm.Member{{Name: "_meta", Value: json.RawMessage(`{"a":12345678901234567890}`)}}
+		t.ExtraMembers = []llm.Member{{Name: "_meta", Value: json.RawMessage(`{"a":12345678901234567890}`)}}
 	}
 	return t
 }
@@ -224,11 +224,11 @@ func (g *gen) toolName() string {
 func (g *gen) conversation() []llm.Message {
 	var out []llm.Message
 	if g.in(2) {
-		out = append(out, llm.Message{Role: pick(g, llm.System, llm.Developer), Parts: []llm.Part{g.textPart(), g.textPart()}})
+		out = append(out, llm.Message{Role: pick(g, llm.SystemRole, llm.DeveloperRole), Parts: []llm.Part{g.textPart(), g.textPart()}})
 	}
 	ids := 0
 	for range 1 + g.IntN(4) {
-		user := llm.Message{Role: llm.User, Parts: []llm.Part{g.textPart()}}
+		user := llm.Message{Role: llm.UserRole, Parts: []llm.Part{g.textPart()}}
 		if g.in(3) {
 			user.Parts = append(user.Parts, g.image(), g.textPart())
 		}
@@ -237,9 +237,9 @@ func (g *gen) conversation() []llm.Message {
 		}
 		out = append(out, user)
 		if g.in(8) {
-			out = append(out, llm.Message{Role: llm.System, Parts: []llm.Part{g.textPart()}})
+			out = append(out, llm.Message{Role: llm.SystemRole, Parts: []llm.Part{g.textPart()}})
 		}
-		assistant := llm.Message{Role: llm.Assistant}
+		assistant := llm.Message{Role: llm.AssistantRole}
 		var results []llm.Part
 		for range g.IntN(5) {
 			p := g.said(&ids)
@@ -260,28 +260,28 @@ func (g *gen) conversation() []llm.Message {
 	return out
 }
 
-func (g *gen) textPart() llm.Part { return llm.Part{Type: llm.Text, Text: g.text()} }
+func (g *gen) textPart() llm.Part { return llm.Part{Type: llm.TextPart, Text: g.text()} }
 
 func (g *gen) image() llm.Part {
-	return llm.Part{Type: llm.Image, Media: pick(g,
+	return llm.Part{Type: llm.ImagePart, Media: pick(g,
 		&llm.Media{MIME: "image/png", Data: "iVBORw0KGgo="}, &llm.Media{Data: "/9j/4AAQ"},
 		&llm.Media{URL: "https://example.com/a.png"}, &llm.Media{URL: "https://example.com/a", Detail: "low"},
 		&llm.Media{URL: "https://example.com/b.gif", MIME: "image/gif"}, &llm.Media{MIME: "image/webp", Data: "UklGRg==", URL: "https://example.com/c"})}
 }
 
 func (g *gen) said(ids *int) llm.Part {
-	signature := &llm.Signature{By: pick(g, llm.Anthropic, llm.Gemini), Value: "c2ln"}
+	signature := &llm.Signature{Vendor: pick(g, llm.Anthropic, llm.Gemini), Value: "c2ln"}
 	switch g.IntN(8) {
 	case 0:
-		return llm.Part{Type: llm.Thinking, Text: g.text(), Signature: pick(g, nil, signature, signature)}
+		return llm.Part{Type: llm.ThinkingPart, Text: g.text(), Signature: pick(g, nil, signature, signature)}
 	case 1:
-		return llm.Part{Type: llm.Redacted, Signature: &llm.Signature{By: llm.Anthropic, Value: "b3BhcXVl"}}
+		return llm.Part{Type: llm.RedactedPart, Signature: &llm.Signature{Vendor: llm.Anthropic, Value: "b3BhcXVl"}}
 	case 2:
-		return llm.Part{Type: llm.Refusal, Text: "no"}
+		return llm.Part{Type: llm.RefusalPart, Text: "no"}
 	case 3:
-		return pick(g, g.image(), llm.Part{Type: llm.Opaque, By: llm.Anthropic, Raw: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{},"caller":{"type":"direct"}}`)},
-			llm.Part{Type: llm.Opaque, By: llm.Gemini, Raw: json.RawMessage(`{"executableCode":{"code":"1","language":"PYTHON"}}`)},
-			llm.Part{Type: llm.Opaque, By: llm.OpenAI, Raw: json.RawMessage(`{"id":"c","type":"custom","custom":{"name":"x","input":"y"}}`)})
+		return pick(g, g.image(), llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{},"caller":{"type":"direct"}}`)},
+			llm.Part{Type: llm.OpaquePart, Vendor: llm.Gemini, Raw: json.RawMessage(`{"executableCode":{"code":"1","language":"PYTHON"}}`)},
+			llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: json.RawMessage(`{"id":"c","type":"custom","custom":{"name":"x","input":"y"}}`)})
 	case 4, 5:
 		p := g.textPart()
 		if g.in(4) {
@@ -290,7 +290,7 @@ func (g *gen) said(ids *int) llm.Part {
 		return p
 	}
 	*ids++
-	p := llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{ID: fmt.Sprintf("call_%d", *ids), Name: g.toolName(), Args: json.RawMessage(`{"a":[1.0,"\u003c"],"n":12345678901234567890}`)}}
+	p := llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: fmt.Sprintf("call_%d", *ids), Name: g.toolName(), Args: json.RawMessage(`{"a":[1.0,"\u003c"],"n":12345678901234567890}`)}}
 	switch {
 	case g.in(8):
 		p.ToolCall.ID = fmt.Sprintf("functions.ls:%d/%s", *ids, strings.Repeat("x", g.IntN(60)))
@@ -313,27 +313,27 @@ func (g *gen) result(c *llm.ToolCall) llm.Part {
 	r := &llm.ToolResult{ID: c.ID, Name: c.Name, IsError: g.in(3)}
 	for range g.IntN(4) {
 		r.Content = append(r.Content, pick(g, g.textPart(), g.textPart(), g.image(),
-			llm.Part{Type: llm.Opaque, By: llm.MCP, Raw: json.RawMessage(`{"type":"resource","resource":{"uri":"file:///a","text":"t"}}`)},
-			llm.Part{Type: llm.Opaque, By: llm.MCP, Raw: json.RawMessage(`{"type":"audio","data":"AAAA","mimeType":"audio/wav"}`)}))
+			llm.Part{Type: llm.OpaquePart, Vendor: llm.MCP, Raw: json.RawMessage(`{"type":"resource","resource":{"uri":"file:///a","text":"t"}}`)},
+			llm.Part{Type: llm.OpaquePart, Vendor: llm.MCP, Raw: json.RawMessage(`{"type":"audio","data":"AAAA","mimeType":"audio/wav"}`)}))
 	}
 	if g.in(3) {
 		r.Structured = json.RawMessage(`{"code":"X"}`)
 	}
 	if g.in(6) {
-		r.Others = []llm.Member{{Name: "_meta", Value: json.RawMessage(`{"k":1}`)}}
+		r.ExtraMembers = []llm.Member{{Name: "_meta", Value: json.RawMessage(`{"k":1}`)}}
 	}
 	if g.in(6) {
 		r.Name = ""
 	}
-	return llm.Part{Type: llm.Result, ToolResult: r}
+	return llm.Part{Type: llm.ResultPart, ToolResult: r}
 }
 
 func (g *gen) request() *llm.Request {
 	r := &llm.Request{Model: "m", Messages: g.conversation(), MaxTokens: g.IntN(2) * 100, TopK: g.IntN(2) * 5, Stream: g.in(2), StreamUsage: g.in(3)}
 	if g.in(2) {
-		r.Choice = &llm.Choice{Mode: pick(g, llm.Auto, llm.Required, llm.None)}
+		r.Choice = &llm.Choice{Mode: pick(g, llm.ChoiceAuto, llm.ChoiceRequired, llm.ChoiceNone)}
 		for range g.IntN(3) {
-			r.Choice.Names = append(r.Choice.Names, pick(g, "ls", "fix__echo"))
+			r.Choice.ToolNames = append(r.Choice.ToolNames, pick(g, "ls", "fix__echo"))
 		}
 	}
 	if g.in(2) {
@@ -345,7 +345,7 @@ func (g *gen) request() *llm.Request {
 		r.Temperature, r.TopP = &t, &t
 	}
 	if g.in(3) {
-		r.Stop = []string{"END", "\n"}
+		r.StopSequences = []string{"END", "\n"}
 	}
 	switch { // of what was drawn, so that what is drawn next is the same
 	case r.TopK > 0 && r.MaxTokens > 0:
@@ -358,13 +358,13 @@ func (g *gen) request() *llm.Request {
 
 func (g *gen) response() *llm.Response {
 	ids := 0
-	r := &llm.Response{ID: "r1", Model: "m", Created: int64(g.IntN(2) * 1700000000), Stop: pick(g, llm.StopEnd, llm.StopCalls, llm.StopLength,
+	r := &llm.Response{ID: "r1", Model: "m", Created: int64(g.IntN(2) * 1700000000), StopReason: pick(g, llm.StopEnd, llm.StopCalls, llm.StopLength,
 		llm.StopContext, llm.StopSequence, llm.StopRefusal, llm.StopPause, llm.StopFault, llm.StopOther)}
 	for range g.IntN(5) {
 		r.Parts = append(r.Parts, g.said(&ids))
 	}
-	if r.Stop == llm.StopSequence {
-		r.Matched = "END"
+	if r.StopReason == llm.StopSequence {
+		r.MatchedStop = "END"
 	}
 	if !g.in(4) {
 		r.Usage = &llm.Usage{Input: 100, CacheRead: g.IntN(20), CacheWrite: g.IntN(2) * 10, Output: 50, Reasoning: g.IntN(40)}

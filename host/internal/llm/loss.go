@@ -7,29 +7,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A Kind is the severity of a loss.
-type Kind string
+// A LossKind is the severity of a Loss.
+type LossKind string
 
 // The kinds.
 const (
-	Lost    Kind = "lost"    // it is gone
-	Changed Kind = "changed" // it means something else now
-	Carried Kind = "carried" // it means the same in another form
-	Refused Kind = "refused" // what was asked for is not done; nothing is lost
+	Lost       LossKind = "lost"    // the value was dropped
+	Changed    LossKind = "changed" // the replacement has another meaning
+	Equivalent LossKind = "carried" // the replacement has the same meaning
+	Refused    LossKind = "refused" // a requested option is not applied; no content was lost
 )
 
-// A Loss is one thing that a conversion did not keep as it was.
+// A Loss is a value that a conversion dropped or replaced.
 type Loss struct {
-	Kind Kind   `json:"kind"`
-	Tool string `json:"tool,omitempty"` // of which definition
-	Path string `json:"path"`           // JSON pointer into what was converted
-	Why  string `json:"why"`
+	Kind LossKind `json:"kind"`
+	Tool string   `json:"tool,omitempty"` // name of the definition
+	Path string   `json:"path"`           // JSON pointer into the converted value
+	Why  string   `json:"why"`
 
-	// Now is the replacement, in the converted format; nil: none.
-	Now json.RawMessage `json:"now,omitempty"`
+	// Replacement is the new value, in the target format; nil: none.
+	Replacement json.RawMessage `json:"now,omitempty"`
 }
 
-// String is the loss on one line.
+// String returns the loss on one line.
 func (l Loss) String() string {
 	text := string(l.Kind) + " " + l.Path + ": " + l.Why
 	if l.Tool != "" {
@@ -38,38 +38,39 @@ func (l Loss) String() string {
 	return text
 }
 
-// Losses is the report of a conversion, in the order of the conversion: inner values
-// before outer ones.
+// Losses is the report of a conversion, in the order in which values were converted:
+// inner values before outer ones.
 type Losses []Loss
 
-// Lose reports that what is at the pointer is gone.
-func (l *Losses) Lose(path, why string) {
+// AddLost reports that the value at a pointer was dropped.
+func (l *Losses) AddLost(path, why string) {
 	l.add(Loss{Kind: Lost, Path: path, Why: why})
 }
 
-// Change reports that something else is at the pointer, which means
-// something else.
-func (l *Losses) Change(path, why string, now *tree.Value) {
-	l.add(Loss{Kind: Changed, Path: path, Why: why, Now: now.JSON()})
+// AddChanged reports that the value at a pointer was replaced by one with another
+// meaning.
+func (l *Losses) AddChanged(path, why string, now *tree.Value) {
+	l.add(Loss{Kind: Changed, Path: path, Why: why, Replacement: now.JSON()})
 }
 
-// Carry reports a replacement at the pointer with the same meaning. A nil value: it is
-// reported elsewhere.
-func (l *Losses) Carry(path, why string, now *tree.Value) {
-	loss := Loss{Kind: Carried, Path: path, Why: why}
+// AddEquivalent reports that the value at a pointer was replaced by one with the same
+// meaning. replacement is nil if another entry reports it.
+func (l *Losses) AddEquivalent(path, why string, now *tree.Value) {
+	loss := Loss{Kind: Equivalent, Path: path, Why: why}
 	if now != nil {
-		loss.Now = now.JSON()
+		loss.Replacement = now.JSON()
 	}
 	l.add(loss)
 }
 
-// maxLosses bounds a report: what is converted may be anybody's.
+// maxLosses bounds a report, because converted values can come from anyone.
 const maxLosses = 1000
 
-// add leaves out what has been said: a definition may be used in many places.
+// add adds a loss unless an equal one is listed: a definition can be used in many
+// places.
 func (l *Losses) add(loss Loss) {
 	for _, known := range *l {
-		if known.Path == loss.Path && known.Kind == loss.Kind && known.Why == loss.Why && string(known.Now) == string(loss.Now) {
+		if known.Path == loss.Path && known.Kind == loss.Kind && known.Why == loss.Why && string(known.Replacement) == string(loss.Replacement) {
 			return
 		}
 	}
@@ -81,27 +82,27 @@ func (l *Losses) add(loss Loss) {
 	}
 }
 
-// Unread reports what a decoder did not take.
-func (l *Losses) Unread(v *tree.Value) {
-	v.Rest("", func(pointer string, torn bool) {
+// AddUnread reports the members of v that the decoder has not read as lost.
+func (l *Losses) AddUnread(v *tree.Value) {
+	v.EachUnread("", func(pointer string, torn bool) {
 		if torn {
-			l.add(Loss{Kind: Changed, Path: pointer, Why: "half of a surrogate pair became U+FFFD", Now: json.RawMessage(`null`)})
+			l.add(Loss{Kind: Changed, Path: pointer, Why: "half of a surrogate pair became U+FFFD", Replacement: json.RawMessage(`null`)})
 			return
 		}
-		l.Lose(pointer, "this field is not supported")
+		l.AddLost(pointer, "this field is not supported")
 	})
 }
 
-// Of puts the name of a definition on losses.
-func (l Losses) Of(tool string) Losses {
+// WithTool sets the definition's name on all losses.
+func (l Losses) WithTool(tool string) Losses {
 	for i := range l {
 		l[i].Tool = tool
 	}
 	return l
 }
 
-// Index adds the index of an item to a pointer.
-func Index(path string, i int) string { return path + "/" + strconv.Itoa(i) }
+// AppendIndex returns the JSON pointer of an item of the list at path.
+func AppendIndex(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
-// Key adds the name of a member to a pointer.
-func Key(path, name string) string { return path + "/" + tree.Escape(name) }
+// AppendKey returns the JSON pointer of a member of the object at path.
+func AppendKey(path, name string) string { return path + "/" + tree.Escape(name) }

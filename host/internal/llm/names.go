@@ -9,13 +9,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A NameRule is a vendor's rule for names of tools.
+// A NameRule is a vendor's rule for the names of tools.
 type NameRule struct {
 	Max         int
-	LetterFirst bool // the first is a letter or _
+	LetterFirst bool // the first character must be a letter or _
 }
 
-// String says what a name may be.
+// String describes the rule.
 func (r NameRule) String() string {
 	text := fmt.Sprintf("names have at most %d letters, digits, _ and -", r.Max)
 	if r.LetterFirst {
@@ -24,12 +24,12 @@ func (r NameRule) String() string {
 	return text
 }
 
-// Fits reports whether a name may be sent as it is.
+// Fits reports whether a name satisfies the rule.
 func (r NameRule) Fits(name string) bool {
-	return name != "" && len(name) <= r.Max && r.clean(name) == name
+	return name != "" && len(name) <= r.Max && r.replaceInvalid(name) == name
 }
 
-func (r NameRule) clean(name string) string {
+func (r NameRule) replaceInvalid(name string) string {
 	clean := strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
@@ -43,78 +43,79 @@ func (r NameRule) clean(name string) string {
 	return clean
 }
 
-// Short returns a name that satisfies the rule. The result depends only on the name,
-// so it is the same in every request: a name that does not fit gets 8 hex digits of
-// its SHA-256.
-func (r NameRule) Short(name string) string {
+// MakeValid returns a name that satisfies the rule. An invalid name gets 8 hex digits
+// of its SHA-256. The result depends only on the name, so it is the same in every
+// request.
+func (r NameRule) MakeValid(name string) string {
 	if r.Fits(name) {
 		return name
 	}
-	return r.mark(name, 4)
+	return r.withHash(name, 4)
 }
 
-func (r NameRule) mark(name string, bytes int) string {
+func (r NameRule) withHash(name string, bytes int) string {
 	sum := sha256.Sum256([]byte(name))
 	digits := "_" + hex.EncodeToString(sum[:bytes])
-	clean := r.clean(name)
+	clean := r.replaceInvalid(name)
 	if clean == "" {
 		clean = "_"
 	}
 	return clean[:min(len(clean), r.Max-len(digits))] + digits
 }
 
-// Names translates the names of a request's tools to what its vendor takes,
-// and back. The zero value, and nil, know none: Sent then makes a name fit,
-// and Own keeps it.
-type Names struct {
-	rule      NameRule
-	sent, own map[string]string
+// A NameMap translates the names of a request's tools to valid names for the vendor,
+// and back. The zero value and nil have no entries: ToVendor then makes a name valid,
+// and FromVendor returns it unchanged.
+type NameMap struct {
+	rule                 NameRule
+	toVendor, fromVendor map[string]string
 }
 
-// NewNames makes the translation for tools.
-func NewNames(rule NameRule, tools []Tool) *Names {
-	n := &Names{rule: rule, sent: map[string]string{}, own: map[string]string{}}
-	for _, t := range tools { // those that need no other come first: nobody takes theirs
+// NewNameMap returns the translation for tools.
+func NewNameMap(rule NameRule, tools []Tool) *NameMap {
+	n := &NameMap{rule: rule, toVendor: map[string]string{}, fromVendor: map[string]string{}}
+	for _, t := range tools { // valid names first, so that no made name takes them
 		if rule.Fits(t.Name) {
-			n.sent[t.Name], n.own[t.Name] = t.Name, t.Name
+			n.toVendor[t.Name], n.fromVendor[t.Name] = t.Name, t.Name
 		}
 	}
 	for _, t := range tools {
-		if n.sent[t.Name] != "" {
+		if n.toVendor[t.Name] != "" {
 			continue
 		}
-		short := rule.Short(t.Name)
-		for size := 5; n.own[short] != "" && size < 16; size++ {
-			short = rule.mark(t.Name, size)
+		short := rule.MakeValid(t.Name)
+		for size := 5; n.fromVendor[short] != "" && size < 16; size++ {
+			short = rule.withHash(t.Name, size)
 		}
-		n.sent[t.Name], n.own[short] = short, t.Name
+		n.toVendor[t.Name], n.fromVendor[short] = short, t.Name
 	}
 	return n
 }
 
-// Sent returns the name for the vendor.
-func (n *Names) Sent(rule NameRule, own string) string {
+// ToVendor returns the vendor's name of a tool.
+func (n *NameMap) ToVendor(rule NameRule, own string) string {
 	if n != nil {
-		if sent := n.sent[own]; sent != "" {
+		if sent := n.toVendor[own]; sent != "" {
 			return sent
 		}
 	}
-	return rule.Short(own)
+	return rule.MakeValid(own)
 }
 
-// Send is Sent, and reports a name that Own does not know to lead back.
-func (n *Names) Send(rule NameRule, own, path string, losses *Losses) string {
-	sent := n.Sent(rule, own)
-	if back := n.Own(sent); back != own {
-		losses.Carry(path, "the vendor limits the length and characters of tool names", tree.Str(back))
+// ToVendorReported does the same as ToVendor, and reports a name that FromVendor
+// cannot translate back.
+func (n *NameMap) ToVendorReported(rule NameRule, own, path string, losses *Losses) string {
+	sent := n.ToVendor(rule, own)
+	if back := n.FromVendor(sent); back != own {
+		losses.AddEquivalent(path, "the vendor limits the length and characters of tool names", tree.Str(back))
 	}
 	return sent
 }
 
-// Own returns the tool's own name.
-func (n *Names) Own(sent string) string {
+// FromVendor returns the tool's name for a vendor's name.
+func (n *NameMap) FromVendor(sent string) string {
 	if n != nil {
-		if own := n.own[sent]; own != "" {
+		if own := n.fromVendor[sent]; own != "" {
 			return own
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// SystemFirst returns the messages with those of the system before the
-// others, for vendors that have one place for them.
+// SystemFirst moves the system messages to the front, for vendors whose requests have
+// one place for them.
 func SystemFirst(messages []Message, losses *Losses) []Message {
-	system := func(m Message) bool { return m.Role == System || m.Role == Developer }
+	system := func(m Message) bool { return m.Role == SystemRole || m.Role == DeveloperRole }
 	first := slices.IndexFunc(messages, func(m Message) bool { return !system(m) })
 	if first < 0 || !slices.ContainsFunc(messages[first:], system) {
 		return messages
@@ -23,13 +23,13 @@ func SystemFirst(messages []Message, losses *Losses) []Message {
 		}
 		return 1
 	})
-	losses.Change("/messages", "system messages were moved to the front", value(out))
+	losses.AddChanged("/messages", "system messages were moved to the front", asJSON(out))
 	return out
 }
 
-// InOrderOfCalls returns the messages with results in the order of their
-// calls, for vendors that tell them apart by that.
-func InOrderOfCalls(messages []Message, losses *Losses) []Message {
+// SortResults sorts successive tool results in the order of their calls, for vendors
+// that match results and calls by position.
+func SortResults(messages []Message, losses *Losses) []Message {
 	place, n := map[string]int{}, 0
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -68,13 +68,13 @@ func InOrderOfCalls(messages []Message, losses *Losses) []Message {
 		i = end - 1
 	}
 	if changed {
-		losses.Carry("/messages", "results were sorted in the order of their calls", value(out))
+		losses.AddEquivalent("/messages", "results were sorted in the order of their calls", asJSON(out))
 	}
 	return out
 }
 
-// Type returns the media type of an image, detected from its first bytes if it was not
-// given; "": unknown.
+// Type returns the media type of an image. If it was not given, it is detected from
+// the first bytes; "" means unknown.
 func (m *Media) Type() string {
 	switch {
 	case m.MIME != "":

@@ -29,8 +29,8 @@ func cases(n int) uint64 {
 // dialect is a vendor's conversion, either way.
 type dialect struct {
 	name     string
-	tools    func([]llm.Tool, *llm.Names) (*tree.Value, llm.Losses)
-	untools  func(json.RawMessage, *llm.Names) ([]llm.Tool, llm.Losses, error)
+	tools    func([]llm.Tool, *llm.NameMap) (*tree.Value, llm.Losses)
+	untools  func(json.RawMessage, *llm.NameMap) ([]llm.Tool, llm.Losses, error)
 	request  func(*llm.Request) (*tree.Value, llm.Losses)
 	unask    func(json.RawMessage) (*llm.Request, llm.Losses, error)
 	response func(*llm.Response) (*tree.Value, llm.Losses)
@@ -40,74 +40,74 @@ type dialect struct {
 
 func dialects() []dialect {
 	ofOpenAI := func(name string, o openai.Options) dialect {
-		named := func(n *llm.Names) openai.Options { o := o; o.Names = n; return o }
+		named := func(n *llm.NameMap) openai.Options { o := o; o.Names = n; return o }
 		return dialect{
-			name: name, rule: openai.Rule(),
-			tools: func(t []llm.Tool, n *llm.Names) (*tree.Value, llm.Losses) {
+			name: name, rule: openai.NameRule(),
+			tools: func(t []llm.Tool, n *llm.NameMap) (*tree.Value, llm.Losses) {
 				return openai.EncodeTools(t, named(n))
 			},
-			untools: func(d json.RawMessage, n *llm.Names) ([]llm.Tool, llm.Losses, error) {
+			untools: func(d json.RawMessage, n *llm.NameMap) ([]llm.Tool, llm.Losses, error) {
 				return openai.DecodeTools(d, named(n))
 			},
 			request: func(r *llm.Request) (*tree.Value, llm.Losses) {
-				return openai.EncodeRequest(r, named(names(openai.Rule())))
+				return openai.EncodeRequest(r, named(names(openai.NameRule())))
 			},
 			unask: func(d json.RawMessage) (*llm.Request, llm.Losses, error) {
-				return openai.DecodeRequest(d, named(names(openai.Rule())))
+				return openai.DecodeRequest(d, named(names(openai.NameRule())))
 			},
 			response: func(r *llm.Response) (*tree.Value, llm.Losses) {
-				return openai.EncodeResponse(r, named(names(openai.Rule())))
+				return openai.EncodeResponse(r, named(names(openai.NameRule())))
 			},
 			answer: func(d json.RawMessage) (*llm.Response, llm.Losses, error) {
-				return openai.DecodeResponse(d, named(names(openai.Rule())))
+				return openai.DecodeResponse(d, named(names(openai.NameRule())))
 			},
 		}
 	}
 	ofAnthropic := func(name string, o anthropic.Options) dialect {
-		named := func(n *llm.Names) anthropic.Options { o := o; o.Names = n; return o }
+		named := func(n *llm.NameMap) anthropic.Options { o := o; o.Names = n; return o }
 		return dialect{
-			name: name, rule: anthropic.Rule(),
-			tools: func(t []llm.Tool, n *llm.Names) (*tree.Value, llm.Losses) {
+			name: name, rule: anthropic.NameRule(),
+			tools: func(t []llm.Tool, n *llm.NameMap) (*tree.Value, llm.Losses) {
 				return anthropic.EncodeTools(t, named(n))
 			},
-			untools: func(d json.RawMessage, n *llm.Names) ([]llm.Tool, llm.Losses, error) {
+			untools: func(d json.RawMessage, n *llm.NameMap) ([]llm.Tool, llm.Losses, error) {
 				return anthropic.DecodeTools(d, named(n))
 			},
 			request: func(r *llm.Request) (*tree.Value, llm.Losses) {
-				return anthropic.EncodeRequest(r, named(names(anthropic.Rule())))
+				return anthropic.EncodeRequest(r, named(names(anthropic.NameRule())))
 			},
 			unask: func(d json.RawMessage) (*llm.Request, llm.Losses, error) {
-				return anthropic.DecodeRequest(d, named(names(anthropic.Rule())))
+				return anthropic.DecodeRequest(d, named(names(anthropic.NameRule())))
 			},
 			response: func(r *llm.Response) (*tree.Value, llm.Losses) {
-				return anthropic.EncodeResponse(r, named(names(anthropic.Rule())))
+				return anthropic.EncodeResponse(r, named(names(anthropic.NameRule())))
 			},
 			answer: func(d json.RawMessage) (*llm.Response, llm.Losses, error) {
-				return anthropic.DecodeResponse(d, named(names(anthropic.Rule())))
+				return anthropic.DecodeResponse(d, named(names(anthropic.NameRule())))
 			},
 		}
 	}
 	ofGemini := func(name string, o gemini.Options) dialect {
-		named := func(n *llm.Names) gemini.Options { o := o; o.Names = n; return o }
+		named := func(n *llm.NameMap) gemini.Options { o := o; o.Names = n; return o }
 		return dialect{
-			name: name, rule: gemini.Rule(),
-			tools: func(t []llm.Tool, n *llm.Names) (*tree.Value, llm.Losses) {
+			name: name, rule: gemini.NameRule(),
+			tools: func(t []llm.Tool, n *llm.NameMap) (*tree.Value, llm.Losses) {
 				return gemini.EncodeTools(t, named(n))
 			},
-			untools: func(d json.RawMessage, n *llm.Names) ([]llm.Tool, llm.Losses, error) {
+			untools: func(d json.RawMessage, n *llm.NameMap) ([]llm.Tool, llm.Losses, error) {
 				return gemini.DecodeTools(d, named(n))
 			},
 			request: func(r *llm.Request) (*tree.Value, llm.Losses) {
-				return gemini.EncodeRequest(r, named(names(gemini.Rule())))
+				return gemini.EncodeRequest(r, named(names(gemini.NameRule())))
 			},
 			unask: func(d json.RawMessage) (*llm.Request, llm.Losses, error) {
-				return gemini.DecodeRequest(d, named(names(gemini.Rule())))
+				return gemini.DecodeRequest(d, named(names(gemini.NameRule())))
 			},
 			response: func(r *llm.Response) (*tree.Value, llm.Losses) {
-				return gemini.EncodeResponse(r, named(names(gemini.Rule())))
+				return gemini.EncodeResponse(r, named(names(gemini.NameRule())))
 			},
 			answer: func(d json.RawMessage) (*llm.Response, llm.Losses, error) {
-				return gemini.DecodeResponse(d, 0, named(names(gemini.Rule())))
+				return gemini.DecodeResponse(d, 0, named(names(gemini.NameRule())))
 			},
 		}
 	}
@@ -119,12 +119,12 @@ func dialects() []dialect {
 }
 
 // names are those of all tools that are made.
-func names(rule llm.NameRule) *llm.Names {
+func names(rule llm.NameRule) *llm.NameMap {
 	var tools []llm.Tool
 	for _, name := range []string{"ls", "fix__echo", "1st", "a.b", "a/b", "ü", strings.Repeat("long_", 20), "get weather", "unknown"} {
 		tools = append(tools, llm.Tool{Name: name})
 	}
-	return llm.NewNames(rule, tools)
+	return llm.NewNameMap(rule, tools)
 }
 
 // gone stands where an item was lost, until all losses are applied.
@@ -144,17 +144,17 @@ func apply(t *testing.T, v *tree.Value, losses llm.Losses) *tree.Value {
 		cut := strings.LastIndexByte(loss.Path, '/')
 		parent, key := v.At(loss.Path[:cut]), tree.Unescape(loss.Path[cut+1:])
 		switch {
-		case parent.Is(tree.Object) && loss.Now == nil:
+		case parent.Is(tree.Object) && loss.Replacement == nil:
 			parent.Delete(key)
 		case parent.Is(tree.Object):
-			parent.Set(key, tree.Raw(loss.Now))
+			parent.Set(key, tree.Raw(loss.Replacement))
 		case parent.Is(tree.Array):
 			i, err := strconv.Atoi(key)
 			if err != nil || i >= len(parent.Items) {
 				continue
 			}
-			parent.Items[i] = tree.Raw(loss.Now)
-			if loss.Now == nil {
+			parent.Items[i] = tree.Raw(loss.Replacement)
+			if loss.Replacement == nil {
 				parent.Items[i] = gone()
 			}
 		}
@@ -195,7 +195,7 @@ func TestDefinitionsComeBackAsReported(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			for seed := range cases(150) {
 				tool := newGen(seed).tool()
-				translation := llm.NewNames(d.rule, []llm.Tool{tool})
+				translation := llm.NewNameMap(d.rule, []llm.Tool{tool})
 				made, losses := d.tools([]llm.Tool{tool}, translation)
 				back, unread, err := d.untools(made.JSON(), translation)
 				require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestDefinitionsComeBackAsReported(t *testing.T) {
 				require.Len(t, back, 1)
 				want := sorted(apply(t, tool.Definition(), losses))
 				got := sorted(back[0].Definition())
-				require.True(t, schema.Same(want, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, tool.Definition().JSON(), made.JSON(), want.JSON(), got.JSON(), losses)
+				require.True(t, schema.Equal(want, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, tool.Definition().JSON(), made.JSON(), want.JSON(), got.JSON(), losses)
 			}
 		})
 	}
@@ -235,9 +235,9 @@ func TestConversationsComeBackAsReported(t *testing.T) {
 				require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
 				permutes(t, request, losses)
 				want := canonical[llm.Request](t, apply(t, asTree(t, request), losses))
-				want.Messages, back.Messages = llm.Canonical(want.Messages), llm.Canonical(back.Messages)
+				want.Messages, back.Messages = llm.Normalize(want.Messages), llm.Normalize(back.Messages)
 				wanted, got := asTree(t, want), asTree(t, back)
-				require.True(t, schema.Same(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, request).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
+				require.True(t, schema.Equal(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, request).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
 			}
 		})
 	}
@@ -257,7 +257,7 @@ func permutes(t *testing.T, request *llm.Request, losses llm.Losses) {
 				before = append(before, string(m.Role)+string(asTree(t, p).JSON()))
 			}
 		}
-		for _, m := range canonical[[]llm.Message](t, tree.Raw(loss.Now)) {
+		for _, m := range canonical[[]llm.Message](t, tree.Raw(loss.Replacement)) {
 			for _, p := range m.Parts {
 				after = append(after, string(m.Role)+string(asTree(t, p).JSON()))
 			}
@@ -276,16 +276,16 @@ func TestResponsesComeBackAsReported(t *testing.T) {
 				require.NoError(t, err)
 				require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
 				want := canonical[llm.Response](t, apply(t, asTree(t, response), losses))
-				back.Word, back.By = "", "" // whose words they are
+				back.VendorStop, back.Vendor = "", "" // whose words they are
 				for _, r := range []*llm.Response{&want, back} {
-					if messages := llm.Canonical([]llm.Message{r.Message()}); len(messages) > 0 {
+					if messages := llm.Normalize([]llm.Message{r.Message()}); len(messages) > 0 {
 						r.Parts = messages[0].Parts
 					} else {
 						r.Parts = nil
 					}
 				}
 				wanted, got := asTree(t, want), asTree(t, back)
-				require.True(t, schema.Same(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, response).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
+				require.True(t, schema.Equal(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, response).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
 			}
 		})
 	}
@@ -304,14 +304,14 @@ func TestCallsAndResultsOfMCPComeBackAsReported(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
 		want, got := apply(t, asTree(t, call), losses), asTree(t, called)
-		require.True(t, schema.Same(want, got), "seed %d\nsent %s\nwant %s\ngot  %s\n%v", seed, made.JSON(), want.JSON(), got.JSON(), losses)
+		require.True(t, schema.Equal(want, got), "seed %d\nsent %s\nwant %s\ngot  %s\n%v", seed, made.JSON(), want.JSON(), got.JSON(), losses)
 
 		made, losses = mcp.EncodeResult(result)
 		answered, unread, err := mcp.DecodeResult(made.JSON(), result.ID, result.Name)
 		require.NoError(t, err)
 		require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
 		want, got = apply(t, asTree(t, result), losses), asTree(t, answered)
-		require.True(t, schema.Same(want, got), "seed %d\nsent %s\nwant %s\ngot  %s\n%v", seed, made.JSON(), want.JSON(), got.JSON(), losses)
+		require.True(t, schema.Equal(want, got), "seed %d\nsent %s\nwant %s\ngot  %s\n%v", seed, made.JSON(), want.JSON(), got.JSON(), losses)
 	}
 }
 

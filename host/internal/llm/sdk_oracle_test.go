@@ -90,23 +90,23 @@ func TestSDKsSendAndReadWhatWeWrite(t *testing.T) {
 			theirs, unread, err := x.dialect.unask(seen[vendor][i].Body)
 			require.NoError(t, err, "%s", seen[vendor][i].Body)
 			require.Empty(t, unread, "%s %d: %s", vendor, i, seen[vendor][i].Body)
-			require.True(t, schema.Same(numbers(asTree(t, ours)), numbers(asTree(t, theirs))), "%s %d\nours   %s\ntheirs %s", vendor, i, asTree(t, ours).JSON(), asTree(t, theirs).JSON())
+			require.True(t, schema.Equal(numbers(asTree(t, ours)), numbers(asTree(t, theirs))), "%s %d\nours   %s\ntheirs %s", vendor, i, asTree(t, ours).JSON(), asTree(t, theirs).JSON())
 
 			read := seen[vendor][i].Read
 			text := ""
 			for _, p := range x.said.Parts {
-				if p.Type == llm.Text {
+				if p.Type == llm.TextPart {
 					text += p.Text
 				}
 			}
 			require.Equal(t, text, read.Text, "%s %d", vendor, i)
-			require.Equal(t, x.said.Word, read.Stop, "%s %d", vendor, i)
+			require.Equal(t, x.said.VendorStop, read.Stop, "%s %d", vendor, i)
 			calls := x.said.Calls()
 			require.Len(t, read.Calls, len(calls), "%s %d", vendor, i)
 			for k, c := range calls {
-				require.Equal(t, names(x.dialect.rule).Sent(x.dialect.rule, c.Name), tree.Raw(read.Calls[k][0]).Text)
+				require.Equal(t, names(x.dialect.rule).ToVendor(x.dialect.rule, c.Name), tree.Raw(read.Calls[k][0]).Text)
 				if c.Malformed == "" {
-					require.True(t, schema.Same(numbers(tree.Raw(c.Args)), numbers(tree.Raw(read.Calls[k][1]))), "%s", c.Args)
+					require.True(t, schema.Equal(numbers(tree.Raw(c.Args)), numbers(tree.Raw(read.Calls[k][1]))), "%s", c.Args)
 				}
 			}
 		}

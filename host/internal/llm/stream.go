@@ -5,31 +5,33 @@ import (
 	"strings"
 )
 
-// A Delta is an addition to the part at Index of a response. The first one of an index
-// sets the kind of the part. Parts begin in order, and several may grow at once.
+// A Delta is an addition to the part at Index of a response. The first delta of an
+// index sets the part's type. Parts begin in order, and several can grow at the same
+// time.
 type Delta struct {
 	Index int      `json:"index"`
 	Type  PartType `json:"type"`
 
 	Text string `json:"text,omitempty"` // more of a text, thinking or refusal
-	ID   string `json:"id,omitempty"`   // of a call: said once
-	Name string `json:"name,omitempty"` // of a call: said once, with its first
-	Args string `json:"args,omitempty"` // of a call: more of the text of its arguments
+	ID   string `json:"id,omitempty"`   // of a call; in one delta
+	Name string `json:"name,omitempty"` // of a call; in its first delta
+	Args string `json:"args,omitempty"` // of a call: more of the JSON text of its arguments
 
-	Signature *Signature `json:"signature,omitempty"` // said once
-	Whole     *Part      `json:"whole,omitempty"`     // a part that comes as a whole: images, what is opaque
+	Signature *Signature `json:"signature,omitempty"` // in one delta
+	Part      *Part      `json:"whole,omitempty"`     // a part that is not sent in pieces: an image or opaque content
 }
 
-// A Stream assembles a response from deltas. The zero value is ready. The reader of
-// the stream sets Response's other members.
-type Stream struct {
+// A ResponseBuilder assembles a response from deltas. The zero value is ready to use.
+// The reader of the stream sets the other fields of Response.
+type ResponseBuilder struct {
 	Response Response
 
-	texts, arguments map[int]*strings.Builder // of its parts; a string of a Builder is no copy
+	texts, arguments map[int]*strings.Builder // by index of the part; String of a Builder does not copy
 }
 
-// grow adds to the text of a part, and returns the whole.
-func grow(all *map[int]*strings.Builder, index int, before, more string) string {
+// appendText appends to the text of a part, which begins with before, and returns the
+// text so far.
+func appendText(all *map[int]*strings.Builder, index int, before, more string) string {
 	if *all == nil {
 		*all = map[int]*strings.Builder{}
 	}
@@ -43,22 +45,22 @@ func grow(all *map[int]*strings.Builder, index int, before, more string) string 
 	return b.String()
 }
 
-// Add adds one. A delta of a part that does not begin there is added to none.
-func (s *Stream) Add(d Delta) {
+// Add adds a delta. It ignores a delta whose index skips a part.
+func (s *ResponseBuilder) Add(d Delta) {
 	r := &s.Response
 	if d.Index < 0 || d.Index > len(r.Parts) {
 		return
 	}
 	if d.Index == len(r.Parts) {
-		r.Parts = append(r.Parts, begun(d))
+		r.Parts = append(r.Parts, newPart(d))
 	}
 	p := &r.Parts[d.Index]
-	if d.Whole != nil {
-		*p = *d.Whole
+	if d.Part != nil {
+		*p = *d.Part
 		return
 	}
 	if d.Text != "" {
-		p.Text = grow(&s.texts, d.Index, p.Text, d.Text)
+		p.Text = appendText(&s.texts, d.Index, p.Text, d.Text)
 	}
 	if d.Signature != nil {
 		p.Signature = d.Signature
@@ -72,21 +74,20 @@ func (s *Stream) Add(d Delta) {
 	if d.Name != "" {
 		p.ToolCall.Name = d.Name
 	}
-	grow(&s.arguments, d.Index, "", d.Args)
+	appendText(&s.arguments, d.Index, "", d.Args)
 }
 
-// begun is the part that a delta begins.
-func begun(d Delta) Part {
+// newPart returns the part that a delta begins.
+func newPart(d Delta) Part {
 	p := Part{Type: d.Type}
-	if d.Type == Call {
+	if d.Type == CallPart {
 		p.ToolCall = &ToolCall{}
 	}
 	return p
 }
 
-// Calls parses the arguments of the finished calls. It must be called once, after the
-// last delta.
-func (s *Stream) Calls() {
+// FinishCalls parses the arguments of the calls. Call it once, after the last delta.
+func (s *ResponseBuilder) FinishCalls() {
 	for i := range s.Response.Parts {
 		c := s.Response.Parts[i].ToolCall
 		if c == nil || c.Args != nil || c.Malformed != "" {
@@ -108,8 +109,8 @@ func (s *Stream) Calls() {
 	}
 }
 
-// Pieces are the deltas that make up a response that came as a whole, one a part.
-func (r *Response) Pieces() []Delta {
+// Deltas returns a complete response as deltas, one for each part.
+func (r *Response) Deltas() []Delta {
 	pieces := make([]Delta, 0, len(r.Parts))
 	for i, p := range r.Parts {
 		d := Delta{Index: i, Type: p.Type, Text: p.Text, Signature: p.Signature}
@@ -118,7 +119,7 @@ func (r *Response) Pieces() []Delta {
 			d.ID, d.Name, d.Args = p.ToolCall.ID, p.ToolCall.Name, string(p.ToolCall.Args)+p.ToolCall.Malformed
 		case p.Media != nil || p.Raw != nil || p.ToolResult != nil:
 			whole := p
-			d.Whole = &whole
+			d.Part = &whole
 		}
 		pieces = append(pieces, d)
 	}

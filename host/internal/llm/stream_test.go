@@ -11,36 +11,36 @@ import (
 
 func TestAStreamIsItsResponse(t *testing.T) {
 	want := llm.Response{Parts: []llm.Part{
-		{Type: llm.Thinking, Text: "hm", Signature: &llm.Signature{By: llm.Anthropic, Value: "s"}},
-		{Type: llm.Text, Text: "so"},
-		{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "1", Name: "grep", Args: json.RawMessage(`{"pattern":"x"}`)}},
-		{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "2", Name: "view", Malformed: `{"path`}},
-		{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "3", Name: "ls", Args: json.RawMessage(`{}`)}},
-		{Type: llm.Opaque, By: llm.OpenAI, Raw: json.RawMessage(`{"a":1}`)},
+		{Type: llm.ThinkingPart, Text: "hm", Signature: &llm.Signature{Vendor: llm.Anthropic, Value: "s"}},
+		{Type: llm.TextPart, Text: "so"},
+		{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "1", Name: "grep", Args: json.RawMessage(`{"pattern":"x"}`)}},
+		{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "2", Name: "view", Malformed: `{"path`}},
+		{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "3", Name: "ls", Args: json.RawMessage(`{}`)}},
+		{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: json.RawMessage(`{"a":1}`)},
 	}}
-	var s llm.Stream
-	for _, d := range want.Pieces() {
+	var s llm.ResponseBuilder
+	for _, d := range want.Deltas() {
 		for _, piece := range cut(d) {
 			s.Add(piece)
 		}
 	}
-	s.Calls()
+	s.FinishCalls()
 	require.Equal(t, want, s.Response)
 }
 
 func TestADeltaOfNoPartIsLeftOut(t *testing.T) {
-	var s llm.Stream
-	s.Add(llm.Delta{Index: 3, Type: llm.Text, Text: "x"})
-	s.Add(llm.Delta{Index: -1, Type: llm.Text, Text: "x"})
-	s.Calls()
+	var s llm.ResponseBuilder
+	s.Add(llm.Delta{Index: 3, Type: llm.TextPart, Text: "x"})
+	s.Add(llm.Delta{Index: -1, Type: llm.TextPart, Text: "x"})
+	s.FinishCalls()
 	require.Empty(t, s.Response.Parts)
 }
 
 func TestArgumentsThatAreNoObject(t *testing.T) {
 	for _, text := range []string{"null", "[]", `"x"`, "{", "1"} {
-		var s llm.Stream
-		s.Add(llm.Delta{Type: llm.Call, ID: "1", Name: "ls", Args: text})
-		s.Calls()
+		var s llm.ResponseBuilder
+		s.Add(llm.Delta{Type: llm.CallPart, ID: "1", Name: "ls", Args: text})
+		s.FinishCalls()
 		require.Equal(t, text, s.Response.Parts[0].ToolCall.Malformed)
 		require.Nil(t, s.Response.Parts[0].ToolCall.Args)
 	}

@@ -7,23 +7,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeTools writes a list of tools, each by one, and says what is lost of which.
+// EncodeTools encodes a list of tools with encode and sets the tool's name on each
+// loss.
 func EncodeTools(tools []Tool, one func(Tool) (*tree.Value, Losses)) (*tree.Value, Losses) {
 	list := tree.List()
 	var all Losses
 	for _, t := range tools {
 		definition, losses := one(t)
 		list.Items = append(list.Items, definition)
-		all = append(all, losses.Of(t.Name)...)
+		all = append(all, losses.WithTool(t.Name)...)
 	}
 	return list, all
 }
 
-// Begun is a definition as vendors begin it, with its name and description.
-func (t Tool) Begun(names *Names, rule NameRule, losses *Losses) *tree.Value {
-	name := names.Sent(rule, t.Name)
+// NameAndDescription returns an object with the tool's name and description, with
+// which every vendor's definition begins.
+func (t Tool) NameAndDescription(names *NameMap, rule NameRule, losses *Losses) *tree.Value {
+	name := names.ToVendor(rule, t.Name)
 	if name != t.Name {
-		losses.Carry("/name", rule.String(), tree.Str(t.Name))
+		losses.AddEquivalent("/name", rule.String(), tree.Str(t.Name))
 	}
 	d := tree.Obj("name", tree.Str(name))
 	if t.Description != "" {
@@ -32,7 +34,8 @@ func (t Tool) Begun(names *Names, rule NameRule, losses *Losses) *tree.Value {
 	return d
 }
 
-// DecodeTools reads a list of tools by read. What that does not take is lost.
+// DecodeTools decodes a list of tools with read, and reports members that read did not
+// read as lost.
 func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]Tool, Losses, error) {
 	v, err := tree.Parse(data)
 	if err != nil {
@@ -40,17 +43,17 @@ func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]To
 	}
 	var losses Losses
 	tools := read(v)
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return tools, losses, nil
 }
 
-// Messages splits a vendor's message: tool results, which some vendors put next to
-// other parts, become separate messages.
-func Messages(role Role, parts []Part) []Message {
+// SplitResults returns a vendor's message as one or more messages: tool results, which
+// some vendors put next to other parts, become messages of their own.
+func SplitResults(role Role, parts []Part) []Message {
 	var out []Message
 	for _, p := range parts {
 		side := role
-		if p.Type == Result {
+		if p.Type == ResultPart {
 			side = ToolRole
 		}
 		if last := len(out) - 1; last >= 0 && out[last].Role == side {

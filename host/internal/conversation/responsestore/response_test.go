@@ -42,7 +42,7 @@ func (s *testBook) add(t *testing.T, id, previous, text string) error {
 	}
 	return s.Create(t.Context(), responsestore.Response{ID: id, Previous: previous, Chain: before}, responsestore.Content{
 		Body:     json.RawMessage(`{}`),
-		Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: text}}}},
+		Messages: []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}}},
 	})
 }
 

@@ -1,23 +1,24 @@
-// Package contextbudget makes what a model is asked fit into its context:
+// Package contextbudget makes a request fit the context window of a model:
 //
 //	available = window − tools − system prompt − messages − reserved for the answer
 //
-// all counted by the same counter. Fit goes on until that is not negative:
+// The same counter counts all of them. Fit takes these steps, in this order, until
+// the available tokens are not negative:
 //
-//  1. Beyond CompactAt percent of the window, old results of tools are cut to
-//     their beginnings; the last KeepResults are left. What Fit returns is to
-//     be the conversation from then on, so that the next turns find it short,
-//     and the model's provider finds the beginning it has cached.
-//  2. Of the models that are configured with a larger window, the smallest
-//     takes over into which everything fits.
-//  3. Tools are left out: first those of the least priority, of equal ones
-//     those that were not called in the conversation, or longest ago, then
-//     those that have the least to do with the last message of the user. What
-//     is pinned, or named by the choice of tools, stays. Those that stay keep
-//     their order.
-//  4. Else it is an error, which says what takes how much.
+//  1. From CompactAt percent of the window on, old tool results are shortened to
+//     their beginnings, except for the last KeepResults. The caller continues the
+//     conversation with the messages that Fit returns, so that later requests
+//     have the same beginning and the provider can use its cache.
+//  2. The smallest configured model with a larger window into which everything
+//     fits replaces the model.
+//  3. Tools are left out: those with the lowest priority first; of equal ones,
+//     those that were not called in the conversation or whose last call is the
+//     oldest; then those with the least relevance for the user's last message.
+//     Pinned tools and tools that the tool choice names are kept. The order of
+//     the kept tools does not change.
+//  4. Otherwise Fit returns an error with the tokens of each part.
 //
-// The same input has the same outcome.
+// The result depends only on the input.
 package contextbudget
 
 import (
@@ -30,24 +31,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Model is a model that can get a request.
+// A Model is a possible recipient of a request.
 type Model struct {
 	Name      string
 	Window    int // tokens of the request and the answer together
-	MaxOutput int // tokens of an answer; 0: not said
+	MaxOutput int // tokens of an answer; 0: unknown
 }
 
-// Config says how. What is zero is the default.
+// Config holds the settings. A zero value means the default, which the comments name.
 type Config struct {
-	Models      []Model        // those that are configured
-	Counter     tokens.Counter // estimates
-	Reserve     int            // tokens for an answer of a request that does not say; 4096
-	MaxTools    int            // any number
-	CompactAt   int            // percent of the window; 70
-	KeepResults int            // 4
+	Models      []Model        // the configured models; none
+	Counter     tokens.Counter // an estimate
+	Reserve     int            // tokens reserved for the answer if the request has no limit; 4096
+	MaxTools    int            // largest number of tools; no limit
+	CompactAt   int            // percent of the window from which old results are shortened; 70
+	KeepResults int            // number of latest results that are not shortened; 4
 }
 
-func (c Config) filled() Config {
+func (c Config) withDefaults() Config {
 	if c.Counter == nil {
 		c.Counter = tokens.Estimator{}
 	}
@@ -55,65 +56,66 @@ func (c Config) filled() Config {
 	return c
 }
 
-// A Tool is one that the request may offer.
+// A Tool is a tool that the request may offer.
 type Tool struct {
 	llm.Tool
-	Tokens   int // of the definition as the model is sent it; 0: it is counted
-	Priority int // the higher, the longer it stays
+	Tokens   int // size of the definition in the model's format; 0: it is counted
+	Priority int // tools with a higher priority are kept longer
 	Pinned   bool
 }
 
-// An Ask is a request to a model, before it is fitted.
+// An Ask is a request before it is fitted.
 type Ask struct {
-	Request llm.Request // but for Tools
+	Request llm.Request // without Tools
 	Tools   []Tool
 
-	// Relevance returns the relevance of each tool for a text. nil: it is computed at
-	// each use.
+	// Relevance returns the relevance of each tool for a text. nil: it is computed for
+	// each request.
 	Relevance func(text string) []float64
 }
 
-// Spent holds the tokens of a window by purpose.
-type Spent struct {
+// Usage divides the tokens of a window by purpose.
+type Usage struct {
 	Window, Tools, System, Messages, Reserved int
 }
 
 // Available returns the remaining tokens.
-func (s Spent) Available() int { return s.Window - s.Tools - s.System - s.Messages - s.Reserved }
+func (s Usage) Available() int { return s.Window - s.Tools - s.System - s.Messages - s.Reserved }
 
 // A Plan is a request that fits.
 type Plan struct {
 	Model     Model
 	Messages  []llm.Message
-	Tools     []llm.Tool // in the order they came in
-	Left      []string   // the names of those that were left out
-	Compacted int        // results that were cut
-	Spent     Spent
+	Tools     []llm.Tool // in the original order
+	LeftOut   []string   // names of the tools that were left out
+	Compacted int        // number of shortened results
+	Usage     Usage
 }
 
-// A TooLargeError is a request that does not fit, however it is cut.
+// A TooLargeError means that a request does not fit any model, even shortened.
 type TooLargeError struct {
 	Model string
-	Spent Spent // with the tools that had to stay alone
+	Usage Usage // with only the tools that may not be left out
 }
 
-// Error says what takes how much, and what to do.
+// Error says which part takes how many tokens, and what to do.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the request exceeds the %d tokens of %s: messages %d, system prompt %d, required tools %d, and %d reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window",
-		e.Spent.Window, e.Model, e.Spent.Messages, e.Spent.System, e.Spent.Tools, e.Spent.Reserved)
+		e.Usage.Window, e.Model, e.Usage.Messages, e.Usage.System, e.Usage.Tools, e.Usage.Reserved)
 }
 
-// Unwrap makes toolerr.CodeOf say LIMIT_REACHED.
+// Unwrap returns an error with the code LIMIT_REACHED.
 func (e *TooLargeError) Unwrap() error {
 	return toolerr.New(toolerr.LimitReached, "the context is full")
 }
 
-// fallback is the assumed number of tokens of a definition of unknown size.
-const fallback = 100
+// unknownSize is the assumed number of tokens of a definition of unknown size.
+const unknownSize = 100
 
-// Fit makes a request for a model fit, or says why it cannot.
+// Fit makes a request fit a model. It returns a *TooLargeError if that is not
+// possible.
 func Fit(cfg Config, model Model, ask Ask) (Plan, error) {
-	cfg = cfg.filled()
+	cfg = cfg.withDefaults()
 	f := fitting{cfg: cfg, ask: ask, costs: make([]int, len(ask.Tools))}
 	for i, t := range ask.Tools {
 		f.costs[i] = t.Tokens
@@ -122,39 +124,39 @@ func Fit(cfg Config, model Model, ask Ask) (Plan, error) {
 		}
 	}
 	messages, compacted := ask.Request.Messages, 0
-	if spent := f.spent(model, messages, f.all()); spent.Window-spent.Available() > spent.Window*cfg.CompactAt/100 {
+	if spent := f.usage(model, messages, f.allTools()); spent.Window-spent.Available() > spent.Window*cfg.CompactAt/100 {
 		messages, compacted = Compact(cfg.Counter, messages, cfg.KeepResults)
 	}
-	larger := f.larger(model)
-	whole := f.within(f.all())
+	larger := f.largerModels(model)
+	whole := f.isAllowedCount(f.allTools())
 	for _, m := range slices.Concat([]Model{model}, larger) {
-		if whole && f.spent(m, messages, f.all()).Available() >= 0 {
-			return f.plan(m, messages, f.all(), compacted), nil
+		if whole && f.usage(m, messages, f.allTools()).Available() >= 0 {
+			return f.newPlan(m, messages, f.allTools(), compacted), nil
 		}
 	}
 	var first *TooLargeError
 	for _, m := range slices.Concat([]Model{model}, larger) {
-		kept := f.prune(f.spent(m, messages, nil))
-		if spent := f.spent(m, messages, kept); spent.Available() < 0 {
+		kept := f.prune(f.usage(m, messages, nil))
+		if spent := f.usage(m, messages, kept); spent.Available() < 0 {
 			if first == nil {
 				first = &TooLargeError{m.Name, spent}
 			}
 			continue
 		}
-		return f.plan(m, messages, kept, compacted), nil
+		return f.newPlan(m, messages, kept, compacted), nil
 	}
 	return Plan{}, first
 }
 
-// fitting is one request on its way to a plan.
+// fitting is a request that is being fitted.
 type fitting struct {
 	cfg   Config
 	ask   Ask
-	costs []int // of the tools
-	ranks []int // the tools in the order in which they are kept; nil: not known yet
+	costs []int // tokens of each tool
+	ranks []int // tools in the order in which they are kept; nil: not computed yet
 }
 
-func (f *fitting) all() []int {
+func (f *fitting) allTools() []int {
 	all := make([]int, len(f.costs))
 	for i := range all {
 		all[i] = i
@@ -162,14 +164,14 @@ func (f *fitting) all() []int {
 	return all
 }
 
-// within reports whether there are no more tools than there may be.
-func (f *fitting) within(tools []int) bool {
+// isAllowedCount reports whether the number of tools is within Config.MaxTools.
+func (f *fitting) isAllowedCount(tools []int) bool {
 	return f.cfg.MaxTools == 0 || len(tools) <= f.cfg.MaxTools
 }
 
-// spent counts a request with some of the tools.
-func (f *fitting) spent(model Model, messages []llm.Message, tools []int) Spent {
-	s := Spent{Window: model.Window, Reserved: cmp.Or(f.ask.Request.MaxTokens, f.cfg.Reserve)}
+// usage counts the tokens of a request with some of the tools.
+func (f *fitting) usage(model Model, messages []llm.Message, tools []int) Usage {
+	s := Usage{Window: model.Window, Reserved: cmp.Or(f.ask.Request.MaxTokens, f.cfg.Reserve)}
 	if model.MaxOutput > 0 {
 		s.Reserved = min(s.Reserved, model.MaxOutput)
 	}
@@ -180,20 +182,20 @@ func (f *fitting) spent(model Model, messages []llm.Message, tools []int) Spent 
 	return s
 }
 
-// larger are the configured models with a larger window, the smallest first.
-func (f *fitting) larger(model Model) []Model {
+// largerModels returns the configured models with a larger window, the smallest first.
+func (f *fitting) largerModels(model Model) []Model {
 	larger := slices.DeleteFunc(slices.Clone(f.cfg.Models), func(m Model) bool { return m.Window <= model.Window })
 	slices.SortStableFunc(larger, func(a, b Model) int { return cmp.Compare(a.Window, b.Window) })
 	return larger
 }
 
-func (f *fitting) plan(model Model, messages []llm.Message, tools []int, compacted int) Plan {
-	p := Plan{Model: model, Messages: messages, Compacted: compacted, Spent: f.spent(model, messages, tools)}
+func (f *fitting) newPlan(model Model, messages []llm.Message, tools []int, compacted int) Plan {
+	p := Plan{Model: model, Messages: messages, Compacted: compacted, Usage: f.usage(model, messages, tools)}
 	for i, t := range f.ask.Tools {
 		if slices.Contains(tools, i) {
 			p.Tools = append(p.Tools, t.Tool)
 		} else {
-			p.Left = append(p.Left, t.Name)
+			p.LeftOut = append(p.LeftOut, t.Name)
 		}
 	}
 	return p

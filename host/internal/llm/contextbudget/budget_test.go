@@ -22,16 +22,16 @@ func (words) Count(text string) int { return len(strings.Fields(text)) }
 func text(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
 
 func says(role llm.Role, what string) llm.Message {
-	return llm.Message{Role: role, Parts: []llm.Part{{Type: llm.Text, Text: what}}}
+	return llm.Message{Role: role, Parts: []llm.Part{{Type: llm.TextPart, Text: what}}}
 }
 
 func calls(id, name string) llm.Message {
-	return llm.Message{Role: llm.Assistant, Parts: []llm.Part{{Type: llm.Call, ToolCall: &llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(`{}`)}}}}
+	return llm.Message{Role: llm.AssistantRole, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(`{}`)}}}}
 }
 
 func answers(id, what string) llm.Message {
-	return llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.Result, ToolResult: &llm.ToolResult{
-		ID: id, Content: []llm.Part{{Type: llm.Text, Text: what}}, Structured: json.RawMessage(`{"a":1}`), IsError: id == "err",
+	return llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart, ToolResult: &llm.ToolResult{
+		ID: id, Content: []llm.Part{{Type: llm.TextPart, Text: what}}, Structured: json.RawMessage(`{"a":1}`), IsError: id == "err",
 	}}}}
 }
 
@@ -54,11 +54,11 @@ func ask(messages []llm.Message, tools ...contextbudget.Tool) contextbudget.Ask 
 }
 
 func TestWhatFitsStaysAsItIs(t *testing.T) {
-	in := ask([]llm.Message{says(llm.System, text(46)), says(llm.User, text(96))}, tool("b", 200, 0), tool("a", 300, 1))
+	in := ask([]llm.Message{says(llm.SystemRole, text(46)), says(llm.UserRole, text(96))}, tool("b", 200, 0), tool("a", 300, 1))
 	plan, err := contextbudget.Fit(contextbudget.Config{Counter: words{}}, small, in)
 	require.NoError(t, err)
-	require.Equal(t, contextbudget.Spent{Window: 1000, Tools: 500, System: 50, Messages: 100, Reserved: 100}, plan.Spent)
-	require.Equal(t, 250, plan.Spent.Available())
+	require.Equal(t, contextbudget.Usage{Window: 1000, Tools: 500, System: 50, Messages: 100, Reserved: 100}, plan.Usage)
+	require.Equal(t, 250, plan.Usage.Available())
 	require.Equal(t, []string{"b", "a"}, names(plan.Tools))
 	require.Equal(t, in.Request.Messages, plan.Messages)
 	require.Equal(t, small, plan.Model)
@@ -69,11 +69,11 @@ func TestDefaults(t *testing.T) {
 	in.Request.MaxTokens = 0
 	plan, err := contextbudget.Fit(contextbudget.Config{}, contextbudget.Model{Name: "m", Window: 10_000}, in)
 	require.NoError(t, err)
-	require.Equal(t, 100, plan.Spent.Tools, "nothing is known of it")
-	require.Equal(t, 4096, plan.Spent.Reserved)
+	require.Equal(t, 100, plan.Usage.Tools, "nothing is known of it")
+	require.Equal(t, 4096, plan.Usage.Reserved)
 	plan, err = contextbudget.Fit(contextbudget.Config{}, contextbudget.Model{Name: "m", Window: 10_000, MaxOutput: 1000}, in)
 	require.NoError(t, err)
-	require.Equal(t, 1000, plan.Spent.Reserved, "the model gives no longer answers")
+	require.Equal(t, 1000, plan.Usage.Reserved, "the model gives no longer answers")
 }
 
 func TestTheSmallestLargerModelTakesOver(t *testing.T) {
@@ -89,10 +89,10 @@ func TestTheSmallestLargerModelTakesOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "small", plan.Model.Name)
 	require.Equal(t, []string{"a"}, names(plan.Tools))
-	require.Equal(t, []string{"b"}, plan.Left)
+	require.Equal(t, []string{"b"}, plan.LeftOut)
 
 	// And where the messages alone are too much for it, a larger one.
-	plan, err = contextbudget.Fit(cfg, small, ask([]llm.Message{says(llm.User, text(1200))}, tool("b", 8500, 1)))
+	plan, err = contextbudget.Fit(cfg, small, ask([]llm.Message{says(llm.UserRole, text(1200))}, tool("b", 8500, 1)))
 	require.NoError(t, err)
 	require.Equal(t, "large", plan.Model.Name)
 	require.Empty(t, plan.Tools)
@@ -100,7 +100,7 @@ func TestTheSmallestLargerModelTakesOver(t *testing.T) {
 
 func TestToolsAreLeftOutByPriorityUseAndRelevance(t *testing.T) {
 	conversation := []llm.Message{
-		says(llm.User, "hello"), calls("1", "old"), answers("1", "ok"), calls("2", "recent"), answers("2", "ok"), says(llm.User, "now plant a tree"),
+		says(llm.UserRole, "hello"), calls("1", "old"), answers("1", "ok"), calls("2", "recent"), answers("2", "ok"), says(llm.UserRole, "now plant a tree"),
 	}
 	tools := []contextbudget.Tool{
 		tool("weather", 100, 0), tool("old", 100, 0), tool("plant_tree", 100, 0), tool("recent", 100, 0), tool("first", 100, 5), tool("last", 100, -1),
@@ -127,20 +127,20 @@ func TestToolsAreLeftOutByPriorityUseAndRelevance(t *testing.T) {
 	require.Equal(t, []string{"first", "pinned"}, names(plan.Tools), "never more than there may be")
 
 	in := ask(conversation, tools...)
-	in.Request.Choice = &llm.Choice{Mode: llm.Required, Names: []string{"last"}}
+	in.Request.Choice = &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{"last"}}
 	plan, err = contextbudget.Fit(contextbudget.Config{Counter: words{}}, contextbudget.Model{Name: "m", Window: 360}, in)
 	require.NoError(t, err)
 	require.Equal(t, []string{"last", "pinned"}, names(plan.Tools), "what the choice names stays")
 }
 
 func TestWhatDoesNotFitIsAnErrorThatSaysWhy(t *testing.T) {
-	in := ask([]llm.Message{says(llm.System, text(6)), says(llm.User, text(896))}, contextbudget.Tool{Tool: llm.Tool{Name: "p"}, Tokens: 7, Pinned: true}, tool("q", 7, 0))
+	in := ask([]llm.Message{says(llm.SystemRole, text(6)), says(llm.UserRole, text(896))}, contextbudget.Tool{Tool: llm.Tool{Name: "p"}, Tokens: 7, Pinned: true}, tool("q", 7, 0))
 	_, err := contextbudget.Fit(contextbudget.Config{Counter: words{}}, small, in)
 	require.EqualError(t, err, "the request exceeds the 1000 tokens of small: messages 900, system prompt 10, required tools 7, and 100 reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window")
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
 	var large *contextbudget.TooLargeError
 	require.ErrorAs(t, err, &large)
-	require.Equal(t, -17, large.Spent.Available())
+	require.Equal(t, -17, large.Usage.Available())
 }
 
 func TestOldResultsAreCutAtSeventyPercent(t *testing.T) {
@@ -190,14 +190,14 @@ func TestFitProperties(t *testing.T) {
 			outcomes["error"]++
 			var large *contextbudget.TooLargeError
 			require.ErrorAs(t, err, &large)
-			require.Negative(t, large.Spent.Available())
+			require.Negative(t, large.Usage.Available())
 			continue
 		}
-		require.GreaterOrEqual(t, plan.Spent.Available(), 0, "seed %d", seed)
+		require.GreaterOrEqual(t, plan.Usage.Available(), 0, "seed %d", seed)
 		checkTools(t, cfg, in, plan)
 		checkMessages(t, cfg, in.Request.Messages, plan)
 		switch {
-		case len(plan.Left) > 0:
+		case len(plan.LeftOut) > 0:
 			outcomes["pruned"]++
 		case plan.Model.Name != model.Name:
 			outcomes["larger"]++
@@ -226,11 +226,11 @@ func randomAsk(r *rand.Rand) (contextbudget.Config, contextbudget.Model, context
 		one.Pinned = r.IntN(15) == 0
 		in.Tools = append(in.Tools, one)
 	}
-	messages := []llm.Message{says(llm.System, text(r.IntN(100)))}
+	messages := []llm.Message{says(llm.SystemRole, text(r.IntN(100)))}
 	for i := range r.IntN(12) {
 		switch r.IntN(3) {
 		case 0:
-			messages = append(messages, says(llm.User, fmt.Sprintf("use tool %d %s", r.IntN(30), text(r.IntN(100)))))
+			messages = append(messages, says(llm.UserRole, fmt.Sprintf("use tool %d %s", r.IntN(30), text(r.IntN(100)))))
 		default:
 			id := fmt.Sprint(i)
 			messages = append(messages, calls(id, fmt.Sprintf("tool_%d", r.IntN(30))), answers(id, text(r.IntN(600))))
@@ -249,10 +249,10 @@ func checkTools(t *testing.T, cfg contextbudget.Config, in contextbudget.Ask, pl
 		if slices.Contains(kept, one.Name) {
 			order = append(order, one.Name)
 		}
-		require.False(t, one.Pinned && slices.Contains(plan.Left, one.Name), "%s is pinned", one.Name)
+		require.False(t, one.Pinned && slices.Contains(plan.LeftOut, one.Name), "%s is pinned", one.Name)
 	}
 	require.Equal(t, order, append([]string(nil), kept...), "the order is that of before")
-	require.ElementsMatch(t, all, slices.Concat(kept, plan.Left))
+	require.ElementsMatch(t, all, slices.Concat(kept, plan.LeftOut))
 	pinned := 0
 	for _, one := range in.Tools {
 		if one.Pinned {
@@ -273,7 +273,7 @@ func checkMessages(t *testing.T, cfg contextbudget.Config, before []llm.Message,
 		require.Len(t, m.Parts, len(before[i].Parts))
 		for j, p := range m.Parts {
 			was := before[i].Parts[j]
-			if p.Type != llm.Result {
+			if p.Type != llm.ResultPart {
 				require.Equal(t, was, p)
 				continue
 			}
@@ -294,7 +294,7 @@ func checkMessages(t *testing.T, cfg contextbudget.Config, before []llm.Message,
 func TestAResultThatSaysThatItWasCut(t *testing.T) {
 	long := "[old result, shortened from 5 tokens; call the tool again to see all]\n" + text(1000)
 	messages := []llm.Message{calls("1", "view"), {Role: llm.ToolRole, Parts: []llm.Part{
-		{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "1", Content: []llm.Part{{Type: llm.Text, Text: long}}}},
+		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "1", Content: []llm.Part{{Type: llm.TextPart, Text: long}}}},
 	}}}
 	cut, n := contextbudget.Compact(words{}, messages, 0)
 	require.Equal(t, 1, n)

@@ -9,16 +9,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
 )
 
-// A result that is shorter is left alone, and so much of a longer one is kept.
+// The limits of shortening.
 const (
-	shortResult = 100 // tokens
-	headRunes   = 160
+	shortResult = 100 // tokens; shorter results are not shortened
+	keptRunes   = 160
 )
 
-// Compact cuts the results of tools to their beginnings, but for the last
-// keep, and returns how many it cut. Every result keeps its place, its call's
-// id and whether it is an error. The messages that it is given stay as they
-// are.
+// Compact shortens all tool results except the last keep ones to their beginnings, and
+// returns the messages and the number of shortened results. Each result keeps its
+// place, its call's ID and its error flag. The given messages are not changed.
 func Compact(counter tokens.Counter, messages []llm.Message, keep int) ([]llm.Message, int) {
 	results := 0
 	for _, m := range messages {
@@ -39,12 +38,12 @@ func Compact(counter tokens.Counter, messages []llm.Message, keep int) ([]llm.Me
 				return out, cut
 			}
 			size := partTokens(counter, p)
-			if size <= shortResult || Compacted(p.ToolResult) {
+			if size <= shortResult || IsCompacted(p.ToolResult) {
 				continue
 			}
 			short := *p.ToolResult
-			short.Structured, short.Others = nil, nil
-			short.Content = []llm.Part{{Type: llm.Text, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all]\n%s", leftOut, size, head(p.ToolResult))}}
+			short.Structured, short.ExtraMembers = nil, nil
+			short.Content = []llm.Part{{Type: llm.TextPart, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all]\n%s", shortenedPrefix, size, beginning(p.ToolResult))}}
 			p.ToolResult = &short
 			if partTokens(counter, p) >= size {
 				continue
@@ -59,24 +58,25 @@ func Compact(counter tokens.Counter, messages []llm.Message, keep int) ([]llm.Me
 	return out, cut
 }
 
-func isResult(p llm.Part) bool { return p.Type == llm.Result && p.ToolResult != nil }
+func isResult(p llm.Part) bool { return p.Type == llm.ResultPart && p.ToolResult != nil }
 
-const leftOut = "[old result, shortened from "
+const shortenedPrefix = "[old result, shortened from "
 
-// Compacted reports whether a result has been cut before. A long one only says so.
-func Compacted(r *llm.ToolResult) bool {
-	return len(r.Content) == 1 && len(r.Content[0].Text) < 8*headRunes && strings.HasPrefix(r.Content[0].Text, leftOut)
+// IsCompacted reports whether a result was shortened before. It is false for a longer
+// text that only begins like a shortened one.
+func IsCompacted(r *llm.ToolResult) bool {
+	return len(r.Content) == 1 && len(r.Content[0].Text) < 8*keptRunes && strings.HasPrefix(r.Content[0].Text, shortenedPrefix)
 }
 
-// head is the beginning of a result's text.
-func head(r *llm.ToolResult) string {
+// beginning returns the first characters of a result's text.
+func beginning(r *llm.ToolResult) string {
 	for _, p := range r.Content {
-		if p.Type != llm.Text || p.Text == "" {
+		if p.Type != llm.TextPart || p.Text == "" {
 			continue
 		}
 		n := 0
 		for at := range p.Text {
-			if n++; n > headRunes {
+			if n++; n > keptRunes {
 				return p.Text[:at] + "…"
 			}
 		}

@@ -5,21 +5,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
 )
 
-// What is not text costs about so much: the frame of a message, and an image,
-// which vendors count by its size.
+// Approximate tokens of content that is not text: the structure of a message, and an
+// image, which vendors count by its size.
 const (
 	frameTokens = 4
 	imageTokens = 1100
 )
 
-// messageTokens counts the system prompt, and all other messages.
+// messageTokens counts the tokens of the system prompt and of all other messages.
 func messageTokens(counter tokens.Counter, messages []llm.Message) (system, others int) {
 	for _, m := range messages {
 		n := frameTokens + counter.Count(m.Name)
 		for _, p := range m.Parts {
 			n += partTokens(counter, p)
 		}
-		if m.Role == llm.System || m.Role == llm.Developer {
+		if m.Role == llm.SystemRole || m.Role == llm.DeveloperRole {
 			system += n
 		} else {
 			others += n
@@ -28,7 +28,7 @@ func messageTokens(counter tokens.Counter, messages []llm.Message) (system, othe
 	return system, others
 }
 
-// MessageTokens returns what messages cost.
+// MessageTokens counts the tokens of messages.
 func MessageTokens(counter tokens.Counter, messages []llm.Message) int {
 	system, others := messageTokens(counter, messages)
 	return system + others
@@ -52,18 +52,18 @@ func partTokens(counter tokens.Counter, p llm.Part) int {
 			text = true
 			n += partTokens(counter, part)
 		}
-		if !text { // else programs alone get it
+		if !text { // without text, the model gets the structured content
 			n += counter.Count(string(r.Structured))
 		}
 	}
 	return n
 }
 
-// definitionTokens counts a definition as MCP has it; other vendors' forms have
-// the same texts.
+// definitionTokens counts the tokens of a definition in MCP's format; other vendors'
+// formats contain the same texts.
 func definitionTokens(counter tokens.Counter, t llm.Tool) int {
 	if t.Description == "" && len(t.Input) == 0 {
-		return fallback
+		return unknownSize
 	}
 	return frameTokens + counter.Count(t.Name) + counter.Count(t.Description) + counter.Count(string(t.Input))
 }

@@ -12,18 +12,18 @@ import (
 // prune returns the tools that fit besides the other tokens: the required ones, and of
 // the others as many as fit, best first. A tool that is too large is skipped for a
 // smaller one.
-func (f *fitting) prune(spent Spent) (kept []int) {
+func (f *fitting) prune(spent Usage) (kept []int) {
 	n, room := 0, spent.Available()
 	keep := func(i int) {
 		kept, n, room = append(kept, i), n+1, room-f.costs[i]
 	}
 	for i := range f.ask.Tools {
-		if f.stays(i) {
+		if f.isRequired(i) {
 			keep(i)
 		}
 	}
 	for _, i := range f.ranked() {
-		if !f.stays(i) && f.costs[i] <= room && (f.cfg.MaxTools == 0 || n < f.cfg.MaxTools) {
+		if !f.isRequired(i) && f.costs[i] <= room && (f.cfg.MaxTools == 0 || n < f.cfg.MaxTools) {
 			keep(i)
 		}
 	}
@@ -31,13 +31,13 @@ func (f *fitting) prune(spent Spent) (kept []int) {
 	return kept
 }
 
-// stays reports whether a tool may not be left out.
-func (f *fitting) stays(i int) bool {
+// isRequired reports whether a tool may not be left out.
+func (f *fitting) isRequired(i int) bool {
 	t, choice := f.ask.Tools[i], f.ask.Request.Choice
-	return t.Pinned || choice != nil && slices.Contains(choice.Names, t.Name)
+	return t.Pinned || choice != nil && slices.Contains(choice.ToolNames, t.Name)
 }
 
-// ranked are all tools, the best first.
+// ranked returns all tools, the best first.
 func (f *fitting) ranked() []int {
 	if f.ranks != nil {
 		return f.ranks
@@ -46,7 +46,7 @@ func (f *fitting) ranked() []int {
 	used := map[string]int{}
 	for at, m := range messages {
 		for _, p := range m.Parts {
-			if p.Type == llm.Call && p.ToolCall != nil {
+			if p.Type == llm.CallPart && p.ToolCall != nil {
 				used[p.ToolCall.Name] = at + 1
 			}
 		}
@@ -55,14 +55,14 @@ func (f *fitting) ranked() []int {
 	if relevance == nil {
 		relevance = f.relevance
 	}
-	about := relevance(lastWords(messages))
+	about := relevance(lastUserText(messages))
 	score := func(i int) float64 {
 		if i < len(about) {
 			return about[i]
 		}
 		return 0
 	}
-	f.ranks = f.all()
+	f.ranks = f.allTools()
 	slices.SortStableFunc(f.ranks, func(a, b int) int {
 		x, y := f.ask.Tools[a], f.ask.Tools[b]
 		return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(used[y.Name], used[x.Name]), cmp.Compare(score(b), score(a)))
@@ -70,7 +70,7 @@ func (f *fitting) ranked() []int {
 	return f.ranks
 }
 
-// relevance says how much each tool has to do with a text.
+// relevance returns the relevance of each tool for a text.
 func (f *fitting) relevance(text string) []float64 {
 	docs := make([]search.Doc, len(f.ask.Tools))
 	for i, t := range f.ask.Tools {
@@ -83,15 +83,15 @@ func (f *fitting) relevance(text string) []float64 {
 	return scores
 }
 
-// lastWords is the last text of the user's.
-func lastWords(messages []llm.Message) string {
+// lastUserText returns the user's last text.
+func lastUserText(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
-		if m.Role != llm.User {
+		if m.Role != llm.UserRole {
 			continue
 		}
 		var text []string
 		for _, p := range m.Parts {
-			if p.Type == llm.Text {
+			if p.Type == llm.TextPart {
 				text = append(text, p.Text)
 			}
 		}

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// cost returns the average number of tokens of such a piece, in hundredths. The
-// figures are for o200k_base, measured on the documentation and programs of this
-// repository, Go's net/http, and dozens of packages' READMEs.
-func cost(piece string, k kind) int {
+// cost returns the average number of tokens of a piece, in hundredths. The figures are
+// for o200k_base, measured on the documentation and programs of this repository, Go's
+// net/http, and dozens of packages' READMEs.
+func cost(piece string, k pieceKind) int {
 	switch k {
 	case number, space:
 		return 100
@@ -23,7 +23,7 @@ func cost(piece string, k kind) int {
 		}
 	}
 	first := piece[0]
-	leads := ascii && (first|0x20 < 'a' || first|0x20 > 'z') // with another character before the letters
+	leads := ascii && (first|0x20 < 'a' || first|0x20 > 'z') // another character precedes the letters
 	if leads {
 		letters--
 	}
@@ -31,15 +31,16 @@ func cost(piece string, k kind) int {
 	case !ascii:
 		return foreignCost(piece)
 	case first == ' ':
-		return of(letters, []int{100, 100, 100, 101, 101, 103, 104, 106, 111, 116, 123, 125, 133, 135, 150, 160}, 17)
+		return costOfLength(letters, []int{100, 100, 100, 101, 101, 103, 104, 106, 111, 116, 123, 125, 133, 135, 150, 160}, 17)
 	case leads:
-		return of(letters, []int{100, 103, 112, 123, 126, 137, 130, 149, 176, 193, 220, 235, 276, 310}, 25)
+		return costOfLength(letters, []int{100, 103, 112, 123, 126, 137, 130, 149, 176, 193, 220, 235, 276, 310}, 25)
 	}
-	return of(letters, []int{100, 100, 100, 107, 103, 109, 113, 113, 137, 143, 147, 156, 190, 220}, 25)
+	return costOfLength(letters, []int{100, 100, 100, 107, 103, 109, 113, 113, 137, 143, 147, 156, 190, 220}, 25)
 }
 
-// of is the cost of a length, and of a longer one so much for each.
-func of(n int, table []int, each int) int {
+// costOfLength returns the cost of n characters from a table, plus extra for each
+// character beyond the table.
+func costOfLength(n int, table []int, each int) int {
 	if n < len(table) {
 		return table[n]
 	}
@@ -52,9 +53,9 @@ func signCost(piece string) int {
 		return max(110, 60*n)
 	}
 	if n > 12 {
-		return 400 + 15*(n-12) // the same one over and over
+		return 400 + 15*(n-12) // one character repeated
 	}
-	return of(n, []int{100, 100, 100, 103, 124, 150}, 33)
+	return costOfLength(n, []int{100, 100, 100, 103, 124, 150}, 33)
 }
 
 // foreignCost returns the cost of a word with letters other than ASCII: a cost for

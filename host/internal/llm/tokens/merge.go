@@ -2,23 +2,24 @@ package tokens
 
 import "container/heap"
 
-// merger counts the tokens of one piece after another: its bytes are joined,
-// of two that follow one another those first that are the token of the lowest
-// rank, until no two are one (byte pair encoding).
+// merger counts the tokens of a piece by byte pair encoding: it begins with single
+// bytes and joins the two adjacent parts that form the token of the lowest rank, until
+// no two parts form a token. It is reused for further pieces.
 type merger struct {
 	piece      []byte
 	next, prev []int32
 	pairs      pairs
 }
 
-// pair is two parts that follow one another: where the first begins, where the
-// second ends, and which token they are together.
+// pair is two adjacent parts: begin of the first, end of the second, and the rank of
+// the token that they form.
 type pair struct {
 	rank       uint32
 	begin, end int32
 }
 
-// pairs is a heap: the lowest rank first, of equal ones the first.
+// pairs is a heap. The lowest rank is first, and of equal ranks the pair that begins
+// first.
 type pairs []pair
 
 func (p pairs) Len() int { return len(p) }
@@ -27,10 +28,10 @@ func (p pairs) Less(i, j int) bool {
 }
 func (p pairs) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 
-// Push is heap.Interface's.
+// Push implements heap.Interface.
 func (p *pairs) Push(x any) { *p = append(*p, x.(pair)) }
 
-// Pop is heap.Interface's.
+// Pop implements heap.Interface.
 func (p *pairs) Pop() any {
 	old := *p
 	last := old[len(old)-1]
@@ -39,17 +40,17 @@ func (p *pairs) Pop() any {
 }
 
 func (m *merger) count(v *Vocabulary, piece []byte) int {
-	if len(piece) == 1 || v.rank(piece) != none {
+	if len(piece) == 1 || v.rank(piece) != noRank {
 		return 1
 	}
 	n := int32(len(piece))
 	m.piece, m.pairs = piece, m.pairs[:0]
-	m.next, m.prev = m.next[:0], m.prev[:0] // of the part that begins there; next: where the one after it does
+	m.next, m.prev = m.next[:0], m.prev[:0] // begin of the next and of the previous part, by begin of a part
 	for i := range n {
 		m.next, m.prev = append(m.next, i+1), append(m.prev, i-1)
 	}
 	for i := range n - 1 {
-		if rank := v.rank(piece[i : i+2]); rank != none {
+		if rank := v.rank(piece[i : i+2]); rank != noRank {
 			m.pairs = append(m.pairs, pair{rank, i, i + 2})
 		}
 	}
@@ -59,23 +60,23 @@ func (m *merger) count(v *Vocabulary, piece []byte) int {
 		best := heap.Pop(&m.pairs).(pair)
 		middle := m.next[best.begin]
 		if middle < 0 || middle >= n || m.next[middle] != best.end {
-			continue // one of the two is part of another by now
+			continue // a part of the pair was joined with another one meanwhile
 		}
 		m.next[best.begin], m.next[middle] = best.end, -1
 		parts--
 		if best.end < n {
 			m.prev[best.end] = best.begin
-			m.offer(v, best.begin, m.next[best.end])
+			m.pushPair(v, best.begin, m.next[best.end])
 		}
 		if before := m.prev[best.begin]; before >= 0 {
-			m.offer(v, before, best.end)
+			m.pushPair(v, before, best.end)
 		}
 	}
 	return parts
 }
 
-func (m *merger) offer(v *Vocabulary, begin, end int32) {
-	if rank := v.rank(m.piece[begin:end]); rank != none {
+func (m *merger) pushPair(v *Vocabulary, begin, end int32) {
+	if rank := v.rank(m.piece[begin:end]); rank != noRank {
 		heap.Push(&m.pairs, pair{rank, begin, end})
 	}
 }

@@ -5,27 +5,27 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the kind of a piece of text.
-type kind uint8
+// pieceKind is the kind of a piece of text.
+type pieceKind uint8
 
 const (
-	word   kind = iota // letters, perhaps after one other character
-	number             // up to three digits
-	sign               // what is neither, perhaps after a space
+	word   pieceKind = iota // letters, possibly after another character
+	number                  // up to three digits
+	sign                    // other characters, possibly after a space
 	space
 )
 
-// next returns how many bytes the first piece of a text has. No token crosses
+// nextPiece returns how many bytes the first piece of a text has. No token crosses
 // the border of one. It is this regular expression of o200k_base's, by hand,
 // since package regexp looks at nothing ahead:
 //
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-func next(text string) (int, kind) {
+func nextPiece(text string) (int, pieceKind) {
 	first, size := utf8.DecodeRuneInString(text)
 	class := classOf(first)
-	if n := words(text, class, size); n > 0 {
+	if n := matchWord(text, class, size); n > 0 {
 		return n, word
 	}
 	switch {
@@ -40,29 +40,29 @@ func next(text string) (int, kind) {
 		}
 		return n, number
 	case class == other:
-		return signs(text, 0), sign
+		return matchSigns(text, 0), sign
 	case first == ' ':
 		if r, _ := utf8.DecodeRuneInString(text[1:]); len(text) > 1 && classOf(r) == other {
-			return signs(text, 1), sign
+			return matchSigns(text, 1), sign
 		}
 	}
-	return spaces(text), space
+	return matchSpaces(text), space
 }
 
-// class is a class of characters in the splitting expression.
-type class uint8
+// charClass is a class of characters in the splitting expression.
+type charClass uint8
 
 const (
-	other class = iota
-	upper       // that begin a word: Lu, Lt
-	lower       // that do not: Ll
-	both        // Lm, Lo, M
+	other charClass = iota
+	upper           // Lu, Lt: can only be among the first letters of a word
+	lower           // Ll: can only be among the last letters of a word
+	both            // Lm, Lo, M
 	digit
 	blank
 	newline // \r and \n
 )
 
-func classOf(r rune) class {
+func classOf(r rune) charClass {
 	switch {
 	case r >= 'a' && r <= 'z':
 		return lower
@@ -90,17 +90,17 @@ func classOf(r rune) class {
 	return other
 }
 
-// words is the first two alternatives; 0: neither matches.
-func words(text string, first class, size int) int {
-	// The character before the letters may be a mark, which is one of them, too.
+// matchWord matches the first two alternatives and returns the end; 0: no match.
+func matchWord(text string, first charClass, size int) int {
+	// A mark before the letters also counts as a letter.
 	mark := first == both && isMark(text)
 	for _, lower := range []bool{true, false} {
 		if first == other || first == blank || mark {
-			if n := letters(text, size, lower); n > 0 {
+			if n := matchLetters(text, size, lower); n > 0 {
 				return n
 			}
 		}
-		if n := letters(text, 0, lower); n > 0 {
+		if n := matchLetters(text, 0, lower); n > 0 {
 			return n
 		}
 	}
@@ -112,10 +112,11 @@ func isMark(text string) bool {
 	return unicode.Is(unicode.M, r)
 }
 
-// letters matches capitals and then small letters from a place on, at least
-// one of the small (needsLower) or else of the capitals; 0: it does not match.
-func letters(text string, from int, needsLower bool) int {
-	at, last := from, 0 // last: the end of the last one that can be either
+// matchLetters matches upper-case letters and then lower-case letters from an index,
+// at least one lower-case letter (needsLower) or otherwise at least one upper-case
+// letter. It returns the end; 0: no match.
+func matchLetters(text string, from int, needsLower bool) int {
+	at, last := from, 0 // end of the last letter that can belong to either group
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		c := classOf(r)
@@ -142,13 +143,14 @@ func letters(text string, from int, needsLower bool) int {
 		if last == 0 {
 			return 0
 		}
-		end = last // the capitals leave it to the small ones
+		end = last // that letter belongs to the second group
 	}
-	return end + suffix(text[end:])
+	return end + matchContraction(text[end:])
 }
 
-// suffix is the contraction that a text begins with.
-func suffix(text string) int {
+// matchContraction returns the length of a contraction ('s, 't, 're and the like) at
+// the beginning of a text.
+func matchContraction(text string) int {
 	if len(text) < 2 || text[0] != '\'' {
 		return 0
 	}
@@ -164,15 +166,15 @@ func suffix(text string) int {
 			return 3
 		}
 	}
-	if r, size := utf8.DecodeRuneInString(text[1:]); r == 'ſ' { // a long s is one, too
+	if r, size := utf8.DecodeRuneInString(text[1:]); r == 'ſ' { // a long s counts as an s without regard to case
 		return 1 + size
 	}
 	return 0
 }
 
-// signs returns the end of a run of characters other than letters, digits and spaces,
-// marks among them, with the line ends after it.
-func signs(text string, at int) int {
+// matchSigns returns the end of a run of characters other than letters, digits and
+// spaces, with the line ends after it. Marks are such characters, too.
+func matchSigns(text string, at int) int {
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if c := classOf(r); c != other && (c != both || !unicode.Is(unicode.M, r)) {
@@ -186,9 +188,10 @@ func signs(text string, at int) int {
 	return at
 }
 
-// spaces is the rest: up to the last line end of a run of spaces; or all but
-// the last of them, which belongs to what follows; or all at the end.
-func spaces(text string) int {
+// matchSpaces matches the last three alternatives: spaces up to the last line end, or
+// all spaces except the last one, which belongs to the next piece, or all spaces at
+// the end of the text.
+func matchSpaces(text string) int {
 	at, before, line := 0, 0, 0
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])

@@ -1,14 +1,14 @@
-// Package tokens counts what texts cost a model.
+// Package tokens counts the tokens of texts.
 //
-// An estimate is cheap and needs no vocabulary: the text is cut into the pieces
-// that tokenizers cut it into, and each counts what such pieces have on the
-// average. Over the definitions of tools it is within a few percent of the
-// exact count, over prose and programs within ten (see the tests).
+// An estimate is fast and needs no vocabulary: the text is split into the same pieces
+// as by a tokenizer, and each piece counts the average number of tokens of such
+// pieces. For definitions of tools the estimate is within a few percent of the exact
+// count, for prose and programs within ten percent (see the tests).
 //
-// An exact count is by the vocabulary o200k_base, which OpenAI's models since
-// 2024 use. It is part of the binary, compressed to a megabyte; to load it takes
-// some 30 ms, and to keep it 4 MiB. Other vendors' models have vocabularies
-// of their own, of similar size; for them it is as good an estimate.
+// An exact count uses the vocabulary o200k_base of OpenAI's models since 2024. The
+// binary contains it, compressed to a megabyte. Loading it takes about 30 ms, and it
+// needs 4 MiB of memory. Vocabularies of other vendors have a similar size, so for
+// their models the count is an estimate of the same quality.
 //
 // The vocabulary is OpenAI's (github.com/openai/tiktoken), see LICENSE.o200k_base.
 package tokens
@@ -20,22 +20,22 @@ type Counter interface {
 	Count(text string) int
 }
 
-// Estimator is the counter that estimates.
+// Estimator is a Counter that estimates.
 type Estimator struct{}
 
-// Count returns about how many tokens a text has.
+// Count returns an estimate of the number of tokens of a text.
 func (Estimator) Count(text string) int { return Estimate(text) }
 
-// Estimate returns about how many tokens a text has.
+// Estimate returns an estimate of the number of tokens of a text.
 func Estimate(text string) int {
 	var sum int // in hundredths
 	for text != "" {
-		n, kind := next(text)
+		n, kind := nextPiece(text)
 		sum += cost(text[:n], kind)
 		text = text[n:]
 	}
 	return (sum + 50) / 100
 }
 
-// EstimateJSON returns about how many tokens a JSON text has.
+// EstimateJSON returns an estimate of the number of tokens of a JSON text.
 func EstimateJSON(raw json.RawMessage) int { return Estimate(string(raw)) }

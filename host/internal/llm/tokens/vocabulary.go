@@ -11,23 +11,23 @@ import (
 	"math/bits"
 )
 
-// packed is the vocabulary in the order of its ranks: how many tokens there
+// compressedVocabulary is the vocabulary in the order of its ranks: how many tokens there
 // are, 4 bytes, little-endian; the length of each, a byte; and all of them,
 // one after another; together compressed (RFC 1951).
 //
 //go:embed o200k_base.bin
-var packed []byte
+var compressedVocabulary []byte
 
-// A Vocabulary counts exactly. It is safe for concurrent use.
+// A Vocabulary is a Counter that counts exactly. It is safe for concurrent use.
 type Vocabulary struct {
 	bytes   []byte
 	offsets []uint32
-	slots   []uint32 // a hash table of ranks, each one more than it is; 0: empty
+	slots   []uint32 // hash table with rank+1 of each token; 0: empty
 }
 
-// Load unpacks the vocabulary, which takes some 30 ms each time.
+// Load decompresses the vocabulary, which takes about 30 ms each time.
 func Load() (*Vocabulary, error) {
-	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(compressedVocabulary)))
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary o200k_base: %w", err)
 	}
@@ -54,7 +54,7 @@ func Load() (*Vocabulary, error) {
 
 func (v *Vocabulary) token(rank int) []byte { return v.bytes[v.offsets[rank]:v.offsets[rank+1]] }
 
-// slot returns the position of a token in the table, or the free one for it.
+// slot returns the index of a token in the table, or of the free slot for it.
 func (v *Vocabulary) slot(token []byte) int {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range token {
@@ -69,20 +69,20 @@ func (v *Vocabulary) slot(token []byte) int {
 	}
 }
 
-// none is the rank of texts without a token.
-const none = ^uint32(0)
+// noRank is the rank of a text that is no token.
+const noRank = ^uint32(0)
 
 func (v *Vocabulary) rank(token []byte) uint32 {
-	return v.slots[v.slot(token)] - 1 // 0-1 is none
+	return v.slots[v.slot(token)] - 1 // 0-1 is noRank
 }
 
-// Count returns how many tokens a text has. What looks like one of the marks
-// that a model's conversation is put together with is text as any other.
+// Count returns the number of tokens of a text. Text that looks like a special token
+// (such as <|endoftext|>) counts as ordinary text.
 func (v *Vocabulary) Count(text string) int {
 	count := 0
 	var m merger
 	for text != "" {
-		n, _ := next(text)
+		n, _ := nextPiece(text)
 		for piece := text[:n]; piece != ""; {
 			part := piece[:min(len(piece), maxPiece)]
 			count += m.count(v, []byte(part))
@@ -94,5 +94,5 @@ func (v *Vocabulary) Count(text string) int {
 }
 
 // maxPiece bounds the memory for a word: a longer word is counted in parts, each of
-// which may have one token too many.
+// which can add one token too many.
 const maxPiece = 64 << 10

@@ -11,70 +11,70 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// answer reads one.
+// answer decodes the response of the Messages API.
 type answer struct {
 	*endpoint.Pieces
-	names *llm.Names
+	names *llm.NameMap
 
-	usage  *tree.Value // as far as it was told
+	usage  *tree.Value // counts received so far
 	blocks map[int]*block
 }
 
-// block is a content block that has begun.
+// block is a content block whose first event was received.
 type block struct {
-	at    int // its part
-	kind  llm.PartType
-	raw   *tree.Value     // of one that is only passed on
-	input strings.Builder // of such
-	given bool            // the call came with its arguments
+	partIndex    int // index of its part
+	kind         llm.PartType
+	raw          *tree.Value     // of a block that is kept unchanged
+	input        strings.Builder // input of such a block so far
+	hasArguments bool            // the first event contained the arguments of the call
 }
 
-// Whole reads a message.
+// Whole decodes a complete message.
 func (a *answer) Whole(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
 		return err
 	}
-	return a.Take(r)
+	return a.AddWhole(r)
 }
 
-// Event reads one of a stream. Those that it does not know mean nothing to it.
+// Event decodes an event of a stream. It ignores unknown events.
 func (a *answer) Event(_ string, data []byte) error {
 	v, err := tree.Parse(data)
 	if err != nil {
-		return endpoint.Garbled(err)
+		return endpoint.Malformed(err)
 	}
 	index := v.Get("index").Int()
 	switch v.Get("type").Str() {
 	case "error":
-		if err := endpoint.Fault(data); err != nil {
+		if err := endpoint.ErrorIn(data); err != nil {
 			return err
 		}
-		return endpoint.Garbled(fmt.Errorf("an error without a text"))
+		return endpoint.Malformed(fmt.Errorf("an error without a text"))
 	case "message_start":
-		m, r := v.Get("message"), a.Sofar()
-		r.ID, r.Model, r.By = m.Get("id").Str(), m.Get("model").Str(), llm.Anthropic
-		a.count(m.Get("usage"))
+		m, r := v.Get("message"), a.Partial()
+		r.ID, r.Model, r.Vendor = m.Get("id").Str(), m.Get("model").Str(), llm.Anthropic
+		a.mergeUsage(m.Get("usage"))
 	case "content_block_start":
-		a.begin(index, v.Get("content_block"))
+		a.beginBlock(index, v.Get("content_block"))
 	case "content_block_delta":
-		a.grow(index, v.Get("delta"))
+		a.extendBlock(index, v.Get("delta"))
 	case "content_block_stop":
-		a.end(index)
+		a.endBlock(index)
 	case "message_delta":
-		d, r := v.Get("delta"), a.Sofar()
+		d, r := v.Get("delta"), a.Partial()
 		if word := d.Get("stop_reason").Str(); word != "" {
-			r.Word, r.Stop, r.Matched = word, wire.Stop(word), d.Get("stop_sequence").Str()
+			r.VendorStop, r.StopReason, r.MatchedStop = word, wire.StopReason(word), d.Get("stop_sequence").Str()
 		}
-		a.count(v.Get("usage"))
+		a.mergeUsage(v.Get("usage"))
 	case "message_stop":
-		a.Reach(endpoint.Over)
+		a.SetState(endpoint.Over)
 	}
 	return nil
 }
 
-// count adds the usage of an event, which repeats earlier counts with their growth.
-func (a *answer) count(usage *tree.Value) {
+// mergeUsage merges the usage of an event, which repeats earlier counts, now larger.
+func (a *answer) mergeUsage(usage *tree.Value) {
 	if !usage.Is(tree.Object) {
 		return
 	}
@@ -86,69 +86,69 @@ func (a *answer) count(usage *tree.Value) {
 			a.usage.Set(m.Name, m.Value)
 		}
 	}
-	a.Sofar().Usage = wire.DecodeUsage(a.usage.Clone())
+	a.Partial().Usage = wire.DecodeUsage(a.usage.Clone())
 }
 
-// begin begins a block.
-func (a *answer) begin(index int, v *tree.Value) {
-	b := &block{at: a.Len()}
-	d := llm.Delta{Index: b.at}
+// beginBlock handles the first event of a block.
+func (a *answer) beginBlock(index int, v *tree.Value) {
+	b := &block{partIndex: a.Len()}
+	d := llm.Delta{Index: b.partIndex}
 	own := func(name string) *llm.Signature {
 		s := v.Get(name)
 		if !s.Is(tree.String) {
 			return nil
 		}
-		return &llm.Signature{By: llm.Anthropic, Value: s.Text}
+		return &llm.Signature{Vendor: llm.Anthropic, Value: s.Text}
 	}
 	switch v.Get("type").Str() {
 	case "text":
-		d.Type, d.Text = llm.Text, v.Get("text").Str()
+		d.Type, d.Text = llm.TextPart, v.Get("text").Str()
 	case "thinking":
-		d.Type, d.Text, d.Signature = llm.Thinking, v.Get("thinking").Str(), own("signature")
+		d.Type, d.Text, d.Signature = llm.ThinkingPart, v.Get("thinking").Str(), own("signature")
 	case "redacted_thinking":
-		d.Type, d.Signature = llm.Redacted, own("data")
+		d.Type, d.Signature = llm.RedactedPart, own("data")
 	case "tool_use":
-		d.Type, d.ID, d.Name = llm.Call, v.Get("id").Str(), a.names.Own(v.Get("name").Str())
-		if input := v.Get("input"); len(input.Each()) > 0 { // as some that are compatible send it
-			d.Args, b.given = string(input.JSON()), true
+		d.Type, d.ID, d.Name = llm.CallPart, v.Get("id").Str(), a.names.FromVendor(v.Get("name").Str())
+		if input := v.Get("input"); len(input.Each()) > 0 { // compatible servers send the arguments in the first event
+			d.Args, b.hasArguments = string(input.JSON()), true
 		}
 	case "":
 		return
 	default:
 		b.raw = v
-		d.Type, d.Whole = llm.Opaque, opaque(v)
+		d.Type, d.Part = llm.OpaquePart, opaquePart(v)
 	}
 	b.kind = d.Type
 	a.blocks[index] = b
 	a.Add(d)
 }
 
-// opaque is a block that only its vendor can read.
-func opaque(v *tree.Value) *llm.Part {
-	return &llm.Part{Type: llm.Opaque, By: llm.Anthropic, Raw: v.JSON()}
+// opaquePart returns a block that only its vendor understands, unchanged.
+func opaquePart(v *tree.Value) *llm.Part {
+	return &llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.JSON()}
 }
 
-// grow adds to a block.
-func (a *answer) grow(index int, v *tree.Value) {
+// extendBlock handles an event with more content of a block.
+func (a *answer) extendBlock(index int, v *tree.Value) {
 	b := a.blocks[index]
 	if b == nil {
 		return
 	}
-	d := llm.Delta{Index: b.at, Type: b.kind}
+	d := llm.Delta{Index: b.partIndex, Type: b.kind}
 	switch v.Get("type").Str() {
 	case "text_delta":
 		d.Text = v.Get("text").Str()
 	case "thinking_delta":
 		d.Text = v.Get("thinking").Str()
 	case "signature_delta":
-		d.Signature = &llm.Signature{By: llm.Anthropic, Value: v.Get("signature").Str()}
+		d.Signature = &llm.Signature{Vendor: llm.Anthropic, Value: v.Get("signature").Str()}
 	case "input_json_delta":
 		text := v.Get("partial_json").Str()
 		if b.raw != nil {
 			b.input.WriteString(text)
 			return
 		}
-		if b.given {
+		if b.hasArguments {
 			return
 		}
 		d.Args = text
@@ -160,8 +160,8 @@ func (a *answer) grow(index int, v *tree.Value) {
 	}
 }
 
-// end ends a block. A block that is passed on is complete then.
-func (a *answer) end(index int) {
+// endBlock handles the last event of a block. An unchanged block is complete now.
+func (a *answer) endBlock(index int) {
 	b := a.blocks[index]
 	if b == nil {
 		return
@@ -169,6 +169,6 @@ func (a *answer) end(index int) {
 	delete(a.blocks, index)
 	if input := b.input.String(); b.raw != nil && json.Valid([]byte(input)) {
 		b.raw.Set("input", tree.Raw(json.RawMessage(input)))
-		a.Add(llm.Delta{Index: b.at, Type: b.kind, Whole: opaque(b.raw)})
+		a.Add(llm.Delta{Index: b.partIndex, Type: b.kind, Part: opaquePart(b.raw)})
 	}
 }

@@ -1,6 +1,7 @@
-// Package anthropic asks models through Anthropic's Messages API. Thinking is
-// carried with its signature, and what only Anthropic can read (redacted thinking,
-// its own tools' calls and results) as it came. 529 is RATE_LIMITED, as 429 is.
+// Package anthropic requests answers from models through Anthropic's Messages API.
+// Thinking keeps its signature, and blocks that only Anthropic understands (redacted
+// thinking, calls and results of its own tools) are kept unchanged. Status 529 means
+// RATE_LIMITED, as 429 does.
 package anthropic
 
 import (
@@ -16,54 +17,54 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Address is Anthropic's own.
+// Address is the base URL of Anthropic's API.
 const Address = "https://api.anthropic.com"
 
-// maxTokens is the default limit of an answer, if the model permits it: enough for
-// most answers, and less than what takes Anthropic longer than it permits without
+// maxTokens is the default limit of an answer, if the model permits it. It is enough
+// for most answers, and small enough for Anthropic to permit a request without
 // streaming.
 const maxTokens = 8192
 
-// Config is a model and where it is.
+// Config holds a model's address and properties.
 type Config struct {
-	endpoint.Config                 // BaseURL "": Address
-	Model           string          // as Anthropic names it
+	endpoint.Config                 // an empty BaseURL means Address
+	Model           string          // Anthropic's name of the model
 	Info            provider.Info   //
-	Strict          bool            // hold the model to the schemas of all tools
+	Strict          bool            // enforce the schemas of all tools (strict mode)
 	Extra           json.RawMessage // members of every request, such as thinking; nil: none
 }
 
-// Model is one.
+// Model is a model behind the Messages API.
 type Model struct {
 	cfg    Config
 	client *endpoint.Client
 }
 
-// New makes a model. It asks nobody.
+// New returns a model. It sends no request.
 func New(cfg Config) *Model {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = Address
 	}
 	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/v1")
-	cfg.Default("X-Api-Key", cfg.Key)
-	cfg.Default("Anthropic-Version", "2023-06-01")
+	cfg.SetDefaultHeader("X-Api-Key", cfg.Key)
+	cfg.SetDefaultHeader("Anthropic-Version", "2023-06-01")
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config)}
 }
 
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
-// Ask asks it.
+// Ask sends a request to the model.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-	names := llm.NewNames(wire.Rule(), r.Tools)
-	strict := endpoint.StrictOf(r.Tools, m.cfg.Strict, schema.HeldByAnthropic())
-	return m.client.Post(ctx, "/v1/messages", m.body(r, names, on != nil), func() endpoint.Answer {
+	names := llm.NewNameMap(wire.NameRule(), r.Tools)
+	strict := endpoint.NewStrictSchemas(r.Tools, m.cfg.Strict, schema.AnthropicLimits())
+	return m.client.Post(ctx, "/v1/messages", m.requestBody(r, names, on != nil), func() endpoint.Answer {
 		return &answer{Pieces: endpoint.NewPieces(on, strict), names: names, blocks: map[int]*block{}}
 	})
 }
 
-// body is a request.
-func (m *Model) body(r *llm.Request, names *llm.Names, stream bool) []byte {
+// requestBody encodes a request.
+func (m *Model) requestBody(r *llm.Request, names *llm.NameMap, stream bool) []byte {
 	asked := *r
 	asked.Model, asked.Stream, asked.StreamUsage = m.cfg.Model, stream, false
 	if len(asked.Tools) == 0 {
@@ -78,6 +79,6 @@ func (m *Model) body(r *llm.Request, names *llm.Names, stream bool) []byte {
 		o.MaxTokens = extra.Int()
 	}
 	body, _ := wire.EncodeRequest(&asked, o)
-	endpoint.Merge(body, m.cfg.Extra)
+	endpoint.AddExtra(body, m.cfg.Extra)
 	return body.JSON()
 }

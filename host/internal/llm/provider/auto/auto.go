@@ -1,8 +1,8 @@
-// Package auto looks for a model on this machine: at the ports that programs which
-// serve models take (11434 Ollama, 8080 llama.cpp, 1234 LM Studio, 8000 vLLM), on
-// loopback alone, all at once and within a moment. The first of them, in this order,
-// that lists a model as OpenAI does is taken. A host of toolroom's is none of them:
-// it would ask itself.
+// Package auto finds a model server on this machine. It asks the default ports of
+// model servers (11434 Ollama, 8080 llama.cpp, 1234 LM Studio, 8000 vLLM) at the same
+// time, only on loopback, and for half a second at most. The first server in this
+// order that lists a model in OpenAI's format is used. A toolroom host is skipped,
+// because it would call itself.
 package auto
 
 import (
@@ -20,26 +20,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Within limits the search.
-const Within = 500 * time.Millisecond
+// MaxSearchTime limits the search.
+const MaxSearchTime = 500 * time.Millisecond
 
-// Server is the value of the header Server of toolroom's hosts.
-const Server = "toolroom"
+// ServerHeader is the value of the header Server in answers of a toolroom host.
+const ServerHeader = "toolroom"
 
-// errOwn is why a host of toolroom's lists no models.
-var errOwn = toolerr.New(toolerr.NoModel, "a toolroom host answers there, which is not a model provider")
+// errToolroomHost is the error for a toolroom host, which lists no models.
+var errToolroomHost = toolerr.New(toolerr.NoModel, "a toolroom host answers there, which is not a model provider")
 
 // Ports returns the searched ports in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
-// Local looks at the ports, for as long as within.
+// Local searches the ports for a model server. ok is false if none answers within the
+// time limit.
 func Local(ctx context.Context, within time.Duration, ports ...int) (lookup.Provider, bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	found := make([][]lookup.Model, len(ports))
 	var all sync.WaitGroup
 	for i, port := range ports {
-		all.Go(func() { found[i] = look(ctx, port) })
+		all.Go(func() { found[i] = requestModels(ctx, port) })
 	}
 	all.Wait()
 	for i, models := range found {
@@ -51,7 +52,7 @@ func Local(ctx context.Context, within time.Duration, ports ...int) (lookup.Prov
 	return lookup.Provider{}, false
 }
 
-func look(ctx context.Context, port int) []lookup.Model {
+func requestModels(ctx context.Context, port int) []lookup.Model {
 	models, err := List(ctx, lookup.Provider{Name: "local", BaseURL: "http://127.0.0.1:" + strconv.Itoa(port) + "/v1"})
 	if err != nil {
 		return nil
@@ -59,7 +60,7 @@ func look(ctx context.Context, port int) []lookup.Model {
 	return models
 }
 
-// List asks a provider for its models. A host of toolroom's has none.
+// List requests the provider's list of models. A toolroom host has none.
 func List(ctx context.Context, p lookup.Provider) ([]lookup.Model, error) {
 	if p.Kind != lookup.OpenAI && p.Kind != "" {
 		return nil, nil
@@ -73,28 +74,29 @@ func List(ctx context.Context, p lookup.Provider) ([]lookup.Model, error) {
 	names, answered, err := openai.List(ctx, openai.Config{
 		Config: endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, Retry: retry.Policy{Attempts: 1}},
 	})
-	if Own(answered) {
-		return nil, errOwn
+	if IsToolroomHost(answered) {
+		return nil, errToolroomHost
 	}
 	if err != nil {
 		return nil, err
 	}
 	models := []lookup.Model{}
 	for _, name := range names {
-		if !embeds(name) {
+		if !isEmbeddingModel(name) {
 			models = append(models, lookup.Model{Name: name})
 		}
 	}
 	return models, nil
 }
 
-// Own reports whether an answer is one of a host of toolroom's.
-func Own(header http.Header) bool {
-	return header != nil && strings.HasPrefix(header.Get("Server"), Server)
+// IsToolroomHost reports whether the header belongs to an answer of a toolroom host.
+func IsToolroomHost(header http.Header) bool {
+	return header != nil && strings.HasPrefix(header.Get("Server"), ServerHeader)
 }
 
-// embeds reports whether a model only makes vectors, by its name: it answers nothing.
-func embeds(name string) bool {
+// isEmbeddingModel reports, by its name, whether a model only computes embeddings and
+// cannot answer.
+func isEmbeddingModel(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "embed") || strings.Contains(name, "rerank")
 }

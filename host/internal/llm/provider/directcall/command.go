@@ -1,12 +1,13 @@
-// Package directcall replaces the model if there is no model: each typed line is a call, and
-// its results are the answer.
+// Package directcall replaces the model if there is no model: each line that the
+// user types is a tool call, and the results of the call are the answer.
 //
 //	grep pattern=TODO path=src
 //	/grep {"pattern":"TODO","path":"src"}
 //	view README.md
 //
-// The tool's schema decides how values are read; quotes keep words together. Words without =
-// are the required arguments in order. A line that is not a call gets a list of the tools.
+// The tool's schema determines the types of the values. Quotes join words. Words
+// without = are the required arguments in order. A line that is not a call is
+// answered with a list of the tools.
 package directcall
 
 import (
@@ -21,52 +22,53 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/toolargs"
 )
 
-// Name is the model's.
+// Name is the name of the model.
 const Name = "command"
 
-// New returns the model. provider is the configured one it belongs to.
+// New returns the model. provider is the name of the configured provider to which it
+// belongs.
 func New(provider string) provider.Model { return model{provider} }
 
 type model struct{ provider string }
 
 func (m model) Info() provider.Info { return provider.Info{Name: Name, Provider: m.provider} }
 
-// Ask reads the last message.
+// Ask handles the last message.
 func (m model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-	if err := provider.Ended(ctx); err != nil {
+	if err := provider.ContextError(ctx); err != nil {
 		return nil, err
 	}
-	res := &llm.Response{Model: Name, Stop: llm.StopEnd, Usage: &llm.Usage{}, Parts: []llm.Part{answer(r)}}
-	if res.Parts[0].Type == llm.Call {
-		res.Stop = llm.StopCalls
+	res := &llm.Response{Model: Name, StopReason: llm.StopEnd, Usage: &llm.Usage{}, Parts: []llm.Part{nextPart(r)}}
+	if res.Parts[0].Type == llm.CallPart {
+		res.StopReason = llm.StopCalls
 	}
 	if on != nil {
-		for _, d := range res.Pieces() {
+		for _, d := range res.Deltas() {
 			on(d)
 		}
 	}
 	return res, nil
 }
 
-func text(s string) llm.Part { return llm.Part{Type: llm.Text, Text: s} }
+func textPart(s string) llm.Part { return llm.Part{Type: llm.TextPart, Text: s} }
 
-// answer is the call that the user typed, or what the calls came to.
-func answer(r *llm.Request) llm.Part {
+// nextPart returns the call that the user typed, or the results of the last calls.
+func nextPart(r *llm.Request) llm.Part {
 	if len(r.Messages) == 0 {
-		return text(help(r))
+		return textPart(help(r))
 	}
 	last := r.Messages[len(r.Messages)-1]
 	switch last.Role {
 	case llm.ToolRole:
-		return text(results(r.Messages))
-	case llm.User:
-		return typed(r, strings.TrimSpace(provider.TextOf(last.Parts)))
+		return textPart(resultsText(r.Messages))
+	case llm.UserRole:
+		return parseLine(r, strings.TrimSpace(provider.TextOf(last.Parts)))
 	}
-	return text(help(r))
+	return textPart(help(r))
 }
 
-// results returns the results of the last calls as text.
-func results(messages []llm.Message) string {
+// resultsText returns the results of the last calls as text.
+func resultsText(messages []llm.Message) string {
 	first := len(messages)
 	for first > 0 && messages[first-1].Role == llm.ToolRole {
 		first--
@@ -90,8 +92,9 @@ func results(messages []llm.Message) string {
 	return strings.Join(out, "\n\n")
 }
 
-// typed makes a call of a line.
-func typed(r *llm.Request, line string) llm.Part {
+// parseLine parses a typed line as a call. If the line is not a call, it returns a
+// list of the tools.
+func parseLine(r *llm.Request, line string) llm.Part {
 	name, rest := line, ""
 	if i := strings.IndexAny(line, " \t\r\n{"); i >= 0 {
 		name, rest = line[:i], strings.TrimSpace(line[i:])
@@ -100,21 +103,21 @@ func typed(r *llm.Request, line string) llm.Part {
 	i := slices.IndexFunc(r.Tools, func(t llm.Tool) bool { return t.Name == plain })
 	switch {
 	case plain == "" || plain == "help" && i < 0:
-		return text(help(r))
+		return textPart(help(r))
 	case i < 0:
-		return text(fmt.Sprintf("unknown tool %q. ", short(plain)) + help(r))
-	case r.Choice != nil && r.Choice.Mode == llm.None, r.Choice != nil && len(r.Choice.Names) > 0 && !slices.Contains(r.Choice.Names, plain):
-		return text(plain + " cannot be called now.")
+		return textPart(fmt.Sprintf("unknown tool %q. ", shortDescription(plain)) + help(r))
+	case r.Choice != nil && r.Choice.Mode == llm.ChoiceNone, r.Choice != nil && len(r.Choice.ToolNames) > 0 && !slices.Contains(r.Choice.ToolNames, plain):
+		return textPart(plain + " cannot be called now.")
 	}
 	tool := r.Tools[i]
-	args, err := arguments(tool, rest)
+	args, err := parseArguments(tool, rest)
 	if err != nil {
-		return text(err.Error() + "\n" + usage(tool))
+		return textPart(err.Error() + "\n" + usage(tool))
 	}
-	return llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{ID: provider.CallID(r.Messages, 0), Name: plain, Args: args}}
+	return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: provider.CallID(r.Messages, 0), Name: plain, Args: args}}
 }
 
-func arguments(t llm.Tool, rest string) (json.RawMessage, error) {
+func parseArguments(t llm.Tool, rest string) (json.RawMessage, error) {
 	if strings.HasPrefix(rest, "{") {
 		return toolargs.Object(t.Input, []string{rest})
 	}
@@ -122,7 +125,7 @@ func arguments(t llm.Tool, rest string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, required := members(t)
+	_, required := argumentNames(t)
 	for i, word := range words {
 		if key, _, ok := strings.Cut(word, "="); ok && key != "" && !strings.ContainsAny(key, " \t\n") {
 			continue
@@ -131,16 +134,16 @@ func arguments(t llm.Tool, rest string) (json.RawMessage, error) {
 			return !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
 		})
 		if free < 0 {
-			return nil, fmt.Errorf("%q is not key=value", short(word))
+			return nil, fmt.Errorf("%q is not key=value", shortDescription(word))
 		}
 		words[i] = required[free] + "=" + word
 	}
 	return toolargs.Object(t.Input, words)
 }
 
-// members are the names of a tool's arguments, in order, and of those that are
-// required.
-func members(t llm.Tool) (all, required []string) {
+// argumentNames returns the names of a tool's arguments and of the required arguments,
+// each in order.
+func argumentNames(t llm.Tool) (all, required []string) {
 	var schema struct {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
@@ -148,12 +151,12 @@ func members(t llm.Tool) (all, required []string) {
 	if json.Unmarshal(t.Input, &schema) != nil {
 		return nil, nil
 	}
-	return provider.Names(schema.Properties), schema.Required
+	return provider.MemberNames(schema.Properties), schema.Required
 }
 
-// usage says how a tool is called.
+// usage returns an example of a call of the tool.
 func usage(t llm.Tool) string {
-	all, required := members(t)
+	all, required := argumentNames(t)
 	parts := []string{"usage: " + t.Name}
 	for _, name := range all {
 		if slices.Contains(required, name) {
@@ -165,10 +168,10 @@ func usage(t llm.Tool) string {
 	return strings.Join(parts, " ")
 }
 
-// maxListed bounds how many tools help shows.
+// maxListed bounds the tools that help shows.
 const maxListed = 40
 
-// help says what can be typed.
+// help explains the syntax of calls and lists the tools.
 func help(r *llm.Request) string {
 	if len(r.Tools) == 0 {
 		return "No model is configured: input lines are tool calls, but there are no tools."
@@ -184,7 +187,7 @@ func help(r *llm.Request) string {
 	return strings.Join(append(lines, "", "With OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY set, or an endpoint in models: of toolroom.yaml, a model answers."), "\n")
 }
 
-func short(s string) string {
+func shortDescription(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}

@@ -21,16 +21,16 @@ func tools() []llm.Tool {
 
 func ask(t *testing.T, messages ...llm.Message) *llm.Response {
 	t.Helper()
-	var s llm.Stream
+	var s llm.ResponseBuilder
 	res, err := directcall.New("p").Ask(t.Context(), &llm.Request{Messages: messages, Tools: tools()}, s.Add)
 	require.NoError(t, err)
-	s.Calls()
+	s.FinishCalls()
 	require.Equal(t, res.Parts, s.Response.Parts)
 	return res
 }
 
 func user(text string) llm.Message {
-	return llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: text}}}
+	return llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}}
 }
 
 func TestWhatIsTypedIsACall(t *testing.T) {
@@ -49,7 +49,7 @@ func TestWhatIsTypedIsACall(t *testing.T) {
 		"ls path=.":                          `ls {"path":"."}`,
 	} {
 		res := ask(t, user(line))
-		require.Equal(t, llm.StopCalls, res.Stop, line)
+		require.Equal(t, llm.StopCalls, res.StopReason, line)
 		require.Len(t, res.Calls(), 1)
 		require.Equal(t, want, res.Calls()[0].Name+" "+string(res.Calls()[0].Args), line)
 	}
@@ -66,10 +66,10 @@ func TestWhatIsNoCallIsToldWhatThereIs(t *testing.T) {
 		"grep pattern=1 pattern=2": "given twice",
 	} {
 		res := ask(t, user(line))
-		require.Equal(t, llm.StopEnd, res.Stop, line)
+		require.Equal(t, llm.StopEnd, res.StopReason, line)
 		require.Contains(t, provider.TextOf(res.Parts), says, line)
 	}
-	res, err := directcall.New("p").Ask(t.Context(), &llm.Request{Messages: []llm.Message{user("ls")}, Tools: tools(), Choice: &llm.Choice{Mode: llm.None}}, nil)
+	res, err := directcall.New("p").Ask(t.Context(), &llm.Request{Messages: []llm.Message{user("ls")}, Tools: tools(), Choice: &llm.Choice{Mode: llm.ChoiceNone}}, nil)
 	require.NoError(t, err)
 	require.Empty(t, res.Calls())
 	res, err = directcall.New("p").Ask(t.Context(), &llm.Request{}, nil)
@@ -79,12 +79,12 @@ func TestWhatIsNoCallIsToldWhatThereIs(t *testing.T) {
 
 func TestResultsAreTheAnswer(t *testing.T) {
 	results := llm.Message{Role: llm.ToolRole, Parts: []llm.Part{
-		{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "a", Content: []llm.Part{{Type: llm.Text, Text: "one"}, {Type: llm.Text, Text: "two"}}}},
-		{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "b", IsError: true}},
-		{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "c", Structured: json.RawMessage(`{"a":1}`)}},
+		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "a", Content: []llm.Part{{Type: llm.TextPart, Text: "one"}, {Type: llm.TextPart, Text: "two"}}}},
+		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "b", IsError: true}},
+		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "c", Structured: json.RawMessage(`{"a":1}`)}},
 	}}
 	res := ask(t, user("ls"), ask(t, user("ls")).Message(), results)
 	require.Equal(t, "one\ntwo\n\nit failed without an error text\n\n{\"a\":1}", provider.TextOf(res.Parts))
-	require.Equal(t, llm.StopEnd, res.Stop)
+	require.Equal(t, llm.StopEnd, res.StopReason)
 	require.Equal(t, "call_1_0", ask(t, user("ls"), ask(t, user("ls")).Message(), results, user("ls")).Calls()[0].ID)
 }

@@ -33,40 +33,40 @@ import (
 
 // Config is the address of an endpoint and its authentication.
 type Config struct {
-	Name    string      // of the provider, for messages
-	BaseURL string      // what every address begins with, without a / at the end
-	Header  http.Header // of every request
-	Key     string      // "": none is sent
-	KeyEnv  string      // the variable that the key is from, for messages; "": there is none
+	Name    string      // name of the provider, for messages
+	BaseURL string      // prefix of every URL, without a / at the end
+	Header  http.Header // sent with every request
+	Key     string      // "": no key is sent
+	KeyEnv  string      // environment variable that contained the key, for messages; "": none
 
-	// Authorize, unless nil, sets what of the header is made for each attempt.
-	// again says that what it had set was refused.
+	// Authorize, unless nil, sets credentials in the header of each attempt. refused
+	// means that the server refused the credentials of the attempt before.
 	Authorize func(ctx context.Context, h http.Header, again bool) error
 
-	Silence time.Duration // how long the other side may be silent; 0: 5 min
-	Retry   retry.Policy  // zero: 3 attempts, from 500 ms, waiting for 30 s at most
+	MaxSilence time.Duration // longest time without data from the server; 0: 5 min
+	Retry      retry.Policy  // zero: 3 attempts, pauses from 500 ms to 30 s
 
-	Transport http.RoundTripper // nil: connections of the client's own
+	Transport http.RoundTripper // nil: a transport for this client only
 }
 
-// Default sets what requests have of a header where the configuration says nothing of
-// it; "" is nothing.
-func (c *Config) Default(name, value string) {
+// SetDefaultHeader sets a header of all requests unless the configuration sets it. An
+// empty value sets nothing.
+func (c *Config) SetDefaultHeader(name, value string) {
 	if value == "" || c.Header.Get(name) != "" {
 		return
 	}
-	c.Header = c.Header.Clone() // it may be that of others, too
+	c.Header = c.Header.Clone() // other configurations can share the map
 	if c.Header == nil {
 		c.Header = http.Header{}
 	}
 	c.Header.Set(name, value)
 }
 
-// UserAgent is the User-Agent of requests to models. A host refuses it, because it
-// would be its own model.
+// UserAgent is the User-Agent of requests to models. A toolroom host refuses it,
+// because the host would request answers from itself.
 const UserAgent = "toolroom-model"
 
-// Bounds of received data.
+// Limits of received data.
 const (
 	maxEvent  = 16 << 20
 	maxAnswer = 64 << 20
@@ -74,22 +74,22 @@ const (
 	maxParts  = 4096
 )
 
-// How long what is behind an answer is waited for.
+// Longest times to wait for data after a complete answer.
 const (
 	lateUsage = 5 * time.Second
 	lateEnd   = 100 * time.Millisecond
 )
 
-// A Client is an endpoint. It is safe for concurrent use.
+// A Client sends requests to an endpoint. It is safe for concurrent use.
 type Client struct {
 	cfg  Config
 	http *http.Client
 }
 
-// New makes a client. It connects to nothing.
+// New returns a client. It opens no connection.
 func New(cfg Config) *Client {
-	if cfg.Silence == 0 {
-		cfg.Silence = 5 * time.Minute
+	if cfg.MaxSilence == 0 {
+		cfg.MaxSilence = 5 * time.Minute
 	}
 	if cfg.Retry.Base == 0 {
 		cfg.Retry.Base = 500 * time.Millisecond
@@ -97,11 +97,11 @@ func New(cfg Config) *Client {
 	if cfg.Retry.MaxWait == 0 {
 		cfg.Retry.MaxWait = 30 * time.Second
 	}
-	cfg.Retry.Retryable = func(err error) bool { return errors.As(err, new(*passing)) }
+	cfg.Retry.Retryable = func(err error) bool { return errors.As(err, new(*temporaryError)) }
 	if cfg.Transport == nil {
 		cfg.Transport = httpguard.Transport(newTransport())
 	}
-	return &Client{cfg: cfg, http: &http.Client{Transport: cfg.Transport, CheckRedirect: within}}
+	return &Client{cfg: cfg, http: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect}}
 }
 
 func newTransport() *http.Transport {
@@ -114,16 +114,16 @@ func newTransport() *http.Transport {
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // pieces come as they are written, and none is more than what was read
+		DisableCompression:     true, // compression would delay pieces, and hide the size of what is read
 	}
 }
 
 // maxRedirects bounds the redirects of a request.
 const maxRedirects = 3
 
-// within follows redirects that stay at the origin and ask the same there. Any other
-// is the answer itself.
-func within(req *http.Request, via []*http.Request) error {
+// checkRedirect follows redirects that stay within the origin and keep the method. Any
+// other redirect counts as the answer.
+func checkRedirect(req *http.Request, via []*http.Request) error {
 	from := via[0]
 	if req.URL.Scheme != from.URL.Scheme || req.URL.Host != from.URL.Host || req.Method != from.Method || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
@@ -131,21 +131,22 @@ func within(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// An Answer decodes the response of one attempt in a vendor's format.
+// An Answer decodes the response to one attempt in a vendor's format.
 type Answer interface {
-	// Whole reads an answer that came as one.
+	// Whole decodes an answer that is not a stream.
 	Whole(body []byte) error
 
-	// Event reads an event of a stream.
+	// Event decodes an event of a stream.
 	Event(name string, data []byte) error
 
 	// State returns the progress of the stream.
 	State() State
 
-	// Response ends the answer and returns what was received; nil: nothing.
+	// Response finishes the answer and returns the received part; nil: nothing was
+	// received.
 	Response() *llm.Response
 
-	// Begun reports whether something of it was given to who asked.
+	// Begun reports whether the caller of Ask received a part of the answer.
 	Begun() bool
 
 	// Len returns the number of received parts.
@@ -158,12 +159,12 @@ type State int
 // The states.
 const (
 	Open     State = iota
-	Complete       // the answer is whole; what follows, if anything, is of no weight
-	Over           // nothing follows
+	Complete       // the answer is complete; later events do not matter
+	Over           // no events follow
 )
 
-// Post sends a request. begin creates the answer for each attempt. Its errors are
-// those of provider.Model.
+// Post sends a request with retries. newAnswer creates the decoder for each attempt.
+// The errors are those of provider.Model.
 func (c *Client) Post(ctx context.Context, path string, body []byte, begin func() Answer) (*llm.Response, error) {
 	var last Answer
 	once := func(ctx context.Context) (struct{}, error) {
@@ -180,62 +181,62 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, begin func(
 	}
 	if _, err := retry.Do(ctx, c.cfg.Retry, once); err != nil {
 		if last == nil {
-			return nil, final(ctx, err)
+			return nil, finalError(ctx, err)
 		}
-		return last.Response(), final(ctx, err)
+		return last.Response(), finalError(ctx, err)
 	}
 	return last.Response(), nil
 }
 
-// errParts is why an answer is not taken in which nobody could find their way.
-var errParts = fmt.Errorf("it has more than %d parts", maxParts)
+// errTooManyParts is the error for an answer with more than maxParts parts.
+var errTooManyParts = fmt.Errorf("it has more than %d parts", maxParts)
 
-// errEmpty is why an answer is not taken that is none.
+// errEmpty is the error for an empty answer.
 var errEmpty = errors.New("its answer has neither content nor a finish reason")
 
-// errSilent is why an attempt ends to which nothing came.
+// errSilent is the cause for ending an attempt that received no data for too long.
 var errSilent = errors.New("silent")
 
-// attempt asks once.
+// attempt sends a request once and decodes the response into an answer.
 func (c *Client) attempt(ctx context.Context, path string, body []byte, into Answer, again bool) error {
 	heard, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := c.request(heard, http.MethodPost, path, body, again)
+	req, err := c.newRequest(heard, http.MethodPost, path, body, again)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
-	watch := time.AfterFunc(c.cfg.Silence, func() { cancel(errSilent) })
+	watch := time.AfterFunc(c.cfg.MaxSilence, func() { cancel(errSilent) })
 	defer watch.Stop()
 	res, err := c.http.Do(req)
 	if err != nil {
-		return c.broken(ctx, heard, req, err)
+		return c.connectionError(ctx, heard, req, err)
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
-	from := &lively{src: io.LimitReader(res.Body, maxAnswer+1), watch: watch, silence: c.cfg.Silence}
+	from := &watchedBody{src: io.LimitReader(res.Body, maxAnswer+1), watch: watch, silence: c.cfg.MaxSilence}
 	if res.StatusCode != http.StatusOK {
-		return c.refusal(req, res, from)
+		return c.statusError(req, res, from)
 	}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/event-stream" { //nolint:errcheck // then it is another
-		err = c.stream(from, into)
+		err = c.readStream(from, into)
 	} else {
-		err = c.whole(from, into)
+		err = c.readWhole(from, into)
 	}
-	if err == nil || into.State() != Open && !errors.Is(err, errParts) {
+	if err == nil || into.State() != Open && !errors.Is(err, errTooManyParts) {
 		if into.Response() != nil {
 			return nil
 		}
-		err = Garbled(errEmpty)
+		err = Malformed(errEmpty)
 	}
 	if errors.As(err, new(*toolerr.Error)) {
-		return c.shown(req, err)
+		return c.sanitize(req, err)
 	}
-	return c.broken(ctx, heard, req, err)
+	return c.connectionError(ctx, heard, req, err)
 }
 
-// whole reads an answer that comes as one.
-func (c *Client) whole(from *lively, into Answer) error {
+// readWhole reads an answer that is not a stream.
+func (c *Client) readWhole(from *watchedBody, into Answer) error {
 	body, err := io.ReadAll(from)
 	switch {
 	case err != nil:
@@ -243,19 +244,19 @@ func (c *Client) whole(from *lively, into Answer) error {
 	case len(body) > maxAnswer:
 		return c.tooLarge()
 	}
-	body = valid(body)
-	if fault := Fault(body); fault != nil {
+	body = toValidUTF8(body)
+	if fault := ErrorIn(body); fault != nil {
 		return fault
 	}
 	if err := into.Whole(body); err != nil {
-		return Garbled(err)
+		return Malformed(err)
 	}
 	return nil
 }
 
-// valid replaces invalid UTF-8 by U+FFFD, as clients in other languages do: some
-// servers split characters where the tokens of a model end.
-func valid(text []byte) []byte {
+// toValidUTF8 replaces invalid UTF-8 by U+FFFD, as clients in other languages do: some
+// servers split characters between tokens.
+func toValidUTF8(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
 	}
@@ -266,9 +267,9 @@ func (c *Client) tooLarge() error {
 	return toolerr.New(toolerr.ModelError, "its answer is larger than %d MiB", maxAnswer>>20)
 }
 
-// stream reads events until the answer ends. The answer may be complete even if there
-// is an error.
-func (c *Client) stream(from *lively, into Answer) error {
+// readStream reads events until the answer ends. The answer can be complete even if it
+// returns an error.
+func (c *Client) readStream(from *watchedBody, into Answer) error {
 	events := eventstream.NewReader(from, maxEvent)
 	for {
 		e, err := events.Next()
@@ -279,42 +280,43 @@ func (c *Client) stream(from *lively, into Answer) error {
 		case from.read > maxAnswer:
 			return c.tooLarge()
 		case errors.Is(err, io.EOF):
-			return io.ErrUnexpectedEOF // unless it was complete
+			return io.ErrUnexpectedEOF // the caller ignores it if the answer is complete
 		case err != nil:
 			return err
 		}
-		if err := into.Event(e.Name, valid(e.Data)); err != nil {
+		if err := into.Event(e.Name, toValidUTF8(e.Data)); err != nil {
 			return err
 		}
 		if into.Len() > maxParts {
-			return Garbled(errParts)
+			return Malformed(errTooManyParts)
 		}
 		switch into.State() {
 		case Over:
-			from.end(lateEnd)                 // so that the connection can be used again
+			from.endWithin(lateEnd)           // read to the end, so that the connection can be reused
 			io.CopyN(io.Discard, from, 4<<10) //nolint:errcheck // it cannot, then
 			return nil
 		case Complete:
-			if from.until.IsZero() { // whatever it says to keep the connection alive
-				from.end(lateUsage)
+			if from.until.IsZero() { // keep-alive events do not extend the time
+				from.endWithin(lateUsage)
 			}
 		}
 	}
 }
 
-// lively is a body that is watched for silence while it is read.
-type lively struct {
+// watchedBody is a body whose reader cancels the request after too long a time without
+// data.
+type watchedBody struct {
 	src     io.Reader
 	watch   *time.Timer
 	silence time.Duration
-	until   time.Time // when it is to end, silent or not; zero: whenever
+	until   time.Time // when reading ends in any case; zero: no limit
 	read    int
 }
 
-// end bounds how long it is read from now on.
-func (l *lively) end(within time.Duration) { l.until = time.Now().Add(within) }
+// endWithin limits the further time of reading.
+func (l *watchedBody) endWithin(within time.Duration) { l.until = time.Now().Add(within) }
 
-func (l *lively) Read(p []byte) (int, error) {
+func (l *watchedBody) Read(p []byte) (int, error) {
 	silence := l.silence
 	if !l.until.IsZero() {
 		silence = min(silence, max(0, time.Until(l.until)))
@@ -326,8 +328,8 @@ func (l *lively) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// request makes one.
-func (c *Client) request(ctx context.Context, method, path string, body []byte, again bool) (*http.Request, error) {
+// newRequest returns an HTTP request with all headers.
+func (c *Client) newRequest(ctx context.Context, method, path string, body []byte, again bool) (*http.Request, error) {
 	var from io.Reader
 	if body != nil {
 		from = bytes.NewReader(body)
@@ -355,24 +357,24 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 func (c *Client) Get(ctx context.Context, path string) ([]byte, http.Header, error) {
 	heard, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := c.request(heard, http.MethodGet, path, nil, false)
+	req, err := c.newRequest(heard, http.MethodGet, path, nil, false)
 	if err != nil {
-		return nil, nil, final(ctx, err)
+		return nil, nil, finalError(ctx, err)
 	}
-	watch := time.AfterFunc(c.cfg.Silence, func() { cancel(errSilent) })
+	watch := time.AfterFunc(c.cfg.MaxSilence, func() { cancel(errSilent) })
 	defer watch.Stop()
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, nil, final(ctx, c.broken(ctx, heard, req, err))
+		return nil, nil, finalError(ctx, c.connectionError(ctx, heard, req, err))
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
-	from := &lively{src: io.LimitReader(res.Body, maxEvent), watch: watch, silence: c.cfg.Silence}
+	from := &watchedBody{src: io.LimitReader(res.Body, maxEvent), watch: watch, silence: c.cfg.MaxSilence}
 	if res.StatusCode != http.StatusOK {
-		return nil, res.Header, final(ctx, c.refusal(req, res, from))
+		return nil, res.Header, finalError(ctx, c.statusError(req, res, from))
 	}
 	body, err := io.ReadAll(from)
 	if err != nil {
-		return nil, res.Header, final(ctx, c.broken(ctx, heard, req, err))
+		return nil, res.Header, finalError(ctx, c.connectionError(ctx, heard, req, err))
 	}
 	return body, res.Header, nil
 }

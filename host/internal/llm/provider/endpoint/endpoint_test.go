@@ -26,7 +26,7 @@ import (
 func question() *llm.Request {
 	return &llm.Request{
 		Model:    "what the caller calls it",
-		Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{text("hi")}}},
+		Messages: []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{text("hi")}}},
 		Tools:    []llm.Tool{{Name: "grep", Input: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string"}}}`)}, {Name: "ls"}},
 	}
 }
@@ -46,9 +46,9 @@ func ask(t *testing.T, m provider.Model, pieces bool) (*llm.Response, error) {
 	if !pieces {
 		return m.Ask(t.Context(), question(), nil)
 	}
-	var s llm.Stream
+	var s llm.ResponseBuilder
 	res, err := m.Ask(t.Context(), question(), s.Add)
-	s.Calls()
+	s.FinishCalls()
 	if res == nil {
 		require.Empty(t, s.Response.Parts)
 	} else {
@@ -117,17 +117,17 @@ func TestCutAfterEveryEvent(t *testing.T) {
 			n.Store(int32(cut))
 			asked.Store(0)
 			began := false
-			var s llm.Stream
+			var s llm.ResponseBuilder
 			res, err := m.Ask(t.Context(), question(), func(d llm.Delta) { began = true; s.Add(d) })
 			if err == nil { // what follows is of no weight: usage, [DONE]
 				require.Equal(t, x.want.Parts, res.Parts)
-				require.Equal(t, x.want.Stop, res.Stop)
+				require.Equal(t, x.want.StopReason, res.StopReason)
 				continue
 			}
 			require.Equal(t, toolerr.TransportError, toolerr.CodeOf(err), "after %d: %v", cut, err)
 			if began {
 				require.EqualValues(t, 1, asked.Load(), "after the first piece nothing is asked anew")
-				s.Calls()
+				s.FinishCalls()
 				require.Equal(t, s.Response.Parts, res.Parts)
 			} else {
 				require.EqualValues(t, 3, asked.Load(), "before it, what may pass is asked again")
@@ -254,7 +254,7 @@ func TestSilence(t *testing.T) {
 			io.Copy(io.Discard, r.Body) //nolint:errcheck // so that its end is seen
 			<-r.Context().Done()
 		})
-		_, err := ask(t, v.open(url, func(c *endpoint.Config) { c.Silence = 20 * time.Millisecond }), true)
+		_, err := ask(t, v.open(url, func(c *endpoint.Config) { c.MaxSilence = 20 * time.Millisecond }), true)
 		require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
 		require.ErrorContains(t, err, "was silent for 20ms")
 		url = serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -262,8 +262,8 @@ func TestSilence(t *testing.T) {
 			stream(w, v.answer[0].events[:4]...)
 			<-r.Context().Done()
 		})
-		var s llm.Stream
-		res, err := v.open(url, func(c *endpoint.Config) { c.Silence = 50 * time.Millisecond }).Ask(t.Context(), question(), s.Add)
+		var s llm.ResponseBuilder
+		res, err := v.open(url, func(c *endpoint.Config) { c.MaxSilence = 50 * time.Millisecond }).Ask(t.Context(), question(), s.Add)
 		if err != nil { // the last of Gemini's four events is its end
 			require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
 		}
@@ -396,9 +396,9 @@ func FuzzAnswers(f *testing.F) {
 			kind = "text/event-stream"
 		}
 		m := all[int(i)%len(all)].open("http://x", func(c *endpoint.Config) { c.Transport, c.Retry.Attempts = memory{kind, body}, 1 })
-		var s llm.Stream
+		var s llm.ResponseBuilder
 		res, err := m.Ask(t.Context(), question(), s.Add)
-		s.Calls()
+		s.FinishCalls()
 		if err == nil {
 			require.NotNil(t, res)
 		} else {

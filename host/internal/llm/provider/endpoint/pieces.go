@@ -8,39 +8,40 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Strict are the schemas of the tools, by name, whose arguments come back in another
-// form than the tool takes, since its model is held to them.
-type Strict map[string]json.RawMessage
+// StrictSchemas holds schemas of tools by name: of tools whose arguments, in strict
+// mode, differ in form from what the tool accepts, and must be restored.
+type StrictSchemas map[string]json.RawMessage
 
-// StrictOf finds them. all says that the model is held to every tool's.
-func StrictOf(tools []llm.Tool, all bool, held schema.Held) Strict {
-	found := Strict{}
+// NewStrictSchemas returns the schemas of the tools in strict mode. all means that all
+// tools are in strict mode.
+func NewStrictSchemas(tools []llm.Tool, all bool, held schema.StrictLimits) StrictSchemas {
+	found := StrictSchemas{}
 	for _, t := range tools {
 		if !all && !t.Strict {
 			continue
 		}
 		written, strict := schema.Arguments(t.Input, true, held, "", &llm.Losses{})
-		if strict && !schema.Same(written, tree.Raw(t.Input)) {
+		if strict && !schema.Equal(written, tree.Raw(t.Input)) {
 			found[t.Name] = t.Input
 		}
 	}
 	return found
 }
 
-// Pieces is an answer that is put together and handed on as it comes. Arguments that
-// have to be restored are handed on when they are whole.
+// Pieces assembles an answer and passes its pieces to the caller of Ask as they
+// arrive. Arguments that must be restored are passed on when they are complete.
 type Pieces struct {
-	on     func(llm.Delta) // nil: nobody is told
-	strict Strict
+	on     func(llm.Delta) // nil: pieces are not passed on
+	strict StrictSchemas
 	state  State
 	begun  bool
 	closed bool
-	stream llm.Stream
-	held   map[int]bool // the arguments of these parts are not handed on yet
+	stream llm.ResponseBuilder
+	held   map[int]bool // parts whose arguments were not passed on yet
 }
 
-// NewPieces begins one.
-func NewPieces(on func(llm.Delta), strict Strict) *Pieces {
+// NewPieces returns an empty answer.
+func NewPieces(on func(llm.Delta), strict StrictSchemas) *Pieces {
 	return &Pieces{on: on, strict: strict, held: map[int]bool{}}
 }
 
@@ -53,10 +54,10 @@ func (p *Pieces) Add(d llm.Delta) {
 	if p.held[d.Index] {
 		d.Args = ""
 	}
-	p.tell(d)
+	p.passOn(d)
 }
 
-func (p *Pieces) tell(d llm.Delta) {
+func (p *Pieces) passOn(d llm.Delta) {
 	if p.on != nil {
 		p.begun = true
 		p.on(d)
@@ -66,22 +67,22 @@ func (p *Pieces) tell(d llm.Delta) {
 // State returns the progress of the answer.
 func (p *Pieces) State() State { return p.state }
 
-// Reach says that it has come further.
-func (p *Pieces) Reach(s State) { p.state = s }
+// SetState sets the progress of the answer.
+func (p *Pieces) SetState(s State) { p.state = s }
 
-// Begun reports whether anything was handed on.
+// Begun reports whether a piece was passed on.
 func (p *Pieces) Begun() bool { return p.begun }
 
 // Len returns the number of parts.
 func (p *Pieces) Len() int { return len(p.stream.Response.Parts) }
 
-// Sofar returns the partial response. The caller may set its members except the parts.
-func (p *Pieces) Sofar() *llm.Response { return &p.stream.Response }
+// Partial returns the response so far. The caller may set its fields except Parts.
+func (p *Pieces) Partial() *llm.Response { return &p.stream.Response }
 
-// By says whose answer it is, and its id and model as far as an event has them.
-func (p *Pieces) By(vendor llm.Vendor, id, model string) {
-	r := p.Sofar()
-	r.By = vendor
+// SetOrigin sets the vendor of the answer, and its id and model unless they are empty.
+func (p *Pieces) SetOrigin(vendor llm.Vendor, id, model string) {
+	r := p.Partial()
+	r.Vendor = vendor
 	if id != "" {
 		r.ID = id
 	}
@@ -90,54 +91,56 @@ func (p *Pieces) By(vendor llm.Vendor, id, model string) {
 	}
 }
 
-// Take takes an answer that came as a whole, unless it is none or has too many parts.
-func (p *Pieces) Take(r *llm.Response) error {
+// AddWhole adds a complete answer. It returns an error if the answer is empty or has
+// too many parts.
+func (p *Pieces) AddWhole(r *llm.Response) error {
 	switch {
 	case len(r.Parts) > maxParts:
-		return errParts
-	case len(r.Parts) == 0 && r.Stop == "":
+		return errTooManyParts
+	case len(r.Parts) == 0 && r.StopReason == "":
 		return errEmpty
 	}
 	for _, part := range r.Parts {
 		p.restore(part.ToolCall)
 	}
 	p.stream.Response, p.closed, p.state = *r, true, Over
-	for _, d := range r.Pieces() {
-		p.tell(d)
+	for _, d := range r.Deltas() {
+		p.passOn(d)
 	}
 	return nil
 }
 
-// Response ends the answer and returns it; nil: none.
+// Response finishes the answer and returns it; nil: it is empty.
 func (p *Pieces) Response() *llm.Response {
 	r := &p.stream.Response
 	if !p.closed {
 		p.closed = true
-		p.stream.Calls()
+		p.stream.FinishCalls()
 		for i := range r.Parts {
 			c := r.Parts[i].ToolCall
 			p.restore(c)
 			if p.held[i] {
-				p.tell(llm.Delta{Index: i, Type: llm.Call, Args: string(c.Args) + c.Malformed})
+				p.passOn(llm.Delta{Index: i, Type: llm.CallPart, Args: string(c.Args) + c.Malformed})
 			}
 		}
 	}
-	if len(r.Parts) == 0 && r.Stop == "" {
+	if len(r.Parts) == 0 && r.StopReason == "" {
 		return nil
 	}
 	return r
 }
 
-// restore makes a call's arguments what its tool takes.
+// restore changes a call's arguments from the form of strict mode to the form that the
+// tool accepts.
 func (p *Pieces) restore(c *llm.ToolCall) {
 	if c != nil && c.Args != nil && p.strict[c.Name] != nil {
 		c.Args = schema.Restore(p.strict[c.Name], c.Args)
 	}
 }
 
-// Merge puts the members of extra, an object, into a request that has none of the
-// name.
-func Merge(body *tree.Value, extra json.RawMessage) {
+// AddExtra adds the members of extra, a JSON object, to a request that does not have
+// them.
+func AddExtra(body *tree.Value, extra json.RawMessage) {
 	for _, m := range tree.Raw(extra).Each() {
 		if body.Get(m.Name) == nil {
 			body.Set(m.Name, m.Value)

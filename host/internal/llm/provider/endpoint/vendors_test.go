@@ -42,7 +42,7 @@ type exchange struct {
 }
 
 func config(url string, change []func(*endpoint.Config)) endpoint.Config {
-	c := endpoint.Config{Name: "test", BaseURL: url, Key: key, KeyEnv: "THE_KEY", Silence: 20 * time.Second, Retry: retry.Policy{Base: time.Millisecond}}
+	c := endpoint.Config{Name: "test", BaseURL: url, Key: key, KeyEnv: "THE_KEY", MaxSilence: 20 * time.Second, Retry: retry.Policy{Base: time.Millisecond}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -60,8 +60,8 @@ func openAI() vendor {
 			`"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}}`
 	}
 	usage := `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":7,"model":"m-1","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}}` + "\n\n"
-	base := func(stop llm.Stop, word string, parts ...llm.Part) llm.Response {
-		return llm.Response{ID: "chatcmpl-1", Model: "m-1", Created: 7, Parts: parts, Stop: stop, Word: word, By: llm.OpenAI, Usage: &llm.Usage{Input: 9, Output: 4, CacheRead: 2, Reasoning: 1}}
+	base := func(stop llm.StopReason, word string, parts ...llm.Part) llm.Response {
+		return llm.Response{ID: "chatcmpl-1", Model: "m-1", Created: 7, Parts: parts, StopReason: stop, VendorStop: word, Vendor: llm.OpenAI, Usage: &llm.Usage{Input: 9, Output: 4, CacheRead: 2, Reasoning: 1}}
 	}
 	const done = "data: [DONE]\n\n"
 	v := vendor{
@@ -89,10 +89,10 @@ func openAI() vendor {
 		{"reasoning and a refusal", whole(`"content":"I","refusal":"no","reasoning_content":"hm hm"`, "content_filter"), []string{
 			chunk(`{"role":"assistant","reasoning_content":"hm "}`, ""), chunk(`{"reasoning_content":"hm"}`, ""), chunk(`{"content":"I"}`, ""), chunk(`{"refusal":"no"}`, ""),
 			chunk(`{}`, `,"finish_reason":"content_filter"`), usage, done,
-		}, base(llm.StopRefusal, "content_filter", llm.Part{Type: llm.Thinking, Text: "hm hm"}, text("I"), llm.Part{Type: llm.Refusal, Text: "no"})},
+		}, base(llm.StopRefusal, "content_filter", llm.Part{Type: llm.ThinkingPart, Text: "hm hm"}, text("I"), llm.Part{Type: llm.RefusalPart, Text: "no"})},
 		{"cut by its bound", whole(`"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"grep","arguments":"{\"pa"}}]`, "length"), []string{
 			chunk(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"grep","arguments":"{\"pa"}}]}`, ""), chunk(`{}`, `,"finish_reason":"length"`), usage, done,
-		}, base(llm.StopLength, "length", llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "c1", Name: "grep", Malformed: `{"pa`}})},
+		}, base(llm.StopLength, "length", llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "c1", Name: "grep", Malformed: `{"pa`}})},
 	}
 	return v
 }
@@ -116,8 +116,8 @@ func claude() vendor {
 		return `{"id":"msg_1","type":"message","role":"assistant","model":"claude-1","content":[` + content + `],"stop_reason":"` + word + `","stop_sequence":` + sequence +
 			`,"usage":{"input_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":1,"output_tokens":11}}`
 	}
-	base := func(stop llm.Stop, word string, parts ...llm.Part) llm.Response {
-		return llm.Response{ID: "msg_1", Model: "claude-1", Parts: parts, Stop: stop, Word: word, By: llm.Anthropic, Usage: &llm.Usage{Input: 9, Output: 11, CacheRead: 3, CacheWrite: 1}}
+	base := func(stop llm.StopReason, word string, parts ...llm.Part) llm.Response {
+		return llm.Response{ID: "msg_1", Model: "claude-1", Parts: parts, StopReason: stop, VendorStop: word, Vendor: llm.Anthropic, Usage: &llm.Usage{Input: 9, Output: 11, CacheRead: 3, CacheWrite: 1}}
 	}
 	ping := event("ping", "")
 	v := vendor{
@@ -130,8 +130,8 @@ func claude() vendor {
 		fault: event("error", `,"error":{"type":"overloaded_error","message":"Overloaded `+key+`"}`),
 	}
 	matched := base(llm.StopSequence, "stop_sequence", text("Hello"))
-	matched.Matched = "END"
-	signed := func(s string) *llm.Signature { return &llm.Signature{By: llm.Anthropic, Value: s} }
+	matched.MatchedStop = "END"
+	signed := func(s string) *llm.Signature { return &llm.Signature{Vendor: llm.Anthropic, Value: s} }
 	v.answer = []exchange{
 		{"text", whole(`{"type":"text","text":"Hello"}`, "stop_sequence", `"END"`),
 			slicesOf(begin, start(0, `{"type":"text","text":""}`), ping, delta(0, `{"type":"text_delta","text":"Hel"}`), delta(0, `{"type":"text_delta","text":"lo"}`), stop(0), end("stop_sequence", `"END"`)), matched},
@@ -141,13 +141,13 @@ func claude() vendor {
 				start(3, `{"type":"tool_use","id":"t1","name":"grep","input":{}}`), fragments(`{"pattern":"ü"}`, func(f string) string {
 					return delta(3, `{"type":"input_json_delta","partial_json":`+quoted(f)+`}`)
 				}), stop(3), start(4, `{"type":"tool_use","id":"t2","name":"ls","input":{}}`), delta(4, `{"type":"input_json_delta","partial_json":""}`), stop(4), end("tool_use", "null")),
-			base(llm.StopCalls, "tool_use", llm.Part{Type: llm.Thinking, Text: "hm hm", Signature: signed("sig")}, llm.Part{Type: llm.Redacted, Signature: signed("xx")},
+			base(llm.StopCalls, "tool_use", llm.Part{Type: llm.ThinkingPart, Text: "hm hm", Signature: signed("sig")}, llm.Part{Type: llm.RedactedPart, Signature: signed("xx")},
 				text("so"), called("t1", "grep", `{"pattern":"ü"}`), called("t2", "ls", `{}`))},
 		{"its own tools, and a pause", whole(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"a"}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}`, "pause_turn", "null"),
 			slicesOf(begin, start(0, `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`), delta(0, `{"type":"input_json_delta","partial_json":"{\"query\":"}`), delta(0, `{"type":"input_json_delta","partial_json":"\"a\"}"}`), stop(0),
 				start(1, `{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}`), stop(1), end("pause_turn", "null")),
-			base(llm.StopPause, "pause_turn", llm.Part{Type: llm.Opaque, By: llm.Anthropic, Raw: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"a"}}`)},
-				llm.Part{Type: llm.Opaque, By: llm.Anthropic, Raw: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}`)})},
+			base(llm.StopPause, "pause_turn", llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"a"}}`)},
+				llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}`)})},
 		{"a refusal", whole(`{"type":"text","text":"I can"}`, "refusal", "null"), slicesOf(begin, start(0, `{"type":"text","text":"I can"}`), stop(0), end("refusal", "null")), base(llm.StopRefusal, "refusal", text("I can"))},
 		{"a full context", whole(`{"type":"text","text":"a"}`, "model_context_window_exceeded", "null"), slicesOf(begin, start(0, `{"type":"text","text":"a"}`), stop(0), end("model_context_window_exceeded", "null")),
 			base(llm.StopContext, "model_context_window_exceeded", text("a"))},
@@ -162,8 +162,8 @@ func google() vendor {
 	whole := func(parts, word string) string {
 		return strings.TrimSuffix(strings.TrimPrefix(piece(parts, `,"finishReason":"`+word+`"`), "data: "), "\r\n\r\n")
 	}
-	base := func(stop llm.Stop, word string, parts ...llm.Part) llm.Response {
-		return llm.Response{ID: "r1", Model: "gemini-1", Parts: parts, Stop: stop, Word: word, By: llm.Gemini, Usage: &llm.Usage{Input: 6, Output: 5, Reasoning: 3}}
+	base := func(stop llm.StopReason, word string, parts ...llm.Part) llm.Response {
+		return llm.Response{ID: "r1", Model: "gemini-1", Parts: parts, StopReason: stop, VendorStop: word, Vendor: llm.Gemini, Usage: &llm.Usage{Input: 6, Output: 5, Reasoning: 3}}
 	}
 	end := func(word string) string { return `,"finishReason":"` + word + `"` }
 	v := vendor{
@@ -176,13 +176,13 @@ func google() vendor {
 		fault: `data: {"error":{"code":503,"message":"overloaded ` + key + `","status":"UNAVAILABLE"}}` + "\r\n\r\n",
 	}
 	sign := func(p llm.Part, s string) llm.Part {
-		p.Signature = &llm.Signature{By: llm.Gemini, Value: s}
+		p.Signature = &llm.Signature{Vendor: llm.Gemini, Value: s}
 		return p
 	}
 	v.answer = []exchange{
 		{"text", whole(`{"text":"hm hm","thought":true},{"text":"Hello there"}`, "STOP"), []string{
 			piece(`{"text":"hm ","thought":true}`, ""), piece(`{"text":"hm","thought":true}`, ""), piece(`{"text":"Hello"}`, ""), piece(`{"text":" there"}`, end("STOP")),
-		}, base(llm.StopEnd, "STOP", llm.Part{Type: llm.Thinking, Text: "hm hm"}, text("Hello there"))},
+		}, base(llm.StopEnd, "STOP", llm.Part{Type: llm.ThinkingPart, Text: "hm hm"}, text("Hello there"))},
 		{"calls", whole(`{"functionCall":{"name":"grep","args":{"pattern":"ü"}},"thoughtSignature":"sig"},{"functionCall":{"name":"ls","args":{}}},{"functionCall":{"id":"own","name":"ls"}}`, "STOP"), []string{
 			piece(`{"functionCall":{"name":"grep","args":{"pattern":"ü"}},"thoughtSignature":"sig"}`, ""), piece(`{"functionCall":{"name":"ls","args":{}}}`, ""), piece(`{"functionCall":{"id":"own","name":"ls"}}`, ""), piece(``, end("STOP")),
 		}, base(llm.StopCalls, "STOP", sign(called("gemini_call_1_0", "grep", `{"pattern":"ü"}`), "sig"), called("gemini_call_1_1", "ls", `{}`), called("own", "ls", `{}`))},
@@ -191,16 +191,16 @@ func google() vendor {
 		{"a filter", whole(`{"text":"a"}`, "SAFETY"), []string{piece(`{"text":"a"}`, end("SAFETY"))}, base(llm.StopRefusal, "SAFETY", text("a"))},
 		{"a refused question", `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"modelVersion":"gemini-1","responseId":"r1"}`,
 			[]string{`data: {"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"modelVersion":"gemini-1","responseId":"r1"}` + "\r\n\r\n"},
-			llm.Response{ID: "r1", Model: "gemini-1", Stop: llm.StopRefusal, Word: "PROHIBITED_CONTENT", By: llm.Gemini}},
+			llm.Response{ID: "r1", Model: "gemini-1", StopReason: llm.StopRefusal, VendorStop: "PROHIBITED_CONTENT", Vendor: llm.Gemini}},
 		{"no call that can be read", whole(``, "MALFORMED_FUNCTION_CALL"), []string{piece(``, end("MALFORMED_FUNCTION_CALL"))}, base(llm.StopFault, "MALFORMED_FUNCTION_CALL")},
 	}
 	return v
 }
 
-func text(s string) llm.Part { return llm.Part{Type: llm.Text, Text: s} }
+func text(s string) llm.Part { return llm.Part{Type: llm.TextPart, Text: s} }
 
 func called(id, name, args string) llm.Part {
-	return llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}}
+	return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}}
 }
 
 func quoted(s string) string {

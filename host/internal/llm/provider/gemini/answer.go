@@ -7,36 +7,36 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// answer reads one.
+// answer decodes the response of generateContent.
 type answer struct {
 	*endpoint.Pieces
-	names *llm.Names
-	turn  int // how many contents there were before
+	names *llm.NameMap
+	turn  int // number of contents in the request
 
-	made int // ids of calls that have none
+	generatedIDs int // number of IDs generated for calls without an ID
 }
 
-// Whole reads the answer to generateContent.
+// Whole decodes a complete answer.
 func (a *answer) Whole(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, a.turn, wire.Options{Names: a.names})
 	if err != nil {
 		return err
 	}
-	return a.Take(r)
+	return a.AddWhole(r)
 }
 
-// Event reads a piece of a stream, which has the form of an answer. There is no last
-// one: the answer is complete when it says why it ended.
+// Event decodes a piece of a stream, which has the format of an answer. No event marks
+// the end: the answer is complete when it has a finish reason.
 func (a *answer) Event(_ string, data []byte) error {
-	if err := endpoint.Fault(data); err != nil {
+	if err := endpoint.ErrorIn(data); err != nil {
 		return err
 	}
 	v, err := tree.Parse(data)
 	if err != nil {
-		return endpoint.Garbled(err)
+		return endpoint.Malformed(err)
 	}
-	r := a.Sofar()
-	a.By(llm.Gemini, v.Get("responseId").Str(), v.Get("modelVersion").Str())
+	r := a.Partial()
+	a.SetOrigin(llm.Gemini, v.Get("responseId").Str(), v.Get("modelVersion").Str())
 	if u := wire.DecodeUsage(v.Get("usageMetadata")); u != nil {
 		r.Usage = u
 	}
@@ -45,39 +45,39 @@ func (a *answer) Event(_ string, data []byte) error {
 	}
 	piece, _, err := wire.DecodeResponse(data, a.turn, wire.Options{Names: a.names})
 	if err != nil {
-		return endpoint.Garbled(err)
+		return endpoint.Malformed(err)
 	}
 	calls := 0
 	for _, p := range piece.Parts {
-		if p.ToolCall != nil && p.ToolCall.ID == wire.ID(a.turn, calls) { // it was made, within this piece
+		if p.ToolCall != nil && p.ToolCall.ID == wire.CallID(a.turn, calls) { // the decoder generated the ID for this piece
 			calls++
-			p.ToolCall.ID = wire.ID(a.turn, a.made)
-			a.made++
+			p.ToolCall.ID = wire.CallID(a.turn, a.generatedIDs)
+			a.generatedIDs++
 		}
-		a.part(p)
+		a.addPart(p)
 	}
-	if piece.Word != "" {
-		r.Word, r.Stop = piece.Word, piece.Stop
-		if piece.Stop != llm.StopRefusal {
-			r.Stop = wire.Stop(piece.Word, len(r.Calls()) > 0)
+	if piece.VendorStop != "" {
+		r.VendorStop, r.StopReason = piece.VendorStop, piece.StopReason
+		if piece.StopReason != llm.StopRefusal {
+			r.StopReason = wire.StopReason(piece.VendorStop, len(r.Calls()) > 0)
 		}
-		a.Reach(endpoint.Complete)
+		a.SetState(endpoint.Complete)
 	}
 	return nil
 }
 
-// part adds a part, or to the last one: texts that follow each other are one. What
-// is signed stands alone.
-func (a *answer) part(p llm.Part) {
+// addPart adds a part, or appends to the last part: successive texts become one part,
+// except signed ones.
+func (a *answer) addPart(p llm.Part) {
 	last := a.Len() - 1
-	if last >= 0 && p.Signature == nil && (p.Type == llm.Text || p.Type == llm.Thinking) {
-		if before := a.Sofar().Parts[last]; before.Type == p.Type && before.Signature == nil {
+	if last >= 0 && p.Signature == nil && (p.Type == llm.TextPart || p.Type == llm.ThinkingPart) {
+		if before := a.Partial().Parts[last]; before.Type == p.Type && before.Signature == nil {
 			a.Add(llm.Delta{Index: last, Type: p.Type, Text: p.Text})
 			return
 		}
 	}
 	one := llm.Response{Parts: []llm.Part{p}}
-	for _, d := range one.Pieces() {
+	for _, d := range one.Deltas() {
 		d.Index = last + 1
 		a.Add(d)
 	}

@@ -1,7 +1,7 @@
-// Package gemini asks models through generateContent: of the Gemini API, with a key,
-// or of Vertex AI, with an access token that a command writes. The signatures of
-// parts (thoughtSignature) are carried; history that other models wrote is signed so
-// that Gemini 3 takes it.
+// Package gemini requests answers from models through generateContent: of the Gemini
+// API with a key, or of Vertex AI with an access token that a command prints. Parts
+// keep their signatures (thoughtSignature). History from other models is marked so
+// that Gemini 3 accepts it without a signature.
 package gemini
 
 import (
@@ -18,50 +18,50 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Address is the Gemini API's.
+// Address is the base URL of the Gemini API.
 const Address = "https://generativelanguage.googleapis.com/v1beta"
 
-// Config is a model and where it is.
+// Config holds a model's address and properties.
 type Config struct {
-	endpoint.Config               // BaseURL "": Address, or Vertex AI's
-	Model           string        // as Google names it
+	endpoint.Config               // an empty BaseURL means Address, or Vertex AI's address
+	Model           string        // Google's name of the model
 	Info            provider.Info //
 	Extra           json.RawMessage
 
-	Project string // of Vertex AI; "": the Gemini API
+	Project string // project in Vertex AI; "": the Gemini API is used
 	Region  string
-	Token   []string // the command that writes an access token
+	Token   []string // command that prints an access token
 }
 
-// Model is one.
+// Model is a model behind generateContent.
 type Model struct {
 	cfg    Config
 	client *endpoint.Client
-	tokens *tokens // nil: there is a key
+	tokens *tokenCommand // nil: a key is used
 	path   string
 }
 
-// New makes a model. It asks nobody.
+// New returns a model. It sends no request.
 func New(cfg Config) *Model {
-	var access *tokens
+	var access *tokenCommand
 	path := "/models/" + url.PathEscape(strings.TrimPrefix(cfg.Model, "models/"))
 	switch {
 	case cfg.Project != "":
 		if cfg.BaseURL == "" {
-			cfg.BaseURL = vertex(cfg.Region)
+			cfg.BaseURL = vertexAddress(cfg.Region)
 		}
 		path = "/projects/" + url.PathEscape(cfg.Project) + "/locations/" + url.PathEscape(cfg.Region) + "/publishers/google/models/" + url.PathEscape(cfg.Model)
-		access = &tokens{name: cfg.Name, command: cfg.Token, turn: make(chan struct{}, 1), fresh: time.Second}
+		access = &tokenCommand{name: cfg.Name, command: cfg.Token, slot: make(chan struct{}, 1), minAge: time.Second}
 		cfg.Authorize = access.authorize
 	case cfg.BaseURL == "":
 		cfg.BaseURL = Address
 	}
-	cfg.Default("X-Goog-Api-Key", cfg.Key)
+	cfg.SetDefaultHeader("X-Goog-Api-Key", cfg.Key)
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config), tokens: access, path: path}
 }
 
-// vertex is Vertex AI's address in a region.
-func vertex(region string) string {
+// vertexAddress returns the base URL of Vertex AI in a region.
+func vertexAddress(region string) string {
 	if region == "global" {
 		return "https://aiplatform.googleapis.com/v1"
 	}
@@ -71,10 +71,10 @@ func vertex(region string) string {
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
-// Ask asks it.
+// Ask sends a request to the model.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-	names := llm.NewNames(wire.Rule(), r.Tools)
-	body := m.body(r, names)
+	names := llm.NewNameMap(wire.NameRule(), r.Tools)
+	body := m.requestBody(r, names)
 	turn := len(body.Get("contents").All())
 	path := m.path + ":generateContent"
 	if on != nil {
@@ -85,25 +85,25 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	})
 }
 
-// body is a request.
-func (m *Model) body(r *llm.Request, names *llm.Names) *tree.Value {
+// requestBody encodes a request.
+func (m *Model) requestBody(r *llm.Request, names *llm.NameMap) *tree.Value {
 	asked := *r
 	asked.Model, asked.Stream, asked.StreamUsage = "", false, false
 	if len(asked.Tools) == 0 {
 		asked.Choice, asked.Parallel = nil, nil
 	}
-	body, _ := wire.EncodeRequest(&asked, wire.Options{Names: names, NoIDs: m.cfg.Project != "", SkipSignatures: signed(m.cfg.Model)})
+	body, _ := wire.EncodeRequest(&asked, wire.Options{Names: names, NoIDs: m.cfg.Project != "", SkipSignatures: needsSignatures(m.cfg.Model)})
 	extra := tree.Raw(m.cfg.Extra)
 	if config := extra.Get("generationConfig"); config.Is(tree.Object) && body.Get("generationConfig") != nil {
-		endpoint.Merge(body.Get("generationConfig"), config.JSON())
+		endpoint.AddExtra(body.Get("generationConfig"), config.JSON())
 	}
-	endpoint.Merge(body, m.cfg.Extra)
+	endpoint.AddExtra(body, m.cfg.Extra)
 	return body
 }
 
-// signed reports whether a model takes back only calls that are signed: Gemini 3 and
-// what follows.
-func signed(model string) bool {
+// needsSignatures reports whether a model refuses calls in the history without a
+// signature, as Gemini 3 and later models do.
+func needsSignatures(model string) bool {
 	version, ok := strings.CutPrefix(strings.TrimPrefix(model, "models/"), "gemini-")
 	return ok && version != "" && (version[0] >= '3' && version[0] <= '9' || len(version) > 1 && version[0] == '1' && version[1] >= '0' && version[1] <= '9')
 }

@@ -31,9 +31,9 @@ func script(t *testing.T, text string) string {
 
 func history() *llm.Request {
 	return &llm.Request{Messages: []llm.Message{
-		{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: "hi"}}},
-		{Role: llm.Assistant, Parts: []llm.Part{{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "x", Name: "ls", Args: []byte(`{}`)}}}},
-		{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.Result, ToolResult: &llm.ToolResult{ID: "x", Content: []llm.Part{{Type: llm.Text, Text: "a"}}}}}},
+		{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "hi"}}},
+		{Role: llm.AssistantRole, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "x", Name: "ls", Args: []byte(`{}`)}}}},
+		{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "x", Content: []llm.Part{{Type: llm.TextPart, Text: "a"}}}}}},
 	}}
 }
 
@@ -54,7 +54,7 @@ func TestVertex(t *testing.T) {
 		Config: endpoint.Config{Name: "v", BaseURL: s.URL, Retry: retry.Policy{Base: time.Millisecond}}, Model: "gemini-3-pro", Project: "p", Region: "global",
 		Token: []string{script(t, `echo x >> "$1"; echo " token$(wc -l < "$1" | tr -d ' ')"`), count},
 	})
-	m.tokens.fresh = 0
+	m.tokens.minAge = 0
 	res, err := m.Ask(t.Context(), history(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "ok", res.Parts[0].Text)
@@ -86,6 +86,6 @@ func TestAddressesAndVersions(t *testing.T) {
 	require.Equal(t, "https://aiplatform.googleapis.com/v1", New(Config{Model: "m", Project: "p", Region: "global"}).cfg.BaseURL)
 	require.Equal(t, Address, New(Config{Model: "m"}).cfg.BaseURL)
 	for model, want := range map[string]bool{"gemini-3-pro-preview": true, "models/gemini-3.5": true, "gemini-10-pro": true, "gemini-2.5-pro": false, "gemini-1.5-pro": false, "gemma-3": false, "gemini-": false, "gemini-flash-latest": false} {
-		require.Equal(t, want, signed(model), model)
+		require.Equal(t, want, needsSignatures(model), model)
 	}
 }

@@ -13,59 +13,61 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The bounds of a command that writes a token.
+// Limits of the command that prints a token.
 const (
-	tokenTime = 30 * time.Second
-	tokenKept = 5 * time.Minute // gcloud's last an hour, of which some may be over
-	maxToken  = 16 << 10
+	commandTimeout = 30 * time.Second
+	cacheTime      = 5 * time.Minute // tokens of gcloud are valid for an hour, of which a part can be over
+	maxToken       = 16 << 10
 )
 
-// tokens are the access tokens that a command writes.
-type tokens struct {
-	name    string // of the provider
+// tokenCommand provides access tokens that a command prints.
+type tokenCommand struct {
+	name    string // name of the provider
 	command []string
 
-	fresh time.Duration // how old a token that was refused has to be to be made anew
+	minAge time.Duration // a refused token is replaced only if it is older
 
-	turn  chan struct{} // holds one: who runs the command
-	token string
-	at    time.Time
+	slot       chan struct{} // holds one item while the command runs
+	token      string
+	obtainedAt time.Time
 }
 
-// authorize sets the header. After a refusal it gets a new token.
-func (t *tokens) authorize(ctx context.Context, h http.Header, again bool) error {
+// authorize sets the header. refused means that the server refused the last token, so
+// that a new one is needed.
+func (t *tokenCommand) authorize(ctx context.Context, h http.Header, again bool) error {
 	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
+	case t.slot <- struct{}{}:
+		defer func() { <-t.slot }()
 	case <-ctx.Done():
-		return provider.Ended(ctx)
+		return provider.ContextError(ctx)
 	}
-	if t.token == "" || again && time.Since(t.at) > t.fresh || time.Since(t.at) > tokenKept {
+	if t.token == "" || again && time.Since(t.obtainedAt) > t.minAge || time.Since(t.obtainedAt) > cacheTime {
 		token, err := t.run(ctx)
 		if err != nil {
 			return err
 		}
-		t.token, t.at = token, time.Now()
+		t.token, t.obtainedAt = token, time.Now()
 	}
 	h.Set("Authorization", "Bearer "+t.token)
 	return nil
 }
 
-// run runs the command. Its standard output is never shown.
-func (t *tokens) run(ctx context.Context) (string, error) {
-	timed, cancel := context.WithTimeout(ctx, tokenTime)
+// run runs the command and returns the token. Its standard output never appears in an
+// error.
+func (t *tokenCommand) run(ctx context.Context) (string, error) {
+	timed, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	out, complaint := &bounded{max: maxToken}, &bounded{max: 1 << 10}
+	out, complaint := &limitedBuffer{max: maxToken}, &limitedBuffer{max: 1 << 10}
 	cmd := exec.CommandContext(timed, t.command[0], t.command[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaint, time.Second
 	err := cmd.Run()
-	if ended := provider.Ended(ctx); ended != nil {
+	if ended := provider.ContextError(ctx); ended != nil {
 		return "", ended
 	}
 	token := strings.TrimSpace(out.String())
 	switch {
 	case timed.Err() != nil:
-		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) took more than %v", t.name, t.command[0], tokenTime)
+		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) took more than %v", t.name, t.command[0], commandTimeout)
 	case err != nil:
 		line, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
 		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) failed: %v: %s", t.name, t.command[0], err, redact.Text(strings.ToValidUTF8(line, "?")))
@@ -75,13 +77,13 @@ func (t *tokens) run(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// bounded keeps what is written first.
-type bounded struct {
+// limitedBuffer keeps the first max bytes that are written.
+type limitedBuffer struct {
 	bytes.Buffer
 	max int
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if room := b.max - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(len(p), room)])
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 )
 
-// A Kind is how a provider is spoken to.
+// A Kind is the protocol of a provider.
 type Kind string
 
 // The kinds.
 const (
-	OpenAI    Kind = "openai" // or any that is compatible
+	OpenAI    Kind = "openai" // also for compatible servers
 	Anthropic Kind = "anthropic"
 	Gemini    Kind = "gemini" // with Project: Vertex AI
 	Scripted  Kind = "scripted"
 	Command   Kind = "command"
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []string {
 	return []string{string(OpenAI), string(Anthropic), string(Gemini), string(Scripted), string(Command)}
 }
@@ -32,45 +32,45 @@ func Kinds() []string {
 // Config holds the models. The zero value means the models found on this machine and
 // in the environment.
 type Config struct {
-	Default   string     // a model as Get takes it; "": the first, or what is found
+	Default   string     // name of a model, as for Get; "": the first configured model, or one that is found
 	Providers []Provider // in the order of the file
-	Found     []Provider // by keys in the environment: for a configuration that names no model
+	Found     []Provider // providers with a key in the environment; used if Providers has no model
 }
 
 // A Provider is a source of models.
 type Provider struct {
 	Name string
 	Kind Kind
-	Why  string // it is there though nobody configured it; "": somebody did
+	Why  string // why the provider exists although it is not configured; "": it is configured
 
-	BaseURL string // "": the vendor's own
-	KeyEnv  string // the name of the variable with the key; "": none is sent
+	BaseURL string // "": the vendor's address
+	KeyEnv  string // name of the environment variable with the key; "": no key is sent
 	Key     secret.Text
 	Headers map[string]secret.Text
-	Timeout time.Duration   // how long it may be silent; 0: the default
-	Strict  bool            // hold models to the schemas of all tools
-	Extra   json.RawMessage // an object: members of every request beside ours
+	Timeout time.Duration   // longest time without data from the provider; 0: the default
+	Strict  bool            // enforce the schemas of all tools (strict mode)
+	Extra   json.RawMessage // a JSON object whose members are added to every request
 
-	Project      string // of Vertex AI
+	Project      string // project in Vertex AI
 	Region       string
-	TokenCommand []string // writes an access token to standard output
+	TokenCommand []string // command that prints an access token
 
-	File string // of a scripted model's answers
+	File string // file with the answers of a scripted model
 
-	Models []Model // none: those that it lists, or any
+	Models []Model // empty: the models that the provider lists, or any name
 }
 
-// A Model is one of a provider's.
+// A Model is a configured model of a provider.
 type Model struct {
 	Name      string
 	Window    int
 	MaxOutput int
 	Price     provider.Price
-	Images    *bool // nil: as is known of it
+	Images    *bool // nil: as known for the model's name
 	Family    string
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	seen := map[string]bool{}
 	for _, p := range c.Providers {
@@ -83,20 +83,20 @@ func (c Config) Validate() error {
 		}
 		seen[p.Name] = true
 	}
-	if c.nowhere() {
+	if c.hasUnknownDefault() {
 		return fmt.Errorf("models: default: no provider lists a model %q; write PROVIDER/NAME for an unlisted model", c.Default)
 	}
 	return nil
 }
 
-// nowhere reports whether the default is certain to be none: every provider's models
-// are listed.
-func (c Config) nowhere() bool {
+// hasUnknownDefault reports whether no provider can have the default model: all
+// providers have lists of models, and none has it.
+func (c Config) hasUnknownDefault() bool {
 	if c.Default == "" || c.Default == "auto" || c.Default == string(Command) || len(c.Providers) == 0 {
 		return false
 	}
 	all := slices.Concat(c.Providers, c.Found)
-	if _, ok := byVendor(all, c.Default); ok {
+	if _, ok := findByVendor(all, c.Default); ok {
 		return false
 	}
 	return !slices.ContainsFunc(all, func(p Provider) bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 )
 
-// KeyEnv is the variable that holds a key for the vendor's own address; "": it takes
-// none.
+// KeyEnv returns the environment variable with the key for the vendor's own address,
+// "" if it uses no key.
 func (k Kind) KeyEnv() string {
 	switch k {
 	case OpenAI:
@@ -23,7 +23,7 @@ func (k Kind) KeyEnv() string {
 	return ""
 }
 
-// Vendor is the wire format of a kind; "": none.
+// Vendor returns the wire format of a kind, "" if it has none.
 func (k Kind) Vendor() llm.Vendor {
 	switch k {
 	case OpenAI:
@@ -36,7 +36,7 @@ func (k Kind) Vendor() llm.Vendor {
 	return ""
 }
 
-// FromEnv returns the providers for which the environment has keys. Their models are those
+// FromEnv returns the providers with keys in the environment. Their models are those
 // of the environment's variables, or a default model for general use.
 //
 //	OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL
@@ -50,7 +50,7 @@ func FromEnv(getenv func(string) string) []Provider {
 		if model != "" {
 			p.Models = []Model{{Name: model}}
 		}
-		if p.validate() == nil { // else the variables were meant for others
+		if p.validate() == nil { // otherwise the variables are meant for other programs
 			found = append(found, p)
 		}
 	}
@@ -88,7 +88,7 @@ func FromEnv(getenv func(string) string) []Provider {
 // Info returns information about a provider's model: that of the configuration,
 // completed by what is known about models with that name.
 func (p Provider) Info(m Model) provider.Info {
-	info := known(m.Name)
+	info := infoByPrefix(m.Name)
 	info.Name, info.Provider, info.Vendor = m.Name, p.Name, p.Kind.Vendor()
 	if m.Window > 0 {
 		info.Window = m.Window
@@ -106,9 +106,9 @@ func (p Provider) Info(m Model) provider.Info {
 	return info
 }
 
-// known returns what all models with this name prefix have in common, according to
-// their vendors' documentation of 2025. It has no prices, because they change.
-func known(name string) provider.Info {
+// infoByPrefix returns the properties that all models with this name prefix share,
+// from the vendors' documentation of 2025. It has no prices, because they change.
+func infoByPrefix(name string) provider.Info {
 	for _, k := range []struct {
 		prefix string
 		info   provider.Info

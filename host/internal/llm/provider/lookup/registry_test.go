@@ -27,8 +27,8 @@ func (s stub) Ask(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response
 // seen counts what a registry does.
 type seen struct{ opened, listed, looked int }
 
-func ways(s *seen, listed []string, local *lookup.Provider) lookup.Ways {
-	return lookup.Ways{
+func ways(s *seen, listed []string, local *lookup.Provider) lookup.Backend {
+	return lookup.Backend{
 		Open: func(p lookup.Provider, m lookup.Model) (provider.Model, error) {
 			s.opened++
 			return stub{p.Info(m)}, nil
@@ -43,7 +43,7 @@ func ways(s *seen, listed []string, local *lookup.Provider) lookup.Ways {
 			}
 			return all, nil
 		},
-		Local: func(context.Context) (lookup.Provider, bool) {
+		FindLocal: func(context.Context) (lookup.Provider, bool) {
 			s.looked++
 			if local == nil {
 				return lookup.Provider{}, false
@@ -53,7 +53,7 @@ func ways(s *seen, listed []string, local *lookup.Provider) lookup.Ways {
 	}
 }
 
-func names(t *testing.T, r *lookup.Registry) (all []string) {
+func names(t *testing.T, r *lookup.Finder) (all []string) {
 	t.Helper()
 	for _, info := range r.List(t.Context()) {
 		all = append(all, info.Provider+":"+info.Name)
@@ -64,7 +64,7 @@ func names(t *testing.T, r *lookup.Registry) (all []string) {
 	return all
 }
 
-func get(t *testing.T, r *lookup.Registry, name string) string {
+func get(t *testing.T, r *lookup.Finder, name string) string {
 	t.Helper()
 	m, err := r.Get(t.Context(), name)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestNamesOfTheConfiguration(t *testing.T) {
 		require.Equal(t, want, get(t, r, name), name)
 	}
 	require.Contains(t, get(t, r, "gpt-9"), `no model "gpt-9"; available: m1, m2`)
-	require.Empty(t, r.Notice(t.Context()))
+	require.Empty(t, r.DefaultNotice(t.Context()))
 	require.Zero(t, s.looked)
 }
 
@@ -124,7 +124,7 @@ func TestWhatIsFound(t *testing.T) {
 	require.Equal(t, "anthropic:claude-sonnet-4-5", get(t, r, ""))
 	require.Equal(t, "gemini:gemini-x", get(t, r, "gemini-x"))
 	require.Equal(t, "gemini:gemini-y", get(t, r, "gemini-y"))
-	require.Equal(t, "the model is claude-sonnet-4-5 of anthropic: ANTHROPIC_API_KEY is set", r.Notice(t.Context()))
+	require.Equal(t, "the model is claude-sonnet-4-5 of anthropic: ANTHROPIC_API_KEY is set", r.DefaultNotice(t.Context()))
 	require.Zero(t, s.looked)
 	require.Zero(t, s.listed)
 }
@@ -155,7 +155,7 @@ func TestOnThisMachineAndThenCommand(t *testing.T) {
 		var s seen
 		var local *lookup.Provider
 		w := ways(&s, []string{"q", "r"}, nil)
-		w.Local = func(context.Context) (lookup.Provider, bool) {
+		w.FindLocal = func(context.Context) (lookup.Provider, bool) {
 			s.looked++
 			if local == nil {
 				return lookup.Provider{}, false
@@ -164,7 +164,7 @@ func TestOnThisMachineAndThenCommand(t *testing.T) {
 		}
 		r := lookup.New(lookup.Config{}, w)
 		require.Equal(t, "command:command", get(t, r, ""))
-		require.Contains(t, r.Notice(t.Context()), "input lines are tool calls")
+		require.Contains(t, r.DefaultNotice(t.Context()), "input lines are tool calls")
 		require.Contains(t, get(t, r, "gpt-5"), "only command is available")
 		require.Equal(t, 1, s.looked)
 		local = &lookup.Provider{Name: "local", Kind: lookup.OpenAI, BaseURL: "http://127.0.0.1:1/v1", Why: "it answers at 127.0.0.1:1"}
@@ -173,7 +173,7 @@ func TestOnThisMachineAndThenCommand(t *testing.T) {
 		require.Equal(t, "local:q", get(t, r, ""))
 		require.Equal(t, "local:r", get(t, r, "r"))
 		require.Equal(t, "local:local/x", get(t, r, "local/x"))
-		require.Equal(t, "the model is q of local: it answers at 127.0.0.1:1", r.Notice(t.Context()))
+		require.Equal(t, "the model is q of local: it answers at 127.0.0.1:1", r.DefaultNotice(t.Context()))
 		require.Equal(t, []string{"local:q", "local:r", "command:command"}, names(t, r))
 		require.Equal(t, 2, s.looked)
 	})
@@ -182,7 +182,7 @@ func TestOnThisMachineAndThenCommand(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	var s seen
 	w := ways(&s, nil, nil)
-	w.Local = func(ctx context.Context) (lookup.Provider, bool) { <-ctx.Done(); return lookup.Provider{}, false }
+	w.FindLocal = func(ctx context.Context) (lookup.Provider, bool) { <-ctx.Done(); return lookup.Provider{}, false }
 	r := lookup.New(lookup.Config{}, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

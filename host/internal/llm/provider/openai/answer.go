@@ -10,38 +10,38 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// answer reads one.
+// answer decodes a chat completion.
 type answer struct {
 	*endpoint.Pieces
-	names *llm.Names
+	names *llm.NameMap
 
-	parts map[llm.PartType]int // where thinking, text and refusal are
-	calls map[string]int       // where calls are, by what tells them apart
-	ids   map[int]string       // of the calls, by part
-	named map[string]int       // the last part with an id
-	last  int                  // the part of the last call
-	made  int                  // ids
+	parts        map[llm.PartType]int // index of the part with the thinking, text or refusal
+	calls        map[string]int       // index of a call's part, by the call's index, ID or name in the stream
+	ids          map[int]string       // ID of the call in each part
+	lastWithID   map[string]int       // index of the last part with an ID
+	lastCall     int                  // index of the part with the last call
+	generatedIDs int                  // number of generated IDs
 }
 
-func newAnswer(p *endpoint.Pieces, names *llm.Names) *answer {
-	return &answer{Pieces: p, names: names, parts: map[llm.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, named: map[string]int{}, last: -1}
+func newAnswer(p *endpoint.Pieces, names *llm.NameMap) *answer {
+	return &answer{Pieces: p, names: names, parts: map[llm.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, lastWithID: map[string]int{}, lastCall: -1}
 }
 
-// Begun also holds for an answer that nothing was asked for.
+// Begun reports whether a piece was passed on; false for an answer without Pieces.
 func (a *answer) Begun() bool { return a.Pieces != nil && a.Pieces.Begun() }
 
 func (a *answer) Response() *llm.Response {
-	r := a.Sofar()
-	if a.State() != endpoint.Open && r.Stop == "" { // [DONE] without a word of why
-		r.Stop, r.Word = llm.StopEnd, "stop"
+	r := a.Partial()
+	if a.State() != endpoint.Open && r.StopReason == "" { // [DONE] without a finish reason
+		r.StopReason, r.VendorStop = llm.StopEnd, "stop"
 	}
-	if r.Stop == llm.StopEnd && len(r.Calls()) > 0 { // as several servers have it
-		r.Stop, r.Word = llm.StopCalls, "tool_calls"
+	if r.StopReason == llm.StopEnd && len(r.Calls()) > 0 { // several servers send "stop" with calls
+		r.StopReason, r.VendorStop = llm.StopCalls, "tool_calls"
 	}
 	return a.Pieces.Response()
 }
 
-// Whole reads a chat completion.
+// Whole decodes a complete chat completion.
 func (a *answer) Whole(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
@@ -52,31 +52,31 @@ func (a *answer) Whole(body []byte) error {
 			c.ID = a.newID(r.ID)
 		}
 	}
-	return a.Take(r)
+	return a.AddWhole(r)
 }
 
-// newID is an id for a call that has none. That of the answer is in it, so that it
-// is another in each turn.
+// newID returns an ID for a call that has none. It contains the answer's ID, so that
+// it differs in each turn.
 func (a *answer) newID(answer string) string {
-	a.made++
-	return fmt.Sprintf("call_%s_%d", llm.NameRule{Max: 24}.Short("a"+strings.TrimPrefix(answer, "chatcmpl-")), a.made)
+	a.generatedIDs++
+	return fmt.Sprintf("call_%s_%d", llm.NameRule{Max: 24}.MakeValid("a"+strings.TrimPrefix(answer, "chatcmpl-")), a.generatedIDs)
 }
 
-// Event reads a chunk.
+// Event decodes a chunk of a stream.
 func (a *answer) Event(_ string, data []byte) error {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
-		a.Reach(endpoint.Over)
+		a.SetState(endpoint.Over)
 		return nil
 	}
-	if err := endpoint.Fault(data); err != nil {
+	if err := endpoint.ErrorIn(data); err != nil {
 		return err
 	}
 	v, err := tree.Parse(data)
 	if err != nil {
-		return endpoint.Garbled(err)
+		return endpoint.Malformed(err)
 	}
-	r := a.Sofar()
-	a.By(llm.OpenAI, v.Get("id").Str(), v.Get("model").Str())
+	r := a.Partial()
+	a.SetOrigin(llm.OpenAI, v.Get("id").Str(), v.Get("model").Str())
 	if created := v.Get("created").Int(); created != 0 {
 		r.Created = int64(created)
 	}
@@ -84,43 +84,43 @@ func (a *answer) Event(_ string, data []byte) error {
 		r.Usage = u
 	}
 	for _, choice := range v.Get("choices").All() {
-		if choice.Get("index").Int() != 0 { // one was asked for
+		if choice.Get("index").Int() != 0 { // only one choice was requested
 			continue
 		}
-		a.delta(choice.Get("delta"))
+		a.addDelta(choice.Get("delta"))
 		if word := choice.Get("finish_reason").Str(); word != "" {
-			r.Word, r.Stop = word, wire.Stop(word)
-			a.Reach(endpoint.Complete)
+			r.VendorStop, r.StopReason = word, wire.StopReason(word)
+			a.SetState(endpoint.Complete)
 		}
 	}
 	return nil
 }
 
-func (a *answer) delta(d *tree.Value) {
+func (a *answer) addDelta(d *tree.Value) {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := d.Get(name).Str(); text != "" {
-			a.say(llm.Thinking, text)
+			a.addText(llm.ThinkingPart, text)
 			break
 		}
 	}
-	if content := d.Get("content"); content.Is(tree.Array) { // parts, as Mistral has them
+	if content := d.Get("content"); content.Is(tree.Array) { // a list of parts, as from Mistral
 		for _, item := range content.Items {
-			a.say(llm.Text, item.Get("text").Str())
+			a.addText(llm.TextPart, item.Get("text").Str())
 		}
 	} else {
-		a.say(llm.Text, content.Str())
+		a.addText(llm.TextPart, content.Str())
 	}
-	a.say(llm.Refusal, d.Get("refusal").Str())
+	a.addText(llm.RefusalPart, d.Get("refusal").Str())
 	for _, c := range d.Get("tool_calls").All() {
-		a.call(c)
+		a.addCall(c)
 	}
 	if old := d.Get("function_call"); old.Is(tree.Object) {
-		a.call(tree.Obj("index", tree.Int(0), "function", old))
+		a.addCall(tree.Obj("index", tree.Int(0), "function", old))
 	}
 }
 
-// say adds to a text. There is one of a kind.
-func (a *answer) say(kind llm.PartType, text string) {
+// addText adds to the only part of a type.
+func (a *answer) addText(kind llm.PartType, text string) {
 	if text == "" {
 		return
 	}
@@ -132,48 +132,48 @@ func (a *answer) say(kind llm.PartType, text string) {
 	a.Add(llm.Delta{Index: at, Type: kind, Text: text})
 }
 
-// call adds to a call, or begins one.
-func (a *answer) call(c *tree.Value) {
+// addCall begins a call or adds to one.
+func (a *answer) addCall(c *tree.Value) {
 	id, f := c.Get("id").Str(), c.Get("function")
 	name := f.Get("name").Str()
-	at, begins := a.place(c.Get("index"), id, name)
-	d := llm.Delta{Index: at, Type: llm.Call}
+	at, begins := a.findCall(c.Get("index"), id, name)
+	d := llm.Delta{Index: at, Type: llm.CallPart}
 	if begins {
-		if d.ID, d.Name = id, a.names.Own(name); d.ID == "" {
-			d.ID = a.newID(a.Sofar().ID)
+		if d.ID, d.Name = id, a.names.FromVendor(name); d.ID == "" {
+			d.ID = a.newID(a.Partial().ID)
 		}
-		a.ids[at], a.named[id] = id, at
+		a.ids[at], a.lastWithID[id] = id, at
 	}
 	switch arguments := f.Get("arguments"); {
 	case arguments.Is(tree.String):
 		d.Args = arguments.Text
-	case arguments.Is(tree.Object): // as some servers send it
+	case arguments.Is(tree.Object): // some servers send an object
 		d.Args = string(arguments.Whole())
 	}
 	if signature := c.Get("extra_content").Get("google").Get("thought_signature").Str(); signature != "" {
-		d.Signature = &llm.Signature{By: llm.Gemini, Value: signature}
+		d.Signature = &llm.Signature{Vendor: llm.Gemini, Value: signature}
 	}
 	a.Add(d)
-	a.last = at
+	a.lastCall = at
 }
 
-// place returns the call to which a piece belongs, by its index. Some servers send no
-// index, or 0 for every call; then a new id or, without ids, a new name begins another
-// call.
-func (a *answer) place(index *tree.Value, id, name string) (at int, begins bool) {
+// findCall returns the index of the part of the call to which a piece belongs. begins
+// means that the piece begins a new call. Some servers send no index, or 0 for every
+// call; then a new ID or, without IDs, a new name begins another call.
+func (a *answer) findCall(index *tree.Value, id, name string) (at int, begins bool) {
 	key := "last"
 	if index.Is(tree.Number) {
 		key = "#" + index.Text
 	}
 	at, known := a.calls[key]
 	if key == "last" && id != "" {
-		if part, ok := a.named[id]; ok {
+		if part, ok := a.lastWithID[id]; ok {
 			return part, false
 		}
 	}
 	switch {
-	case !known && key == "last" && a.last >= 0 && id == "" && name == "":
-		return a.last, false
+	case !known && key == "last" && a.lastCall >= 0 && id == "" && name == "":
+		return a.lastCall, false
 	case known && id != "" && a.ids[at] != id, known && key == "last" && id == "" && name != "":
 		known = false
 	}

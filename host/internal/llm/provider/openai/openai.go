@@ -1,9 +1,9 @@
-// Package openai asks models through the chat completions API, OpenAI's own or that
-// of any compatible endpoint: Ollama, llama.cpp, vLLM, LM Studio, OpenRouter and so
-// on. What they do otherwise is taken as it is meant: calls without ids or indices,
-// arguments that are objects, reasoning under either name, usage at the end or never,
-// a stream that ends without [DONE], an answer as a whole where a stream was asked
-// for; and parameters that one refuses by name are left out.
+// Package openai requests answers from models through the chat completions API, of
+// OpenAI or of any compatible server: Ollama, llama.cpp, vLLM, LM Studio, OpenRouter
+// and so on. It accepts their deviations: calls without IDs or indexes, arguments as
+// objects, reasoning under either name, usage at the end or never, a stream that ends
+// without [DONE], a complete answer instead of a stream. It leaves out parameters that
+// a server has refused by name.
 package openai
 
 import (
@@ -23,31 +23,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Address is OpenAI's own.
+// Address is the base URL of OpenAI's API.
 const Address = "https://api.openai.com/v1"
 
-// Config is a model and where it is.
+// Config holds a model's address and properties.
 type Config struct {
-	endpoint.Config                 // BaseURL "": Address
-	Model           string          // as the endpoint names it
+	endpoint.Config                 // an empty BaseURL means Address
+	Model           string          // the server's name of the model
 	Info            provider.Info   //
-	Strict          bool            // hold the model to the schemas of all tools
+	Strict          bool            // enforce the schemas of all tools (strict mode)
 	Extra           json.RawMessage // members of every request; nil: none
 }
 
-// Model is one.
+// Model is a model behind the chat completions API.
 type Model struct {
 	cfg     Config
 	client  *endpoint.Client
 	options wire.Options
 
-	// What the endpoint has refused, and is not sent again.
+	// Parameters that the server has refused, and that are no longer sent.
 	noStreamOptions, newMaxTokens, oldMaxTokens atomic.Bool
 }
 
-// New makes a model. It asks nobody.
+// New returns a model. It sends no request.
 func New(cfg Config) *Model {
-	m := &Model{cfg: cfg, client: client(&cfg)}
+	m := &Model{cfg: cfg, client: newClient(&cfg)}
 	host := hostOf(cfg.BaseURL)
 	m.options = wire.Options{
 		Strict:       cfg.Strict,
@@ -65,13 +65,13 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// client makes the endpoint's, and fills in the address.
-func client(cfg *Config) *endpoint.Client {
+// newClient returns a client for the endpoint, and sets an empty address.
+func newClient(cfg *Config) *endpoint.Client {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = Address
 	}
 	if cfg.Key != "" && cfg.Header.Get("Authorization") == "" {
-		cfg.Default("Authorization", "Bearer "+cfg.Key)
+		cfg.SetDefaultHeader("Authorization", "Bearer "+cfg.Key)
 		if strings.HasSuffix(hostOf(cfg.BaseURL), ".openai.azure.com") {
 			cfg.Header.Set("Api-Key", cfg.Key)
 		}
@@ -82,25 +82,25 @@ func client(cfg *Config) *endpoint.Client {
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
-// Ask asks it.
+// Ask sends a request to the model.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-	names := llm.NewNames(wire.Rule(), r.Tools)
-	strict := endpoint.StrictOf(r.Tools, m.cfg.Strict, schema.HeldByOpenAI())
+	names := llm.NewNameMap(wire.NameRule(), r.Tools)
+	strict := endpoint.NewStrictSchemas(r.Tools, m.cfg.Strict, schema.OpenAILimits())
 	for range 3 {
 		a := &answer{}
-		res, err := m.client.Post(ctx, "/chat/completions", m.body(r, names, on != nil), func() endpoint.Answer {
+		res, err := m.client.Post(ctx, "/chat/completions", m.requestBody(r, names, on != nil), func() endpoint.Answer {
 			a = newAnswer(endpoint.NewPieces(on, strict), names)
 			return a
 		})
-		if !toolerr.Is(err, toolerr.InvalidInput) || a.Begun() || !m.learn(err.Error()) {
+		if !toolerr.Is(err, toolerr.InvalidInput) || a.Begun() || !m.noteRefusal(err.Error()) {
 			return res, err
 		}
 	}
 	return nil, toolerr.New(toolerr.InvalidInput, "%s refuses the request in every form", m.cfg.Name)
 }
 
-// body is a request.
-func (m *Model) body(r *llm.Request, names *llm.Names, stream bool) []byte {
+// requestBody encodes a request.
+func (m *Model) requestBody(r *llm.Request, names *llm.NameMap, stream bool) []byte {
 	asked := *r
 	asked.Model, asked.Stream, asked.StreamUsage = m.cfg.Model, stream, stream && !m.noStreamOptions.Load()
 	if len(asked.Tools) == 0 {
@@ -115,13 +115,13 @@ func (m *Model) body(r *llm.Request, names *llm.Names, stream bool) []byte {
 		o.OldMaxTokens = true
 	}
 	body, _ := wire.EncodeRequest(&asked, o)
-	endpoint.Merge(body, m.cfg.Extra)
+	endpoint.AddExtra(body, m.cfg.Extra)
 	return body.JSON()
 }
 
-// learn notes what a refusal is about, and reports whether there is another way to
-// write it that was not tried before.
-func (m *Model) learn(refusal string) bool {
+// noteRefusal notes which parameter a server refused. It reports whether the request
+// can be written in another way that was not tried yet.
+func (m *Model) noteRefusal(refusal string) bool {
 	switch {
 	case strings.Contains(refusal, "stream_options") || strings.Contains(refusal, "include_usage"):
 		return m.noStreamOptions.CompareAndSwap(false, true)
@@ -135,10 +135,10 @@ func (m *Model) learn(refusal string) bool {
 	return false
 }
 
-// List returns the models of an endpoint in its order, and the header of the answer,
-// also together with an error.
+// List returns the names of the server's models in its order, and the header of the
+// response, also together with an error.
 func List(ctx context.Context, cfg Config) ([]string, http.Header, error) {
-	body, header, err := client(&cfg).Get(ctx, "/models")
+	body, header, err := newClient(&cfg).Get(ctx, "/models")
 	if err != nil {
 		return nil, header, err
 	}
@@ -155,5 +155,5 @@ func List(ctx context.Context, cfg Config) ([]string, http.Header, error) {
 	return names, header, nil
 }
 
-// maxListed bounds what is taken of a list of models.
+// maxListed bounds the models that List returns.
 const maxListed = 1000

@@ -40,10 +40,10 @@ func delta(d string) string { return `{"choices":[{"index":0,"delta":` + d + `}]
 
 func ask(t *testing.T, m *openai.Model, tools ...llm.Tool) *llm.Response {
 	t.Helper()
-	var s llm.Stream
-	res, err := m.Ask(t.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: "hi"}}}}, Tools: tools}, s.Add)
+	var s llm.ResponseBuilder
+	res, err := m.Ask(t.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "hi"}}}}, Tools: tools}, s.Add)
 	require.NoError(t, err)
-	s.Calls()
+	s.FinishCalls()
 	require.Equal(t, res.Parts, s.Response.Parts)
 	return res
 }
@@ -96,12 +96,12 @@ func TestQuirks(t *testing.T) {
 	} {
 		res := ask(t, open(t, openai.Config{}, events(t, c.events...)))
 		require.Equal(t, c.want, calls(res), name)
-		require.Equal(t, llm.StopCalls, res.Stop, name)
-		require.Contains(t, []string{"tool_calls", "function_call"}, res.Word, name)
+		require.Equal(t, llm.StopCalls, res.StopReason, name)
+		require.Contains(t, []string{"tool_calls", "function_call"}, res.VendorStop, name)
 	}
 	res := ask(t, open(t, openai.Config{}, events(t, delta(`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"reasoning":"r"}`), `{"choices":[{"index":1,"delta":{"content":"no"}}]}`, "[DONE]")))
-	require.Equal(t, []llm.Part{{Type: llm.Thinking, Text: "r"}, {Type: llm.Text, Text: "ab"}}, res.Parts)
-	require.Equal(t, llm.StopEnd, res.Stop)
+	require.Equal(t, []llm.Part{{Type: llm.ThinkingPart, Text: "r"}, {Type: llm.TextPart, Text: "ab"}}, res.Parts)
+	require.Equal(t, llm.StopEnd, res.StopReason)
 	require.Nil(t, res.Usage)
 	res = ask(t, open(t, openai.Config{}, events(t, delta("{\"content\":\"a\xe6\x97 b\"}"), "[DONE]")))
 	require.Equal(t, "a\ufffd b", res.Parts[0].Text, "a character that was cut in two")

@@ -16,21 +16,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// scene holds the parts of a request by which an answer is chosen.
-type scene struct {
+// turn holds the parts of a request that the conditions of answers test.
+type turn struct {
 	request *llm.Request
-	message string // of the user, where that is the last one
+	message string // text of the last message if that is the user's
 	results []*llm.ToolResult
 	system  string
-	turn    int
+	number  int
 
-	groups []string // what the answer's pattern matched
-	result string   // the one it matched, or the last
+	groups []string // groups that the pattern of the chosen answer matched
+	result string   // the tool result that matched, or else the last one
 }
 
-func sceneOf(r *llm.Request) *scene {
-	s := &scene{request: r}
-	names := llm.CalledNames(r.Messages)
+func newTurn(r *llm.Request) *turn {
+	s := &turn{request: r}
+	names := llm.CallNames(r.Messages)
 	end := len(r.Messages)
 	for end > 0 && r.Messages[end-1].Role == llm.ToolRole {
 		end--
@@ -48,24 +48,24 @@ func sceneOf(r *llm.Request) *scene {
 			s.result = provider.ResultText(&result)
 		}
 	}
-	if last := len(r.Messages) - 1; last >= 0 && r.Messages[last].Role == llm.User {
+	if last := len(r.Messages) - 1; last >= 0 && r.Messages[last].Role == llm.UserRole {
 		s.message = provider.TextOf(r.Messages[last].Parts)
 	}
 	for _, m := range r.Messages {
 		switch m.Role {
-		case llm.System, llm.Developer:
+		case llm.SystemRole, llm.DeveloperRole:
 			s.system += provider.TextOf(m.Parts) + "\n"
-		case llm.User:
-			s.turn = 0
-		case llm.Assistant:
-			s.turn++
+		case llm.UserRole:
+			s.number = 0
+		case llm.AssistantRole:
+			s.number++
 		}
 	}
 	return s
 }
 
-// String tells what was asked, for who wonders why nothing matches.
-func (s *scene) String() string {
+// String describes the request, for the error that no answer matches.
+func (s *turn) String() string {
 	cut := func(text string) string {
 		if r := []rune(text); len(r) > 200 {
 			return string(r[:200]) + "…"
@@ -74,23 +74,24 @@ func (s *scene) String() string {
 	}
 	if len(s.results) > 0 {
 		last := s.results[len(s.results)-1]
-		return fmt.Sprintf("turn %d, results of tools, the last one of %s: %q", s.turn, last.Name, cut(s.result))
+		return fmt.Sprintf("turn %d, results of tools, the last one of %s: %q", s.number, last.Name, cut(s.result))
 	}
-	return fmt.Sprintf("turn %d, message %q", s.turn, cut(s.message))
+	return fmt.Sprintf("turn %d, message %q", s.number, cut(s.message))
 }
 
-// pick takes the first answer that matches; nil: none does.
-func (m *Model) pick(s *scene) *Answer {
+// chooseAnswer returns the first answer that matches and counts its use; nil: no
+// answer matches.
+func (m *Model) chooseAnswer(s *turn) *Answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.script.Answers {
 		a := &m.script.Answers[i]
-		if a.Times > 0 && m.given[a] >= a.Times || !a.When.matches(s) {
+		if a.Times > 0 && m.timesGiven[a] >= a.Times || !a.When.matches(s) {
 			continue
 		}
-		m.given[a]++
+		m.timesGiven[a]++
 		for len(a.Answers) > 0 {
-			a = &a.Answers[min(s.turn, len(a.Answers)-1)]
+			a = &a.Answers[min(s.number, len(a.Answers)-1)]
 		}
 		return a
 	}
@@ -98,10 +99,10 @@ func (m *Model) pick(s *scene) *Answer {
 }
 
 // matches reports whether all conditions hold, and stores the matched groups.
-func (w When) matches(s *scene) bool {
+func (w When) matches(s *turn) bool {
 	s.groups = nil
 	switch {
-	case w.Turn != nil && *w.Turn != s.turn,
+	case w.Turn != nil && *w.Turn != s.number,
 		w.Tools != nil && *w.Tools != (len(s.request.Tools) > 0),
 		w.Model != nil && !w.Model.MatchString(s.request.Model),
 		w.System != nil && !w.System.MatchString(s.system):
@@ -143,8 +144,8 @@ func (w When) matches(s *scene) bool {
 
 var placeholder = regexp.MustCompile(`\{\{(message|result|\d+)\}\}`)
 
-// fill replaces the placeholders for matched groups.
-func (s *scene) fill(text string) string {
+// expand replaces the placeholders in a text.
+func (s *turn) expand(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		switch name := strings.Trim(found, "{}"); name {
 		case "message":
@@ -161,8 +162,8 @@ func (s *scene) fill(text string) string {
 	})
 }
 
-// fillArgs does so in the texts of arguments.
-func (s *scene) fillArgs(args json.RawMessage) json.RawMessage {
+// expandArgs replaces the placeholders in all strings of the arguments.
+func (s *turn) expandArgs(args json.RawMessage) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`)
 	}
@@ -170,61 +171,61 @@ func (s *scene) fillArgs(args json.RawMessage) json.RawMessage {
 		return args
 	}
 	v := tree.Raw(args).Clone()
-	s.fillTree(v)
+	s.expandTree(v)
 	return v.JSON()
 }
 
-func (s *scene) fillTree(v *tree.Value) {
+func (s *turn) expandTree(v *tree.Value) {
 	if v.Is(tree.String) {
-		v.Text = s.fill(v.Text)
+		v.Text = s.expand(v.Text)
 	}
 	for _, item := range v.Items {
-		s.fillTree(item)
+		s.expandTree(item)
 	}
 	for _, m := range v.Members {
-		s.fillTree(m.Value)
+		s.expandTree(m.Value)
 	}
 }
 
-// response returns the response for a request.
-func (a *Answer) response(model string, s *scene) *llm.Response {
-	r := &llm.Response{Model: model, Stop: a.Stop, Usage: a.Usage}
+// response returns the answer as the response to a request.
+func (a *Answer) response(model string, s *turn) *llm.Response {
+	r := &llm.Response{Model: model, StopReason: a.Stop, Usage: a.Usage}
 	add := func(kind llm.PartType, text string) {
 		if text != "" {
-			r.Parts = append(r.Parts, llm.Part{Type: kind, Text: s.fill(text)})
+			r.Parts = append(r.Parts, llm.Part{Type: kind, Text: s.expand(text)})
 		}
 	}
-	add(llm.Thinking, a.Thinking)
-	add(llm.Text, a.Text)
-	add(llm.Refusal, a.Refusal)
+	add(llm.ThinkingPart, a.Thinking)
+	add(llm.TextPart, a.Text)
+	add(llm.RefusalPart, a.Refusal)
 	for i, c := range a.Calls {
-		made := &llm.ToolCall{ID: s.fill(c.ID), Name: s.fill(c.Name), Malformed: c.Raw}
+		made := &llm.ToolCall{ID: s.expand(c.ID), Name: s.expand(c.Name), Malformed: c.Raw}
 		if made.ID == "" {
 			made.ID = provider.CallID(s.request.Messages, i)
 		}
 		if c.Raw == "" {
-			made.Args = s.fillArgs(c.Args)
+			made.Args = s.expandArgs(c.Args)
 		}
-		r.Parts = append(r.Parts, llm.Part{Type: llm.Call, ToolCall: made})
+		r.Parts = append(r.Parts, llm.Part{Type: llm.CallPart, ToolCall: made})
 	}
-	if r.Stop == "" {
+	if r.StopReason == "" {
 		switch {
 		case len(a.Calls) > 0:
-			r.Stop = llm.StopCalls
+			r.StopReason = llm.StopCalls
 		case a.Refusal != "":
-			r.Stop = llm.StopRefusal
+			r.StopReason = llm.StopRefusal
 		default:
-			r.Stop = llm.StopEnd
+			r.StopReason = llm.StopEnd
 		}
 	}
 	if r.Usage == nil {
-		r.Usage = counted(s.request, r)
+		r.Usage = estimateUsage(s.request, r)
 	}
 	return r
 }
 
-// counted returns an estimate of the tokens that a model would report.
-func counted(r *llm.Request, res *llm.Response) *llm.Usage {
+// estimateUsage returns an estimate of the usage that a model would report.
+func estimateUsage(r *llm.Request, res *llm.Response) *llm.Usage {
 	asked, err := json.Marshal(r.Messages)
 	tools, err2 := json.Marshal(r.Tools)
 	answered, err3 := json.Marshal(res.Parts)
@@ -234,18 +235,19 @@ func counted(r *llm.Request, res *llm.Response) *llm.Usage {
 	return &llm.Usage{Input: tokens.EstimateJSON(asked) + tokens.EstimateJSON(tools), Output: tokens.EstimateJSON(answered)}
 }
 
-// pieceSize is about how long a piece of an answer is.
+// pieceSize is the approximate length of a streamed piece, in bytes.
 const pieceSize = 12
 
-// give gives an answer in pieces, and fails where that is wanted.
-func give(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.Delta)) (*llm.Response, error) {
-	var s llm.Stream
+// stream passes an answer to on in pieces. With failure, it returns that error after
+// failure.After pieces.
+func stream(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.Delta)) (*llm.Response, error) {
+	var s llm.ResponseBuilder
 	n := 0
 	failed := func() bool { return fails != nil && n >= fails.After }
-	for _, whole := range res.Pieces() {
-		for _, d := range cut(whole) {
-			if err := provider.Ended(ctx); err != nil {
-				return partly(&s, res), err
+	for _, whole := range res.Deltas() {
+		for _, d := range splitDelta(whole) {
+			if err := provider.ContextError(ctx); err != nil {
+				return partialResponse(&s, res), err
 			}
 			if failed() {
 				break
@@ -266,14 +268,14 @@ func give(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.De
 		if fails.After == 0 {
 			return nil, err
 		}
-		return partly(&s, res), err
+		return partialResponse(&s, res), err
 	}
 	return res, nil
 }
 
-// partly returns the received part of an answer.
-func partly(s *llm.Stream, res *llm.Response) *llm.Response {
-	s.Calls()
+// partialResponse returns the part of an answer that was streamed before a failure.
+func partialResponse(s *llm.ResponseBuilder, res *llm.Response) *llm.Response {
+	s.FinishCalls()
 	s.Response.Model = res.Model
 	if len(s.Response.Parts) == 0 {
 		return nil
@@ -281,9 +283,9 @@ func partly(s *llm.Stream, res *llm.Response) *llm.Response {
 	return &s.Response
 }
 
-// cut makes several pieces of one, between characters.
-func cut(d llm.Delta) []llm.Delta {
-	if len(d.Text)+len(d.Args) <= pieceSize || d.Whole != nil {
+// splitDelta splits a delta into several, between characters.
+func splitDelta(d llm.Delta) []llm.Delta {
+	if len(d.Text)+len(d.Args) <= pieceSize || d.Part != nil {
 		return []llm.Delta{d}
 	}
 	var pieces []llm.Delta

@@ -18,28 +18,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// heading is the first line of a recording of a model.
-type heading struct {
+// recordingHeader is the first line of a recording.
+type recordingHeader struct {
 	Format int    `json:"toolroom_model"`
 	Model  string `json:"model,omitempty"`
 }
 
-// asked is every further line: what a request came to.
-type asked struct {
-	Request  string       `json:"request"` // see fingerprint
-	Last     string       `json:"last,omitempty"`
-	Response *written     `json:"response,omitempty"`
-	Code     toolerr.Code `json:"code,omitempty"`
-	Error    string       `json:"error,omitempty"`
+// exchange is each further line of a recording: a request and its response or error.
+type exchange struct {
+	Request  string        `json:"request"` // see fingerprint
+	Last     string        `json:"last,omitempty"`
+	Response *responseText `json:"response,omitempty"`
+	Code     toolerr.Code  `json:"code,omitempty"`
+	Error    string        `json:"error,omitempty"`
 }
 
-// fingerprint tells requests apart: by the conversation and the names of the tools.
+// fingerprint identifies a request by its conversation and the names of its tools.
 func fingerprint(r *llm.Request) string {
 	var names []string
 	for _, t := range r.Tools {
 		names = append(names, t.Name)
 	}
-	raw, err := json.Marshal([]any{llm.Canonical(r.Messages), names, r.Choice})
+	raw, err := json.Marshal([]any{llm.Normalize(r.Messages), names, r.Choice})
 	if err != nil {
 		return ""
 	}
@@ -50,9 +50,8 @@ func fingerprint(r *llm.Request) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// A Recorder is a model whose answers are written down. Questions are not: each
-// answer is kept with the fingerprint of its request. Answers hold what the model
-// said, which may be anything.
+// A Recorder is a model that records its answers. It records no requests, only their
+// fingerprints. Answers can contain secrets.
 type Recorder struct {
 	provider.Model
 
@@ -61,10 +60,10 @@ type Recorder struct {
 	err error
 }
 
-// Record begins a recording.
+// Record returns a Recorder of m that writes to out.
 func Record(m provider.Model, out io.Writer) *Recorder {
 	r := &Recorder{Model: m, out: out}
-	r.write(heading{Format: 1, Model: m.Info().Name})
+	r.write(recordingHeader{Format: 1, Model: m.Info().Name})
 	return r
 }
 
@@ -80,29 +79,29 @@ func (r *Recorder) write(v any) {
 	}
 }
 
-// Close returns why the recording is not whole; nil: it is.
+// Close returns the first error of writing; nil: the recording is complete.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Ask asks the model.
+// Ask asks the recorded model and records the answer.
 func (r *Recorder) Ask(ctx context.Context, req *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	res, err := r.Model.Ask(ctx, req, on)
-	line := asked{Request: fingerprint(req), Last: sceneOf(req).String(), Code: toolerr.CodeOf(err)}
+	line := exchange{Request: fingerprint(req), Last: newTurn(req).String(), Code: toolerr.CodeOf(err)}
 	if err != nil {
 		line.Error = err.Error()
 	}
 	if raw, err := jsonrpc.Marshal(res); err == nil && res != nil {
-		line.Response = (*written)(&raw)
+		line.Response = (*responseText)(&raw)
 	}
 	r.write(line)
 	return res, err
 }
 
-// recorded reports whether a text is a recording, of either kind.
-func recorded(text []byte) bool {
+// isRecording reports whether a text is the recording of a model or of a session.
+func isRecording(text []byte) bool {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	var head map[string]json.RawMessage
 	if json.Unmarshal(line, &head) != nil {
@@ -111,10 +110,10 @@ func recorded(text []byte) bool {
 	return head["toolroom_model"] != nil || head["toolroom_session"] != nil
 }
 
-// maxRecording bounds what is read.
+// maxRecording is the largest recording that is read, in bytes.
 const maxRecording = 64 << 20
 
-func openRecording(name string) (player, error) {
+func openRecording(name string) (recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -128,31 +127,31 @@ func openRecording(name string) (player, error) {
 		return nil, fmt.Errorf("%s: it is larger than %d MiB", name, maxRecording>>20)
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
-	var head heading
+	var head recordingHeader
 	if json.Unmarshal(line, &head) == nil && head.Format == 1 {
-		return readAnswers(name, text)
+		return readModelRecording(name, text)
 	}
 	session, err := record.Read(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return callsOf(session), nil
+	return newSessionCalls(session), nil
 }
 
-// answers replays the output of a Recorder: for each request its answer, several ones
-// in order, then the last one again.
-type answers struct {
+// modelRecording replays a recording of a Recorder. If a request was recorded several
+// times, its answers are given in order, then the last one again.
+type modelRecording struct {
 	mu   sync.Mutex
-	left map[string][]asked
+	left map[string][]exchange
 }
 
-func readAnswers(name string, text []byte) (*answers, error) {
-	p := &answers{left: map[string][]asked{}}
+func readModelRecording(name string, text []byte) (*modelRecording, error) {
+	p := &modelRecording{left: map[string][]exchange{}}
 	for n, line := range bytes.Split(text, []byte("\n")) {
 		if n == 0 || len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		var one asked
+		var one exchange
 		if err := json.Unmarshal(line, &one); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", name, n+1, err)
 		}
@@ -164,29 +163,29 @@ func readAnswers(name string, text []byte) (*answers, error) {
 	return p, nil
 }
 
-func (p *answers) answer(r *llm.Request) (*llm.Response, error) {
+func (p *modelRecording) answer(r *llm.Request) (*llm.Response, error) {
 	key := fingerprint(r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.left[key]
 	if len(list) == 0 {
-		return nil, toolerr.New(toolerr.ModelError, "the recording has no answer to this request (%s): %s", key, sceneOf(r))
+		return nil, toolerr.New(toolerr.ModelError, "the recording has no answer to this request (%s): %s", key, newTurn(r))
 	}
 	if len(list) > 1 {
 		p.left[key] = list[1:]
 	}
-	res, err := list[0].Response.copied()
+	res, err := list[0].Response.decode()
 	if one := list[0]; err == nil && one.Code != "" {
 		err = toolerr.New(one.Code, "%s", one.Error)
 	}
 	return res, err
 }
 
-// written is a response as it was written down.
-type written json.RawMessage
+// responseText is the recorded JSON text of a response.
+type responseText json.RawMessage
 
-// copied returns the response, which is the caller's.
-func (w *written) copied() (*llm.Response, error) {
+// decode returns a new response each time, which the caller may change.
+func (w *responseText) decode() (*llm.Response, error) {
 	if w == nil {
 		return nil, nil //nolint:nilnil // none was written
 	}
@@ -194,20 +193,20 @@ func (w *written) copied() (*llm.Response, error) {
 	return res, json.Unmarshal(*w, res)
 }
 
-// UnmarshalJSON keeps the text.
-func (w *written) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON keeps the JSON text.
+func (w *responseText) UnmarshalJSON(data []byte) error {
 	*w = bytes.Clone(data)
 	return json.Unmarshal(data, &llm.Response{})
 }
 
-// MarshalJSON is the text.
-func (w *written) MarshalJSON() ([]byte, error) { return *w, nil }
+// MarshalJSON returns the JSON text.
+func (w *responseText) MarshalJSON() ([]byte, error) { return *w, nil }
 
-// calls plays the calls of a recorded session, one a turn.
-type calls []llm.ToolCall
+// sessionCalls replays the calls of a recorded session, one in each turn.
+type sessionCalls []llm.ToolCall
 
-func callsOf(f *record.File) calls {
-	var all calls
+func newSessionCalls(f *record.File) sessionCalls {
+	var all sessionCalls
 	for _, e := range f.Entries {
 		m, bad := jsonrpc.Split(e.Message)
 		if e.From != "client" || bad != nil || m.Method != "tools/call" {
@@ -228,20 +227,20 @@ func callsOf(f *record.File) calls {
 	return all
 }
 
-func (c calls) answer(r *llm.Request) (*llm.Response, error) {
+func (c sessionCalls) answer(r *llm.Request) (*llm.Response, error) {
 	turns := 0
 	for _, m := range r.Messages {
-		if m.Role == llm.Assistant {
+		if m.Role == llm.AssistantRole {
 			turns++
 		}
 	}
 	if turns >= len(c) {
 		return &llm.Response{
-			Stop: llm.StopEnd, Usage: &llm.Usage{},
-			Parts: []llm.Part{{Type: llm.Text, Text: fmt.Sprintf("The recording ends here, after %d calls.", len(c))}},
+			StopReason: llm.StopEnd, Usage: &llm.Usage{},
+			Parts: []llm.Part{{Type: llm.TextPart, Text: fmt.Sprintf("The recording ends here, after %d calls.", len(c))}},
 		}, nil
 	}
 	next := c[turns]
 	next.ID = provider.CallID(r.Messages, 0)
-	return &llm.Response{Stop: llm.StopCalls, Usage: &llm.Usage{}, Parts: []llm.Part{{Type: llm.Call, ToolCall: &next}}}, nil
+	return &llm.Response{StopReason: llm.StopCalls, Usage: &llm.Usage{}, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &next}}}, nil
 }

@@ -63,7 +63,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Script is a file's content.
+// A Script is the content of a file.
 type Script struct {
 	Window    int      `json:"window"`
 	MaxOutput int      `json:"max_output"`
@@ -72,20 +72,20 @@ type Script struct {
 	Recording string   `json:"recording"` // relative to the file
 }
 
-// An Answer is one, or a sequence.
+// An Answer is one answer or a sequence of answers.
 type Answer struct {
 	When  When `json:"when"`
-	Times int  `json:"times"` // how often it is given; 0: always
+	Times int  `json:"times"` // number of times that the answer is given; 0: no limit
 
-	Thinking string     `json:"thinking"`
-	Text     string     `json:"text"`
-	Refusal  string     `json:"refusal"`
-	Calls    []Call     `json:"calls"`
-	Stop     llm.Stop   `json:"stop"`
-	Usage    *llm.Usage `json:"usage"`
-	Delay    Duration   `json:"delay"`
-	Error    *Failure   `json:"error"`
-	Answers  []Answer   `json:"answers"`
+	Thinking string         `json:"thinking"`
+	Text     string         `json:"text"`
+	Refusal  string         `json:"refusal"`
+	Calls    []Call         `json:"calls"`
+	Stop     llm.StopReason `json:"stop"`
+	Usage    *llm.Usage     `json:"usage"`
+	Delay    Duration       `json:"delay"`
+	Error    *Failure       `json:"error"`
+	Answers  []Answer       `json:"answers"`
 }
 
 // When holds the conditions of an answer.
@@ -100,26 +100,26 @@ type When struct {
 	Turn    *int     `json:"turn"`
 }
 
-// A Call is a tool's.
+// A Call is a tool call in an answer.
 type Call struct {
-	ID   string          `json:"id"` // "": one is made
+	ID   string          `json:"id"` // "": a new ID
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
-	Raw  string          `json:"raw"` // what the model writes in place of an object
+	Raw  string          `json:"raw"` // text that the model writes instead of a JSON object
 }
 
-// A Failure is an error: its code, or more of it.
+// A Failure is an error that a model returns. In the file, it is a code or an object.
 type Failure struct {
 	Code    toolerr.Code `json:"code"`
 	Message string       `json:"message"`
-	After   int          `json:"after"` // pieces of the answer that come before
+	After   int          `json:"after"` // number of pieces of the answer before the error
 }
 
-// UnmarshalJSON takes the code alone, too.
+// UnmarshalJSON decodes an object, or a string with only the code.
 func (f *Failure) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &f.Code) != nil {
 		type plain Failure
-		if err := strict(data, (*plain)(f)); err != nil {
+		if err := decodeStrict(data, (*plain)(f)); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (f *Failure) UnmarshalJSON(data []byte) error {
 // A Pattern is a regular expression.
 type Pattern struct{ *regexp.Regexp }
 
-// UnmarshalJSON compiles it.
+// UnmarshalJSON compiles the regular expression.
 func (p *Pattern) UnmarshalJSON(data []byte) (err error) {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -142,10 +142,10 @@ func (p *Pattern) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// A Duration is written like 100ms.
+// A Duration is written in Go's syntax, such as 100ms.
 type Duration time.Duration
 
-// UnmarshalJSON reads it.
+// UnmarshalJSON parses the duration.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -158,7 +158,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-func strict(data []byte, into any) error {
+func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
@@ -166,20 +166,21 @@ func strict(data []byte, into any) error {
 
 // A Model answers from a script.
 type Model struct {
-	info   provider.Info
-	script Script
-	play   player // of a recording; nil: there is none
+	info      provider.Info
+	script    Script
+	recording recording // answers from a recording; nil: none
 
-	mu    sync.Mutex
-	given map[*Answer]int
+	mu         sync.Mutex
+	timesGiven map[*Answer]int
 }
 
-// player answers from a recording.
-type player interface {
+// recording answers requests from a recording.
+type recording interface {
 	answer(r *llm.Request) (*llm.Response, error)
 }
 
-// Open reads a file. info completes the file's information about the model.
+// Open reads a script file. info has the model's properties that the file does not
+// set.
 func Open(file string, info provider.Info) (*Model, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -192,9 +193,10 @@ func Open(file string, info provider.Info) (*Model, error) {
 	return m, nil
 }
 
-// Parse does the same as Open with a text. file is its source.
+// Parse does the same as Open for the content of a file. Recordings are relative to
+// file.
 func Parse(file string, text []byte, info provider.Info) (*Model, error) {
-	if recorded(text) { // a recording itself
+	if isRecording(text) { // the file is a recording
 		return newModel(Script{Recording: filepath.Base(file)}, file, info)
 	}
 	trees, problem := dialect.ParseTrees(file, text)
@@ -205,7 +207,7 @@ func Parse(file string, text []byte, info provider.Info) (*Model, error) {
 		return nil, fmt.Errorf("%s: want one map with answers", file)
 	}
 	var s Script
-	if err := strict(trees[0].JSON(), &s); err != nil {
+	if err := decodeStrict(trees[0].JSON(), &s); err != nil {
 		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if err := s.validate(); err != nil {
@@ -215,7 +217,7 @@ func Parse(file string, text []byte, info provider.Info) (*Model, error) {
 }
 
 func newModel(s Script, file string, info provider.Info) (*Model, error) {
-	m := &Model{info: info, script: s, given: map[*Answer]int{}}
+	m := &Model{info: info, script: s, timesGiven: map[*Answer]int{}}
 	if s.Window > 0 {
 		m.info.Window = s.Window
 	}
@@ -229,7 +231,7 @@ func newModel(s Script, file string, info provider.Info) (*Model, error) {
 			name = filepath.Join(filepath.Dir(file), name)
 		}
 		var err error
-		if m.play, err = openRecording(name); err != nil {
+		if m.recording, err = openRecording(name); err != nil {
 			return nil, err
 		}
 	}
@@ -240,10 +242,10 @@ func (s Script) validate() error {
 	if (s.Recording == "") == (len(s.Answers) == 0) {
 		return errors.New("want either answers or a recording")
 	}
-	return check(s.Answers, "answers")
+	return checkAnswers(s.Answers, "answers")
 }
 
-func check(answers []Answer, at string) error {
+func checkAnswers(answers []Answer, at string) error {
 	for i := range answers {
 		a := &answers[i]
 		here := fmt.Sprintf("%s[%d]", at, i)
@@ -265,7 +267,7 @@ func check(answers []Answer, at string) error {
 				return fmt.Errorf("%s.calls[%d]: args and raw cannot be combined", here, k)
 			}
 		}
-		if err := check(a.Answers, here+".answers"); err != nil {
+		if err := checkAnswers(a.Answers, here+".answers"); err != nil {
 			return err
 		}
 	}
@@ -275,27 +277,27 @@ func check(answers []Answer, at string) error {
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.info }
 
-// Ask gives the answer that the conversation calls for.
+// Ask returns the first answer whose conditions match the conversation.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
-	if err := provider.Ended(ctx); err != nil {
+	if err := provider.ContextError(ctx); err != nil {
 		return nil, err
 	}
-	if m.play != nil {
-		res, err := m.play.answer(r)
+	if m.recording != nil {
+		res, err := m.recording.answer(r)
 		if err != nil {
 			return nil, err
 		}
-		return give(ctx, res, nil, on)
+		return stream(ctx, res, nil, on)
 	}
-	s := sceneOf(r)
-	a := m.pick(s)
+	s := newTurn(r)
+	a := m.chooseAnswer(s)
 	if a == nil {
 		return nil, toolerr.New(toolerr.ModelError, "no answer of the script matches: %s", s)
 	}
 	if err := wait(ctx, time.Duration(a.Delay)); err != nil {
 		return nil, err
 	}
-	return give(ctx, a.response(m.info.Name, s), a.Error, on)
+	return stream(ctx, a.response(m.info.Name, s), a.Error, on)
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -308,6 +310,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return provider.Ended(ctx)
+		return provider.ContextError(ctx)
 	}
 }

@@ -64,23 +64,23 @@ func open(t *testing.T, text string) *scripted.Model {
 }
 
 func user(text string) llm.Message {
-	return llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: text}}}
+	return llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}}
 }
 
 func called(id, name string) llm.Message {
-	return llm.Message{Role: llm.Assistant, Parts: []llm.Part{{Type: llm.Call, ToolCall: &llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(`{}`)}}}}
+	return llm.Message{Role: llm.AssistantRole, Parts: []llm.Part{{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(`{}`)}}}}
 }
 
 func result(id, text string, isError bool) llm.Message {
-	return llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.Result, ToolResult: &llm.ToolResult{
-		ID: id, IsError: isError, Content: []llm.Part{{Type: llm.Text, Text: text}}}}}}
+	return llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart, ToolResult: &llm.ToolResult{
+		ID: id, IsError: isError, Content: []llm.Part{{Type: llm.TextPart, Text: text}}}}}}
 }
 
 func ask(t *testing.T, m provider.Model, messages ...llm.Message) (*llm.Response, error) {
 	t.Helper()
-	var s llm.Stream
+	var s llm.ResponseBuilder
 	res, err := m.Ask(t.Context(), &llm.Request{Messages: messages}, s.Add)
-	s.Calls()
+	s.FinishCalls()
 	if res != nil {
 		require.Equal(t, res.Parts, s.Response.Parts, "the pieces are the answer")
 	}
@@ -92,13 +92,13 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, provider.Info{Name: "s", Provider: "p", Window: 8000}, m.Info())
 	res, err := ask(t, m, user("please fix it in a.go"))
 	require.NoError(t, err)
-	require.Equal(t, llm.StopCalls, res.Stop)
+	require.Equal(t, llm.StopCalls, res.StopReason)
 	require.Equal(t, []llm.Part{
-		{Type: llm.Thinking, Text: "Hm."},
-		{Type: llm.Text, Text: "I look at a.go first."},
-		{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "call_0_0", Name: "view", Args: json.RawMessage(`{"path":"a.go","limit":10,"deep":[{"a":"it"}]}`)}},
-		{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "mine", Name: "grep", Args: json.RawMessage(`{"pattern":"a $HOME {1}"}`)}},
-		{Type: llm.Call, ToolCall: &llm.ToolCall{ID: "call_0_2", Name: "ls", Malformed: `{"pa`}},
+		{Type: llm.ThinkingPart, Text: "Hm."},
+		{Type: llm.TextPart, Text: "I look at a.go first."},
+		{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "call_0_0", Name: "view", Args: json.RawMessage(`{"path":"a.go","limit":10,"deep":[{"a":"it"}]}`)}},
+		{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "mine", Name: "grep", Args: json.RawMessage(`{"pattern":"a $HOME {1}"}`)}},
+		{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: "call_0_2", Name: "ls", Malformed: `{"pa`}},
 	}, res.Parts)
 	require.Positive(t, res.Usage.Input)
 	require.Positive(t, res.Usage.Output)
@@ -113,7 +113,7 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, "first", text(user("x"), called("1", "view"), result("1", "ok", false)))
 	require.Equal(t, "later", text(user("x"), called("1", "ls"), result("1", "ok", false), called("1", "view"), result("1", "ok", false), called("1", "view"), result("1", "ok", false)))
 	require.Equal(t, "In sum, ok.", text(user("x"), called("0", "ls"), result("0", "", false), called("1", "ls"), result("1", "ok", false)))
-	require.Equal(t, "I am the sub-agent.", text(llm.Message{Role: llm.System, Parts: user("you are a sub-agent").Parts}, user("x")))
+	require.Equal(t, "I am the sub-agent.", text(llm.Message{Role: llm.SystemRole, Parts: user("you are a sub-agent").Parts}, user("x")))
 	_, err = ask(t, m, user("what no answer is for"))
 	require.Equal(t, toolerr.ModelError, toolerr.CodeOf(err))
 	require.ErrorContains(t, err, "what no answer is for")
@@ -136,7 +136,7 @@ func TestErrorsAndWhatComesBeforeThem(t *testing.T) {
 	require.NotEmpty(t, provider.TextOf(res.Parts))
 	res, err = ask(t, m, user("never"))
 	require.NoError(t, err)
-	require.Equal(t, llm.StopRefusal, res.Stop)
+	require.Equal(t, llm.StopRefusal, res.StopReason)
 }
 
 func TestDelayIsCutShort(t *testing.T) {

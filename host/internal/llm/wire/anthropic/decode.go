@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// DecodeRequest reads the body of POST /v1/messages.
+// DecodeRequest decodes the body of POST /v1/messages.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -30,18 +30,18 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 		r.Stream = *stream
 	}
 	for _, s := range v.Take("stop_sequences").List() {
-		r.Stop = append(r.Stop, s.Str())
+		r.StopSequences = append(r.StopSequences, s.Str())
 	}
 	if system := d.blocks(v.Take("system")); len(system) > 0 {
-		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Parts: system})
+		r.Messages = append(r.Messages, llm.Message{Role: llm.SystemRole, Parts: system})
 	}
 	for _, m := range v.Take("messages").List() {
 		r.Messages = append(r.Messages, d.message(m)...)
 	}
 	d.choice(v.Take("tool_choice"), r)
-	llm.NameResults(r.Messages)
+	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, losses, nil
 }
 
@@ -49,13 +49,13 @@ type decoder struct{ o Options }
 
 func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	kind := v.Take("type").Str()
-	modes := map[string]llm.Mode{"auto": llm.Auto, "any": llm.Required, "none": llm.None, "tool": llm.Required}
+	modes := map[string]llm.ChoiceMode{"auto": llm.ChoiceAuto, "any": llm.ChoiceRequired, "none": llm.ChoiceNone, "tool": llm.ChoiceRequired}
 	if modes[kind] == "" {
 		return
 	}
 	r.Choice = &llm.Choice{Mode: modes[kind]}
 	if kind == "tool" {
-		r.Choice.Names = []string{d.o.Names.Own(v.Take("name").Str())}
+		r.Choice.ToolNames = []string{d.o.Names.FromVendor(v.Take("name").Str())}
 	}
 	if off := v.Take("disable_parallel_tool_use").Flag(); off != nil {
 		on := !*off
@@ -67,17 +67,17 @@ func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 // parts.
 func (d *decoder) message(m *tree.Value) []llm.Message {
 	role := llm.Role(m.Take("role").Str())
-	if role != llm.User && role != llm.Assistant && role != llm.System {
+	if role != llm.UserRole && role != llm.AssistantRole && role != llm.SystemRole {
 		return nil
 	}
-	return llm.Messages(role, d.blocks(m.Take("content")))
+	return llm.SplitResults(role, d.blocks(m.Take("content")))
 }
 
-// blocks reads a content: text, or a list of blocks.
+// blocks decodes a content: a text or a list of blocks.
 func (d *decoder) blocks(v *tree.Value) []llm.Part {
 	if v.Is(tree.String) {
 		if text := v.Str(); text != "" {
-			return []llm.Part{{Type: llm.Text, Text: text}}
+			return []llm.Part{{Type: llm.TextPart, Text: text}}
 		}
 		return nil
 	}
@@ -103,33 +103,33 @@ func (d *decoder) block(v *tree.Value) llm.Part {
 	}
 	switch {
 	case has("text", "text"):
-		return llm.Part{Type: llm.Text, Text: v.Take("text").Str()}
+		return llm.Part{Type: llm.TextPart, Text: v.Take("text").Str()}
 	case has("thinking", "thinking", "signature"):
-		return llm.Part{Type: llm.Thinking, Text: v.Take("thinking").Str(), Signature: signed(v.Take("signature").Str())}
+		return llm.Part{Type: llm.ThinkingPart, Text: v.Take("thinking").Str(), Signature: signature(v.Take("signature").Str())}
 	case has("redacted_thinking", "data"):
-		return llm.Part{Type: llm.Redacted, Signature: signed(v.Take("data").Str())}
+		return llm.Part{Type: llm.RedactedPart, Signature: signature(v.Take("data").Str())}
 	case v.Get("input").Is(tree.Object) && has("tool_use", "id", "name"):
 		if caller := v.Get("caller").Get("type"); caller.Is(tree.String) && caller.Text == "direct" {
 			v.Take("caller").Skip()
 		}
-		return llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{
-			ID: v.Take("id").Str(), Name: d.o.Names.Own(v.Take("name").Str()), Args: v.Take("input").Whole(),
+		return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{
+			ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: v.Take("input").Whole(),
 		}}
 	case has("tool_result", "tool_use_id"):
 		r := &llm.ToolResult{ID: v.Take("tool_use_id").Str(), Content: d.blocks(v.Take("content"))}
 		if flag := v.Take("is_error").Flag(); flag != nil {
 			r.IsError = *flag
 		}
-		return llm.Part{Type: llm.Result, ToolResult: r}
+		return llm.Part{Type: llm.ResultPart, ToolResult: r}
 	}
 	if p, ok := image(v); ok {
 		return p
 	}
-	return llm.Part{Type: llm.Opaque, By: llm.Anthropic, Raw: v.Whole()}
+	return llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.Whole()}
 }
 
-func signed(value string) *llm.Signature {
-	return &llm.Signature{By: llm.Anthropic, Value: value}
+func signature(value string) *llm.Signature {
+	return &llm.Signature{Vendor: llm.Anthropic, Value: value}
 }
 
 func image(v *tree.Value) (llm.Part, bool) {
@@ -149,5 +149,5 @@ func image(v *tree.Value) (llm.Part, bool) {
 	}
 	v.Take("type").Str()
 	source.Take("type").Str()
-	return llm.Part{Type: llm.Image, Media: m}, true
+	return llm.Part{Type: llm.ImagePart, Media: m}, true
 }

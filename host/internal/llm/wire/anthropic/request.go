@@ -7,9 +7,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeRequest writes the body of POST /v1/messages.
+// EncodeRequest encodes the body of POST /v1/messages.
 func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
-	e := &encoder{o: o, names: llm.CalledNames(r.Messages)}
+	e := &encoder{o: o, names: llm.CallNames(r.Messages)}
 	messages := llm.SystemFirst(r.Messages, &e.losses)
 	body := tree.Obj()
 	if r.Model != "" {
@@ -18,11 +18,11 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	e.limits(r, body)
 	system := tree.List()
 	for i, m := range messages {
-		if m.Role == llm.System || m.Role == llm.Developer {
-			system.Items = append(system.Items, e.system(m, llm.Index("/messages", i))...)
+		if m.Role == llm.SystemRole || m.Role == llm.DeveloperRole {
+			system.Items = append(system.Items, e.system(m, llm.AppendIndex("/messages", i))...)
 		}
 	}
-	if content := llm.Blocks(system); content != nil {
+	if content := llm.CompactBlocks(system); content != nil {
 		body.Set("system", content)
 	}
 	body.Set("messages", e.messages(messages))
@@ -40,7 +40,7 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 type encoder struct {
 	o      Options
 	losses llm.Losses
-	names  map[string]string // of the conversation's calls, by id
+	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
 func (e *encoder) limits(r *llm.Request, body *tree.Value) {
@@ -49,14 +49,14 @@ func (e *encoder) limits(r *llm.Request, body *tree.Value) {
 		if limit = e.o.MaxTokens; limit == 0 {
 			limit = 4096
 		}
-		e.losses.Change("/max_tokens", "Anthropic requires max_tokens", tree.Int(limit))
+		e.losses.AddChanged("/max_tokens", "Anthropic requires max_tokens", tree.Int(limit))
 	}
 	body.Set("max_tokens", tree.Int(limit))
 	if r.Temperature != nil {
 		t := tree.Float(*r.Temperature)
 		if *r.Temperature > 1 {
 			t = tree.Int(1)
-			e.losses.Change("/temperature", "Anthropic's maximum is 1", t)
+			e.losses.AddChanged("/temperature", "Anthropic's maximum is 1", t)
 		}
 		body.Set("temperature", t)
 	}
@@ -67,16 +67,16 @@ func (e *encoder) limits(r *llm.Request, body *tree.Value) {
 		body.Set("top_k", tree.Int(r.TopK))
 	}
 	if r.Format != nil {
-		e.losses.Lose("/format", "a response format is not supported")
+		e.losses.AddLost("/format", "a response format is not supported")
 	}
-	if len(r.Stop) > 0 {
-		body.Set("stop_sequences", tree.Strs(r.Stop...))
+	if len(r.StopSequences) > 0 {
+		body.Set("stop_sequences", tree.Strs(r.StopSequences...))
 	}
 	if r.Stream {
 		body.Set("stream", tree.Boolean(true))
 	}
 	if r.StreamUsage {
-		e.losses.Carry("/stream_usage", "streams always report usage", nil)
+		e.losses.AddEquivalent("/stream_usage", "streams always report usage", nil)
 	}
 }
 
@@ -86,188 +86,189 @@ func (e *encoder) choice(r *llm.Request) *tree.Value {
 		if r.Parallel == nil {
 			return nil
 		}
-		c = &llm.Choice{Mode: llm.Auto}
-		e.losses.Carry("/choice", "tool_choice carries the setting for parallel calls", llm.ChoiceValue(c))
+		c = &llm.Choice{Mode: llm.ChoiceAuto}
+		e.losses.AddEquivalent("/choice", "tool_choice carries the setting for parallel calls", llm.ChoiceJSON(c))
 	}
 	out := tree.Obj("type", tree.Str("auto"))
 	switch {
-	case c.Mode == llm.None:
+	case c.Mode == llm.ChoiceNone:
 		out = tree.Obj("type", tree.Str("none"))
-	case c.Mode == llm.Required && len(c.Names) == 1:
-		out = tree.Obj("type", tree.Str("tool"), "name", tree.Str(e.o.Names.Send(Rule(), c.Names[0], "/choice/names/0", &e.losses)))
-	case c.Mode == llm.Required:
+	case c.Mode == llm.ChoiceRequired && len(c.ToolNames) == 1:
+		out = tree.Obj("type", tree.Str("tool"), "name", tree.Str(e.o.Names.ToVendorReported(NameRule(), c.ToolNames[0], "/choice/names/0", &e.losses)))
+	case c.Mode == llm.ChoiceRequired:
 		out = tree.Obj("type", tree.Str("any"))
 	}
-	if len(c.Names) > 0 && (c.Mode != llm.Required || len(c.Names) > 1) {
-		e.losses.Lose("/choice/names", "Anthropic's tool_choice can name only one tool; send only the allowed tools instead")
+	if len(c.ToolNames) > 0 && (c.Mode != llm.ChoiceRequired || len(c.ToolNames) > 1) {
+		e.losses.AddLost("/choice/names", "Anthropic's tool_choice can name only one tool; send only the allowed tools instead")
 	}
 	switch {
 	case r.Parallel == nil:
-	case c.Mode == llm.None:
-		e.losses.Lose("/parallel", "tool calls are disabled")
+	case c.Mode == llm.ChoiceNone:
+		e.losses.AddLost("/parallel", "tool calls are disabled")
 	default:
 		out.Set("disable_parallel_tool_use", tree.Boolean(!*r.Parallel))
 	}
 	return out
 }
 
-// system writes the texts of a system message.
+// system encodes the texts of a system message.
 func (e *encoder) system(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
-	if m.Role == llm.Developer {
-		e.losses.Carry(at+"/role", "developer messages became system messages", tree.Str(string(llm.System)))
+	if m.Role == llm.DeveloperRole {
+		e.losses.AddEquivalent(at+"/role", "developer messages became system messages", tree.Str(string(llm.SystemRole)))
 	}
-	e.unnamed(m, at)
+	e.reportName(m, at)
 	for j, p := range m.Parts {
-		here := llm.Index(at+"/parts", j)
+		here := llm.AppendIndex(at+"/parts", j)
 		switch {
-		case p.Type == llm.Text && p.Text != "":
-			e.unsigned(p, here)
+		case p.Type == llm.TextPart && p.Text != "":
+			e.reportSignature(p, here)
 			list = append(list, llm.TextBlock(p.Text))
-		case p.Type == llm.Opaque && p.By == llm.Anthropic:
+		case p.Type == llm.OpaquePart && p.Vendor == llm.Anthropic:
 			list = append(list, tree.Raw(p.Raw))
-		case p.Type != llm.Text:
-			e.losses.Lose(here, "Anthropic's system messages contain only text")
+		case p.Type != llm.TextPart:
+			e.losses.AddLost(here, "Anthropic's system messages contain only text")
 		}
 	}
 	return list
 }
 
-func (e *encoder) unnamed(m llm.Message, at string) {
+func (e *encoder) reportName(m llm.Message, at string) {
 	if m.Name != "" {
-		e.losses.Lose(at+"/name", "Anthropic's messages have no name")
+		e.losses.AddLost(at+"/name", "Anthropic's messages have no name")
 	}
 }
 
-func (e *encoder) unsigned(p llm.Part, at string) {
+func (e *encoder) reportSignature(p llm.Part, at string) {
 	if p.Signature != nil {
-		e.losses.Lose(at+"/signature", "Anthropic signs only thinking")
+		e.losses.AddLost(at+"/signature", "Anthropic signs only thinking")
 	}
 }
 
-// messages writes them in turns: Anthropic's users speak for tools, too.
+// messages encodes the messages as turns of user and assistant. Tool results belong to
+// the user's turns.
 func (e *encoder) messages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	role, content := "", tree.List()
 	flush := func() {
-		if c := llm.Blocks(content); c != nil {
+		if c := llm.CompactBlocks(content); c != nil {
 			list.Items = append(list.Items, tree.Obj("role", tree.Str(role), "content", c))
 		}
 		content = tree.List()
 	}
 	for i, m := range messages {
-		at := llm.Index("/messages", i)
+		at := llm.AppendIndex("/messages", i)
 		side := "user"
 		switch m.Role {
-		case llm.System, llm.Developer:
+		case llm.SystemRole, llm.DeveloperRole:
 			continue
-		case llm.Assistant:
+		case llm.AssistantRole:
 			side = "assistant"
 		}
 		if side != role {
 			flush()
 			role = side
 		}
-		e.unnamed(m, at)
+		e.reportName(m, at)
 		content.Items = append(content.Items, e.parts(m, at+"/parts")...)
 	}
 	flush()
 	return list
 }
 
-// parts writes the blocks of a message.
+// parts encodes the blocks of a message.
 func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	for j, p := range m.Parts {
-		here := llm.Index(at, j)
-		own := p.Signature != nil && p.Signature.By == llm.Anthropic
-		says := m.Role == llm.Assistant
+		here := llm.AppendIndex(at, j)
+		own := p.Signature != nil && p.Signature.Vendor == llm.Anthropic
+		says := m.Role == llm.AssistantRole
 		switch {
-		case p.Type == llm.Thinking && says && own:
+		case p.Type == llm.ThinkingPart && says && own:
 			list = append(list, tree.Obj("type", tree.Str("thinking"), "thinking", tree.Str(p.Text), "signature", tree.Str(p.Signature.Value)))
 			continue
-		case p.Type == llm.Redacted && says && own:
+		case p.Type == llm.RedactedPart && says && own:
 			list = append(list, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.Signature.Value)))
 			continue
-		case p.Type == llm.Thinking || p.Type == llm.Redacted:
-			e.losses.Lose(here, "Anthropic accepts only thinking with its own signature")
+		case p.Type == llm.ThinkingPart || p.Type == llm.RedactedPart:
+			e.losses.AddLost(here, "Anthropic accepts only thinking with its own signature")
 			continue
-		case p.Type == llm.Text && m.Role != llm.ToolRole:
+		case p.Type == llm.TextPart && m.Role != llm.ToolRole:
 			if p.Text == "" && p.Signature != nil {
-				e.losses.Lose(here, "Anthropic's text has no signature and cannot be empty")
+				e.losses.AddLost(here, "Anthropic's text has no signature and cannot be empty")
 				continue
 			}
 			if p.Text != "" {
 				list = append(list, llm.TextBlock(p.Text))
 			}
-		case p.Type == llm.Refusal && says:
+		case p.Type == llm.RefusalPart && says:
 			if p.Text != "" {
-				e.losses.Change(here+"/type", "a refusal became text", tree.Str(string(llm.Text)))
+				e.losses.AddChanged(here+"/type", "a refusal became text", tree.Str(string(llm.TextPart)))
 				list = append(list, llm.TextBlock(p.Text))
 			}
-		case p.Type == llm.Image && m.Role == llm.User:
+		case p.Type == llm.ImagePart && m.Role == llm.UserRole:
 			list = append(list, e.image(p.Media, here+"/media"))
-		case p.Type == llm.Call && says:
+		case p.Type == llm.CallPart && says:
 			list = append(list, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(e.id(p.ToolCall.ID, here+"/call/id")),
-				"name", tree.Str(e.o.Names.Send(Rule(), p.ToolCall.Name, here+"/call/name", &e.losses)), "input", tree.Raw(p.ToolCall.Arguments(here+"/call", &e.losses))))
-		case p.Type == llm.Result && m.Role == llm.ToolRole:
+				"name", tree.Str(e.o.Names.ToVendorReported(NameRule(), p.ToolCall.Name, here+"/call/name", &e.losses)), "input", tree.Raw(p.ToolCall.ArgumentsObject(here+"/call", &e.losses))))
+		case p.Type == llm.ResultPart && m.Role == llm.ToolRole:
 			list = append(list, e.result(p.ToolResult, here+"/result"))
-		case p.Type == llm.Opaque && p.By == llm.Anthropic && m.Role != llm.ToolRole:
+		case p.Type == llm.OpaquePart && p.Vendor == llm.Anthropic && m.Role != llm.ToolRole:
 			list = append(list, tree.Raw(p.Raw))
 		default:
-			e.losses.Lose(here, fmt.Sprintf("Anthropic's %s messages have no %s", m.Role, p.Type))
+			e.losses.AddLost(here, fmt.Sprintf("Anthropic's %s messages have no %s", m.Role, p.Type))
 			continue
 		}
-		e.unsigned(p, here)
+		e.reportSignature(p, here)
 	}
 	return list
 }
 
-// id makes an id fit: letters, digits, _ and -.
+// id returns a valid ID: letters, digits, _ and -.
 func (e *encoder) id(id, at string) string {
-	short := llm.NameRule{Max: 64}.Short(id)
+	short := llm.NameRule{Max: 64}.MakeValid(id)
 	if short != id {
-		e.losses.Carry(at, "ids can contain only letters, digits, _ and -", tree.Str(short))
+		e.losses.AddEquivalent(at, "ids can contain only letters, digits, _ and -", tree.Str(short))
 	}
 	return short
 }
 
 func (e *encoder) image(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
-		e.losses.Lose(at+"/detail", "Anthropic has no such field")
+		e.losses.AddLost(at+"/detail", "Anthropic has no such field")
 	}
 	if m.Data == "" {
 		if m.MIME != "" {
-			e.losses.Lose(at+"/mime", "Anthropic takes the type from the URL's response")
+			e.losses.AddLost(at+"/mime", "Anthropic takes the type from the URL's response")
 		}
 		return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("url"), "url", tree.Str(m.URL)))
 	}
 	if m.URL != "" {
-		e.losses.Lose(at+"/url", "the image data was sent instead")
+		e.losses.AddLost(at+"/url", "the image data was sent instead")
 	}
 	if m.MIME == "" {
-		e.losses.Carry(at+"/mime", "detected from the content", tree.Str(m.Type()))
+		e.losses.AddEquivalent(at+"/mime", "detected from the content", tree.Str(m.Type()))
 	}
 	return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("base64"), "media_type", tree.Str(m.Type()), "data", tree.Str(m.Data)))
 }
 
 func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	if r.Name != e.names[r.ID] && r.Name != "" {
-		e.losses.Lose(at+"/name", "Anthropic's results have no tool name")
+		e.losses.AddLost(at+"/name", "Anthropic's results have no tool name")
 	}
 	out := tree.Obj("type", tree.Str("tool_result"), "tool_use_id", tree.Str(e.id(r.ID, at+"/id")))
 	list := tree.List()
-	for k, p := range r.Shown(llm.Anthropic, at, &e.losses) {
+	for k, p := range r.ModelContent(llm.Anthropic, at, &e.losses) {
 		switch {
-		case p.Type == llm.Text && p.Text != "":
+		case p.Type == llm.TextPart && p.Text != "":
 			list.Items = append(list.Items, llm.TextBlock(p.Text))
-		case p.Type == llm.Image:
-			list.Items = append(list.Items, e.image(p.Media, llm.Index(at+"/content", k)+"/media"))
-		case p.Type == llm.Opaque:
+		case p.Type == llm.ImagePart:
+			list.Items = append(list.Items, e.image(p.Media, llm.AppendIndex(at+"/content", k)+"/media"))
+		case p.Type == llm.OpaquePart:
 			list.Items = append(list.Items, tree.Raw(p.Raw))
 		}
 	}
-	if content := llm.Blocks(list); content != nil {
+	if content := llm.CompactBlocks(list); content != nil {
 		out.Set("content", content)
 	}
 	if r.IsError {

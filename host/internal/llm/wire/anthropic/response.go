@@ -8,12 +8,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeResponse writes a message of the assistant's.
+// EncodeResponse encodes a message of the assistant.
 func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	e := &encoder{o: o}
-	blocks := tree.List(e.parts(llm.Message{Role: llm.Assistant, Parts: r.Parts}, "/parts")...)
+	blocks := tree.List(e.parts(llm.Message{Role: llm.AssistantRole, Parts: r.Parts}, "/parts")...)
 	for _, b := range blocks.Items {
-		switch kind := b.Get("type"); { // as Anthropic's own have it
+		switch kind := b.Get("type"); { // order of members as from Anthropic
 		case !kind.Is(tree.String):
 		case kind.Text == "text":
 			b.Set("citations", &tree.Value{})
@@ -22,23 +22,23 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 		}
 	}
 	if r.Created != 0 {
-		e.losses.Lose("/created", "Anthropic does not report the time")
+		e.losses.AddLost("/created", "Anthropic does not report the time")
 	}
 	matched := &tree.Value{}
-	if r.Matched != "" {
-		matched = tree.Str(r.Matched)
+	if r.MatchedStop != "" {
+		matched = tree.Str(r.MatchedStop)
 	}
 	usage := r.Usage
 	if usage == nil {
 		usage = &llm.Usage{}
-		e.losses.Carry("/usage", "Anthropic always reports usage", tree.Obj())
+		e.losses.AddEquivalent("/usage", "Anthropic always reports usage", tree.Obj())
 	}
 	return tree.Obj(
 		"id", tree.Str(r.ID), "type", tree.Str("message"), "role", tree.Str("assistant"), "model", tree.Str(r.Model),
-		"content", blocks, "stop_reason", e.stop(r), "stop_sequence", matched, "usage", EncodeUsage(usage)), e.losses
+		"content", blocks, "stop_reason", e.stopReason(r), "stop_sequence", matched, "usage", EncodeUsage(usage)), e.losses
 }
 
-// EncodeUsage writes it as it is in streams, too.
+// EncodeUsage encodes a usage, for responses and streams.
 func EncodeUsage(u *llm.Usage) *tree.Value {
 	return tree.Obj(
 		"input_tokens", tree.Int(u.Input-u.CacheRead-u.CacheWrite), "output_tokens", tree.Int(u.Output),
@@ -46,31 +46,31 @@ func EncodeUsage(u *llm.Usage) *tree.Value {
 		"output_tokens_details", tree.Obj("thinking_tokens", tree.Int(u.Reasoning)))
 }
 
-// words are Anthropic's for why a turn ended.
-func words() map[llm.Stop]string {
-	return map[llm.Stop]string{
+// stopReasons returns Anthropic's names of the stop reasons.
+func stopReasons() map[llm.StopReason]string {
+	return map[llm.StopReason]string{
 		llm.StopEnd: "end_turn", llm.StopCalls: "tool_use", llm.StopLength: "max_tokens", llm.StopSequence: "stop_sequence",
 		llm.StopPause: "pause_turn", llm.StopRefusal: "refusal", llm.StopContext: "model_context_window_exceeded",
 	}
 }
 
-func (e *encoder) stop(r *llm.Response) *tree.Value {
-	if r.By == llm.Anthropic && r.Word != "" {
-		return tree.Str(r.Word)
+func (e *encoder) stopReason(r *llm.Response) *tree.Value {
+	if r.Vendor == llm.Anthropic && r.VendorStop != "" {
+		return tree.Str(r.VendorStop)
 	}
-	if r.Stop == "" {
+	if r.StopReason == "" {
 		return &tree.Value{}
 	}
-	if word := words()[r.Stop]; word != "" {
+	if word := stopReasons()[r.StopReason]; word != "" {
 		return tree.Str(word)
 	}
-	e.losses.Change("/stop", "Anthropic has no stop reason "+string(r.Stop), tree.Str(string(llm.StopEnd)))
+	e.losses.AddChanged("/stop", "Anthropic has no stop reason "+string(r.StopReason), tree.Str(string(llm.StopEnd)))
 	return tree.Str("end_turn")
 }
 
-// Stop says what a stop_reason means.
-func Stop(word string) llm.Stop {
-	for stop, w := range words() {
+// StopReason converts a stop_reason.
+func StopReason(word string) llm.StopReason {
+	for stop, w := range stopReasons() {
 		if w == word {
 			return stop
 		}
@@ -81,7 +81,7 @@ func Stop(word string) llm.Stop {
 	return llm.StopOther
 }
 
-// DecodeResponse reads a message of the assistant's.
+// DecodeResponse decodes a message of the assistant.
 func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -95,19 +95,19 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	v.Take("role").Str()
 	word := v.Take("stop_reason").Str()
 	r := &llm.Response{
-		ID:    v.Take("id").Str(),
-		Model: v.Take("model").Str(),
-		Parts: d.blocks(v.Take("content")),
-		Stop:  Stop(word), Word: word, By: llm.Anthropic,
-		Matched: v.Take("stop_sequence").Str(),
-		Usage:   DecodeUsage(v.Take("usage")),
+		ID:         v.Take("id").Str(),
+		Model:      v.Take("model").Str(),
+		Parts:      d.blocks(v.Take("content")),
+		StopReason: StopReason(word), VendorStop: word, Vendor: llm.Anthropic,
+		MatchedStop: v.Take("stop_sequence").Str(),
+		Usage:       DecodeUsage(v.Take("usage")),
 	}
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, losses, nil
 }
 
-// DecodeUsage decodes a usage, also of a stream's event; nil: none.
+// DecodeUsage decodes the usage of a response or of an event of a stream; nil: none.
 func DecodeUsage(v *tree.Value) *llm.Usage {
 	if !v.Is(tree.Object) {
 		return nil

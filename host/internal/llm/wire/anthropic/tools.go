@@ -1,4 +1,4 @@
-// Package anthropic writes and reads the wire format of the Messages API.
+// Package anthropic encodes and decodes the wire format of the Messages API.
 package anthropic
 
 import (
@@ -9,27 +9,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Rule returns Anthropic's rule for names of tools.
-func Rule() llm.NameRule { return llm.NameRule{Max: 64} }
+// NameRule returns Anthropic's rule for names of tools.
+func NameRule() llm.NameRule { return llm.NameRule{Max: 64} }
 
-// Options say how to write for Anthropic.
+// Options are options of the encoders and decoders.
 type Options struct {
-	Names  *llm.Names // of the request's tools; nil: names are made to fit
-	Strict bool       // hold the model to the schemas of all tools
+	Names  *llm.NameMap // of the request's tools; nil: invalid names are replaced
+	Strict bool         // enforce the schemas of all tools (strict mode)
 
-	MaxTokens int // where a request says none, which Anthropic wants; 0: 4096
+	MaxTokens int // for requests without a limit, which Anthropic requires; 0: 4096
 }
 
-// EncodeTools writes a request's tools.
+// EncodeTools encodes a request's tools.
 func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return llm.EncodeTools(tools, func(t llm.Tool) (*tree.Value, llm.Losses) { return encodeTool(t, o) })
 }
 
 func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
-	t.Unplaced(&losses, "Anthropic", false)
-	d := t.Begun(o.Names, Rule(), &losses)
-	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.HeldByAnthropic(), "Anthropic", &losses)
+	t.ReportUnsupported(&losses, "Anthropic", false)
+	d := t.NameAndDescription(o.Names, NameRule(), &losses)
+	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.AnthropicLimits(), "Anthropic", &losses)
 	if strict {
 		d.Set("strict", tree.Boolean(true))
 	}
@@ -37,7 +37,7 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return d, losses
 }
 
-// DecodeTools reads a request's tools.
+// DecodeTools decodes a request's tools.
 func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error) {
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
@@ -46,11 +46,11 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, item := range list.List() {
 		if kind := item.Get("type").Str(); kind != "" && kind != "custom" {
-			continue // a tool of Anthropic's own
+			continue // a built-in tool of Anthropic
 		}
 		item.Take("type").Str()
 		t := llm.Tool{
-			Name:        o.Names.Own(item.Take("name").Str()),
+			Name:        o.Names.FromVendor(item.Take("name").Str()),
 			Description: item.Take("description").Str(),
 			Input:       item.Take("input_schema").Whole(),
 		}

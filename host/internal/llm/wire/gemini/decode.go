@@ -11,27 +11,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// ID is the id of a call that came without one: the nth of those in a
-// content. Written for Gemini, such ids are left out again.
-func ID(content, n int) string { return fmt.Sprintf("%s%d_%d", prefix, content, n) }
+// CallID returns the generated ID of a call without an ID: the nth such call of a
+// content. Requests to Gemini omit such IDs.
+func CallID(content, n int) string { return fmt.Sprintf("%s%d_%d", generatedPrefix, content, n) }
 
-const prefix = "gemini_call_"
+const generatedPrefix = "gemini_call_"
 
-// made reports whether an id is one of ID's.
-func made(id string) bool {
-	first, second, ok := strings.Cut(strings.TrimPrefix(id, prefix), "_")
+// isGenerated reports whether CallID returned the ID.
+func isGenerated(id string) bool {
+	first, second, ok := strings.Cut(strings.TrimPrefix(id, generatedPrefix), "_")
 	a, err := strconv.Atoi(first)
 	b, err2 := strconv.Atoi(second)
-	return ok && err == nil && err2 == nil && id == ID(a, b)
+	return ok && err == nil && err2 == nil && id == CallID(a, b)
 }
 
-func synthesized(messages []llm.Message) bool {
+func hasGeneratedIDs(messages []llm.Message) bool {
 	return slices.ContainsFunc(messages, func(m llm.Message) bool {
-		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.ToolCall != nil && made(p.ToolCall.ID) })
+		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.ToolCall != nil && isGenerated(p.ToolCall.ID) })
 	})
 }
 
-// DecodeRequest reads the body of generateContent.
+// DecodeRequest decodes the body of generateContent.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -42,7 +42,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	}
 	d := &decoder{o: o}
 	config := v.Take("generationConfig")
-	config.Seen() // SDKs send it empty
+	config.MarkRead() // SDKs send it empty
 	r := &llm.Request{
 		Tools:       decodeTools(v.Take("tools"), o),
 		MaxTokens:   config.Take("maxOutputTokens").Int(),
@@ -51,22 +51,22 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 		TopK:        config.Take("topK").Int(),
 	}
 	for _, s := range config.Take("stopSequences").List() {
-		r.Stop = append(r.Stop, s.Str())
+		r.StopSequences = append(r.StopSequences, s.Str())
 	}
 	d.choice(v.Take("toolConfig").Take("functionCallingConfig"), r)
 	if system := v.Take("systemInstruction"); system != nil {
 		system.Take("role").Str()
 		if parts := d.parts(system.Take("parts")); len(parts) > 0 {
-			r.Messages = append(r.Messages, llm.Message{Role: llm.System, Parts: parts})
+			r.Messages = append(r.Messages, llm.Message{Role: llm.SystemRole, Parts: parts})
 		}
 	}
 	for i, c := range v.Take("contents").List() {
 		d.turn, d.calls = i, 0
 		r.Messages = append(r.Messages, d.content(c)...)
 	}
-	llm.NameResults(r.Messages)
+	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, losses, nil
 }
 
@@ -74,29 +74,29 @@ type decoder struct {
 	o     Options
 	turn  int
 	calls int
-	open  []*llm.ToolCall // without an id and without an answer yet
+	open  []*llm.ToolCall // calls without an ID and without a result so far
 }
 
 func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	mode := v.Take("mode").Str()
-	modes := map[string]llm.Mode{"AUTO": llm.Auto, "VALIDATED": llm.Auto, "ANY": llm.Required, "NONE": llm.None}
+	modes := map[string]llm.ChoiceMode{"AUTO": llm.ChoiceAuto, "VALIDATED": llm.ChoiceAuto, "ANY": llm.ChoiceRequired, "NONE": llm.ChoiceNone}
 	if modes[mode] == "" {
 		return
 	}
 	r.Choice = &llm.Choice{Mode: modes[mode]}
 	for _, name := range v.Take("allowedFunctionNames").List() {
-		r.Choice.Names = append(r.Choice.Names, d.o.Names.Own(name.Str()))
+		r.Choice.ToolNames = append(r.Choice.ToolNames, d.o.Names.FromVendor(name.Str()))
 	}
 }
 
 // content decodes a content. It returns several messages if tool results are next to
 // other parts.
 func (d *decoder) content(c *tree.Value) []llm.Message {
-	role := llm.User
+	role := llm.UserRole
 	if c.Take("role").Str() == "model" {
-		role = llm.Assistant
+		role = llm.AssistantRole
 	}
-	return llm.Messages(role, d.parts(c.Take("parts")))
+	return llm.SplitResults(role, d.parts(c.Take("parts")))
 }
 
 func (d *decoder) parts(list *tree.Value) []llm.Part {
@@ -104,13 +104,13 @@ func (d *decoder) parts(list *tree.Value) []llm.Part {
 	for _, v := range list.List() {
 		p, ok := d.part(v)
 		if !ok {
-			parts = append(parts, llm.Part{Type: llm.Opaque, By: llm.Gemini, Raw: v.Whole()})
+			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.Gemini, Raw: v.Whole()})
 			continue
 		}
-		if s := v.Take("thoughtSignature").Str(); s != "" && s != unsigned {
-			p.Signature = &llm.Signature{By: llm.Gemini, Value: s}
+		if s := v.Take("thoughtSignature").Str(); s != "" && s != skipSignature {
+			p.Signature = &llm.Signature{Vendor: llm.Gemini, Value: s}
 		}
-		if p.Type != llm.Text || p.Text != "" || p.Signature != nil {
+		if p.Type != llm.TextPart || p.Text != "" || p.Signature != nil {
 			parts = append(parts, p)
 		}
 	}
@@ -122,19 +122,19 @@ func (d *decoder) part(v *tree.Value) (llm.Part, bool) {
 	case v.Get("text").Is(tree.String):
 		thought := v.Take("thought").Flag()
 		if thought != nil && *thought {
-			return llm.Part{Type: llm.Thinking, Text: v.Take("text").Str()}, true
+			return llm.Part{Type: llm.ThinkingPart, Text: v.Take("text").Str()}, true
 		}
-		return llm.Part{Type: llm.Text, Text: v.Take("text").Str()}, true
+		return llm.Part{Type: llm.TextPart, Text: v.Take("text").Str()}, true
 	case v.Get("functionCall").Get("name").Is(tree.String):
-		return llm.Part{Type: llm.Call, ToolCall: d.call(v.Take("functionCall"))}, true
+		return llm.Part{Type: llm.CallPart, ToolCall: d.call(v.Take("functionCall"))}, true
 	case v.Get("functionResponse").Get("name").Is(tree.String):
-		return llm.Part{Type: llm.Result, ToolResult: d.result(v.Take("functionResponse"))}, true
+		return llm.Part{Type: llm.ResultPart, ToolResult: d.result(v.Take("functionResponse"))}, true
 	}
 	m := media(v)
-	return llm.Part{Type: llm.Image, Media: m}, m != nil
+	return llm.Part{Type: llm.ImagePart, Media: m}, m != nil
 }
 
-// media reads an image; nil: the part is none.
+// media decodes an image; nil: the part is no image.
 func media(v *tree.Value) *llm.Media {
 	for _, name := range []string{"inlineData", "fileData"} {
 		data := v.Get(name)
@@ -158,22 +158,22 @@ func media(v *tree.Value) *llm.Media {
 }
 
 func (d *decoder) call(v *tree.Value) *llm.ToolCall {
-	c := &llm.ToolCall{ID: v.Take("id").Str(), Name: d.o.Names.Own(v.Take("name").Str()), Args: json.RawMessage(`{}`)}
+	c := &llm.ToolCall{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: json.RawMessage(`{}`)}
 	if v.Get("args").Is(tree.Object) {
 		c.Args = v.Take("args").Whole()
 	}
 	if c.ID == "" {
-		c.ID = ID(d.turn, d.calls)
+		c.ID = CallID(d.turn, d.calls)
 		d.calls++
 		d.open = append(d.open, c)
 	}
 	return c
 }
 
-// result reads one. Without an id it answers the first call of its name that
-// has no answer.
+// result decodes a result. Without an ID it belongs to the first call of its tool that
+// has no result.
 func (d *decoder) result(v *tree.Value) *llm.ToolResult {
-	r := &llm.ToolResult{ID: v.Take("id").Str(), Name: d.o.Names.Own(v.Take("name").Str())}
+	r := &llm.ToolResult{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str())}
 	if r.ID == "" {
 		for i, c := range d.open {
 			if c.Name == r.Name {
@@ -211,20 +211,20 @@ func (d *decoder) result(v *tree.Value) *llm.ToolResult {
 	if len(response.Each()) != 1 || response.Get("output") == nil && response.Get("error") == nil {
 		r.Structured = response.Whole()
 	}
-	for _, key := range order { // those that are nowhere in the text
+	for _, key := range order { // images to which no text refers
 		if m := images[key]; m != nil {
-			r.Content = append(r.Content, llm.Part{Type: llm.Image, Media: m})
+			r.Content = append(r.Content, llm.Part{Type: llm.ImagePart, Media: m})
 		}
 	}
 	return r
 }
 
-// output reads what is text, or texts and references to images; whatever else
-// is structured.
+// output decodes a text, or texts with references to images. Any other value becomes
+// structured content.
 func (d *decoder) output(r *llm.ToolResult, v *tree.Value, images map[string]*llm.Media) {
 	if v.Is(tree.String) {
 		if text := v.Str(); text != "" {
-			r.Content = []llm.Part{{Type: llm.Text, Text: text}}
+			r.Content = []llm.Part{{Type: llm.TextPart, Text: text}}
 		}
 		return
 	}
@@ -233,9 +233,9 @@ func (d *decoder) output(r *llm.ToolResult, v *tree.Value, images map[string]*ll
 		ref := item.Get("$ref")
 		switch {
 		case item.Is(tree.String):
-			content = append(content, llm.Part{Type: llm.Text, Text: item.Text})
+			content = append(content, llm.Part{Type: llm.TextPart, Text: item.Text})
 		case ref.Is(tree.String) && images[ref.Text] != nil && len(item.Members) == 1:
-			content = append(content, llm.Part{Type: llm.Image, Media: images[ref.Text]})
+			content = append(content, llm.Part{Type: llm.ImagePart, Media: images[ref.Text]})
 		default:
 			r.Structured = v.Whole()
 			return

@@ -7,28 +7,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeRequest writes the body of POST …/models/MODEL:generateContent.
+// EncodeRequest encodes the body of POST …/models/MODEL:generateContent.
 func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
-	e := &encoder{o: o, names: llm.CalledNames(r.Messages), ids: map[string]string{}}
+	e := &encoder{o: o, names: llm.CallNames(r.Messages), ids: map[string]string{}}
 	messages := llm.SystemFirst(r.Messages, &e.losses)
-	if o.NoIDs || synthesized(messages) {
-		messages = llm.InOrderOfCalls(messages, &e.losses)
+	if o.NoIDs || hasGeneratedIDs(messages) {
+		messages = llm.SortResults(messages, &e.losses)
 	}
 	body := tree.Obj()
 	if r.Model != "" {
-		e.losses.Carry("/model", "sent in the URL", nil)
+		e.losses.AddEquivalent("/model", "sent in the URL", nil)
 	}
 	if r.Stream {
-		e.losses.Carry("/stream", "sent in the URL", nil)
+		e.losses.AddEquivalent("/stream", "sent in the URL", nil)
 	}
 	if r.StreamUsage {
-		e.losses.Carry("/stream_usage", "streams always report usage", nil)
+		e.losses.AddEquivalent("/stream_usage", "streams always report usage", nil)
 	}
 	if r.Parallel != nil {
-		e.losses.Lose("/parallel", "Gemini has no such field")
+		e.losses.AddLost("/parallel", "Gemini has no such field")
 	}
 	if r.Format != nil {
-		e.losses.Lose("/format", "a response format is not supported")
+		e.losses.AddLost("/format", "a response format is not supported")
 	}
 	e.contents(messages, body)
 	if len(r.Tools) > 0 {
@@ -59,8 +59,8 @@ func generation(r *llm.Request) *tree.Value {
 	if r.TopK != 0 {
 		config.Set("topK", tree.Int(r.TopK))
 	}
-	if len(r.Stop) > 0 {
-		config.Set("stopSequences", tree.Strs(r.Stop...))
+	if len(r.StopSequences) > 0 {
+		config.Set("stopSequences", tree.Strs(r.StopSequences...))
 	}
 	return config
 }
@@ -68,45 +68,45 @@ func generation(r *llm.Request) *tree.Value {
 type encoder struct {
 	o      Options
 	losses llm.Losses
-	names  map[string]string // of the conversation's calls, by id
-	ids    map[string]string // those that the calls without one are read with
-	turn   int               // the content being written
-	calls  int               // calls without an id in it
+	names  map[string]string // tool names of the calls in the conversation, by ID
+	ids    map[string]string // generated IDs, as the decoder would generate them, by ID
+	turn   int               // index of the content
+	calls  int               // number of calls without an ID in the content
 }
 
 func (e *encoder) choice(c *llm.Choice) *tree.Value {
-	config := tree.Obj("mode", tree.Str(map[llm.Mode]string{llm.Auto: "AUTO", llm.Required: "ANY", llm.None: "NONE"}[c.Mode]))
-	if len(c.Names) == 0 {
+	config := tree.Obj("mode", tree.Str(map[llm.ChoiceMode]string{llm.ChoiceAuto: "AUTO", llm.ChoiceRequired: "ANY", llm.ChoiceNone: "NONE"}[c.Mode]))
+	if len(c.ToolNames) == 0 {
 		return config
 	}
-	if c.Mode == llm.None {
-		e.losses.Lose("/choice/names", "tool calls are disabled")
+	if c.Mode == llm.ChoiceNone {
+		e.losses.AddLost("/choice/names", "tool calls are disabled")
 		return config
 	}
-	if c.Mode == llm.Auto { // AUTO takes no names
+	if c.Mode == llm.ChoiceAuto { // AUTO accepts no names
 		config.Set("mode", tree.Str("VALIDATED"))
 	}
 	list := tree.List()
-	for i, name := range c.Names {
-		list.Items = append(list.Items, tree.Str(e.o.Names.Send(Rule(), name, llm.Index("/choice/names", i), &e.losses)))
+	for i, name := range c.ToolNames {
+		list.Items = append(list.Items, tree.Str(e.o.Names.ToVendorReported(NameRule(), name, llm.AppendIndex("/choice/names", i), &e.losses)))
 	}
 	config.Set("allowedFunctionNames", list)
 	return config
 }
 
-// contents writes the messages, those of a role that follow each other as
-// one, since as many results must follow as there were calls.
+// contents encodes the messages. Successive messages of a role become one content,
+// because Gemini requires that as many results follow as there were calls.
 func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
 	list, system, last, turn := tree.List(), tree.List(), llm.Role(""), -1
 	for i, m := range messages {
-		at := llm.Index("/messages", i)
+		at := llm.AppendIndex("/messages", i)
 		if m.Name != "" {
-			e.losses.Lose(at+"/name", "Gemini's messages have no name")
+			e.losses.AddLost(at+"/name", "Gemini's messages have no name")
 		}
-		if m.Role == llm.Developer {
-			e.losses.Carry(at+"/role", "developer messages became system messages", tree.Str(string(llm.System)))
+		if m.Role == llm.DeveloperRole {
+			e.losses.AddEquivalent(at+"/role", "developer messages became system messages", tree.Str(string(llm.SystemRole)))
 		}
-		if m.Role == llm.System || m.Role == llm.Developer {
+		if m.Role == llm.SystemRole || m.Role == llm.DeveloperRole {
 			system.Items = append(system.Items, e.parts(m, at+"/parts")...)
 			continue
 		}
@@ -127,7 +127,7 @@ func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
 			content.Items = append(content.Items, parts...)
 		default:
 			role := "user"
-			if m.Role == llm.Assistant {
+			if m.Role == llm.AssistantRole {
 				role = "model"
 			}
 			list.Items = append(list.Items, tree.Obj("role", tree.Str(role), "parts", tree.List(parts...)))
@@ -144,19 +144,19 @@ func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	signed := false
 	for j, p := range m.Parts {
-		here := llm.Index(at, j)
+		here := llm.AppendIndex(at, j)
 		made := e.part(m.Role, p, here)
 		if made == nil {
 			continue
 		}
 		switch {
-		case p.Signature != nil && p.Signature.By == llm.Gemini && p.Type != llm.Opaque:
+		case p.Signature != nil && p.Signature.Vendor == llm.Gemini && p.Type != llm.OpaquePart:
 			made.Set("thoughtSignature", tree.Str(p.Signature.Value))
 			signed = true
 		case p.Signature != nil:
-			e.losses.Lose(here+"/signature", "only the vendor that created the signature can use it")
-		case e.o.SkipSignatures && p.Type == llm.Call && !signed:
-			made.Set("thoughtSignature", tree.Str(unsigned))
+			e.losses.AddLost(here+"/signature", "only the vendor that created the signature can use it")
+		case e.o.SkipSignatures && p.Type == llm.CallPart && !signed:
+			made.Set("thoughtSignature", tree.Str(skipSignature))
 			signed = true
 		}
 		list = append(list, made)
@@ -164,53 +164,53 @@ func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 	return list
 }
 
-// unsigned is the value that Gemini accepts as the signature of a call by another
+// skipSignature is the value that Gemini accepts as the signature of a call by another
 // model.
-const unsigned = "skip_thought_signature_validator"
+const skipSignature = "skip_thought_signature_validator"
 
-// part writes one; nil: Gemini has no such part.
+// part encodes a part; nil: Gemini has no such part.
 func (e *encoder) part(role llm.Role, p llm.Part, at string) *tree.Value {
-	says, system := role == llm.Assistant, role == llm.System || role == llm.Developer
-	own := p.Signature != nil && p.Signature.By == llm.Gemini
+	says, system := role == llm.AssistantRole, role == llm.SystemRole || role == llm.DeveloperRole
+	own := p.Signature != nil && p.Signature.Vendor == llm.Gemini
 	switch {
-	case p.Type == llm.Text && role != llm.ToolRole:
+	case p.Type == llm.TextPart && role != llm.ToolRole:
 		if p.Text == "" && !own {
 			if p.Signature != nil {
-				e.losses.Lose(at, "the part is empty without its signature")
+				e.losses.AddLost(at, "the part is empty without its signature")
 			}
 			return nil
 		}
 		return tree.Obj("text", tree.Str(p.Text))
-	case p.Type == llm.Refusal && says:
+	case p.Type == llm.RefusalPart && says:
 		if p.Text == "" {
 			return nil
 		}
-		e.losses.Change(at+"/type", "a refusal became text", tree.Str(string(llm.Text)))
+		e.losses.AddChanged(at+"/type", "a refusal became text", tree.Str(string(llm.TextPart)))
 		return tree.Obj("text", tree.Str(p.Text))
-	case p.Type == llm.Thinking && says && (p.Text != "" || own):
+	case p.Type == llm.ThinkingPart && says && (p.Text != "" || own):
 		return tree.Obj("text", tree.Str(p.Text), "thought", tree.Boolean(true))
-	case p.Type == llm.Image && role != llm.ToolRole && !system:
+	case p.Type == llm.ImagePart && role != llm.ToolRole && !system:
 		return e.media(p.Media, at+"/media")
-	case p.Type == llm.Call && says:
+	case p.Type == llm.CallPart && says:
 		return e.call(p.ToolCall, at+"/call")
-	case p.Type == llm.Result && role == llm.ToolRole:
+	case p.Type == llm.ResultPart && role == llm.ToolRole:
 		return e.result(p.ToolResult, at+"/result")
-	case p.Type == llm.Opaque && p.By == llm.Gemini && role != llm.ToolRole:
+	case p.Type == llm.OpaquePart && p.Vendor == llm.Gemini && role != llm.ToolRole:
 		return tree.Raw(p.Raw)
 	}
-	e.losses.Lose(at, fmt.Sprintf("Gemini's %s messages have no %s", role, p.Type))
+	e.losses.AddLost(at, fmt.Sprintf("Gemini's %s messages have no %s", role, p.Type))
 	return nil
 }
 
 func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
-		e.losses.Lose(at+"/detail", "Gemini has no such field")
+		e.losses.AddLost(at+"/detail", "Gemini has no such field")
 	}
 	out := tree.Obj()
 	if mime := m.Type(); mime != "" {
 		out.Set("mimeType", tree.Str(mime))
 		if m.MIME == "" {
-			e.losses.Carry(at+"/mime", "detected from the name or the content", tree.Str(mime))
+			e.losses.AddEquivalent(at+"/mime", "detected from the name or the content", tree.Str(mime))
 		}
 	}
 	if m.Data == "" {
@@ -218,7 +218,7 @@ func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 		return tree.Obj("fileData", out)
 	}
 	if m.URL != "" {
-		e.losses.Lose(at+"/url", "the image data was sent instead")
+		e.losses.AddLost(at+"/url", "the image data was sent instead")
 	}
 	out.Set("data", tree.Str(m.Data))
 	return tree.Obj("inlineData", out)
@@ -226,30 +226,30 @@ func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 
 func (e *encoder) call(c *llm.ToolCall, at string) *tree.Value {
 	out := tree.Obj()
-	if e.o.NoIDs || made(c.ID) {
-		id := ID(e.turn, e.calls)
+	if e.o.NoIDs || isGenerated(c.ID) {
+		id := CallID(e.turn, e.calls)
 		e.calls++
 		e.ids[c.ID] = id
 		if id != c.ID {
-			e.losses.Carry(at+"/id", "Gemini matches results to calls by order", tree.Str(id))
+			e.losses.AddEquivalent(at+"/id", "Gemini matches results to calls by order", tree.Str(id))
 		}
 	} else {
 		out.Set("id", tree.Str(c.ID))
 	}
-	out.Set("name", tree.Str(e.o.Names.Send(Rule(), c.Name, at+"/name", &e.losses)))
-	out.Set("args", tree.Raw(c.Arguments(at, &e.losses)))
+	out.Set("name", tree.Str(e.o.Names.ToVendorReported(NameRule(), c.Name, at+"/name", &e.losses)))
+	out.Set("args", tree.Raw(c.ArgumentsObject(at, &e.losses)))
 	return tree.Obj("functionCall", out)
 }
 
 func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	out := tree.Obj()
 	switch id := e.ids[r.ID]; {
-	case id == "" && (e.o.NoIDs || made(r.ID)):
-		e.losses.Lose(at+"/id", "the id matches no call, and Gemini has no ids")
+	case id == "" && (e.o.NoIDs || isGenerated(r.ID)):
+		e.losses.AddLost(at+"/id", "the id matches no call, and Gemini has no ids")
 	case id == "":
 		out.Set("id", tree.Str(r.ID))
 	case id != r.ID:
-		e.losses.Carry(at+"/id", "Gemini matches results to calls by order", tree.Str(id))
+		e.losses.AddEquivalent(at+"/id", "Gemini matches results to calls by order", tree.Str(id))
 	}
 	name := r.Name
 	if name == "" {
@@ -257,21 +257,21 @@ func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	}
 	if name == "" {
 		name = "unknown"
-		e.losses.Carry(at+"/name", "Gemini requires a name", tree.Str(name))
+		e.losses.AddEquivalent(at+"/name", "Gemini requires a name", tree.Str(name))
 	}
-	out.Set("name", tree.Str(e.o.Names.Send(Rule(), name, at+"/name", &e.losses)))
+	out.Set("name", tree.Str(e.o.Names.ToVendorReported(NameRule(), name, at+"/name", &e.losses)))
 	key := "output"
 	if r.IsError {
 		key = "error"
 	}
 	if structured := tree.Raw(r.Structured); structured.Is(tree.Object) && len(r.Content) == 0 {
-		for i := range r.Others {
-			e.losses.Lose(llm.Index(at+"/others", i), "not sent to models")
+		for i := range r.ExtraMembers {
+			e.losses.AddLost(llm.AppendIndex(at+"/others", i), "not sent to models")
 		}
 		out.Set("response", tree.Obj(key, structured))
 		return tree.Obj("functionResponse", out)
 	}
-	list, media := e.shown(r, at)
+	list, media := e.resultContent(r, at)
 	value := tree.List(list...)
 	switch {
 	case len(list) == 0:
@@ -286,21 +286,21 @@ func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	return tree.Obj("functionResponse", out)
 }
 
-// shown writes the texts of a result, with references to its images.
-func (e *encoder) shown(r *llm.ToolResult, at string) (list, media []*tree.Value) {
-	for k, p := range r.Shown(llm.Gemini, at, &e.losses) {
-		here := llm.Index(at+"/content", k)
+// resultContent encodes the texts of a result, with references to its images.
+func (e *encoder) resultContent(r *llm.ToolResult, at string) (list, media []*tree.Value) {
+	for k, p := range r.ModelContent(llm.Gemini, at, &e.losses) {
+		here := llm.AppendIndex(at+"/content", k)
 		switch {
-		case p.Type == llm.Text && p.Text != "":
+		case p.Type == llm.TextPart && p.Text != "":
 			list = append(list, tree.Str(p.Text))
-		case p.Type == llm.Image:
+		case p.Type == llm.ImagePart:
 			name := fmt.Sprintf("image_%d", len(media)+1)
 			made := e.media(p.Media, here+"/media")
 			made.Members[0].Value.Set("displayName", tree.Str(name))
 			media = append(media, made)
 			list = append(list, tree.Obj("$ref", tree.Str(name)))
-		case p.Type == llm.Opaque:
-			e.losses.Lose(here, "Gemini's results can contain only text and images")
+		case p.Type == llm.OpaquePart:
+			e.losses.AddLost(here, "Gemini's results can contain only text and images")
 		}
 	}
 	return list, media

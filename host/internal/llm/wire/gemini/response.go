@@ -8,21 +8,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeResponse writes the answer to generateContent.
+// EncodeResponse encodes the response of generateContent.
 func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	e := &encoder{o: o, ids: map[string]string{}}
-	parts := e.parts(llm.Message{Role: llm.Assistant, Parts: r.Parts}, "/parts")
+	parts := e.parts(llm.Message{Role: llm.AssistantRole, Parts: r.Parts}, "/parts")
 	if r.Created != 0 {
-		e.losses.Lose("/created", "Gemini has no field for it")
+		e.losses.AddLost("/created", "Gemini has no field for it")
 	}
 	candidate := tree.Obj("content", tree.Obj("role", tree.Str("model"), "parts", tree.List(parts...)), "index", tree.Int(0))
-	if word := e.stop(r); word != "" {
+	if word := e.finishReason(r); word != "" {
 		candidate.Set("finishReason", tree.Str(word))
 	}
 	body := tree.Obj("candidates", tree.List(candidate))
 	if u := r.Usage; u != nil {
 		if u.CacheWrite > 0 {
-			e.losses.Lose("/usage/cache_write", "Gemini does not report it")
+			e.losses.AddLost("/usage/cache_write", "Gemini does not report it")
 		}
 		body.Set("usageMetadata", tree.Obj(
 			"promptTokenCount", tree.Int(u.Input), "cachedContentTokenCount", tree.Int(u.CacheRead),
@@ -38,33 +38,33 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-func (e *encoder) stop(r *llm.Response) string {
-	if r.By == llm.Gemini && r.Word != "" {
-		return r.Word
+func (e *encoder) finishReason(r *llm.Response) string {
+	if r.Vendor == llm.Gemini && r.VendorStop != "" {
+		return r.VendorStop
 	}
-	if r.Matched != "" {
-		e.losses.Lose("/matched", "Gemini does not report the stop sequence")
+	if r.MatchedStop != "" {
+		e.losses.AddLost("/matched", "Gemini does not report the stop sequence")
 	}
-	if r.Stop == "" {
+	if r.StopReason == "" {
 		return ""
 	}
-	words := map[llm.Stop]string{
+	words := map[llm.StopReason]string{
 		llm.StopLength: "MAX_TOKENS", llm.StopContext: "MAX_TOKENS", llm.StopRefusal: "SAFETY",
 		llm.StopFault: "MALFORMED_FUNCTION_CALL", llm.StopOther: "OTHER",
 	}
-	word := words[r.Stop]
+	word := words[r.StopReason]
 	if word == "" {
 		word = "STOP"
 	}
-	if now := Stop(word, len(r.Calls()) > 0); now != r.Stop {
-		e.losses.Change("/stop", "Gemini has no finish reason "+string(r.Stop)+" here", tree.Str(string(now)))
+	if now := StopReason(word, len(r.Calls()) > 0); now != r.StopReason {
+		e.losses.AddChanged("/stop", "Gemini has no finish reason "+string(r.StopReason)+" here", tree.Str(string(now)))
 	}
 	return word
 }
 
-// Stop converts a finishReason. called says that the turn called tools, for which
-// Gemini has no separate reason.
-func Stop(word string, called bool) llm.Stop {
+// StopReason converts a finishReason. called means that the turn called tools, for
+// which Gemini has no reason of its own.
+func StopReason(word string, called bool) llm.StopReason {
 	switch word {
 	case "", "FINISH_REASON_UNSPECIFIED":
 		return ""
@@ -84,8 +84,9 @@ func Stop(word string, called bool) llm.Stop {
 	return llm.StopOther
 }
 
-// DecodeResponse decodes the first candidate of a generateContent answer. turn is the
-// number of earlier contents, from which ids are made for calls without one.
+// DecodeResponse decodes the first candidate of a generateContent response. turn is
+// the number of earlier contents, from which the IDs of calls without an ID are
+// generated.
 func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -93,10 +94,10 @@ func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, l
 	}
 	d := &decoder{o: o, turn: turn}
 	r := &llm.Response{
-		ID:    v.Take("responseId").Str(),
-		Model: v.Take("modelVersion").Str(),
-		By:    llm.Gemini,
-		Usage: DecodeUsage(v.Take("usageMetadata")),
+		ID:     v.Take("responseId").Str(),
+		Model:  v.Take("modelVersion").Str(),
+		Vendor: llm.Gemini,
+		Usage:  DecodeUsage(v.Take("usageMetadata")),
 	}
 	candidates := v.Take("candidates").List()
 	blocked := v.Take("promptFeedback").Take("blockReason").Str()
@@ -106,19 +107,19 @@ func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, l
 		content := candidates[0].Take("content")
 		content.Take("role").Str()
 		r.Parts = d.parts(content.Take("parts"))
-		r.Word = candidates[0].Take("finishReason").Str()
-		r.Stop = Stop(r.Word, len(r.Calls()) > 0)
-	case blocked != "": // the question itself was refused
-		r.Stop, r.Word = llm.StopRefusal, blocked
+		r.VendorStop = candidates[0].Take("finishReason").Str()
+		r.StopReason = StopReason(r.VendorStop, len(r.Calls()) > 0)
+	case blocked != "": // the prompt was refused
+		r.StopReason, r.VendorStop = llm.StopRefusal, blocked
 	default:
 		return nil, nil, fmt.Errorf("the response has neither a candidate nor a blockReason")
 	}
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, losses, nil
 }
 
-// DecodeUsage decodes a usage, also of a stream's piece; nil: none.
+// DecodeUsage decodes the usage of a response or of a piece of a stream; nil: none.
 func DecodeUsage(v *tree.Value) *llm.Usage {
 	if !v.Is(tree.Object) {
 		return nil

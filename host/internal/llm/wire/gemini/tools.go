@@ -1,5 +1,5 @@
-// Package gemini writes and reads the wire format of generateContent, as the
-// Gemini API and Vertex AI have it.
+// Package gemini encodes and decodes the wire format of generateContent, for the
+// Gemini API and Vertex AI.
 package gemini
 
 import (
@@ -10,21 +10,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Rule returns the rule for names of functions that all versions of Gemini accept.
-func Rule() llm.NameRule { return llm.NameRule{Max: 64, LetterFirst: true} }
+// NameRule returns the rule for names of functions that all versions of Gemini accept.
+func NameRule() llm.NameRule { return llm.NameRule{Max: 64, LetterFirst: true} }
 
-// Options say how to write for Gemini.
+// Options are options of the encoders and decoders.
 type Options struct {
-	Names *llm.Names // of the request's tools; nil: names are made to fit
+	Names *llm.NameMap // of the request's tools; nil: invalid names are replaced
 
-	// NoIDs writes for versions that know no ids of calls.
+	// NoIDs omits the IDs of calls, for versions that do not know them.
 	NoIDs bool
 
-	// SkipSignatures signs calls of other models' so that Gemini takes them.
+	// SkipSignatures marks calls by other models so that Gemini accepts them without a
+	// signature.
 	SkipSignatures bool
 }
 
-// EncodeTools writes a request's tools: one group of declarations.
+// EncodeTools encodes a request's tools as one group of declarations.
 func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	list, all := llm.EncodeTools(tools, func(t llm.Tool) (*tree.Value, llm.Losses) { return encodeTool(t, o) })
 	if len(list.Items) == 0 {
@@ -35,13 +36,13 @@ func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 
 func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
-	t.Unplaced(&losses, "Gemini", true)
-	d := t.Begun(o.Names, Rule(), &losses)
+	t.ReportUnsupported(&losses, "Gemini", true)
+	d := t.NameAndDescription(o.Names, NameRule(), &losses)
 	parameters := schema.Subset(t.Input, "/inputSchema", &losses)
 	if len(parameters.Get("properties").Each()) > 0 {
 		d.Set("parameters", parameters)
 	} else {
-		losses.Carry("/inputSchema", "Gemini omits the schema of a function without parameters", tree.Obj("type", tree.Str("object")))
+		losses.AddEquivalent("/inputSchema", "Gemini omits the schema of a function without parameters", tree.Obj("type", tree.Str("object")))
 	}
 	if t.Output != nil {
 		d.Set("response", schema.Subset(t.Output, "/outputSchema", &losses))
@@ -49,7 +50,7 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return d, losses
 }
 
-// DecodeTools reads a request's tools.
+// DecodeTools decodes a request's tools.
 func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error) {
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
@@ -59,7 +60,7 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	for _, group := range list.List() {
 		for _, d := range group.Take("functionDeclarations").List() {
 			t := llm.Tool{
-				Name:        o.Names.Own(d.Take("name").Str()),
+				Name:        o.Names.FromVendor(d.Take("name").Str()),
 				Description: d.Take("description").Str(),
 				Input:       decodeSchema(d, "parameters", "parametersJsonSchema"),
 				Output:      decodeSchema(d, "response", "responseJsonSchema"),
@@ -70,7 +71,8 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	return tools
 }
 
-// decodeSchema reads a schema in either of the forms that Gemini takes.
+// decodeSchema decodes a schema in either of Gemini's forms: the member subset
+// (Schema) or whole (JSON Schema).
 func decodeSchema(d *tree.Value, subset, whole string) json.RawMessage {
 	if s := d.Take(subset); s != nil {
 		return schema.FromSubset(s).JSON()

@@ -1,5 +1,5 @@
-// Package mcp writes and reads calls of tools and their results as MCP has
-// them (tools/call). Definitions are convert.Tool's own form.
+// Package mcp encodes and decodes tool calls and their results in MCP's format
+// (tools/call). llm.Tool has the JSON form of MCP's definitions.
 package mcp
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeCall writes the params of tools/call. The id is the JSON-RPC
-// request's business.
+// EncodeCall encodes the params of tools/call. The call's ID belongs to the JSON-RPC
+// request.
 func EncodeCall(c *llm.ToolCall) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
-	arguments := c.Arguments("", &losses)
+	arguments := c.ArgumentsObject("", &losses)
 	return tree.Obj("name", tree.Str(c.Name), "arguments", tree.Raw(arguments)), losses
 }
 
-// DecodeCall reads the params of tools/call.
+// DecodeCall decodes the params of tools/call.
 func DecodeCall(params json.RawMessage, id string) (*llm.ToolCall, llm.Losses, error) {
 	v, err := tree.Parse(params)
 	if err != nil {
@@ -32,29 +32,28 @@ func DecodeCall(params json.RawMessage, id string) (*llm.ToolCall, llm.Losses, e
 		c.Args = v.Take("arguments").Whole()
 	}
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return c, losses, nil
 }
 
-// EncodeResult writes a result of tools/call. Its id and name are the
-// request's.
+// EncodeResult encodes a result of tools/call. Its ID and name belong to the request.
 func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
 	content := tree.List()
 	for i, p := range r.Content {
-		at := llm.Index("/content", i)
+		at := llm.AppendIndex("/content", i)
 		if p.Signature != nil {
-			losses.Lose(at+"/signature", "MCP's results are not signed")
+			losses.AddLost(at+"/signature", "MCP's results are not signed")
 		}
 		switch {
-		case p.Type == llm.Text:
+		case p.Type == llm.TextPart:
 			content.Items = append(content.Items, llm.TextBlock(p.Text))
-		case p.Type == llm.Image:
+		case p.Type == llm.ImagePart:
 			content.Items = append(content.Items, image(p.Media, at, &losses))
-		case p.Type == llm.Opaque && p.By == llm.MCP:
+		case p.Type == llm.OpaquePart && p.Vendor == llm.MCP:
 			content.Items = append(content.Items, tree.Raw(p.Raw))
 		default:
-			losses.Lose(at, "MCP's results have no "+string(p.Type))
+			losses.AddLost(at, "MCP's results have no "+string(p.Type))
 		}
 	}
 	out := tree.Obj("content", content)
@@ -64,7 +63,7 @@ func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 	if r.IsError {
 		out.Set("isError", tree.Boolean(true))
 	}
-	for _, m := range r.Others {
+	for _, m := range r.ExtraMembers {
 		out.Set(m.Name, tree.Raw(m.Value))
 	}
 	return out, losses
@@ -72,26 +71,26 @@ func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 
 func image(m *llm.Media, at string, losses *llm.Losses) *tree.Value {
 	if m.Detail != "" {
-		losses.Lose(at+"/media/detail", "MCP has no such field")
+		losses.AddLost(at+"/media/detail", "MCP has no such field")
 	}
 	if m.Data == "" {
 		link := tree.Obj("type", tree.Str("resource_link"), "uri", tree.Str(m.URL), "name", tree.Str("image"))
 		if mime := m.Type(); mime != "" {
 			link.Set("mimeType", tree.Str(mime))
 		}
-		losses.Carry(at, "an image URL became a resource link", llm.Value(llm.Part{Type: llm.Opaque, By: llm.MCP, Raw: link.JSON()}))
+		losses.AddEquivalent(at, "an image URL became a resource link", llm.PartsJSON(llm.Part{Type: llm.OpaquePart, Vendor: llm.MCP, Raw: link.JSON()}))
 		return link
 	}
 	if m.URL != "" {
-		losses.Lose(at+"/media/url", "the image data was sent instead")
+		losses.AddLost(at+"/media/url", "the image data was sent instead")
 	}
 	if m.MIME == "" {
-		losses.Carry(at+"/media/mime", "detected from the content", tree.Str(m.Type()))
+		losses.AddEquivalent(at+"/media/mime", "detected from the content", tree.Str(m.Type()))
 	}
 	return tree.Obj("type", tree.Str("image"), "data", tree.Str(m.Data), "mimeType", tree.Str(m.Type()))
 }
 
-// DecodeResult reads a result of tools/call.
+// DecodeResult decodes a result of tools/call.
 func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm.Losses, error) {
 	v, err := tree.Parse(result)
 	if err != nil {
@@ -112,17 +111,17 @@ func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm
 		case m.Name == "isError" && m.Value.Is(tree.Bool):
 			r.IsError = *v.Take(m.Name).Flag()
 		case m.Value.Kind != tree.Null:
-			r.Others = append(r.Others, llm.Member{Name: m.Name, Value: v.Take(m.Name).Whole()})
+			r.ExtraMembers = append(r.ExtraMembers, llm.Member{Name: m.Name, Value: v.Take(m.Name).Whole()})
 		}
 	}
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, losses, nil
 }
 
 func block(v *tree.Value) llm.Part {
 	kind := v.Get("type")
-	plain := func(members ...string) bool { // and nothing besides: annotations, _meta
+	plain := func(members ...string) bool { // and no others, such as annotations or _meta
 		if len(v.Members) != len(members)+1 {
 			return false
 		}
@@ -136,10 +135,10 @@ func block(v *tree.Value) llm.Part {
 	switch {
 	case kind.Is(tree.String) && kind.Text == "text" && plain("text"):
 		v.Take("type").Str()
-		return llm.Part{Type: llm.Text, Text: v.Take("text").Str()}
+		return llm.Part{Type: llm.TextPart, Text: v.Take("text").Str()}
 	case kind.Is(tree.String) && kind.Text == "image" && plain("data", "mimeType"):
 		v.Take("type").Str()
-		return llm.Part{Type: llm.Image, Media: &llm.Media{Data: v.Take("data").Str(), MIME: v.Take("mimeType").Str()}}
+		return llm.Part{Type: llm.ImagePart, Media: &llm.Media{Data: v.Take("data").Str(), MIME: v.Take("mimeType").Str()}}
 	}
-	return llm.Part{Type: llm.Opaque, By: llm.MCP, Raw: v.Whole()}
+	return llm.Part{Type: llm.OpaquePart, Vendor: llm.MCP, Raw: v.Whole()}
 }

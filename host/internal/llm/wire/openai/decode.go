@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// DecodeRequest reads the body of POST /v1/chat/completions.
+// DecodeRequest decodes the body of POST /v1/chat/completions.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -52,10 +52,10 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	}
 	stop := v.Take("stop")
 	if stop.Is(tree.String) {
-		r.Stop = []string{stop.Str()}
+		r.StopSequences = []string{stop.Str()}
 	}
 	for _, s := range stop.List() {
-		r.Stop = append(r.Stop, s.Str())
+		r.StopSequences = append(r.StopSequences, s.Str())
 	}
 	for _, f := range v.Take("functions").List() {
 		r.Tools = append(r.Tools, decodeFunction(f, o))
@@ -63,33 +63,33 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	if old := v.Take("function_call"); r.Choice == nil && old != nil {
 		r.Choice = d.oldChoice(old)
 	}
-	llm.NameResults(r.Messages)
+	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, append(losses, d.losses...), nil
 }
 
 type decoder struct {
-	o      Options
-	losses llm.Losses
-	old    int // calls of the old kind, which have no ids
+	o        Options
+	losses   llm.Losses
+	oldCalls int // number of calls in the old format, which have no IDs
 }
 
 func (d *decoder) choice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
-		return &llm.Choice{Mode: llm.Mode(v.Str())}
+		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
 	}
 	switch v.Get("type").Str() {
 	case "function":
 		v.Take("type")
-		return &llm.Choice{Mode: llm.Required, Names: []string{d.o.Names.Own(v.Take("function").Take("name").Str())}}
+		return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{d.o.Names.FromVendor(v.Take("function").Take("name").Str())}}
 	case "allowed_tools":
 		v.Take("type")
 		allowed := v.Take("allowed_tools")
-		c := &llm.Choice{Mode: llm.Mode(allowed.Take("mode").Str())}
+		c := &llm.Choice{Mode: llm.ChoiceMode(allowed.Take("mode").Str())}
 		for _, t := range allowed.Take("tools").List() {
 			t.Take("type").Str()
-			c.Names = append(c.Names, d.o.Names.Own(t.Take("function").Take("name").Str()))
+			c.ToolNames = append(c.ToolNames, d.o.Names.FromVendor(t.Take("function").Take("name").Str()))
 		}
 		return c
 	}
@@ -98,9 +98,9 @@ func (d *decoder) choice(v *tree.Value) *llm.Choice {
 
 func (d *decoder) oldChoice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
-		return &llm.Choice{Mode: llm.Mode(v.Str())}
+		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
 	}
-	return &llm.Choice{Mode: llm.Required, Names: []string{d.o.Names.Own(v.Take("name").Str())}}
+	return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{d.o.Names.FromVendor(v.Take("name").Str())}}
 }
 
 func (d *decoder) messages(list *tree.Value) []llm.Message {
@@ -109,18 +109,18 @@ func (d *decoder) messages(list *tree.Value) []llm.Message {
 		role := llm.Role(m.Take("role").Str())
 		message := llm.Message{Role: role, Name: m.Take("name").Str()}
 		switch role {
-		case llm.Assistant:
+		case llm.AssistantRole:
 			message.Parts = d.assistant(m)
 		case llm.ToolRole:
 			message.Parts = []llm.Part{d.result(m, m.Take("tool_call_id").Str())}
-		case "function": // as it was before there were ids
+		case "function": // the old format, without IDs
 			message.Role, message.Name = llm.ToolRole, ""
-			p := d.result(m, oldID(d.old-1))
+			p := d.result(m, oldID(d.oldCalls-1))
 			p.ToolResult.Name = m.Get("name").Str()
 			message.Parts = []llm.Part{p}
-		case llm.System, llm.Developer, llm.User:
+		case llm.SystemRole, llm.DeveloperRole, llm.UserRole:
 			message.Parts = d.content(m.Take("content"))
-			if last := len(out) - 1; role == llm.User && last >= 0 && out[last].Role == llm.ToolRole && d.back(out, message.Parts) {
+			if last := len(out) - 1; role == llm.UserRole && last >= 0 && out[last].Role == llm.ToolRole && d.restoreImages(out, message.Parts) {
 				continue
 			}
 		default:
@@ -148,7 +148,7 @@ func texts(text string) []llm.Part {
 	if text == "" {
 		return nil
 	}
-	return []llm.Part{{Type: llm.Text, Text: text}}
+	return []llm.Part{{Type: llm.TextPart, Text: text}}
 }
 
 func (d *decoder) part(v *tree.Value) llm.Part {
@@ -156,24 +156,24 @@ func (d *decoder) part(v *tree.Value) llm.Part {
 	switch {
 	case kind == "text" && v.Get("text").Is(tree.String):
 		v.Take("type")
-		return llm.Part{Type: llm.Text, Text: v.Take("text").Str()}
+		return llm.Part{Type: llm.TextPart, Text: v.Take("text").Str()}
 	case kind == "refusal" && v.Get("refusal").Is(tree.String):
 		v.Take("type")
-		return llm.Part{Type: llm.Refusal, Text: v.Take("refusal").Str()}
+		return llm.Part{Type: llm.RefusalPart, Text: v.Take("refusal").Str()}
 	case kind == "image_url" && v.Get("image_url").Get("url").Is(tree.String):
 		v.Take("type")
 		image := v.Take("image_url")
 		media := &llm.Media{URL: image.Take("url").Str(), Detail: image.Take("detail").Str()}
-		if mime, data, ok := dataURL(media.URL); ok {
+		if mime, data, ok := parseDataURL(media.URL); ok {
 			media.MIME, media.Data, media.URL = mime, data, ""
 		}
-		return llm.Part{Type: llm.Image, Media: media}
+		return llm.Part{Type: llm.ImagePart, Media: media}
 	}
-	return llm.Part{Type: llm.Opaque, By: llm.OpenAI, Raw: v.Whole()}
+	return llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: v.Whole()}
 }
 
-// dataURL takes a URL of base64 apart (RFC 2397).
-func dataURL(url string) (mime, data string, ok bool) {
+// parseDataURL parses a base64 data URL (RFC 2397).
+func parseDataURL(url string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	head, data, cut := strings.Cut(rest, ",")
 	mime, is64 := strings.CutSuffix(head, ";base64")
@@ -184,17 +184,17 @@ func (d *decoder) assistant(m *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := m.Take(name).Str(); text != "" && len(parts) == 0 {
-			parts = append(parts, llm.Part{Type: llm.Thinking, Text: text})
+			parts = append(parts, llm.Part{Type: llm.ThinkingPart, Text: text})
 		}
 	}
 	parts = append(parts, d.content(m.Take("content"))...)
 	if text := m.Take("refusal").Str(); text != "" {
-		parts = append(parts, llm.Part{Type: llm.Refusal, Text: text})
+		parts = append(parts, llm.Part{Type: llm.RefusalPart, Text: text})
 	}
 	for _, c := range m.Take("tool_calls").List() {
 		switch kind := c.Get("type").Str(); {
 		case kind == "custom":
-			parts = append(parts, llm.Part{Type: llm.Opaque, By: llm.OpenAI, Raw: c.Whole()})
+			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: c.Whole()})
 			continue
 		case kind != "function" && kind != "" || c.Get("function") == nil:
 			continue
@@ -203,22 +203,22 @@ func (d *decoder) assistant(m *tree.Value) []llm.Part {
 		c.Take("index").Int()
 		p := d.call(c.Take("function"), c.Take("id").Str())
 		if signature := c.Take("extra_content").Take("google").Take("thought_signature").Str(); signature != "" {
-			p.Signature = &llm.Signature{By: llm.Gemini, Value: signature}
+			p.Signature = &llm.Signature{Vendor: llm.Gemini, Value: signature}
 		}
 		parts = append(parts, p)
 	}
 	if old := m.Take("function_call"); old != nil {
-		parts = append(parts, d.call(old, oldID(d.old)))
-		d.old++
+		parts = append(parts, d.call(old, oldID(d.oldCalls)))
+		d.oldCalls++
 	}
 	return parts
 }
 
 func (d *decoder) call(f *tree.Value, id string) llm.Part {
-	c := &llm.ToolCall{ID: id, Name: d.o.Names.Own(f.Take("name").Str())}
+	c := &llm.ToolCall{ID: id, Name: d.o.Names.FromVendor(f.Take("name").Str())}
 	arguments := f.Take("arguments")
 	text := arguments.Str()
-	if arguments.Is(tree.Object) { // as some servers send it
+	if arguments.Is(tree.Object) { // some servers send an object
 		text = string(arguments.Whole())
 	}
 	switch v, err := tree.Parse([]byte(text)); {
@@ -229,12 +229,12 @@ func (d *decoder) call(f *tree.Value, id string) llm.Part {
 	default:
 		c.Malformed = text
 	}
-	return llm.Part{Type: llm.Call, ToolCall: c}
+	return llm.Part{Type: llm.CallPart, ToolCall: c}
 }
 
 func (d *decoder) result(m *tree.Value, id string) llm.Part {
 	r := &llm.ToolResult{ID: id, Content: d.content(m.Take("content"))}
-	if len(r.Content) > 0 && r.Content[0].Type == llm.Text {
+	if len(r.Content) > 0 && r.Content[0].Type == llm.TextPart {
 		first := r.Content[0].Text
 		text, isError := strings.CutPrefix(first, errorMark)
 		if !isError {
@@ -245,18 +245,18 @@ func (d *decoder) result(m *tree.Value, id string) llm.Part {
 			r.Content = r.Content[1:]
 		}
 	}
-	return llm.Part{Type: llm.Result, ToolResult: r}
+	return llm.Part{Type: llm.ResultPart, ToolResult: r}
 }
 
-// back puts the images that came after results into them, and reports whether
-// parts are such images and nothing else.
-func (d *decoder) back(messages []llm.Message, parts []llm.Part) bool {
-	if len(parts) < 3 || len(parts)%2 == 0 || parts[0].Type != llm.Text || parts[0].Text != imagesMark {
+// restoreImages moves images that follow results back into the results. It reports
+// whether parts were such images and nothing else.
+func (d *decoder) restoreImages(messages []llm.Message, parts []llm.Part) bool {
+	if len(parts) < 3 || len(parts)%2 == 0 || parts[0].Type != llm.TextPart || parts[0].Text != imagesMark {
 		return false
 	}
 	images := map[string]*llm.Part{}
 	for i := 1; i < len(parts); i += 2 {
-		if parts[i].Type != llm.Text || parts[i+1].Type != llm.Image || images[parts[i].Text] != nil {
+		if parts[i].Type != llm.TextPart || parts[i+1].Type != llm.ImagePart || images[parts[i].Text] != nil {
 			return false
 		}
 		images[parts[i].Text] = &parts[i+1]
@@ -269,7 +269,7 @@ func (d *decoder) back(messages []llm.Message, parts []llm.Part) bool {
 		for i := range m.Parts {
 			content := m.Parts[i].ToolResult.Content
 			for j := range content {
-				if content[j].Type == llm.Text && images[content[j].Text] != nil {
+				if content[j].Type == llm.TextPart && images[content[j].Text] != nil {
 					places = append(places, &content[j])
 				}
 			}

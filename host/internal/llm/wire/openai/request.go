@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeRequest writes the body of POST /v1/chat/completions.
+// EncodeRequest encodes the body of POST /v1/chat/completions.
 func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
-	e := &encoder{o: o, names: llm.CalledNames(r.Messages)}
+	e := &encoder{o: o, names: llm.CallNames(r.Messages)}
 	body := tree.Obj()
 	if r.Model != "" {
 		body.Set("model", tree.Str(r.Model))
@@ -42,10 +42,10 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 		body.Set("top_p", tree.Float(*r.TopP))
 	}
 	if r.TopK != 0 {
-		e.losses.Lose("/top_k", "OpenAI has no such field")
+		e.losses.AddLost("/top_k", "OpenAI has no such field")
 	}
-	if len(r.Stop) > 0 {
-		body.Set("stop", tree.Strs(r.Stop...))
+	if len(r.StopSequences) > 0 {
+		body.Set("stop", tree.Strs(r.StopSequences...))
 	}
 	if r.Format != nil {
 		body.Set("response_format", tree.Raw(r.Format))
@@ -62,25 +62,25 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 type encoder struct {
 	o      Options
 	losses llm.Losses
-	names  map[string]string // of the conversation's calls, by id
+	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
 func (e *encoder) choice(c *llm.Choice) *tree.Value {
 	function := func(name string) *tree.Value {
-		sent := e.o.Names.Send(Rule(), name, llm.Index("/choice/names", slices.Index(c.Names, name)), &e.losses)
+		sent := e.o.Names.ToVendorReported(NameRule(), name, llm.AppendIndex("/choice/names", slices.Index(c.ToolNames, name)), &e.losses)
 		return tree.Obj("type", tree.Str("function"), "function", tree.Obj("name", tree.Str(sent)))
 	}
 	switch {
-	case c.Mode == llm.None || len(c.Names) == 0:
-		if len(c.Names) > 0 {
-			e.losses.Lose("/choice/names", "tool calls are disabled")
+	case c.Mode == llm.ChoiceNone || len(c.ToolNames) == 0:
+		if len(c.ToolNames) > 0 {
+			e.losses.AddLost("/choice/names", "tool calls are disabled")
 		}
 		return tree.Str(string(c.Mode))
-	case c.Mode == llm.Required && len(c.Names) == 1:
-		return function(c.Names[0])
+	case c.Mode == llm.ChoiceRequired && len(c.ToolNames) == 1:
+		return function(c.ToolNames[0])
 	}
 	list := tree.List()
-	for _, name := range c.Names {
+	for _, name := range c.ToolNames {
 		list.Items = append(list.Items, function(name))
 	}
 	return tree.Obj("type", tree.Str("allowed_tools"), "allowed_tools", tree.Obj("mode", tree.Str(string(c.Mode)), "tools", list))
@@ -90,9 +90,9 @@ func (e *encoder) messages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	var images []*tree.Value
 	for i, m := range messages {
-		at := llm.Index("/messages", i)
+		at := llm.AppendIndex("/messages", i)
 		if m.Role != llm.ToolRole && len(images) > 0 {
-			list.Items = append(list.Items, carrier(images))
+			list.Items = append(list.Items, imagesMessage(images))
 			images = nil
 		}
 		switch m.Role {
@@ -101,7 +101,7 @@ func (e *encoder) messages(messages []llm.Message) *tree.Value {
 			list.Items = append(list.Items, made...)
 			images = append(images, seen...)
 			continue
-		case llm.Assistant:
+		case llm.AssistantRole:
 			if made := e.assistant(m, at); made != nil {
 				list.Items = append(list.Items, made)
 			}
@@ -116,40 +116,41 @@ func (e *encoder) messages(messages []llm.Message) *tree.Value {
 		}
 	}
 	if len(images) > 0 {
-		list.Items = append(list.Items, carrier(images))
+		list.Items = append(list.Items, imagesMessage(images))
 	}
 	return list
 }
 
-// content writes the parts of a user or system message; nil: there are none.
+// content encodes the parts of a user or system message; nil: there are none.
 func (e *encoder) content(m llm.Message, at string) *tree.Value {
 	list := tree.List()
 	for j, p := range m.Parts {
-		here := llm.Index(at+"/parts", j)
-		e.unsigned(p, here)
+		here := llm.AppendIndex(at+"/parts", j)
+		e.reportSignature(p, here)
 		switch {
-		case p.Type == llm.Text && p.Text == "":
-		case p.Type == llm.Text:
+		case p.Type == llm.TextPart && p.Text == "":
+		case p.Type == llm.TextPart:
 			list.Items = append(list.Items, llm.TextBlock(p.Text))
-		case p.Type == llm.Image && m.Role == llm.User:
+		case p.Type == llm.ImagePart && m.Role == llm.UserRole:
 			list.Items = append(list.Items, imagePart(p.Media))
-			e.media(p.Media, here+"/media")
-		case p.Type == llm.Opaque && p.By == llm.OpenAI:
+			e.reportMedia(p.Media, here+"/media")
+		case p.Type == llm.OpaquePart && p.Vendor == llm.OpenAI:
 			list.Items = append(list.Items, tree.Raw(p.Raw))
 		default:
-			e.losses.Lose(here, fmt.Sprintf("OpenAI's %s messages have no %s", m.Role, p.Type))
+			e.losses.AddLost(here, fmt.Sprintf("OpenAI's %s messages have no %s", m.Role, p.Type))
 		}
 	}
-	return llm.Blocks(list)
+	return llm.CompactBlocks(list)
 }
 
-// media tells what an image loses: with its bytes in it, its address.
-func (e *encoder) media(m *llm.Media, at string) {
+// reportMedia reports the lost members of an image: the URL of an image that also has
+// data.
+func (e *encoder) reportMedia(m *llm.Media, at string) {
 	switch {
 	case m.Data != "" && m.URL != "":
-		e.losses.Lose(at+"/url", "the image data was sent instead")
+		e.losses.AddLost(at+"/url", "the image data was sent instead")
 	case m.Data == "" && m.MIME != "":
-		e.losses.Lose(at+"/mime", "OpenAI takes the type from the URL's response")
+		e.losses.AddLost(at+"/mime", "OpenAI takes the type from the URL's response")
 	}
 }
 
@@ -165,10 +166,10 @@ func imagePart(m *llm.Media) *tree.Value {
 	return tree.Obj("type", tree.Str("image_url"), "image_url", image)
 }
 
-// unsigned reports a signature that is not sent.
-func (e *encoder) unsigned(p llm.Part, at string) {
-	if p.Signature != nil && p.Type != llm.Thinking && p.Type != llm.Redacted {
-		e.losses.Lose(at+"/signature", "OpenAI's messages are not signed")
+// reportSignature reports a signature that is not sent.
+func (e *encoder) reportSignature(p llm.Part, at string) {
+	if p.Signature != nil && p.Type != llm.ThinkingPart && p.Type != llm.RedactedPart {
+		e.losses.AddLost(at+"/signature", "OpenAI's messages are not signed")
 	}
 }
 
@@ -177,42 +178,42 @@ func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
 	var said, called []llm.Part
 	mixed := false
 	for j, p := range m.Parts {
-		here := llm.Index(at+"/parts", j)
-		if p.Signature != nil && !(e.o.Extensions && p.Type == llm.Call && p.Signature.By == llm.Gemini) {
-			e.unsigned(p, here)
+		here := llm.AppendIndex(at+"/parts", j)
+		if p.Signature != nil && !(e.o.Extensions && p.Type == llm.CallPart && p.Signature.Vendor == llm.Gemini) {
+			e.reportSignature(p, here)
 			p.Signature = nil
 		}
 		switch {
-		case p.Type == llm.Text && p.Text == "", p.Type == llm.Refusal && p.Text == "":
+		case p.Type == llm.TextPart && p.Text == "", p.Type == llm.RefusalPart && p.Text == "":
 			continue
-		case p.Type == llm.Text:
+		case p.Type == llm.TextPart:
 			list.Items = append(list.Items, llm.TextBlock(p.Text))
-		case p.Type == llm.Refusal:
+		case p.Type == llm.RefusalPart:
 			list.Items = append(list.Items, tree.Obj("type", tree.Str("refusal"), "refusal", tree.Str(p.Text)))
-		case p.Type == llm.Call:
+		case p.Type == llm.CallPart:
 			calls.Items = append(calls.Items, e.call(&p, here))
 			called = append(called, p)
 			continue
-		case p.Type == llm.Opaque && p.By == llm.OpenAI && isCall(p):
+		case p.Type == llm.OpaquePart && p.Vendor == llm.OpenAI && isCustomCall(p):
 			calls.Items = append(calls.Items, tree.Raw(p.Raw))
 			called = append(called, p)
 			continue
-		case p.Type == llm.Opaque && p.By == llm.OpenAI:
+		case p.Type == llm.OpaquePart && p.Vendor == llm.OpenAI:
 			list.Items = append(list.Items, tree.Raw(p.Raw))
-		case p.Type == llm.Thinking && e.o.Extensions && j == 0 && p.Text != "":
+		case p.Type == llm.ThinkingPart && e.o.Extensions && j == 0 && p.Text != "":
 			thoughts = p.Text
 			if m.Parts[j].Signature != nil {
-				e.losses.Lose(here+"/signature", "OpenAI's messages are not signed")
+				e.losses.AddLost(here+"/signature", "OpenAI's messages are not signed")
 			}
 		default:
-			e.losses.Lose(here, fmt.Sprintf("OpenAI's assistant messages have no %s", p.Type))
+			e.losses.AddLost(here, fmt.Sprintf("OpenAI's assistant messages have no %s", p.Type))
 			continue
 		}
 		mixed = mixed || len(called) > 0
 		said = append(said, p)
 	}
 	if mixed {
-		e.losses.Change(at+"/parts", "calls were moved after the text", llm.Value(append(said, called...)))
+		e.losses.AddChanged(at+"/parts", "calls were moved after the text", llm.PartsJSON(append(said, called...)))
 	}
 	if len(said) == 0 && len(called) == 0 {
 		return nil
@@ -221,7 +222,7 @@ func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
 }
 
 func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Value {
-	content := llm.Blocks(list)
+	content := llm.CompactBlocks(list)
 	if content == nil {
 		content = &tree.Value{}
 	}
@@ -238,43 +239,43 @@ func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Valu
 	return out
 }
 
-// isCall reports whether an opaque part is a call of a custom tool.
-func isCall(p llm.Part) bool {
+// isCustomCall reports whether an opaque part is a call of a custom tool.
+func isCustomCall(p llm.Part) bool {
 	kind := tree.Raw(p.Raw).Get("type")
 	return kind.Is(tree.String) && kind.Text == "custom"
 }
 
-// call writes one, and makes p what it will be read as.
+// call encodes a call, and changes p to the call that a decoder would return.
 func (e *encoder) call(p *llm.Part, at string) *tree.Value {
 	c := *p.ToolCall
 	arguments := c.Malformed
 	if arguments == "" {
-		c.Args = c.Arguments(at+"/call", &e.losses)
+		c.Args = c.ArgumentsObject(at+"/call", &e.losses)
 		arguments = string(c.Args)
 	}
 	c.ID = e.id(c.ID, at+"/call/id")
 	p.ToolCall = &c
 	out := tree.Obj("id", tree.Str(c.ID), "type", tree.Str("function"), "function", tree.Obj(
-		"name", tree.Str(e.o.Names.Send(Rule(), c.Name, at+"/call/name", &e.losses)), "arguments", tree.Str(arguments)))
+		"name", tree.Str(e.o.Names.ToVendorReported(NameRule(), c.Name, at+"/call/name", &e.losses)), "arguments", tree.Str(arguments)))
 	if p.Signature != nil {
 		out.Set("extra_content", tree.Obj("google", tree.Obj("thought_signature", tree.Str(p.Signature.Value))))
 	}
 	return out
 }
 
-// id makes an id fit: OpenAI takes 40 characters.
+// id returns a valid ID: at most 40 characters.
 func (e *encoder) id(id, at string) string {
 	if len(id) <= 40 {
 		return id
 	}
-	short := llm.NameRule{Max: 40}.Short(id)
-	e.losses.Carry(at, "ids have at most 40 characters", tree.Str(short))
+	short := llm.NameRule{Max: 40}.MakeValid(id)
+	e.losses.AddEquivalent(at, "ids have at most 40 characters", tree.Str(short))
 	return short
 }
 
-// Tool results have no error flag and no images here. An error is marked by its first
-// line; a text that begins with this line is distinguished by another first line.
-// Images follow the results in a message of the user.
+// Tool results have no error flag and no images in this format. The first line marks
+// an error; a text that begins with this line gets another first line, to tell it from
+// an error. Images follow the results in a message of the user.
 const (
 	errorMark  = "[tool error]\n"
 	resultMark = "[tool result]\n"
@@ -283,47 +284,47 @@ const (
 
 func placeholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
 
-func carrier(images []*tree.Value) *tree.Value {
+func imagesMessage(images []*tree.Value) *tree.Value {
 	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{llm.TextBlock(imagesMark)}, images...)...))
 }
 
-// results writes a message for each result, and the images they had.
+// results encodes a message for each result, and returns the images of the results.
 func (e *encoder) results(m llm.Message, at string) (messages, images []*tree.Value) {
 	for j, p := range m.Parts {
-		here := llm.Index(at+"/parts", j)
-		if p.Type != llm.Result {
-			e.losses.Lose(here, "tool messages can contain only results")
+		here := llm.AppendIndex(at+"/parts", j)
+		if p.Type != llm.ResultPart {
+			e.losses.AddLost(here, "tool messages can contain only results")
 			continue
 		}
-		e.unsigned(p, here)
+		e.reportSignature(p, here)
 		r := p.ToolResult
 		path := here + "/result"
 		if r.Name != e.names[r.ID] {
-			e.losses.Lose(path+"/name", "OpenAI's results have no tool name")
+			e.losses.AddLost(path+"/name", "OpenAI's results have no tool name")
 		}
 		id := e.id(r.ID, path+"/id")
 		list, seen := tree.List(), 0
-		for k, part := range r.Shown(llm.OpenAI, path, &e.losses) {
+		for k, part := range r.ModelContent(llm.OpenAI, path, &e.losses) {
 			switch part.Type {
-			case llm.Text:
+			case llm.TextPart:
 				if part.Text != "" {
 					list.Items = append(list.Items, llm.TextBlock(part.Text))
 				}
-			case llm.Image:
+			case llm.ImagePart:
 				seen++
 				list.Items = append(list.Items, llm.TextBlock(placeholder(id, seen)))
 				images = append(images, llm.TextBlock(placeholder(id, seen)), imagePart(part.Media))
-				e.losses.Carry(llm.Index(path+"/content", k), "results contain only text; images were moved to a user message", llm.Value(part))
-				e.media(part.Media, llm.Index(path+"/content", k)+"/media")
-			case llm.Opaque:
+				e.losses.AddEquivalent(llm.AppendIndex(path+"/content", k), "results contain only text; images were moved to a user message", llm.PartsJSON(part))
+				e.reportMedia(part.Media, llm.AppendIndex(path+"/content", k)+"/media")
+			case llm.OpaquePart:
 				list.Items = append(list.Items, tree.Raw(part.Raw))
 			}
 		}
 		mark(list, r.IsError)
 		if r.IsError {
-			e.losses.Carry(path+"/is_error", "results have no error flag; the text reports the error", tree.Boolean(true))
+			e.losses.AddEquivalent(path+"/is_error", "results have no error flag; the text reports the error", tree.Boolean(true))
 		}
-		content := llm.Blocks(list)
+		content := llm.CompactBlocks(list)
 		if content == nil {
 			content = tree.Str("")
 		}
@@ -332,7 +333,7 @@ func (e *encoder) results(m llm.Message, at string) (messages, images []*tree.Va
 	return messages, images
 }
 
-// mark says in the first text whether a result is an error.
+// mark marks in the first text whether a result is an error.
 func mark(list *tree.Value, isError bool) {
 	first := ""
 	if len(list.Items) > 0 && list.Items[0].Get("text").Is(tree.String) {

@@ -9,14 +9,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeResponse writes a chat completion.
+// EncodeResponse encodes a chat completion.
 func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	e := &encoder{o: o}
-	message := e.said(r.Parts)
+	message := e.responseMessage(r.Parts)
 	if o.OldFunctions {
-		e.oldCall(message)
+		e.useFunctionCall(message)
 	}
-	choice := tree.Obj("index", tree.Int(0), "message", message, "logprobs", &tree.Value{}, "finish_reason", e.stop(r))
+	choice := tree.Obj("index", tree.Int(0), "message", message, "logprobs", &tree.Value{}, "finish_reason", e.finishReason(r))
 	body := tree.Obj(
 		"id", tree.Str(r.ID), "object", tree.Str("chat.completion"), "created", tree.Int(int(r.Created)),
 		"model", tree.Str(r.Model), "choices", tree.List(choice))
@@ -26,7 +26,7 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-// EncodeUsage writes what is at the end of a stream, too.
+// EncodeUsage encodes a usage, for responses and the end of a stream.
 func EncodeUsage(u *llm.Usage) *tree.Value {
 	prompt := tree.Obj("cached_tokens", tree.Int(u.CacheRead))
 	if u.CacheWrite > 0 {
@@ -38,24 +38,25 @@ func EncodeUsage(u *llm.Usage) *tree.Value {
 		"completion_tokens_details", tree.Obj("reasoning_tokens", tree.Int(u.Reasoning)))
 }
 
-// said writes a message as responses have it: one text, one refusal, calls.
-func (e *encoder) said(parts []llm.Part) *tree.Value {
+// responseMessage encodes the message of a response: at most one text and one refusal,
+// and calls.
+func (e *encoder) responseMessage(parts []llm.Part) *tree.Value {
 	var kept []llm.Part
 	var last llm.PartType
 	merged := false
 	for i, p := range parts {
-		at := llm.Index("/parts", i)
+		at := llm.AppendIndex("/parts", i)
 		switch {
-		case p.Type == llm.Image:
-			e.losses.Lose(at, "OpenAI's responses have no images")
+		case p.Type == llm.ImagePart:
+			e.losses.AddLost(at, "OpenAI's responses have no images")
 			continue
-		case p.Type == llm.Opaque && (p.By != llm.OpenAI || !isCall(p)):
-			e.losses.Lose(at, "OpenAI's responses have no such content")
+		case p.Type == llm.OpaquePart && (p.Vendor != llm.OpenAI || !isCustomCall(p)):
+			e.losses.AddLost(at, "OpenAI's responses have no such content")
 			continue
-		case p.Type == llm.Text || p.Type == llm.Refusal:
-			e.unsigned(p, at)
+		case p.Type == llm.TextPart || p.Type == llm.RefusalPart:
+			e.reportSignature(p, at)
 			p.Signature = nil
-			merged = merged || p.Type == llm.Text && slices.ContainsFunc(kept, func(k llm.Part) bool { return k.Type == llm.Refusal })
+			merged = merged || p.Type == llm.TextPart && slices.ContainsFunc(kept, func(k llm.Part) bool { return k.Type == llm.RefusalPart })
 			found := false
 			for k := range kept {
 				if kept[k].Type == p.Type {
@@ -76,23 +77,24 @@ func (e *encoder) said(parts []llm.Part) *tree.Value {
 		kept = append(kept, p)
 	}
 	inner := &encoder{o: e.o}
-	message := inner.assistant(llm.Message{Role: llm.Assistant, Parts: kept}, "")
+	message := inner.assistant(llm.Message{Role: llm.AssistantRole, Parts: kept}, "")
 	for _, loss := range inner.losses {
-		loss.Path = original(loss.Path, parts, kept)
+		loss.Path = originalPath(loss.Path, parts, kept)
 		e.losses = append(e.losses, loss)
 	}
 	if message == nil {
 		message = tree.Obj("role", tree.Str("assistant"), "content", &tree.Value{})
 	}
 	if merged {
-		e.losses.Change("/parts", "a response has one text, then the refusal", e.now(kept))
+		e.losses.AddChanged("/parts", "a response has one text, then the refusal", e.decodedParts(kept))
 	}
-	e.separate(message)
+	e.separateRefusal(message)
 	return message
 }
 
-// original converts a pointer to a part of the kept parts into one to the response.
-func original(path string, parts, kept []llm.Part) string {
+// originalPath converts the pointer of a part of kept into the pointer of the same
+// part of parts.
+func originalPath(path string, parts, kept []llm.Part) string {
 	var index int
 	if n, _ := fmt.Sscanf(path, "/parts/%d", &index); n != 1 || index >= len(kept) { //nolint:errcheck // n tells
 		return path
@@ -107,35 +109,36 @@ func original(path string, parts, kept []llm.Part) string {
 		if p.Type != kept[index].Type {
 			continue
 		}
-		if p.Type == llm.Opaque && string(p.Raw) != string(kept[index].Raw) {
+		if p.Type == llm.OpaquePart && string(p.Raw) != string(kept[index].Raw) {
 			continue
 		}
 		if nth == 0 {
-			return llm.Index("/parts", i) + path[len(llm.Index("/parts", index)):]
+			return llm.AppendIndex("/parts", i) + path[len(llm.AppendIndex("/parts", index)):]
 		}
 		nth--
 	}
 	return path
 }
 
-// now are the parts that a response with kept ones is read as.
-func (e *encoder) now(kept []llm.Part) *tree.Value {
+// decodedParts returns the parts that a decoder would return for a response with the
+// kept parts.
+func (e *encoder) decodedParts(kept []llm.Part) *tree.Value {
 	probe := &encoder{o: e.o}
-	message := probe.assistant(llm.Message{Role: llm.Assistant, Parts: kept}, "")
+	message := probe.assistant(llm.Message{Role: llm.AssistantRole, Parts: kept}, "")
 	if message == nil {
 		return tree.List()
 	}
-	probe.separate(message)
+	probe.separateRefusal(message)
 	d := &decoder{o: e.o}
 	parts := d.assistant(message)
 	if parts == nil {
 		parts = []llm.Part{}
 	}
-	return llm.Value(parts)
+	return llm.PartsJSON(parts)
 }
 
-// separate puts the refusal in its own member.
-func (e *encoder) separate(message *tree.Value) {
+// separateRefusal moves the refusal into the member refusal.
+func (e *encoder) separateRefusal(message *tree.Value) {
 	refusal := &tree.Value{}
 	if content := message.Get("content"); content.Is(tree.Array) {
 		var rest []*tree.Value
@@ -146,7 +149,7 @@ func (e *encoder) separate(message *tree.Value) {
 			}
 			rest = append(rest, item)
 		}
-		content = llm.Blocks(tree.List(rest...))
+		content = llm.CompactBlocks(tree.List(rest...))
 		if content == nil {
 			content = &tree.Value{}
 		}
@@ -155,26 +158,26 @@ func (e *encoder) separate(message *tree.Value) {
 	message.Set("refusal", refusal)
 }
 
-// oldCall writes the first call as there was one before there were several.
-func (e *encoder) oldCall(message *tree.Value) {
+// useFunctionCall encodes the first call in the old format, function_call.
+func (e *encoder) useFunctionCall(message *tree.Value) {
 	calls := message.Get("tool_calls").All()
 	if len(calls) == 0 {
 		return
 	}
 	message.Delete("tool_calls")
 	message.Set("function_call", calls[0].Get("function"))
-	e.losses.Lose("/parts", "function_call has no id, and a message has at most one")
+	e.losses.AddLost("/parts", "function_call has no id, and a message has at most one")
 }
 
-func (e *encoder) stop(r *llm.Response) *tree.Value {
-	if r.By == llm.OpenAI && r.Word != "" {
-		return tree.Str(r.Word)
+func (e *encoder) finishReason(r *llm.Response) *tree.Value {
+	if r.Vendor == llm.OpenAI && r.VendorStop != "" {
+		return tree.Str(r.VendorStop)
 	}
-	if r.Matched != "" {
-		e.losses.Lose("/matched", "OpenAI does not report the stop sequence")
+	if r.MatchedStop != "" {
+		e.losses.AddLost("/matched", "OpenAI does not report the stop sequence")
 	}
 	word, now := "stop", llm.StopEnd
-	switch r.Stop {
+	switch r.StopReason {
 	case "":
 		return &tree.Value{}
 	case llm.StopEnd:
@@ -191,12 +194,12 @@ func (e *encoder) stop(r *llm.Response) *tree.Value {
 	case llm.StopContext:
 		word, now = "length", llm.StopLength
 	}
-	e.losses.Change("/stop", "OpenAI has no finish reason "+string(r.Stop), tree.Str(string(now)))
+	e.losses.AddChanged("/stop", "OpenAI has no finish reason "+string(r.StopReason), tree.Str(string(now)))
 	return tree.Str(word)
 }
 
-// Stop says what a finish_reason means.
-func Stop(word string) llm.Stop {
+// StopReason converts a finish_reason.
+func StopReason(word string) llm.StopReason {
 	switch word {
 	case "":
 		return ""
@@ -212,7 +215,7 @@ func Stop(word string) llm.Stop {
 	return llm.StopOther
 }
 
-// DecodeResponse reads a chat completion: its first choice.
+// DecodeResponse decodes the first choice of a chat completion.
 func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -229,15 +232,15 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	message.Take("role").Str()
 	word := choices[0].Take("finish_reason").Str()
 	r := &llm.Response{
-		ID:      v.Take("id").Str(),
-		Model:   v.Take("model").Str(),
-		Created: int64(v.Take("created").Int()),
-		Parts:   d.assistant(message),
-		Stop:    Stop(word), Word: word, By: llm.OpenAI,
+		ID:         v.Take("id").Str(),
+		Model:      v.Take("model").Str(),
+		Created:    int64(v.Take("created").Int()),
+		Parts:      d.assistant(message),
+		StopReason: StopReason(word), VendorStop: word, Vendor: llm.OpenAI,
 		Usage: DecodeUsage(v.Take("usage")),
 	}
 	var losses llm.Losses
-	losses.Unread(v)
+	losses.AddUnread(v)
 	return r, append(losses, d.losses...), nil
 }
 

@@ -1,4 +1,4 @@
-// Package openai writes and reads the wire format of chat completions.
+// Package openai encodes and decodes the wire format of chat completions.
 package openai
 
 import (
@@ -9,33 +9,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Rule returns OpenAI's rule for names of functions.
-func Rule() llm.NameRule { return llm.NameRule{Max: 64} }
+// NameRule returns OpenAI's rule for names of functions.
+func NameRule() llm.NameRule { return llm.NameRule{Max: 64} }
 
-// Options say how to write for OpenAI and servers that are compatible with
-// it. The zero value writes for OpenAI.
+// Options are options for OpenAI and compatible servers. The zero value is for OpenAI.
 type Options struct {
-	Names  *llm.Names // of the request's tools; nil: names are made to fit
-	Strict bool       // hold the model to the schemas of all tools
+	Names  *llm.NameMap // of the request's tools; nil: invalid names are replaced
+	Strict bool         // enforce the schemas of all tools (strict mode)
 
-	// Extensions are members that OpenAI itself refuses and others have:
+	// Extensions allows members that compatible servers know and OpenAI refuses:
 	// reasoning_content, and Google's extra_content with signatures of calls.
 	Extensions bool
 
-	OldMaxTokens bool // max_tokens instead of max_completion_tokens
-	OldFunctions bool // responses have function_call instead of tool_calls
+	OldMaxTokens bool // use max_tokens instead of max_completion_tokens
+	OldFunctions bool // responses use function_call instead of tool_calls
 }
 
-// EncodeTools writes a request's tools.
+// EncodeTools encodes a request's tools.
 func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return llm.EncodeTools(tools, func(t llm.Tool) (*tree.Value, llm.Losses) { return encodeTool(t, o) })
 }
 
 func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
-	t.Unplaced(&losses, "OpenAI", false)
-	f := t.Begun(o.Names, Rule(), &losses)
-	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.HeldByOpenAI(), "OpenAI", &losses)
+	t.ReportUnsupported(&losses, "OpenAI", false)
+	f := t.NameAndDescription(o.Names, NameRule(), &losses)
+	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.OpenAILimits(), "OpenAI", &losses)
 	if strict {
 		f.Set("strict", tree.Boolean(true))
 	}
@@ -43,7 +42,7 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return tree.Obj("type", tree.Str("function"), "function", f), losses
 }
 
-// DecodeTools reads a request's tools.
+// DecodeTools decodes a request's tools.
 func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error) {
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
@@ -52,7 +51,7 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, item := range list.List() {
 		if item.Get("function") == nil || item.Get("type").Str() != "function" {
-			continue // a tool of OpenAI's own
+			continue // a built-in tool of OpenAI
 		}
 		item.Take("type").Str()
 		tools = append(tools, decodeFunction(item.Take("function"), o))
@@ -62,7 +61,7 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 
 func decodeFunction(f *tree.Value, o Options) llm.Tool {
 	t := llm.Tool{
-		Name:        o.Names.Own(f.Take("name").Str()),
+		Name:        o.Names.FromVendor(f.Take("name").Str()),
 		Description: f.Take("description").Str(),
 		Input:       f.Take("parameters").Whole(),
 	}

@@ -26,7 +26,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		placed := func(err error) {
-			var fault *responses.Fault
+			var fault *responses.RequestError
 			if err != nil {
 				require.ErrorAs(t, err, &fault)
 				require.NotEmpty(t, fault.Path)
@@ -42,7 +42,7 @@ func FuzzDecode(f *testing.F) {
 		if err == nil {
 			for _, one := range tools.Tools {
 				require.NotEmpty(t, one.Name)
-				require.Equal(t, one.Name, tools.Callable(one.Name).Told())
+				require.Equal(t, one.Name, tools.Callable(one.Name).ModelName())
 			}
 		}
 		_, err = responses.DecodeChoice(v.Get("tool_choice"))

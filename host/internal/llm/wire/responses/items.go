@@ -9,15 +9,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Reference is the type of an item that names an item of a stored response.
-const Reference = "item_reference"
+// ReferenceType is the type of an item that names an item of a stored response.
+const ReferenceType = "item_reference"
 
-// additional is the type of an item that declares tools.
-const additional = "additional_tools"
+// additionalToolsType is the type of an item that declares tools.
+const additionalToolsType = "additional_tools"
 
-// passedOver are the types of items that record calls of built-in tools. DecodeItems
-// returns them as ignored.
-func passedOver() []string {
+// ignoredTypes lists the types of items that record calls of built-in tools.
+// DecodeItems returns them as ignored.
+func ignoredTypes() []string {
 	return []string{
 		"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call", "computer_call_output",
 		"local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output",
@@ -25,17 +25,18 @@ func passedOver() []string {
 	}
 }
 
-// DecodeItems reads the items of input as messages. Neighbouring items of the assistant
-// become one message, and so do neighbouring results. Reasoning items are skipped: the
-// host keeps signed reasoning itself. ignored are the types of other skipped items.
+// DecodeItems decodes the items of an input into messages. Successive items of the
+// assistant become one message, and so do successive results. Reasoning items are
+// skipped: the host keeps signed reasoning itself. ignored holds the types of other
+// skipped items.
 func DecodeItems(list *tree.Value) (messages []llm.Message, ignored []string, err error) {
 	d := &decoder{}
 	for i, item := range list.All() {
-		if err := d.item(item, llm.Index("input", i)); err != nil {
+		if err := d.item(item, llm.AppendIndex("input", i)); err != nil {
 			return nil, nil, err
 		}
 	}
-	llm.NameResults(d.messages)
+	llm.FillResultNames(d.messages)
 	return d.messages, d.ignored, nil
 }
 
@@ -61,59 +62,59 @@ func (d *decoder) item(v *tree.Value, at string) error {
 		return d.call(v, kind, at)
 	case kind == "function_call_output", kind == "custom_tool_call_output":
 		return d.result(v, kind, at)
-	case kind == "reasoning", kind == additional:
+	case kind == "reasoning", kind == additionalToolsType:
 		return nil
-	case slices.Contains(passedOver(), kind):
+	case slices.Contains(ignoredTypes(), kind):
 		if !slices.Contains(d.ignored, kind) {
 			d.ignored = append(d.ignored, kind)
 		}
 		return nil
 	case kind == "":
-		return fault(at, "an input item has neither a type nor a role")
+		return requestErrorf(at, "an input item has neither a type nor a role")
 	default:
-		return fault(at, "input items of type %.60s are not supported", kind)
+		return requestErrorf(at, "input items of type %.60s are not supported", kind)
 	}
 }
 
 func (d *decoder) message(v *tree.Value, at string) error {
 	role := llm.Role(text(v, "role"))
-	if !slices.Contains([]llm.Role{llm.User, llm.Assistant, llm.System, llm.Developer}, role) {
-		return fault(at, "the role of a message must be user, assistant, system or developer, not %.40q", role)
+	if !slices.Contains([]llm.Role{llm.UserRole, llm.AssistantRole, llm.SystemRole, llm.DeveloperRole}, role) {
+		return requestErrorf(at, "the role of a message must be user, assistant, system or developer, not %.40q", role)
 	}
 	parts, err := content(v.Get("content"), role, at)
 	if err != nil {
 		return err
 	}
-	d.add(role, role == llm.Assistant, parts...)
+	d.add(role, role == llm.AssistantRole, parts...)
 	return nil
 }
 
-// content reads a text or a list of parts.
+// content decodes a text or a list of parts.
 func content(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) {
 	switch {
 	case v.Is(tree.String):
-		return []llm.Part{{Type: llm.Text, Text: v.Text}}, nil
+		return []llm.Part{{Type: llm.TextPart, Text: v.Text}}, nil
 	case !v.Is(tree.Array):
-		return nil, fault(at, "the content must be text or a list of parts")
+		return nil, requestErrorf(at, "the content must be text or a list of parts")
 	}
 	var parts []llm.Part
 	for _, p := range v.Items {
 		kind := text(p, "type")
 		switch {
 		case (kind == "input_text" || kind == "output_text" || kind == "text") && p.Get("text").Is(tree.String):
-			parts = append(parts, llm.Part{Type: llm.Text, Text: p.Get("text").Text})
-		case kind == "refusal" && role == llm.Assistant && p.Get("refusal").Is(tree.String):
-			parts = append(parts, llm.Part{Type: llm.Refusal, Text: p.Get("refusal").Text})
-		case kind == "input_image" && text(p, "image_url") != "" && (role == llm.User || role == llm.ToolRole):
-			parts = append(parts, llm.Part{Type: llm.Image, Media: image(text(p, "image_url"), text(p, "detail"))})
+			parts = append(parts, llm.Part{Type: llm.TextPart, Text: p.Get("text").Text})
+		case kind == "refusal" && role == llm.AssistantRole && p.Get("refusal").Is(tree.String):
+			parts = append(parts, llm.Part{Type: llm.RefusalPart, Text: p.Get("refusal").Text})
+		case kind == "input_image" && text(p, "image_url") != "" && (role == llm.UserRole || role == llm.ToolRole):
+			parts = append(parts, llm.Part{Type: llm.ImagePart, Media: image(text(p, "image_url"), text(p, "detail"))})
 		default:
-			return nil, fault(at, "a part of type %.40q is not supported: a %s can contain input_text, output_text or input_image with an image_url", kind, role)
+			return nil, requestErrorf(at, "a part of type %.40q is not supported: a %s can contain input_text, output_text or input_image with an image_url", kind, role)
 		}
 	}
 	return parts, nil
 }
 
-// image is an image at an address, or in it (RFC 2397).
+// image returns an image from its URL, also a data URL (RFC 2397).
 func image(url, detail string) *llm.Media {
 	m := &llm.Media{URL: url, Detail: detail}
 	rest, inline := strings.CutPrefix(url, "data:")
@@ -126,9 +127,9 @@ func image(url, detail string) *llm.Media {
 }
 
 func (d *decoder) call(v *tree.Value, kind, at string) error {
-	c := &llm.ToolCall{ID: text(v, "call_id"), Name: told(text(v, "namespace"), text(v, "name"))}
+	c := &llm.ToolCall{ID: text(v, "call_id"), Name: modelName(text(v, "namespace"), text(v, "name"))}
 	if c.ID == "" || text(v, "name") == "" {
-		return fault(at, "a %s has no call_id or no name", kind)
+		return requestErrorf(at, "a %s has no call_id or no name", kind)
 	}
 	arguments := text(v, "arguments")
 	if kind == "custom_tool_call" {
@@ -143,20 +144,20 @@ func (d *decoder) call(v *tree.Value, kind, at string) error {
 	default:
 		c.Args = json.RawMessage(arguments)
 	}
-	d.add(llm.Assistant, true, llm.Part{Type: llm.Call, ToolCall: c})
+	d.add(llm.AssistantRole, true, llm.Part{Type: llm.CallPart, ToolCall: c})
 	return nil
 }
 
 func (d *decoder) result(v *tree.Value, kind, at string) error {
 	r := &llm.ToolResult{ID: text(v, "call_id")}
 	if r.ID == "" {
-		return fault(at, "a %s has no call_id", kind)
+		return requestErrorf(at, "a %s has no call_id", kind)
 	}
 	parts, err := content(v.Get("output"), llm.ToolRole, at)
 	if err != nil {
 		return err
 	}
 	r.Content = parts
-	d.add(llm.ToolRole, true, llm.Part{Type: llm.Result, ToolResult: r})
+	d.add(llm.ToolRole, true, llm.Part{Type: llm.ResultPart, ToolResult: r})
 	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// joined returns s with its allOf in it, where one schema can say the same as
-// all together. What cannot be joined is lost.
-func (w *writer) joined(s *tree.Value, at string) *tree.Value {
+// joinAllOf returns s with its allOf merged into it, if one schema can express that.
+// Otherwise the branches that cannot be merged are reported as lost.
+func (w *writer) joinAllOf(s *tree.Value, at string) *tree.Value {
 	list := s.Get("allOf")
 	if !list.Is(tree.Array) {
 		return s
@@ -18,24 +18,25 @@ func (w *writer) joined(s *tree.Value, at string) *tree.Value {
 	out.Delete("allOf")
 	whole := true
 	for i, b := range list.Items {
-		found := w.leaf(b)
+		found := w.resolveLeaf(b)
 		if sum, ok := merge(out, found); ok && found.Get("allOf") == nil {
 			out = sum
 			continue
 		}
 		whole = false
-		w.losses.Lose(llm.Index(at+"/allOf", i), "this schema cannot be merged with the schemas next to it, and the vendor has no allOf")
+		w.losses.AddLost(llm.AppendIndex(at+"/allOf", i), "this schema cannot be merged with the schemas next to it, and the vendor has no allOf")
 	}
 	why := "the schemas of allOf were merged"
 	if !whole {
 		why = "the other schemas of allOf were merged"
 	}
-	w.losses.Carry(at, why, out)
+	w.losses.AddEquivalent(at, why, out)
 	return out
 }
 
-// choice returns the branches of s if it is only a choice, and the keywords next to
-// it. These move into the branches; if that is not possible, the choice is lost.
+// choice returns the branches of a schema with anyOf or oneOf, and the keywords next
+// to it. These are moved into the branches; if that is not possible, the choice is
+// lost.
 func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
 	rest = s.Clone()
 	word := ""
@@ -45,7 +46,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 		}
 		rest.Delete(name)
 		if !s.Get(name).Is(tree.Array) || len(s.Get(name).Items) == 0 || word != "" {
-			w.losses.Lose(at+"/"+name, "a second choice at the same place cannot be expressed")
+			w.losses.AddLost(at+"/"+name, "a second choice at the same place cannot be expressed")
 			continue
 		}
 		word = name
@@ -61,10 +62,10 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 	}
 	for _, b := range s.Get(word).Items {
 		if len(common.Members) > 0 {
-			found := w.leaf(b)
+			found := w.resolveLeaf(b)
 			sum, ok := merge(found, common)
 			if !ok || onlyRequires(found) {
-				w.losses.Lose(at+"/"+word, "the choice was removed, because the keywords next to it cannot be merged into it")
+				w.losses.AddLost(at+"/"+word, "the choice was removed, because the keywords next to it cannot be merged into it")
 				return nil, rest, ""
 			}
 			b = sum
@@ -73,22 +74,22 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 	}
 	for _, m := range common.Members {
 		rest.Delete(m.Name)
-		w.losses.Carry(llm.Key(at, m.Name), "moved into each alternative", nil)
+		w.losses.AddEquivalent(llm.AppendKey(at, m.Name), "moved into each alternative", nil)
 	}
 	return branches, rest, at + "/" + word
 }
 
-// onlyRequires reports whether a branch only lists members that must occur together;
-// then the choice repeats all others.
+// onlyRequires reports whether a branch only lists members that must occur together.
+// Such a choice can be left out: the object has the members anyway.
 func onlyRequires(s *tree.Value) bool {
 	return s.Is(tree.Object) && len(s.Members) == 1 && s.Members[0].Name == "required"
 }
 
-// tuple makes one schema of the items of a tuple: any of its.
-func tuple(s *tree.Value) *tree.Value {
+// tupleItems returns one schema for the items of a tuple: any of their schemas.
+func tupleItems(s *tree.Value) *tree.Value {
 	var branches []*tree.Value
 	add := func(v *tree.Value) {
-		if !slices.ContainsFunc(branches, func(b *tree.Value) bool { return Same(b, v) }) {
+		if !slices.ContainsFunc(branches, func(b *tree.Value) bool { return Equal(b, v) }) {
 			branches = append(branches, v)
 		}
 	}

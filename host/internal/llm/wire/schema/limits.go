@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// cyclic reports whether a definition leads to itself.
-func cyclic(defs *tree.Value) bool {
+// isCyclic reports whether a definition refers to itself, directly or through others.
+func isCyclic(defs *tree.Value) bool {
 	state := map[string]int{}
 	var visit func(name string) bool
 	var look func(v *tree.Value) bool
@@ -32,8 +32,8 @@ func cyclic(defs *tree.Value) bool {
 	return slices.ContainsFunc(defs.Members, func(m tree.Member) bool { return visit(m.Name) })
 }
 
-// tooLarge says which limit a schema is over; "": none.
-func (h Held) tooLarge(s *tree.Value) string {
+// exceededLimit describes the limit that a schema exceeds; "": none.
+func (h StrictLimits) exceededLimit(s *tree.Value) string {
 	members, values, bytes := 0, 0, 0
 	var count func(s *tree.Value, depth int) int
 	count = func(s *tree.Value, depth int) int {
@@ -55,7 +55,7 @@ func (h Held) tooLarge(s *tree.Value) string {
 		if s.Get("properties") != nil || s.Get("items") != nil {
 			below++
 		}
-		subschemas(s, "", func(sub *tree.Value, at string) {
+		eachSubschema(s, "", func(sub *tree.Value, at string) {
 			next := below
 			if strings.HasPrefix(at, "/$defs") || strings.HasPrefix(at, "/anyOf") {
 				next = depth

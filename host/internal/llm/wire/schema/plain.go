@@ -8,65 +8,63 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Plain writes a schema of arguments as OpenAI and Anthropic take it when
-// they are not asked to hold their model to it: JSON Schema, whose top is an
-// object that is no choice between others. What is not 2020-12 is written as
-// 2020-12 says it.
+// Plain converts a schema of arguments into the form that OpenAI and Anthropic accept
+// without strict mode: JSON Schema 2020-12 whose top level is an object and no choice.
 func Plain(raw json.RawMessage, vendor string, losses *llm.Losses) *tree.Value {
-	w := input(raw, "/inputSchema", losses)
-	top := w.top(vendor)
-	w.plain(top, w.at)
+	w := newWriter(raw, "/inputSchema", losses)
+	top := w.topObject(vendor)
+	w.modernize(top, w.at)
 	if top.Get("properties") == nil {
 		empty := tree.Obj()
 		top.Set("properties", empty)
-		losses.Carry(w.at+"/properties", "an empty properties object was added", empty)
+		losses.AddEquivalent(w.at+"/properties", "an empty properties object was added", empty)
 	}
 	return top
 }
 
-// top returns a copy of the root that is an object.
-func (w *writer) top(vendor string) *tree.Value {
+// topObject returns a copy of the root as an object schema.
+func (w *writer) topObject(vendor string) *tree.Value {
 	root := w.root
 	if !root.Is(tree.Object) {
 		made := tree.Obj("type", tree.Str("object"))
-		if root == nil || anything(root) {
-			w.losses.Carry(w.at, "arguments must be an object", made)
+		if root == nil || acceptsAnything(root) {
+			w.losses.AddEquivalent(w.at, "arguments must be an object", made)
 		} else {
-			w.losses.Change(w.at, "arguments must be an object", made)
+			w.losses.AddChanged(w.at, "arguments must be an object", made)
 		}
 		return made.Clone()
 	}
 	top := root.Clone()
 	if ref := top.Get("$ref"); ref.Is(tree.String) {
-		top = w.topRef(top, ref.Text)
+		top = w.inlineTopRef(top, ref.Text)
 	}
-	if names := types(top); !slices.Equal(names, []string{"object"}) {
+	if names := declaredTypes(top); !slices.Equal(names, []string{"object"}) {
 		object := tree.Str("object")
 		top.Set("type", object)
 		if len(names) == 0 || slices.Contains(names, "object") {
-			w.losses.Carry(w.at+"/type", "arguments must be an object", object)
+			w.losses.AddEquivalent(w.at+"/type", "arguments must be an object", object)
 		} else {
-			w.losses.Change(w.at+"/type", "arguments must be an object", object)
+			w.losses.AddChanged(w.at+"/type", "arguments must be an object", object)
 		}
 	}
-	w.topChoices(top, vendor)
+	w.mergeTopChoices(top, vendor)
 	for _, name := range []string{"enum", "not", "const"} {
 		if top.Get(name) != nil {
 			top.Delete(name)
-			w.losses.Lose(llm.Key(w.at, name), vendor+" does not support this keyword at the top level")
+			w.losses.AddLost(llm.AppendKey(w.at, name), vendor+" does not support this keyword at the top level")
 		}
 	}
 	return top
 }
 
-// topRef puts the definition in the place of a reference at the top.
-func (w *writer) topRef(top *tree.Value, ref string) *tree.Value {
+// inlineTopRef replaces a reference at the top level by its definition.
+func (w *writer) inlineTopRef(top *tree.Value, ref string) *tree.Value {
 	seen := []string{}
 	for {
 		found, _ := w.target(ref)
 		if !found.Is(tree.Object) || slices.Contains(seen, ref) || found == w.root {
 			top.Delete("$ref")
-			w.losses.Lose(w.at+"/$ref", "the reference has no target in this schema")
+			w.losses.AddLost(w.at+"/$ref", "the reference has no target in this schema")
 			return top
 		}
 		seen = append(seen, ref)
@@ -78,16 +76,16 @@ func (w *writer) topRef(top *tree.Value, ref string) *tree.Value {
 				}
 			}
 			top.Delete("$ref")
-			w.losses.Carry(w.at, "the reference was replaced by its definition", top.Clone())
+			w.losses.AddEquivalent(w.at, "the reference was replaced by its definition", top.Clone())
 			return top
 		}
 		ref = next.Text
 	}
 }
 
-// topChoices makes one object of a choice between objects: it has the members
-// of all, and requires what all require.
-func (w *writer) topChoices(top *tree.Value, vendor string) {
+// mergeTopChoices replaces a choice between objects by one object that has the members
+// of all, and requires the members that all require.
+func (w *writer) mergeTopChoices(top *tree.Value, vendor string) {
 	changed := false
 	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
 		branches := top.Get(name)
@@ -104,10 +102,10 @@ func (w *writer) topChoices(top *tree.Value, vendor string) {
 			}
 			continue
 		}
-		w.widen(top, branches.Items)
+		w.addBranchMembers(top, branches.Items)
 	}
 	if changed {
-		w.losses.Change(w.at, vendor+" supports no choice at the top level; the properties of all alternatives were merged", top.Clone())
+		w.losses.AddChanged(w.at, vendor+" supports no choice at the top level; the properties of all alternatives were merged", top.Clone())
 	}
 }
 
@@ -120,24 +118,24 @@ func (w *writer) resolve(s *tree.Value) *tree.Value {
 	return s
 }
 
-// leaf resolves a reference until the target contains no reference itself, so that
-// resolution ends.
-func (w *writer) leaf(s *tree.Value) *tree.Value {
+// resolveLeaf resolves a reference if its target contains no further reference, so
+// that resolving ends.
+func (w *writer) resolveLeaf(s *tree.Value) *tree.Value {
 	found := w.resolve(s)
-	if refers(found) {
+	if hasReference(found) {
 		return s
 	}
 	return found
 }
 
-func refers(v *tree.Value) bool {
-	return v.Get("$ref") != nil || slices.ContainsFunc(v.All(), refers) ||
-		slices.ContainsFunc(v.Each(), func(m tree.Member) bool { return refers(m.Value) })
+func hasReference(v *tree.Value) bool {
+	return v.Get("$ref") != nil || slices.ContainsFunc(v.All(), hasReference) ||
+		slices.ContainsFunc(v.Each(), func(m tree.Member) bool { return hasReference(m.Value) })
 }
 
-// widen gives an object the members of the branches, each of which becomes a
-// choice where they differ.
-func (w *writer) widen(top *tree.Value, branches []*tree.Value) {
+// addBranchMembers adds the members of the branches to an object. A member with
+// different schemas becomes a choice.
+func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 	properties := top.Get("properties").Clone()
 	if properties == nil {
 		properties = tree.Obj()
@@ -150,7 +148,7 @@ func (w *writer) widen(top *tree.Value, branches []*tree.Value) {
 			switch have := properties.Get(p.Name); {
 			case have == nil:
 				properties.Set(p.Name, p.Value.Clone())
-			case Same(have, p.Value) || own.Get(p.Name) != nil:
+			case Equal(have, p.Value) || own.Get(p.Name) != nil:
 			case have.Is(tree.Object) && len(have.Members) == 1 && have.Get("anyOf") != nil:
 				have.Get("anyOf").Items = append(have.Get("anyOf").Items, p.Value.Clone())
 			default:
@@ -181,45 +179,46 @@ func (w *writer) widen(top *tree.Value, branches []*tree.Value) {
 	}
 }
 
-// plain writes what older drafts and OpenAPI say as 2020-12 does, in place.
-func (w *writer) plain(s *tree.Value, at string) {
+// modernize rewrites keywords of older drafts and of OpenAPI as in 2020-12, in place.
+func (w *writer) modernize(s *tree.Value, at string) {
 	if items := s.Get("items"); items.Is(tree.Array) {
 		s.Delete("items")
 		s.Set("prefixItems", items)
-		w.losses.Carry(at+"/items", "moved to prefixItems", nil)
-		w.losses.Carry(at+"/prefixItems", "moved from items", items)
+		w.losses.AddEquivalent(at+"/items", "moved to prefixItems", nil)
+		w.losses.AddEquivalent(at+"/prefixItems", "moved from items", items)
 		if more := s.Get("additionalItems"); more != nil {
 			s.Delete("additionalItems")
 			s.Set("items", more)
-			w.losses.Carry(at+"/additionalItems", "moved to items", nil)
-			w.losses.Carry(at+"/items", "moved from additionalItems", more)
+			w.losses.AddEquivalent(at+"/additionalItems", "moved to items", nil)
+			w.losses.AddEquivalent(at+"/items", "moved from additionalItems", more)
 		}
 	}
-	if slices.Contains(types(s), "array") && s.Get("items") == nil {
+	if slices.Contains(declaredTypes(s), "array") && s.Get("items") == nil {
 		any := tree.Obj()
 		s.Set("items", any)
-		w.losses.Carry(at+"/items", "an items schema that allows any value was added", any)
+		w.losses.AddEquivalent(at+"/items", "an items schema that allows any value was added", any)
 	}
-	w.exclusive(s, at, "minimum", "exclusiveMinimum")
-	w.exclusive(s, at, "maximum", "exclusiveMaximum")
+	w.modernizeExclusive(s, at, "minimum", "exclusiveMinimum")
+	w.modernizeExclusive(s, at, "maximum", "exclusiveMaximum")
 	if flag := s.Get("nullable"); flag.Is(tree.Bool) {
-		names := types(s)
+		names := declaredTypes(s)
 		s.Delete("nullable")
-		w.losses.Carry(at+"/nullable", "nullable became the type null", nil)
+		w.losses.AddEquivalent(at+"/nullable", "nullable became the type null", nil)
 		if flag.True() && len(names) > 0 && !slices.Contains(names, "null") {
-			s.Set("type", typed(append(names, "null")))
-			w.losses.Carry(at+"/type", "nullable became the type null", s.Get("type"))
+			s.Set("type", typeValue(append(names, "null")))
+			w.losses.AddEquivalent(at+"/type", "nullable became the type null", s.Get("type"))
 			if values := s.Get("enum"); values.Is(tree.Array) && !slices.ContainsFunc(values.Items, func(v *tree.Value) bool { return v.Is(tree.Null) }) {
 				values.Items = append(values.Items, &tree.Value{})
-				w.losses.Carry(at+"/enum", "nullable became the type null", values)
+				w.losses.AddEquivalent(at+"/enum", "nullable became the type null", values)
 			}
 		}
 	}
-	subschemas(s, at, w.plain)
+	eachSubschema(s, at, w.modernize)
 }
 
-// exclusive converts a limit with an exclusive flag (draft 4) into a limit.
-func (w *writer) exclusive(s *tree.Value, at, limit, exclusive string) {
+// modernizeExclusive converts a limit with an exclusive flag (draft 4) into an
+// exclusive limit.
+func (w *writer) modernizeExclusive(s *tree.Value, at, limit, exclusive string) {
 	flag := s.Get(exclusive)
 	if !flag.Is(tree.Bool) {
 		return
@@ -228,9 +227,9 @@ func (w *writer) exclusive(s *tree.Value, at, limit, exclusive string) {
 	if value := s.Get(limit); flag.True() && value != nil {
 		s.Delete(limit)
 		s.Set(exclusive, value)
-		w.losses.Carry(at+"/"+limit, "replaced by "+exclusive, nil)
-		w.losses.Carry(at+"/"+exclusive, "the exclusive limit, as a number", value)
+		w.losses.AddEquivalent(at+"/"+limit, "replaced by "+exclusive, nil)
+		w.losses.AddEquivalent(at+"/"+exclusive, "the exclusive limit, as a number", value)
 		return
 	}
-	w.losses.Carry(at+"/"+exclusive, "false has no effect", nil)
+	w.losses.AddEquivalent(at+"/"+exclusive, "false has no effect", nil)
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Restore undoes in a call's arguments what Strict did to the schema: a null
-// for a member that need not be given and cannot be null is taken away, and
-// text that holds the JSON of an object without names, or of anything, is
-// that. raw is the tool's own schema. Arguments that are not JSON come back
-// as they are.
+// Restore reverts in a call's arguments what Strict changed in the schema. It removes
+// a null of an optional member that cannot be null, and decodes text that holds the
+// JSON of a free-form object or of any value. raw is the tool's own schema. Arguments
+// that are not JSON are returned unchanged.
 func Restore(raw, args json.RawMessage) json.RawMessage {
 	v, err := tree.Parse(args)
 	if err != nil || len(raw) == 0 {
@@ -31,8 +30,8 @@ type restorer struct {
 	changed bool
 }
 
-// parsed returns what a text is the JSON of; nil: nothing.
-func parsed(text string) *tree.Value {
+// parseText parses a text as JSON; nil: it is not JSON.
+func parseText(text string) *tree.Value {
 	v, err := tree.Parse([]byte(text))
 	if err != nil {
 		return nil
@@ -66,7 +65,7 @@ func (r *restorer) value(s, v *tree.Value, depth int) {
 	}
 	for _, word := range []string{"anyOf", "oneOf"} {
 		for _, b := range s.Get(word).All() {
-			if r.fits(b, v) {
+			if r.canMatch(b, v) {
 				r.value(b, v, depth+1)
 				break
 			}
@@ -93,11 +92,11 @@ func (r *restorer) value(s, v *tree.Value, depth int) {
 }
 
 func (r *restorer) text(s, v *tree.Value) {
-	free := r.free(s, 0)
-	if !free && !anything(s) {
+	free := r.holdsObject(s, 0)
+	if !free && !acceptsAnything(s) {
 		return
 	}
-	found := parsed(v.Text)
+	found := parseText(v.Text)
 	if found == nil || free && !found.Is(tree.Object) {
 		return
 	}
@@ -105,20 +104,20 @@ func (r *restorer) text(s, v *tree.Value) {
 	r.changed = true
 }
 
-// free reports whether text represents an object: the schema has an object without
-// names, and no text.
-func (r *restorer) free(s *tree.Value, depth int) bool {
+// holdsObject reports whether a text at this place is the JSON of an object: the
+// schema accepts a free-form object and no text.
+func (r *restorer) holdsObject(s *tree.Value, depth int) bool {
 	s = r.resolve(s)
 	if s == nil || depth > 20 {
 		return false
 	}
 	for _, word := range []string{"anyOf", "oneOf"} {
 		if list := s.Get(word).All(); len(list) > 0 {
-			return slices.ContainsFunc(list, func(b *tree.Value) bool { return r.free(b, depth+1) }) &&
-				!slices.ContainsFunc(list, func(b *tree.Value) bool { return slices.Contains(kinds(r.resolve(b)), "string") })
+			return slices.ContainsFunc(list, func(b *tree.Value) bool { return r.holdsObject(b, depth+1) }) &&
+				!slices.ContainsFunc(list, func(b *tree.Value) bool { return slices.Contains(possibleTypes(r.resolve(b)), "string") })
 		}
 	}
-	return freeForm(s) && !slices.Contains(kinds(s), "string")
+	return isFreeForm(s) && !slices.Contains(possibleTypes(s), "string")
 }
 
 func (r *restorer) members(s, v *tree.Value, depth int) {
@@ -127,7 +126,7 @@ func (r *restorer) members(s, v *tree.Value, depth int) {
 	for _, m := range v.Members {
 		p := properties.Get(m.Name)
 		required := slices.ContainsFunc(s.Get("required").All(), func(n *tree.Value) bool { return n.Text == m.Name })
-		if p != nil && m.Value.Is(tree.Null) && !required && (anything(p) || !takesNull(p, r.root, 0)) {
+		if p != nil && m.Value.Is(tree.Null) && !required && (acceptsAnything(p) || !acceptsNull(p, r.root, 0)) {
 			r.changed = true
 			continue
 		}
@@ -139,15 +138,15 @@ func (r *restorer) members(s, v *tree.Value, depth int) {
 	v.Members = kept
 }
 
-// fits reports whether a value may be the branch's: its type is, and so are
-// the names of its members and what must have one value.
-func (r *restorer) fits(s, v *tree.Value) bool {
+// canMatch reports whether a value can match a branch: by its type, the names of its
+// members, and the members with a constant value.
+func (r *restorer) canMatch(s, v *tree.Value) bool {
 	s = r.resolve(s)
 	if s == nil {
 		return false
 	}
 	is := typeOf(v)
-	if names := kinds(s); len(names) > 0 && !slices.Contains(names, is) && (is != "integer" || !slices.Contains(names, "number")) {
+	if names := possibleTypes(s); len(names) > 0 && !slices.Contains(names, is) && (is != "integer" || !slices.Contains(names, "number")) {
 		return false
 	}
 	for _, m := range v.Members {
@@ -155,10 +154,10 @@ func (r *restorer) fits(s, v *tree.Value) bool {
 		if p == nil && s.Get("properties") != nil {
 			return false
 		}
-		if c := p.Get("const"); c != nil && !Same(c, m.Value) {
+		if c := p.Get("const"); c != nil && !Equal(c, m.Value) {
 			return false
 		}
-		if e := p.Get("enum"); e.Is(tree.Array) && !m.Value.Is(tree.Null) && !slices.ContainsFunc(e.Items, func(v *tree.Value) bool { return Same(v, m.Value) }) {
+		if e := p.Get("enum"); e.Is(tree.Array) && !m.Value.Is(tree.Null) && !slices.ContainsFunc(e.Items, func(v *tree.Value) bool { return Equal(v, m.Value) }) {
 			return false
 		}
 	}

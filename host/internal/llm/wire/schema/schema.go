@@ -20,37 +20,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// maxSize bounds what inlining may make of a schema, in values.
+// maxSize bounds a schema with inlined references, in values.
 const maxSize = 5_000
 
-// writer is one conversion.
+// writer converts one schema.
 type writer struct {
 	root   *tree.Value // the original
-	at     string      // where the original stands in the definition
+	at     string      // pointer to the original in the tool's definition
 	losses *llm.Losses
 	size   int
-	open   []*tree.Value // the definitions that are being inlined
+	open   []*tree.Value // definitions that are being inlined
 }
 
-// input begins with the schema at the pointer; nil: it has to be made up.
-func input(raw json.RawMessage, at string, losses *llm.Losses) *writer {
+// newWriter parses the schema at the pointer; nil: there is no usable schema.
+func newWriter(raw json.RawMessage, at string, losses *llm.Losses) *writer {
 	return &writer{root: tree.Raw(raw), at: at, losses: losses}
 }
 
-// subschemas visits the schemas right below v, with their pointers.
-func subschemas(v *tree.Value, at string, visit func(s *tree.Value, at string)) {
+// eachSubschema visits the direct subschemas of v, with their pointers.
+func eachSubschema(v *tree.Value, at string, visit func(s *tree.Value, at string)) {
 	for _, m := range v.Members {
-		here := llm.Key(at, m.Name)
+		here := llm.AppendKey(at, m.Name)
 		switch m.Name {
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 			if m.Value.Is(tree.Object) {
 				for _, p := range m.Value.Members {
-					visit(p.Value, llm.Key(here, p.Name))
+					visit(p.Value, llm.AppendKey(here, p.Name))
 				}
 			}
 		case "allOf", "anyOf", "oneOf", "prefixItems", "items":
 			for i, s := range m.Value.Items {
-				visit(s, llm.Index(here, i))
+				visit(s, llm.AppendIndex(here, i))
 			}
 			if m.Name == "items" && m.Value.Is(tree.Object) {
 				visit(m.Value, here)
@@ -64,8 +64,9 @@ func subschemas(v *tree.Value, at string, visit func(s *tree.Value, at string)) 
 	}
 }
 
-// types are the types a schema names; none: it does not say.
-func types(s *tree.Value) []string {
+// declaredTypes returns the types that a schema names; none: it does not restrict the
+// type.
+func declaredTypes(s *tree.Value) []string {
 	t := s.Get("type")
 	if t.Is(tree.String) {
 		return []string{t.Text}
@@ -81,16 +82,16 @@ func types(s *tree.Value) []string {
 	return names
 }
 
-// typed writes types as JSON Schema does.
-func typed(names []string) *tree.Value {
+// typeValue returns types as the value of the keyword type.
+func typeValue(names []string) *tree.Value {
 	if len(names) == 1 {
 		return tree.Str(names[0])
 	}
 	return tree.Strs(names...)
 }
 
-// target returns what a reference leads to, and where that stands; nil:
-// nothing in this schema.
+// target returns the target of a reference and its pointer; nil: it is not in this
+// schema.
 func (w *writer) target(ref string) (*tree.Value, string) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -104,9 +105,9 @@ func (w *writer) target(ref string) (*tree.Value, string) {
 	return found, w.at + pointer
 }
 
-// anything reports whether a schema takes every value: true, or {} with
-// nothing but words.
-func anything(s *tree.Value) bool {
+// acceptsAnything reports whether a schema accepts every value: true, or an object
+// with nothing but descriptions.
+func acceptsAnything(s *tree.Value) bool {
 	if s.True() {
 		return true
 	}
@@ -115,10 +116,10 @@ func anything(s *tree.Value) bool {
 	})
 }
 
-// merge puts the members of b into a, if that says the same as both
-// together: schemas that must all hold.
+// merge merges b into a copy of a. ok is false if one schema cannot express that both
+// must hold.
 func merge(a, b *tree.Value) (*tree.Value, bool) {
-	if !a.Is(tree.Object) || !b.Is(tree.Object) || closed(a) || closed(b) {
+	if !a.Is(tree.Object) || !b.Is(tree.Object) || isClosed(a) || isClosed(b) {
 		return nil, false
 	}
 	out := a.Clone()
@@ -127,7 +128,7 @@ func merge(a, b *tree.Value) (*tree.Value, bool) {
 		switch {
 		case have == nil:
 			out.Set(m.Name, m.Value.Clone())
-		case Same(have, m.Value):
+		case Equal(have, m.Value):
 		case m.Name == "required" && have.Is(tree.Array) && m.Value.Is(tree.Array):
 			for _, name := range m.Value.Items {
 				if !slices.ContainsFunc(have.Items, func(h *tree.Value) bool { return h.Text == name.Text }) {
@@ -136,7 +137,7 @@ func merge(a, b *tree.Value) (*tree.Value, bool) {
 			}
 		case m.Name == "properties" && have.Is(tree.Object) && m.Value.Is(tree.Object):
 			for _, p := range m.Value.Members {
-				if known := have.Get(p.Name); known != nil && !Same(known, p.Value) {
+				if known := have.Get(p.Name); known != nil && !Equal(known, p.Value) {
 					return nil, false
 				}
 				have.Set(p.Name, p.Value.Clone())
@@ -149,9 +150,9 @@ func merge(a, b *tree.Value) (*tree.Value, bool) {
 	return out, true
 }
 
-// closed reports whether the meaning of a schema depends on all of its members, so
-// that none may be added.
-func closed(s *tree.Value) bool {
+// isClosed reports whether the meaning of a schema depends on the list of all its
+// members, so that no member may be added.
+func isClosed(s *tree.Value) bool {
 	for _, name := range []string{"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "$dynamicRef", "if"} {
 		if v := s.Get(name); v != nil && !v.True() {
 			return true
@@ -160,18 +161,18 @@ func closed(s *tree.Value) bool {
 	return false
 }
 
-// Same reports whether two values are equal, whatever the order of members.
-func Same(a, b *tree.Value) bool {
+// Equal reports whether two values are equal, in any order of members.
+func Equal(a, b *tree.Value) bool {
 	if a == nil || b == nil || a.Kind != b.Kind || a.Text != b.Text || len(a.Items) != len(b.Items) || len(a.Members) != len(b.Members) {
 		return a == b
 	}
 	for i := range a.Items {
-		if !Same(a.Items[i], b.Items[i]) {
+		if !Equal(a.Items[i], b.Items[i]) {
 			return false
 		}
 	}
 	for _, m := range a.Members {
-		if !Same(m.Value, b.Get(m.Name)) {
+		if !Equal(m.Value, b.Get(m.Name)) {
 			return false
 		}
 	}

@@ -55,9 +55,9 @@ func TestFeatures(t *testing.T) {
 			case "gemini":
 				got = schema.Subset(json.RawMessage(c.schema), "/inputSchema", &losses)
 			case "openai":
-				got = schema.Strict(json.RawMessage(c.schema), schema.HeldByOpenAI(), &losses)
+				got = schema.Strict(json.RawMessage(c.schema), schema.OpenAILimits(), &losses)
 			case "anthropic":
-				got = schema.Strict(json.RawMessage(c.schema), schema.HeldByAnthropic(), &losses)
+				got = schema.Strict(json.RawMessage(c.schema), schema.AnthropicLimits(), &losses)
 			default:
 				got = schema.Plain(json.RawMessage(c.schema), "OpenAI", &losses)
 			}
@@ -68,7 +68,7 @@ func TestFeatures(t *testing.T) {
 			}
 			lost := ""
 			for _, l := range losses {
-				if l.Kind != llm.Carried {
+				if l.Kind != llm.Equivalent {
 					lost += string(l.Kind) + " " + l.Path
 				}
 			}
@@ -185,10 +185,10 @@ func TestWhatIsTakenStaysTaken(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		own := tree.Obj("type", tree.Str("object"), "properties", tree.Obj("x", simple(r, 3), "y", simple(r, 2)), "required", tree.Strs("y"))
 		var losses llm.Losses
-		held := schema.Strict(own.JSON(), schema.HeldByOpenAI(), &losses)
+		held := schema.Strict(own.JSON(), schema.OpenAILimits(), &losses)
 		require.NotNil(t, held, "%s %v", own.JSON(), losses)
 		for _, loss := range losses {
-			require.NotContains(t, []llm.Kind{llm.Lost, llm.Changed}, loss.Kind, "%s %v", own.JSON(), losses)
+			require.NotContains(t, []llm.LossKind{llm.Lost, llm.Changed}, loss.Kind, "%s %v", own.JSON(), losses)
 		}
 		subset := schema.FromSubset(schema.Subset(own.JSON(), "/inputSchema", &losses))
 		for range 4 {

@@ -9,23 +9,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A Held describes a vendor's limits for schemas that constrain its model.
-type Held struct {
+// StrictLimits holds a vendor's limits for schemas in strict mode, which constrain the
+// model's output.
+type StrictLimits struct {
 	vendor    string
-	words     []string // the keywords, besides those of structure
+	words     []string // supported keywords, besides those of structure
 	formats   []string
-	nullable  bool // every member is required: an optional one may be null instead
+	nullable  bool // every member is required; an optional one may be null instead
 	recursive bool
-	items     int // the most that minItems may be; -1: anything
-	// The most of all members, levels, values of enums, and bytes of names
-	// and values; 0: not said.
+	items     int // largest supported minItems; -1: any
+	// Largest number of members, levels, enum values, and bytes of names and values;
+	// 0: no limit.
 	members, depth, values, bytes int
 }
 
-// HeldByOpenAI returns the limits of OpenAI's structured outputs, according to its
+// OpenAILimits returns the limits of OpenAI's structured outputs, according to its
 // documentation.
-func HeldByOpenAI() Held {
-	return Held{
+func OpenAILimits() StrictLimits {
+	return StrictLimits{
 		vendor:   "OpenAI",
 		words:    []string{"title", "description", "enum", "const", "pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"},
 		formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
@@ -34,10 +35,10 @@ func HeldByOpenAI() Held {
 	}
 }
 
-// HeldByAnthropic returns the limits of Anthropic's structured outputs, according to
+// AnthropicLimits returns the limits of Anthropic's structured outputs, according to
 // its documentation.
-func HeldByAnthropic() Held {
-	return Held{
+func AnthropicLimits() StrictLimits {
+	return StrictLimits{
 		vendor:  "Anthropic",
 		words:   []string{"title", "description", "enum", "const", "default", "pattern", "minItems"},
 		formats: []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
@@ -45,9 +46,9 @@ func HeldByAnthropic() Held {
 	}
 }
 
-// Arguments writes a schema of arguments: by Strict if wanted and possible,
-// which it tells, else by Plain.
-func Arguments(raw json.RawMessage, wanted bool, h Held, vendor string, losses *llm.Losses) (written *tree.Value, strict bool) {
+// Arguments converts a schema of arguments with Strict if that is wanted and possible,
+// otherwise with Plain. strict reports which one.
+func Arguments(raw json.RawMessage, wanted bool, h StrictLimits, vendor string, losses *llm.Losses) (written *tree.Value, strict bool) {
 	if wanted {
 		if written = Strict(raw, h, losses); written != nil {
 			return written, true
@@ -56,27 +57,27 @@ func Arguments(raw json.RawMessage, wanted bool, h Held, vendor string, losses *
 	return Plain(raw, vendor, losses), false
 }
 
-// Strict converts a schema of arguments into the form with which a vendor constrains
-// its model; Restore reverts it in the arguments. If that is not possible, for example
-// because the schema is too large, it returns nil and reports the reason; then Plain
-// remains.
-func Strict(raw json.RawMessage, h Held, losses *llm.Losses) *tree.Value {
+// Strict converts a schema of arguments into the form for strict mode, in which a
+// vendor constrains its model; Restore reverts it in the arguments. If that is not
+// possible, for example because the schema is too large, it returns nil and reports
+// the reason; then use Plain.
+func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value {
 	var mine llm.Losses
-	w := &strict{writer: input(raw, "/inputSchema", &mine), held: h, defs: map[string]*tree.Value{}}
-	top := w.top(h.vendor)
+	w := &strict{writer: newWriter(raw, "/inputSchema", &mine), held: h, defs: map[string]*tree.Value{}}
+	top := w.topObject(h.vendor)
 	if w.root != nil && !w.root.Get("$ref").Is(tree.String) {
 		w.rootTop = top
 	}
 	if top.Get("properties") == nil || len(top.Get("properties").Members) == 0 {
 		if more := top.Get("additionalProperties"); !more.False() {
 			top.Set("additionalProperties", tree.Boolean(false))
-			mine.Change("/inputSchema/additionalProperties", h.vendor+", in strict mode, allows only named properties", tree.Boolean(false))
+			mine.AddChanged("/inputSchema/additionalProperties", h.vendor+", in strict mode, allows only named properties", tree.Boolean(false))
 		}
 	}
 	out := w.schema(top, w.at)
-	w.definitions(out)
+	w.writeDefinitions(out)
 	if w.failed == "" {
-		w.failed = h.tooLarge(out)
+		w.failed = h.exceededLimit(out)
 	}
 	if w.failed != "" {
 		*losses = append(*losses, llm.Loss{Kind: llm.Refused, Path: "/inputSchema", Why: "it cannot be strict: " + w.failed})
@@ -88,21 +89,21 @@ func Strict(raw json.RawMessage, h Held, losses *llm.Losses) *tree.Value {
 
 type strict struct {
 	*writer
-	held    Held
+	held    StrictLimits
 	rootTop *tree.Value
-	defs    map[string]*tree.Value // by name; nil: still to be written
+	defs    map[string]*tree.Value // by name; nil: not converted yet
 	order   []string
 	failed  string
 }
 
-// value is anything, as JSON in a string.
-func (w *strict) value(s *tree.Value, at, what string) *tree.Value {
+// anyValue returns a schema for any value, as JSON in a string.
+func (w *strict) anyValue(s *tree.Value, at, what string) *tree.Value {
 	text := "as JSON text"
 	if d := s.Get("description"); d.Is(tree.String) {
 		text = d.Text + " (" + text + ")"
 	}
 	out := tree.Obj("type", tree.Str("string"), "description", tree.Str(text))
-	w.losses.Change(at, what+" became a string that contains JSON", out)
+	w.losses.AddChanged(at, what+" became a string that contains JSON", out)
 	return out
 }
 
@@ -111,56 +112,56 @@ func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 		w.failed = "it is too large with its references in place"
 		return tree.Obj()
 	}
-	if !s.Is(tree.Object) || anything(s) {
+	if !s.Is(tree.Object) || acceptsAnything(s) {
 		if s == nil || s.True() || s.Is(tree.Object) {
-			return w.value(s, at, "a value of any kind")
+			return w.anyValue(s, at, "a value of any kind")
 		}
 		out := tree.Obj("type", tree.Str("null"))
-		w.losses.Change(at, "the schema false, which allows no value, became null", out)
+		w.losses.AddChanged(at, "the schema false, which allows no value, became null", out)
 		return out
 	}
 	if ref := s.Get("$ref"); ref.Is(tree.String) {
 		return w.reference(s, ref.Text, at)
 	}
-	s = w.joined(s, at)
+	s = w.joinAllOf(s, at)
 	branches, rest, where := w.choice(s, at)
 	if branches != nil {
 		return w.choose(branches, rest, at, where)
 	}
 	s = rest
-	names := kinds(s)
+	names := possibleTypes(s)
 	if len(names) == 0 {
-		return w.value(s, at, "a value of any kind")
+		return w.anyValue(s, at, "a value of any kind")
 	}
 	values := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "null" })
 	if len(values) > 1 && (slices.Contains(values, "object") || slices.Contains(values, "array")) {
 		list := tree.List()
-		for _, b := range split(s, names) {
+		for _, b := range splitTypes(s, names) {
 			list.Items = append(list.Items, w.schema(b, at))
 		}
 		out := tree.Obj("anyOf", list)
 		if d := s.Get("description"); d != nil {
 			out.Set("description", d)
 		}
-		w.losses.Carry(at, "several types became anyOf", out)
+		w.losses.AddEquivalent(at, "several types became anyOf", out)
 		return out
 	}
-	if slices.Contains(values, "object") && freeForm(s) {
-		return w.orNull(w.value(s, at, "an object whose members have no names"), slices.Contains(names, "null"), at)
+	if slices.Contains(values, "object") && isFreeForm(s) {
+		return w.orNull(w.anyValue(s, at, "an object whose members have no names"), slices.Contains(names, "null"), at)
 	}
-	return w.one(s, names, at)
+	return w.uncomposed(s, names, at)
 }
 
 func (w *strict) orNull(out *tree.Value, null bool, at string) *tree.Value {
 	if null {
 		out.Set("type", tree.Strs(out.Get("type").Text, "null"))
-		w.losses.Carry(at, "null was added to the allowed values", out)
+		w.losses.AddEquivalent(at, "null was added to the allowed values", out)
 	}
 	return out
 }
 
-// reference keeps one to a definition, and puts what another leads to in its
-// place.
+// reference keeps a reference to a definition, and replaces any other reference by its
+// target.
 func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	found, where := w.target(ref)
 	name, isDef := strings.CutPrefix(ref, "#/$defs/")
@@ -172,12 +173,12 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	case found == nil:
 		rest := s.Clone()
 		rest.Delete("$ref")
-		w.losses.Lose(at+"/$ref", "the reference has no target in this schema")
+		w.losses.AddLost(at+"/$ref", "the reference has no target in this schema")
 		return w.schema(rest, at)
 	case isDef && !strings.Contains(name, "/") || isRoot:
 		for _, m := range s.Members {
 			if m.Name != "$ref" {
-				w.losses.Lose(llm.Key(at, m.Name), "keywords next to a reference are not allowed")
+				w.losses.AddLost(llm.AppendKey(at, m.Name), "keywords next to a reference are not allowed")
 			}
 		}
 		if isRoot {
@@ -190,7 +191,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 		}
 		out := tree.Obj("$ref", tree.Str("#/$defs/"+name))
 		if "#/$defs/"+name != ref {
-			w.losses.Carry(at+"/$ref", "definitions were moved to $defs", out.Get("$ref"))
+			w.losses.AddEquivalent(at+"/$ref", "definitions were moved to $defs", out.Get("$ref"))
 		}
 		return out
 	case slices.Contains(w.open, found) || found == w.root:
@@ -200,7 +201,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	w.open = append(w.open, found)
 	out := w.schema(found, where)
 	w.open = w.open[:len(w.open)-1]
-	w.losses.Carry(at, "the reference was replaced by its definition", out)
+	w.losses.AddEquivalent(at, "the reference was replaced by its definition", out)
 	return out
 }
 
@@ -210,10 +211,10 @@ func (w *strict) recursion() {
 	}
 }
 
-// definitions writes those that are used.
-func (w *strict) definitions(out *tree.Value) {
+// writeDefinitions converts the definitions that are used.
+func (w *strict) writeDefinitions(out *tree.Value) {
 	defs := tree.Obj()
-	for i := 0; i < len(w.order); i++ { // grows as definitions use others
+	for i := 0; i < len(w.order); i++ { // grows while definitions use others
 		name := w.order[i]
 		found, where := w.target("#/$defs/" + name)
 		if found == nil {
@@ -222,7 +223,7 @@ func (w *strict) definitions(out *tree.Value) {
 		w.defs[name] = w.schema(found, where)
 		defs.Set(tree.Unescape(name), w.defs[name])
 	}
-	if !w.held.recursive && cyclic(defs) {
+	if !w.held.recursive && isCyclic(defs) {
 		w.recursion()
 	}
 	if len(defs.Members) > 0 {
@@ -235,14 +236,14 @@ func (w *strict) definitions(out *tree.Value) {
 		if word == "$defs" && len(defs.Members) > 0 && w.root.Get("definitions") == nil {
 			for _, d := range w.root.Get(word).Each() {
 				if defs.Get(d.Name) == nil {
-					w.losses.Carry(llm.Key(w.at+"/$defs", d.Name), "unused definition", nil)
+					w.losses.AddEquivalent(llm.AppendKey(w.at+"/$defs", d.Name), "unused definition", nil)
 				}
 			}
 			continue
 		}
-		w.losses.Carry(llm.Key(w.at, word), "referenced definitions were moved to $defs", nil)
+		w.losses.AddEquivalent(llm.AppendKey(w.at, word), "referenced definitions were moved to $defs", nil)
 		if len(defs.Members) > 0 {
-			w.losses.Carry(w.at+"/$defs", "referenced definitions", defs)
+			w.losses.AddEquivalent(w.at+"/$defs", "referenced definitions", defs)
 		}
 	}
 }
@@ -250,7 +251,7 @@ func (w *strict) definitions(out *tree.Value) {
 func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	list := tree.List()
 	for i, b := range branches {
-		list.Items = append(list.Items, w.schema(b, llm.Index(where, i)))
+		list.Items = append(list.Items, w.schema(b, llm.AppendIndex(where, i)))
 	}
 	out := tree.Obj("anyOf", list)
 	for _, m := range rest.Members {
@@ -265,9 +266,9 @@ func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where stri
 		list.Items = append(list.Items, tree.Obj("type", tree.Str("null")))
 	}
 	if strings.HasSuffix(where, "/oneOf") {
-		w.losses.Change(at, "oneOf became anyOf", out)
+		w.losses.AddChanged(at, "oneOf became anyOf", out)
 	} else {
-		w.losses.Carry(at, "the choice was rewritten for strict mode", out)
+		w.losses.AddEquivalent(at, "the choice was rewritten for strict mode", out)
 	}
 	return out
 }
@@ -275,26 +276,27 @@ func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where stri
 // drop reports a keyword that the strict form does not have.
 func (w *strict) drop(word, at string) {
 	switch word {
-	case "$defs", "definitions": // of the root, told at the end
+	case "$defs", "definitions": // those of the root are reported at the end
 		if at == w.at {
 			return
 		}
-		w.losses.Carry(llm.Key(at, word), "definitions were moved to $defs or replaced their references", nil)
+		w.losses.AddEquivalent(llm.AppendKey(at, word), "definitions were moved to $defs or replaced their references", nil)
 	case "$schema", "$comment", "$id", "$anchor", "nullable":
-		w.losses.Carry(llm.Key(at, word), "the keyword does not restrict values", nil)
+		w.losses.AddEquivalent(llm.AppendKey(at, word), "the keyword does not restrict values", nil)
 	default:
-		w.losses.Lose(llm.Key(at, word), w.held.vendor+"'s strict schemas do not support this keyword")
+		w.losses.AddLost(llm.AppendKey(at, word), w.held.vendor+"'s strict schemas do not support this keyword")
 	}
 }
 
-// one writes a schema of one type, or of several that are not composed.
-func (w *strict) one(s *tree.Value, names []string, at string) *tree.Value {
+// uncomposed converts a schema without allOf, anyOf and oneOf, of one or several
+// types.
+func (w *strict) uncomposed(s *tree.Value, names []string, at string) *tree.Value {
 	if s.Get("nullable").True() && !slices.Contains(names, "null") {
 		names = append(slices.Clone(names), "null")
 	}
-	out := tree.Obj("type", typed(names))
-	if said := types(s); len(said) != len(names) {
-		w.losses.Carry(at+"/type", "the type was added", typed(names))
+	out := tree.Obj("type", typeValue(names))
+	if said := declaredTypes(s); len(said) != len(names) {
+		w.losses.AddEquivalent(at+"/type", "the type was added", typeValue(names))
 	}
 	for _, m := range s.Members {
 		switch m.Name {
@@ -305,7 +307,7 @@ func (w *strict) one(s *tree.Value, names []string, at string) *tree.Value {
 				continue
 			}
 			w.drop(m.Name, at)
-		case "required", "additionalProperties": // told with the properties
+		case "required", "additionalProperties": // reported with the properties
 			if !slices.Contains(names, "object") {
 				w.drop(m.Name, at)
 			}
@@ -329,7 +331,7 @@ func (w *strict) one(s *tree.Value, names []string, at string) *tree.Value {
 		w.members(s, out, at)
 	}
 	if slices.Contains(names, "array") && out.Get("items") == nil {
-		out.Set("items", w.value(nil, at+"/items", "a value of any kind"))
+		out.Set("items", w.anyValue(nil, at+"/items", "a value of any kind"))
 	}
 	return out
 }
@@ -348,20 +350,20 @@ func (w *strict) keeps(m tree.Member) bool {
 	return true
 }
 
-// backreferences marks what a model cannot be held to in a pattern.
+// backreferences marks parts of a pattern that strict mode does not support.
 var backreferences = strings.NewReplacer(`\\`, "", `\1`, "\x00", `\2`, "\x00", `\3`, "\x00", `\k`, "\x00", `\b`, "\x00", `\B`, "\x00")
 
 func (w *strict) members(s, out *tree.Value, at string) {
 	made, all := tree.Obj(), tree.List()
 	required := s.Get("required")
 	for _, p := range s.Get("properties").Each() {
-		here := llm.Key(at+"/properties", p.Name)
+		here := llm.AppendKey(at+"/properties", p.Name)
 		member := w.schema(p.Value, here)
 		isRequired := slices.ContainsFunc(required.All(), func(v *tree.Value) bool { return v.Text == p.Name })
 		if !isRequired && w.held.nullable {
-			if !takesNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
+			if !acceptsNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
 				member = nullable(member)
-				w.losses.Carry(here, "an optional property can be null, which means not given", member)
+				w.losses.AddEquivalent(here, "an optional property can be null, which means not given", member)
 			}
 		}
 		if isRequired || w.held.nullable {
@@ -371,25 +373,25 @@ func (w *strict) members(s, out *tree.Value, at string) {
 	}
 	out.Set("properties", made)
 	if s.Get("properties") == nil {
-		w.losses.Carry(at+"/properties", "an empty properties object was added", made)
+		w.losses.AddEquivalent(at+"/properties", "an empty properties object was added", made)
 	}
 	out.Set("required", all)
-	if !Same(required, all) {
+	if !Equal(required, all) {
 		switch {
 		case w.held.nullable:
-			w.losses.Carry(at+"/required", "all properties are required; optional ones can be null", all)
+			w.losses.AddEquivalent(at+"/required", "all properties are required; optional ones can be null", all)
 		case required == nil:
-			w.losses.Carry(at+"/required", "an empty required list was added", all)
+			w.losses.AddEquivalent(at+"/required", "an empty required list was added", all)
 		default:
-			w.losses.Change(at+"/required", "only described properties can be required", all)
+			w.losses.AddChanged(at+"/required", "only described properties can be required", all)
 		}
 	}
 	out.Set("additionalProperties", tree.Boolean(false))
 	switch more := s.Get("additionalProperties"); {
 	case more == nil:
-		w.losses.Carry(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
+		w.losses.AddEquivalent(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
 	case !more.False():
-		w.losses.Change(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
+		w.losses.AddChanged(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
 	}
 }
 
@@ -405,7 +407,7 @@ func nullable(s *tree.Value) *tree.Value {
 		return tree.Obj("anyOf", tree.List(s, tree.Obj("type", tree.Str("null"))))
 	}
 	out := s.Clone()
-	out.Set("type", typed(append(types(s), "null")))
+	out.Set("type", typeValue(append(declaredTypes(s), "null")))
 	if enum := out.Get("enum"); enum != nil {
 		enum.Items = append(enum.Items, &tree.Value{})
 	}
@@ -417,14 +419,14 @@ func (w *strict) items(s, out *tree.Value, word string, names []string, at strin
 	switch {
 	case !slices.Contains(names, "array"):
 		w.drop(word, at)
-	case prefix != nil && word == "items": // told with the tuple
+	case prefix != nil && word == "items": // reported with the tuple
 	case prefix != nil:
-		w.losses.Lose(at+"/prefixItems", w.held.vendor+" has no tuples; each item can match any schema of the tuple")
-		out.Set("items", w.schema(tuple(s), at+"/items"))
-		w.losses.Carry(at+"/items", "each item can match any schema of the tuple", out.Get("items"))
+		w.losses.AddLost(at+"/prefixItems", w.held.vendor+" has no tuples; each item can match any schema of the tuple")
+		out.Set("items", w.schema(tupleItems(s), at+"/items"))
+		w.losses.AddEquivalent(at+"/items", "each item can match any schema of the tuple", out.Get("items"))
 	case s.Get("items").Is(tree.Array):
 		out.Set("items", w.schema(tree.Obj("anyOf", s.Get("items")), at+"/items"))
-		w.losses.Change(at+"/items", w.held.vendor+" has no tuples; each item can match any schema of the tuple", out.Get("items"))
+		w.losses.AddChanged(at+"/items", w.held.vendor+" has no tuples; each item can match any schema of the tuple", out.Get("items"))
 	default:
 		out.Set("items", w.schema(s.Get("items"), at+"/items"))
 	}

@@ -14,16 +14,16 @@ import (
 // types in capitals, without references, and with enums of strings only. at is the
 // position of the schema in the definition.
 func Subset(raw json.RawMessage, at string, losses *llm.Losses) *tree.Value {
-	w := input(raw, at, losses)
+	w := newWriter(raw, at, losses)
 	if at != "/inputSchema" {
 		return w.subset(w.root, at)
 	}
-	s := w.top("Gemini")
+	s := w.topObject("Gemini")
 	return w.subset(s, at)
 }
 
-// words are the keywords of the subset, by type.
-func words(typ string) []string {
+// subsetKeywords returns the keywords of the subset for a type.
+func subsetKeywords(typ string) []string {
 	switch typ {
 	case "object":
 		return []string{"minProperties", "maxProperties"}
@@ -39,27 +39,27 @@ func words(typ string) []string {
 
 func (w *writer) subset(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
-		w.losses.Change(at, "the schema is too large once references are replaced", tree.Obj())
+		w.losses.AddChanged(at, "the schema is too large once references are replaced", tree.Obj())
 		return tree.Obj()
 	}
 	if !s.Is(tree.Object) {
 		if s == nil || s.True() {
-			w.losses.Carry(at, "the schema true became an empty schema", tree.Obj())
+			w.losses.AddEquivalent(at, "the schema true became an empty schema", tree.Obj())
 		} else {
-			w.losses.Change(at, "the schema false, which allows no value, became any value", tree.Obj())
+			w.losses.AddChanged(at, "the schema false, which allows no value, became any value", tree.Obj())
 		}
 		return tree.Obj()
 	}
 	if s.Get("$ref").Is(tree.String) {
 		return w.inlined(s, at)
 	}
-	s = w.joined(s, at)
+	s = w.joinAllOf(s, at)
 	branches, rest, where := w.choice(s, at)
 	if branches != nil {
 		return w.subsetChoice(s, branches, rest, at, where)
 	}
 	s = rest
-	names := kinds(s)
+	names := possibleTypes(s)
 	values := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "null" })
 	if slices.Contains(values, "number") && slices.Contains(values, "integer") {
 		values = slices.DeleteFunc(values, func(name string) bool { return name == "integer" })
@@ -70,21 +70,21 @@ func (w *writer) subset(s *tree.Value, at string) *tree.Value {
 	return w.subsetOne(s, names, values, at)
 }
 
-// inlined writes what a reference leads to in its place.
+// inlined replaces a reference by its target.
 func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
 	found, where := w.target(s.Get("$ref").Text)
 	switch {
 	case found == nil:
 		rest := s.Clone()
 		rest.Delete("$ref")
-		w.losses.Lose(at+"/$ref", "the reference has no target in this schema")
+		w.losses.AddLost(at+"/$ref", "the reference has no target in this schema")
 		return w.subset(rest, at)
 	case slices.Contains(w.open, found) || found == w.root:
 		out := tree.Obj()
-		if names := kinds(found); len(names) == 1 {
+		if names := possibleTypes(found); len(names) == 1 {
 			out.Set("type", tree.Str(strings.ToUpper(names[0])))
 		}
-		w.losses.Change(at, "recursion was cut here, because the vendor has no references", FromSubset(out))
+		w.losses.AddChanged(at, "recursion was cut here, because the vendor has no references", FromSubset(out))
 		return out
 	}
 	w.open = append(w.open, found)
@@ -96,23 +96,23 @@ func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
 		case "description", "title", "default":
 			out.Set(m.Name, m.Value.Clone())
 		default:
-			w.losses.Lose(llm.Key(at, m.Name), "keywords next to a reference are not supported")
+			w.losses.AddLost(llm.AppendKey(at, m.Name), "keywords next to a reference are not supported")
 		}
 	}
-	w.losses.Carry(at, "the reference was replaced by its definition", FromSubset(out))
+	w.losses.AddEquivalent(at, "the reference was replaced by its definition", FromSubset(out))
 	return out
 }
 
-// subsetChoice writes a choice. Null is a flag of the first branch.
+// subsetChoice converts a choice. null is a flag of the first branch.
 func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	null := rest.Get("nullable").True()
 	list := tree.List()
 	for i, b := range branches {
-		if slices.Equal(types(b), []string{"null"}) {
+		if slices.Equal(declaredTypes(b), []string{"null"}) {
 			null = true
 			continue
 		}
-		list.Items = append(list.Items, w.subset(b, llm.Index(where, i)))
+		list.Items = append(list.Items, w.subset(b, llm.AppendIndex(where, i)))
 	}
 	if len(list.Items) == 0 {
 		list.Items = append(list.Items, tree.Obj("type", tree.Str("NULL")))
@@ -133,17 +133,17 @@ func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.
 		}
 	}
 	if strings.HasSuffix(where, "/oneOf") {
-		w.losses.Change(at, "oneOf became anyOf", FromSubset(out))
-	} else if !Same(FromSubset(out), s) {
-		w.losses.Carry(at, "the choice was rewritten for Gemini", FromSubset(out))
+		w.losses.AddChanged(at, "oneOf became anyOf", FromSubset(out))
+	} else if !Equal(FromSubset(out), s) {
+		w.losses.AddEquivalent(at, "the choice was rewritten for Gemini", FromSubset(out))
 	}
 	return out
 }
 
-// subsetSplit writes a schema of several types as a choice.
+// subsetSplit converts a schema of several types into a choice.
 func (w *writer) subsetSplit(s *tree.Value, names []string, null bool, at string) *tree.Value {
 	list := tree.List()
-	for _, b := range split(s, names) {
+	for _, b := range splitTypes(s, names) {
 		list.Items = append(list.Items, w.subset(b, at))
 	}
 	out := tree.Obj("anyOf", list)
@@ -158,11 +158,11 @@ func (w *writer) subsetSplit(s *tree.Value, names []string, null bool, at string
 			out.Set(m.Name, m.Value.Clone())
 		}
 	}
-	w.losses.Carry(at, "several types became anyOf", FromSubset(out))
+	w.losses.AddEquivalent(at, "several types became anyOf", FromSubset(out))
 	return out
 }
 
-// subsetOne writes a schema of one type, and null.
+// subsetOne converts a schema of one type, with or without null.
 func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tree.Value {
 	out := tree.Obj()
 	typ := ""
@@ -173,14 +173,14 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 		if slices.Contains(names, "null") || s.Get("nullable").True() {
 			out.Set("nullable", tree.Boolean(true))
 		}
-	case len(names) == 1: // null alone
+	case len(names) == 1: // only null
 		out.Set("type", tree.Str("NULL"))
 	}
-	if said := types(s); !sameSet(said, types(FromSubset(out))) {
-		w.losses.Carry(at+"/type", "the type was added", FromSubset(out).Get("type"))
+	if said := declaredTypes(s); !sameSet(said, declaredTypes(FromSubset(out))) {
+		w.losses.AddEquivalent(at+"/type", "the type was added", FromSubset(out).Get("type"))
 	}
 	if s.Get("nullable") != nil {
-		w.losses.Carry(at+"/nullable", "moved into type", nil)
+		w.losses.AddEquivalent(at+"/nullable", "moved into type", nil)
 	}
 	for _, m := range s.Members {
 		switch m.Name {
@@ -198,7 +198,7 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 		case "exclusiveMinimum", "exclusiveMaximum":
 			w.subsetExclusive(s, out, m, typ, at)
 		default:
-			if !slices.Contains(words(typ), m.Name) || !m.Value.Is(tree.Number) && m.Name != "pattern" {
+			if !slices.Contains(subsetKeywords(typ), m.Name) || !m.Value.Is(tree.Number) && m.Name != "pattern" {
 				w.drop(m.Name, at)
 				continue
 			}
@@ -209,7 +209,7 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 	}
 	if typ == "array" && out.Get("items") == nil {
 		out.Set("items", tree.Obj())
-		w.losses.Carry(at+"/items", "an items schema that allows any value was added", tree.Obj())
+		w.losses.AddEquivalent(at+"/items", "an items schema that allows any value was added", tree.Obj())
 	}
 	return out
 }
@@ -223,11 +223,11 @@ func sameSet(a, b []string) bool {
 func (w *writer) drop(word, at string) {
 	switch word {
 	case "$defs", "definitions":
-		w.losses.Carry(llm.Key(at, word), "each reference was replaced by its definition", nil)
+		w.losses.AddEquivalent(llm.AppendKey(at, word), "each reference was replaced by its definition", nil)
 	case "$schema", "$comment", "$id", "$anchor":
-		w.losses.Carry(llm.Key(at, word), "the keyword does not restrict values", nil)
+		w.losses.AddEquivalent(llm.AppendKey(at, word), "the keyword does not restrict values", nil)
 	default:
-		w.losses.Lose(llm.Key(at, word), "Gemini's schemas do not support this keyword")
+		w.losses.AddLost(llm.AppendKey(at, word), "Gemini's schemas do not support this keyword")
 	}
 }
 
@@ -240,8 +240,8 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 			return
 		}
 	}
-	if typ == "" && len(values) == 1 && values[0].Is(tree.Null) { // the type says it
-		w.losses.Carry(llm.Key(at, m.Name), "moved into type", nil)
+	if typ == "" && len(values) == 1 && values[0].Is(tree.Null) { // the type already expresses it
+		w.losses.AddEquivalent(llm.AppendKey(at, m.Name), "moved into type", nil)
 		return
 	}
 	list := tree.List()
@@ -250,7 +250,7 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 			continue
 		}
 		if typ != "string" || !v.Is(tree.String) || v.Text == "" {
-			w.losses.Lose(llm.Key(at, m.Name), "Gemini supports only enums of non-empty strings")
+			w.losses.AddLost(llm.AppendKey(at, m.Name), "Gemini supports only enums of non-empty strings")
 			return
 		}
 		list.Items = append(list.Items, v.Clone())
@@ -262,10 +262,10 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 	out.Set("enum", list)
 	now := FromSubset(out).Get("enum")
 	if m.Name == "const" {
-		w.losses.Carry(at+"/const", "const became an enum with one value", nil)
-		w.losses.Carry(at+"/enum", "replaces const", now)
-	} else if !Same(now, m.Value) {
-		w.losses.Carry(at+"/enum", "null was replaced by nullable", now)
+		w.losses.AddEquivalent(at+"/const", "const became an enum with one value", nil)
+		w.losses.AddEquivalent(at+"/enum", "replaces const", now)
+	} else if !Equal(now, m.Value) {
+		w.losses.AddEquivalent(at+"/enum", "null was replaced by nullable", now)
 	}
 }
 
@@ -278,7 +278,7 @@ func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	if word == "properties" {
 		made := tree.Obj()
 		for _, p := range properties.Members {
-			made.Set(p.Name, w.subset(p.Value, llm.Key(at+"/properties", p.Name)))
+			made.Set(p.Name, w.subset(p.Value, llm.AppendKey(at+"/properties", p.Name)))
 		}
 		out.Set("properties", made)
 		return
@@ -291,13 +291,13 @@ func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	}
 	switch {
 	case len(list.Items) == 0 && len(required.All()) == 0:
-		w.losses.Carry(at+"/required", "the list is empty", nil)
+		w.losses.AddEquivalent(at+"/required", "the list is empty", nil)
 	case len(list.Items) == 0:
-		w.losses.Lose(at+"/required", "Gemini accepts only described properties in required")
+		w.losses.AddLost(at+"/required", "Gemini accepts only described properties in required")
 	default:
 		out.Set("required", list)
-		if !Same(list, required) {
-			w.losses.Change(at+"/required", "Gemini accepts only described properties in required", list)
+		if !Equal(list, required) {
+			w.losses.AddChanged(at+"/required", "Gemini accepts only described properties in required", list)
 		}
 	}
 }
@@ -307,16 +307,16 @@ func (w *writer) subsetItems(s, out *tree.Value, word, typ, at string) {
 	switch {
 	case typ != "array":
 		w.drop(word, at)
-	case prefix != nil && word == "items": // told with the tuple
+	case prefix != nil && word == "items": // reported with the tuple
 	case prefix != nil:
-		items := w.subset(tuple(s), at+"/items")
+		items := w.subset(tupleItems(s), at+"/items")
 		out.Set("items", items)
-		w.losses.Lose(at+"/prefixItems", "Gemini has no tuples; each item can match any schema of the tuple")
-		w.losses.Carry(at+"/items", "each item can match any schema of the tuple", FromSubset(items))
+		w.losses.AddLost(at+"/prefixItems", "Gemini has no tuples; each item can match any schema of the tuple")
+		w.losses.AddEquivalent(at+"/items", "each item can match any schema of the tuple", FromSubset(items))
 	case s.Get("items").Is(tree.Array):
 		items := w.subset(tree.Obj("anyOf", s.Get("items").Clone()), at+"/items")
 		out.Set("items", items)
-		w.losses.Change(at+"/items", "Gemini has no tuples; each item can match any schema of the tuple", FromSubset(items))
+		w.losses.AddChanged(at+"/items", "Gemini has no tuples; each item can match any schema of the tuple", FromSubset(items))
 	default:
 		out.Set("items", w.subset(s.Get("items"), at+"/items"))
 	}
@@ -332,7 +332,7 @@ func (w *writer) subsetFormat(out, format *tree.Value, typ, at string) {
 	w.drop("format", at)
 }
 
-// subsetExclusive writes an exclusive limit of whole numbers as the next one.
+// subsetExclusive converts an exclusive limit of whole numbers into an inclusive one.
 func (w *writer) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at string) {
 	n, err := strconv.Atoi(m.Value.Text)
 	word, step := "minimum", 1
@@ -344,15 +344,15 @@ func (w *writer) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at stri
 		return
 	}
 	out.Set(word, tree.Int(n+step))
-	w.losses.Carry(at+"/"+m.Name, "replaced by "+word, nil)
-	w.losses.Carry(at+"/"+word, "the limit became inclusive", tree.Int(n+step))
+	w.losses.AddEquivalent(at+"/"+m.Name, "replaced by "+word, nil)
+	w.losses.AddEquivalent(at+"/"+word, "the limit became inclusive", tree.Int(n+step))
 }
 
-// FromSubset reads Gemini's Schema object as JSON Schema. What it does not
-// know it does not take.
+// FromSubset converts Gemini's Schema object into JSON Schema. It leaves unknown
+// members unread.
 func FromSubset(v *tree.Value) *tree.Value {
 	out := tree.Obj()
-	v.Seen()
+	v.MarkRead()
 	typ := strings.ToLower(v.Take("type").Str())
 	if typ == "type_unspecified" {
 		typ = ""
@@ -368,7 +368,7 @@ func FromSubset(v *tree.Value) *tree.Value {
 	for _, word := range []string{"title", "description", "default", "format", "pattern", "minimum", "maximum"} {
 		if value := v.Take(word); value != nil {
 			value.Skip()
-			if word != "format" || value.Text != "enum" { // which says no more than that there is one
+			if word != "format" || value.Text != "enum" { // it repeats that there is an enum
 				out.Set(word, value.Clone())
 			}
 		}

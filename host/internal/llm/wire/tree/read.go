@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Take returns a member of an object and notes that it was read; nil: there
-// is none, or it is null, which says no more.
+// Take returns a member of an object and marks the member as read. It returns nil if
+// the member is absent or null, which mean the same.
 func (v *Value) Take(name string) *Value {
 	if v == nil {
 		return nil
@@ -24,7 +24,7 @@ func (v *Value) Take(name string) *Value {
 	return nil
 }
 
-// List returns the items of an array and notes that it was read.
+// List returns the items of an array and marks the array as read.
 func (v *Value) List() []*Value {
 	if !v.Is(Array) {
 		return nil
@@ -33,8 +33,8 @@ func (v *Value) List() []*Value {
 	return v.Items
 }
 
-// Fields returns the members of an object, and marks the object, but not its members'
-// values, as read.
+// Fields returns the members of an object and marks the object, but not the values of
+// its members, as read.
 func (v *Value) Fields() []Member {
 	if !v.Is(Object) {
 		return nil
@@ -46,8 +46,8 @@ func (v *Value) Fields() []Member {
 	return v.Members
 }
 
-// Str returns the text of a string, "" of anything else, and notes that it
-// was read.
+// Str returns the text of a string, "" for any other value, and marks the value as
+// read.
 func (v *Value) Str() string {
 	if !v.Is(String) {
 		return ""
@@ -56,7 +56,7 @@ func (v *Value) Str() string {
 	return v.Text
 }
 
-// Flag returns a boolean; nil: it is none.
+// Flag returns a boolean; nil for any other value.
 func (v *Value) Flag() *bool {
 	if !v.Is(Bool) {
 		return nil
@@ -66,7 +66,7 @@ func (v *Value) Flag() *bool {
 	return &b
 }
 
-// Float returns a number; nil: it is none, or too large.
+// Float returns a number; nil for any other value and for a number out of range.
 func (v *Value) Float() *float64 {
 	if !v.Is(Number) {
 		return nil
@@ -79,8 +79,8 @@ func (v *Value) Float() *float64 {
 	return &f
 }
 
-// Int returns a whole number; 0: it is none. A string of digits is one, too,
-// which is how some write numbers of 64 bits.
+// Int returns a whole number, 0 for any other value. It accepts a string of digits,
+// because some programs write 64-bit numbers as strings.
 func (v *Value) Int() int {
 	if !v.Is(Number) && !v.Is(String) {
 		return 0
@@ -93,13 +93,13 @@ func (v *Value) Int() int {
 	return n
 }
 
-// Whole returns the value as it was received and notes that all of it was
-// read; nil: it is absent.
+// Whole returns the JSON text of the value as received and marks the value and its
+// contents as read; nil if the value is absent.
 func (v *Value) Whole() json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	v.read, v.torn = true, false // half a pair is kept in what is kept as it was
+	v.read, v.brokenText = true, false // the unchanged text keeps half of a surrogate pair
 	v.mark()
 	if v.raw != nil {
 		return v.raw
@@ -108,7 +108,7 @@ func (v *Value) Whole() json.RawMessage {
 }
 
 func (v *Value) mark() {
-	v.read, v.torn = true, false
+	v.read, v.brokenText = true, false
 	for i := range v.Members {
 		v.Members[i].read = true
 		v.Members[i].Value.mark()
@@ -118,29 +118,29 @@ func (v *Value) mark() {
 	}
 }
 
-// Seen marks the value itself, not its contents, as read.
-func (v *Value) Seen() {
+// MarkRead marks the value itself, not its contents, as read.
+func (v *Value) MarkRead() {
 	if v != nil {
 		v.read = true
 	}
 }
 
-// Skip notes that a value says nothing that has to be kept.
+// Skip marks a value and its contents as read: they contain nothing to keep.
 func (v *Value) Skip() {
 	if v != nil {
 		v.mark()
 	}
 }
 
-// Rest visits what was not read, by its JSON pointer below at. A null is
-// nothing. torn tells that the value was read but for half of a surrogate
-// pair.
-func (v *Value) Rest(at string, visit func(pointer string, torn bool)) {
+// EachUnread visits each value that was not read, with its JSON pointer below at. It
+// skips null. brokenText means that the value was read except for half of a surrogate
+// pair in it.
+func (v *Value) EachUnread(at string, visit func(pointer string, torn bool)) {
 	switch {
 	case v == nil || v.Kind == Null:
 	case !v.read:
 		visit(at, false)
-	case v.torn:
+	case v.brokenText:
 		visit(at, true)
 	}
 	if v == nil || !v.read {
@@ -153,14 +153,14 @@ func (v *Value) Rest(at string, visit func(pointer string, torn bool)) {
 			}
 			continue
 		}
-		m.Value.Rest(at+"/"+Escape(m.Name), visit)
+		m.Value.EachUnread(at+"/"+Escape(m.Name), visit)
 	}
 	for i, item := range v.Items {
-		item.Rest(at+"/"+strconv.Itoa(i), visit)
+		item.EachUnread(at+"/"+strconv.Itoa(i), visit)
 	}
 }
 
-// Escape makes a name the token of a JSON pointer (RFC 6901).
+// Escape returns a name as a token of a JSON pointer (RFC 6901).
 func Escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
@@ -170,7 +170,7 @@ func Unescape(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
-// At returns what a JSON pointer leads to; nil: nothing.
+// At returns the value at a JSON pointer; nil: no such value.
 func (v *Value) At(pointer string) *Value {
 	if pointer == "" {
 		return v

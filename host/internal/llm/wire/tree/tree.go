@@ -1,6 +1,6 @@
-// Package tree decodes JSON into values that keep the order of members and all digits of
-// numbers, and that record which values were read. A decoder reads the values that it knows;
-// Rest then lists all others, so that no value is lost unnoticed.
+// Package tree decodes JSON into values that keep the order of members and all digits
+// of numbers, and that record which values were read. A decoder reads the values that
+// it knows. EachUnread then lists all others, so that no value is lost unnoticed.
 package tree
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxDepth bounds nesting, so that no input can exhaust the stack, and maxValues how
-// many values there are, since one takes a hundred times the byte that it may be
-// written in.
+// maxDepth bounds nesting, so that no input can exhaust the stack. maxValues bounds
+// the number of values, because a value takes about a hundred times the memory of its
+// text.
 const (
 	maxDepth  = 300
 	maxValues = 1 << 20
 )
 
-// A Kind is the kind of a value.
+// A Kind is the JSON type of a value.
 type Kind byte
 
 // The kinds.
@@ -34,27 +34,27 @@ const (
 	Object
 )
 
-// A Value is one JSON value. A nil *Value is one that is absent: it can be
-// read like any other, and has nothing.
+// A Value is a JSON value. A nil *Value is an absent value: it can be read like any
+// other and is empty.
 type Value struct {
 	Kind    Kind
-	Text    string // the string, or the literal of a number or boolean
+	Text    string // content of a string, or the literal of a number or boolean
 	Items   []*Value
 	Members []Member
 
-	raw  []byte // as it was received; nil: made here, or changed
-	torn bool   // the string held half of a surrogate pair
-	read bool
+	raw        []byte // JSON text as received; nil: created here or changed
+	brokenText bool   // the string contained half of a surrogate pair
+	read       bool
 }
 
-// A Member is one member of an object.
+// A Member is a member of an object.
 type Member struct {
 	Name  string
 	Value *Value
 	read  bool
 }
 
-// Parse reads one value. A name that appears twice in an object is an error.
+// Parse decodes a JSON value. A name that appears twice in an object is an error.
 func Parse(data []byte) (*Value, error) {
 	if err := jsonrpc.Valid(data); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func Parse(data []byte) (*Value, error) {
 	return p.value(0)
 }
 
-// parser walks text that is known to be valid.
+// parser builds the tree of a text that is known to be valid JSON.
 type parser struct {
 	data   []byte
 	at     int
@@ -95,7 +95,7 @@ func (p *parser) value(depth int) (*Value, error) {
 		err = p.array(v, depth)
 	case '"':
 		v.Kind = String
-		v.Text, v.torn = p.text()
+		v.Text, v.brokenText = p.text()
 	default:
 		for p.at < len(p.data) && strings.IndexByte(" \t\r\n,]}", p.data[p.at]) < 0 {
 			p.at++
@@ -156,8 +156,7 @@ func (p *parser) array(v *Value, depth int) error {
 	return nil
 }
 
-// text reads a string, and tells whether half of a surrogate pair became
-// U+FFFD in it.
+// text decodes a string. broken means that half of a surrogate pair became U+FFFD.
 func (p *parser) text() (text string, torn bool) {
 	start, escaped := p.at, false
 	for p.at++; p.data[p.at] != '"'; p.at++ {
@@ -172,12 +171,12 @@ func (p *parser) text() (text string, torn bool) {
 		return string(raw[1 : len(raw)-1]), false
 	}
 	if json.Unmarshal(raw, &text) != nil {
-		return string(raw), true // cannot be: the text is valid
+		return string(raw), true // impossible: the text is valid
 	}
-	return text, tornIn(raw)
+	return text, hasHalfPair(raw)
 }
 
-func tornIn(raw []byte) bool {
+func hasHalfPair(raw []byte) bool {
 	for i := 0; i+1 < len(raw); i++ {
 		if raw[i] != '\\' {
 			continue
@@ -186,12 +185,12 @@ func tornIn(raw []byte) bool {
 		if raw[i] != 'u' {
 			continue
 		}
-		switch unit := hex(raw, i+1); {
+		switch unit := parseHex(raw, i+1); {
 		case unit >= 0xd800 && unit < 0xdc00:
 			if i+10 >= len(raw) || raw[i+5] != '\\' || raw[i+6] != 'u' {
 				return true
 			}
-			if low := hex(raw, i+7); low < 0xdc00 || low > 0xdfff {
+			if low := parseHex(raw, i+7); low < 0xdc00 || low > 0xdfff {
 				return true
 			}
 			i += 10
@@ -204,12 +203,12 @@ func tornIn(raw []byte) bool {
 	return false
 }
 
-func hex(raw []byte, at int) uint64 {
+func parseHex(raw []byte, at int) uint64 {
 	n, _ := strconv.ParseUint(string(raw[at:at+4]), 16, 32) //nolint:errcheck // the text is valid
 	return n
 }
 
-// Append writes v to dst, without spaces that need not be.
+// Append appends the JSON text of v to dst, without white space.
 func (v *Value) Append(dst []byte) []byte {
 	if v == nil {
 		return append(dst, "null"...)
@@ -242,13 +241,13 @@ func (v *Value) Append(dst []byte) []byte {
 	return append(dst, "null"...)
 }
 
-// JSON is v, written.
+// JSON returns the JSON text of v.
 func (v *Value) JSON() json.RawMessage { return v.Append(nil) }
 
-// MarshalJSON makes a Value usable in what encoding/json writes.
+// MarshalJSON returns the JSON text of v.
 func (v *Value) MarshalJSON() ([]byte, error) { return v.Append(nil), nil }
 
-// Get returns a member of an object; nil: it has none of that name.
+// Get returns a member of an object without marking it as read; nil: it is absent.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
@@ -261,7 +260,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Set gives an object a member, in place of the one it has, else as the last.
+// Set sets a member of an object. A new member becomes the last one.
 func (v *Value) Set(name string, value *Value) {
 	for i := range v.Members {
 		if v.Members[i].Name == name {
@@ -272,17 +271,17 @@ func (v *Value) Set(name string, value *Value) {
 	v.Members = append(v.Members, Member{Name: name, Value: value})
 }
 
-// Delete takes a member away.
+// Delete removes a member of an object.
 func (v *Value) Delete(name string) {
 	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.Name == name })
 }
 
-// Clone copies a tree, so that the copy can be changed.
+// Clone returns a deep copy.
 func (v *Value) Clone() *Value {
 	if v == nil {
 		return nil
 	}
-	c := &Value{Kind: v.Kind, Text: v.Text, torn: v.torn}
+	c := &Value{Kind: v.Kind, Text: v.Text, brokenText: v.brokenText}
 	for _, item := range v.Items {
 		c.Items = append(c.Items, item.Clone())
 	}
@@ -292,7 +291,7 @@ func (v *Value) Clone() *Value {
 	return c
 }
 
-// Is reports whether v is there and of the kind.
+// Is reports whether v is present and has the kind.
 func (v *Value) Is(kind Kind) bool { return v != nil && v.Kind == kind }
 
 // True reports whether v is the literal true.
@@ -301,19 +300,19 @@ func (v *Value) True() bool { return v.Is(Bool) && v.Text == "true" }
 // False reports whether v is the literal false.
 func (v *Value) False() bool { return v.Is(Bool) && v.Text == "false" }
 
-// Str makes a string.
+// Str returns a string value.
 func Str(text string) *Value { return &Value{Kind: String, Text: text} }
 
-// Boolean makes true or false.
+// Boolean returns a boolean value.
 func Boolean(b bool) *Value { return &Value{Kind: Bool, Text: strconv.FormatBool(b)} }
 
-// Int makes a number.
+// Int returns a number value.
 func Int(n int) *Value { return &Value{Kind: Number, Text: strconv.Itoa(n)} }
 
-// List makes an array.
+// List returns an array value.
 func List(items ...*Value) *Value { return &Value{Kind: Array, Items: items} }
 
-// Strs makes an array of strings.
+// Strs returns an array of strings.
 func Strs(texts ...string) *Value {
 	list := &Value{Kind: Array}
 	for _, text := range texts {
@@ -322,7 +321,7 @@ func Strs(texts ...string) *Value {
 	return list
 }
 
-// Obj makes an object of a name and a value each; a nil value is left out.
+// Obj returns an object. pairs are names and values in turn; nil values are left out.
 func Obj(pairs ...any) *Value {
 	object := &Value{Kind: Object}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -333,7 +332,7 @@ func Obj(pairs ...any) *Value {
 	return object
 }
 
-// Raw makes a value of JSON that is known to be valid; nil stays nil.
+// Raw returns the tree of a JSON text that is known to be valid; nil for nil.
 func Raw(data json.RawMessage) *Value {
 	if len(data) == 0 {
 		return nil
@@ -345,7 +344,7 @@ func Raw(data json.RawMessage) *Value {
 	return v
 }
 
-// All returns the items of an array; nil has none.
+// All returns the items of an array without marking it as read; none for nil.
 func (v *Value) All() []*Value {
 	if v == nil {
 		return nil
@@ -353,7 +352,7 @@ func (v *Value) All() []*Value {
 	return v.Items
 }
 
-// Each returns the members of an object; nil has none.
+// Each returns the members of an object without marking it as read; none for nil.
 func (v *Value) Each() []Member {
 	if v == nil {
 		return nil
@@ -361,7 +360,7 @@ func (v *Value) Each() []Member {
 	return v.Members
 }
 
-// Float makes a number.
+// Float returns a number value.
 func Float(f float64) *Value {
 	return &Value{Kind: Number, Text: strconv.FormatFloat(f, 'g', -1, 64)}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// only lists the keywords that say something of values of one type alone.
-func only(typ string) []string {
+// typeKeywords lists the keywords that restrict only values of one type.
+func typeKeywords(typ string) []string {
 	switch typ {
 	case "object":
 		return []string{"properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties", "dependentRequired", "dependentSchemas"}
@@ -22,10 +22,11 @@ func only(typ string) []string {
 	return nil
 }
 
-// kinds are the types a schema is about: those that it names, else those of
-// its values, else what its keywords are about. None: of any.
-func kinds(s *tree.Value) []string {
-	if names := types(s); len(names) > 0 {
+// possibleTypes returns the types that a schema describes: the declared types, or else
+// the types of its values, or else the types to which its keywords apply. None means
+// any type.
+func possibleTypes(s *tree.Value) []string {
+	if names := declaredTypes(s); len(names) > 0 {
 		return names
 	}
 	values := s.Get("enum").All()
@@ -42,7 +43,7 @@ func kinds(s *tree.Value) []string {
 		return names
 	}
 	for _, typ := range []string{"object", "array", "string", "number"} {
-		if slices.ContainsFunc(only(typ), func(word string) bool { return s.Get(word) != nil }) {
+		if slices.ContainsFunc(typeKeywords(typ), func(word string) bool { return s.Get(word) != nil }) {
 			return []string{typ}
 		}
 	}
@@ -68,8 +69,8 @@ func typeOf(v *tree.Value) string {
 	return "null"
 }
 
-// split makes one schema for each type of several.
-func split(s *tree.Value, names []string) []*tree.Value {
+// splitTypes returns a schema for each type of a schema with several types.
+func splitTypes(s *tree.Value, names []string) []*tree.Value {
 	var branches []*tree.Value
 	for _, name := range names {
 		b := tree.Obj("type", tree.Str(name))
@@ -84,7 +85,7 @@ func split(s *tree.Value, names []string) []*tree.Value {
 					}
 				}
 				b.Set("enum", tree.List(values...))
-			case about(m.Name) == "" || slices.Contains(only(name), m.Name):
+			case keywordType(m.Name) == "" || slices.Contains(typeKeywords(name), m.Name):
 				b.Set(m.Name, m.Value.Clone())
 			}
 		}
@@ -95,23 +96,23 @@ func split(s *tree.Value, names []string) []*tree.Value {
 	return branches
 }
 
-// about is the type a keyword says something of; "": of any.
-func about(word string) string {
+// keywordType returns the type whose values a keyword restricts; "": of all types.
+func keywordType(word string) string {
 	for _, typ := range []string{"object", "array", "string", "number"} {
-		if slices.Contains(only(typ), word) {
+		if slices.Contains(typeKeywords(typ), word) {
 			return typ
 		}
 	}
 	return ""
 }
 
-// takesNull reports whether null is a value of the schema.
-func takesNull(s, root *tree.Value, depth int) bool {
-	if depth > 20 || anything(s) {
+// acceptsNull reports whether a schema accepts null.
+func acceptsNull(s, root *tree.Value, depth int) bool {
+	if depth > 20 || acceptsAnything(s) {
 		return true
 	}
 	if ref := s.Get("$ref"); ref.Is(tree.String) && strings.HasPrefix(ref.Text, "#") {
-		if target := root.At(ref.Text[1:]); target != nil && !takesNull(target, root, depth+1) {
+		if target := root.At(ref.Text[1:]); target != nil && !acceptsNull(target, root, depth+1) {
 			return false
 		}
 	}
@@ -122,22 +123,21 @@ func takesNull(s, root *tree.Value, depth int) bool {
 	if e := s.Get("enum"); e.Is(tree.Array) && !slices.ContainsFunc(e.Items, null) {
 		return false
 	}
-	if names := types(s); len(names) > 0 && !slices.Contains(names, "null") && !s.Get("nullable").True() {
+	if names := declaredTypes(s); len(names) > 0 && !slices.Contains(names, "null") && !s.Get("nullable").True() {
 		return false
 	}
 	for _, word := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(word); list.Is(tree.Array) && !slices.ContainsFunc(list.Items, func(b *tree.Value) bool { return takesNull(b, root, depth+1) }) {
+		if list := s.Get(word); list.Is(tree.Array) && !slices.ContainsFunc(list.Items, func(b *tree.Value) bool { return acceptsNull(b, root, depth+1) }) {
 			return false
 		}
 	}
-	if list := s.Get("allOf"); list.Is(tree.Array) && slices.ContainsFunc(list.Items, func(b *tree.Value) bool { return !takesNull(b, root, depth+1) }) {
+	if list := s.Get("allOf"); list.Is(tree.Array) && slices.ContainsFunc(list.Items, func(b *tree.Value) bool { return !acceptsNull(b, root, depth+1) }) {
 		return false
 	}
 	return true
 }
 
-// freeForm reports whether a schema is of an object whose members have no
-// names of their own.
-func freeForm(s *tree.Value) bool {
-	return slices.Contains(kinds(s), "object") && len(s.Get("properties").Each()) == 0 && !s.Get("additionalProperties").False()
+// isFreeForm reports whether a schema is an object without declared member names.
+func isFreeForm(s *tree.Value) bool {
+	return slices.Contains(possibleTypes(s), "object") && len(s.Get("properties").Each()) == 0 && !s.Get("additionalProperties").False()
 }

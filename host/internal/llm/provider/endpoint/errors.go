@@ -21,15 +21,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// passing marks an error that may pass.
-type passing struct{ err error }
+// temporaryError marks an error after which the request is sent again.
+type temporaryError struct{ err error }
 
-func (e *passing) Error() string { return e.err.Error() }
-func (e *passing) Unwrap() error { return e.err }
+func (e *temporaryError) Error() string { return e.err.Error() }
+func (e *temporaryError) Unwrap() error { return e.err }
 
-// final is the error of an ask: with a code, and without marks.
-func final(ctx context.Context, err error) error {
-	if ended := provider.Ended(ctx); ended != nil {
+// finalError returns the error of Post for an error of the last attempt: with a code
+// and without marks.
+func finalError(ctx context.Context, err error) error {
+	if ended := provider.ContextError(ctx); ended != nil {
 		return ended
 	}
 	var said *toolerr.Error
@@ -39,62 +40,62 @@ func final(ctx context.Context, err error) error {
 	return toolerr.New(toolerr.ModelError, "%w", err)
 }
 
-// broken is the error of a connection that failed. Its text has no address with a
-// key in it, since no address has one.
-func (c *Client) broken(ctx, heard context.Context, req *http.Request, err error) error {
-	if ended := provider.Ended(ctx); ended != nil {
+// connectionError returns the error for a failed connection. Its text can contain the
+// URL, which never contains a key.
+func (c *Client) connectionError(ctx, heard context.Context, req *http.Request, err error) error {
+	if ended := provider.ContextError(ctx); ended != nil {
 		return ended
 	}
 	where := c.cfg.Name + " (" + req.URL.Host + ")"
 	if errors.Is(context.Cause(heard), errSilent) {
-		return toolerr.New(toolerr.Timeout, "%s was silent for %v; models.providers.%s.timeout sets the limit", where, c.cfg.Silence, c.cfg.Name)
+		return toolerr.New(toolerr.Timeout, "%s was silent for %v; models.providers.%s.timeout sets the limit", where, c.cfg.MaxSilence, c.cfg.Name)
 	}
 	var of *url.Error
 	if errors.As(err, &of) {
 		err = of.Err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return &passing{toolerr.New(toolerr.TransportError, "%s ended the connection before the end of its answer", where)}
+		return &temporaryError{toolerr.New(toolerr.TransportError, "%s ended the connection before the end of its answer", where)}
 	}
-	text := toolerr.New(toolerr.TransportError, "%s cannot be reached: %s", where, c.hide(req, err.Error()))
+	text := toolerr.New(toolerr.TransportError, "%s cannot be reached: %s", where, c.redact(req, err.Error()))
 	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		return text
 	}
-	return &passing{text}
+	return &temporaryError{text}
 }
 
-// Garbled is the error of an answer that is not what it should be.
-func Garbled(err error) error {
+// Malformed returns the error for an answer that cannot be decoded.
+func Malformed(err error) error {
 	return toolerr.New(toolerr.ModelError, "its answer cannot be read: %w", err)
 }
 
-// A said is a vendor's error.
-type said struct {
-	status  int      // of HTTP, or what it says in its words; 0: none
-	words   []string // its names for it
+// A vendorError is an error in a vendor's format.
+type vendorError struct {
+	status  int      // HTTP status, or the equivalent of names; 0: unknown
+	names   []string // the vendor's types and codes of the error
 	message string
-	wait    time.Duration // when to come again; 0: it does not say
+	wait    time.Duration // time until the next attempt; 0: not given
 }
 
-// Fault is the error that a body, or an event, says; nil: it says none.
-func Fault(body []byte) error {
-	s, ok := read(body)
+// ErrorIn returns the error that a body or an event contains; nil: none.
+func ErrorIn(body []byte) error {
+	s, ok := parseError(body)
 	if !ok {
 		return nil
 	}
-	return s.err("")
+	return s.toError("")
 }
 
-// read reads the errors of all vendors, whose forms differ in little:
+// parseError reads the errors of all vendors, whose forms differ in little:
 //
 //	{"error":{"message","type","code","param"}}                 OpenAI
 //	{"type":"error","error":{"type","message"}}                 Anthropic
 //	{"error":{"code":429,"message","status","details":[…]}}     Gemini; a list of one, too
 //	{"error":"text"}, {"detail":"text"}, {"message":"text"}     others
-func read(body []byte) (said, bool) {
+func parseError(body []byte) (vendorError, bool) {
 	v, err := tree.Parse(body)
 	if err != nil {
-		return said{}, false
+		return vendorError{}, false
 	}
 	if v.Is(tree.Array) && len(v.Items) == 1 {
 		v = v.Items[0]
@@ -102,23 +103,23 @@ func read(body []byte) (said, bool) {
 	e := v.Get("error")
 	switch {
 	case e.Is(tree.String):
-		return said{message: e.Text}, true
+		return vendorError{message: e.Text}, true
 	case !e.Is(tree.Object):
-		return said{}, false
+		return vendorError{}, false
 	}
-	var s said
+	var s vendorError
 	s.message = e.Get("message").Str()
 	for _, name := range []string{"type", "code", "status"} {
 		switch word := e.Get(name); {
 		case word.Is(tree.String) && word.Text != "":
-			s.words = append(s.words, word.Text)
+			s.names = append(s.names, word.Text)
 		case word.Is(tree.Number) && word.Int() >= 400:
 			s.status = word.Int()
 		}
 	}
 	for _, d := range e.Get("details").All() {
 		if reason := d.Get("reason").Str(); reason != "" {
-			s.words = append(s.words, reason)
+			s.names = append(s.names, reason)
 		}
 		if wait, err := time.ParseDuration(d.Get("retryDelay").Str()); err == nil && wait > 0 {
 			s.wait = wait
@@ -127,9 +128,9 @@ func read(body []byte) (said, bool) {
 	return s, true
 }
 
-// settle finds the status that vendors' words mean, where none of HTTP says it, as
-// in a stream, or where they say it better.
-func (s *said) settle() {
+// inferStatus sets the status from the vendor's names of the error, if there is no
+// HTTP status (in a stream) or the names are more precise.
+func (s *vendorError) inferStatus() {
 	for _, m := range []struct {
 		status int
 		words  []string
@@ -145,7 +146,7 @@ func (s *said) settle() {
 		{400, []string{"invalid_request_error", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"}},
 		{500, []string{"api_error", "server_error", "internal_error", "INTERNAL", "UNKNOWN"}},
 	} {
-		if !slices.ContainsFunc(s.words, func(w string) bool { return slices.Contains(m.words, w) }) {
+		if !slices.ContainsFunc(s.names, func(w string) bool { return slices.Contains(m.words, w) }) {
 			continue
 		}
 		if s.status == 0 || m.status == 402 || m.status == 413 || m.status == 401 && s.status == 400 {
@@ -166,14 +167,14 @@ func (s *said) settle() {
 	}
 }
 
-// err converts the vendor's error. more follows the text.
-func (s said) err(more string) error {
-	s.settle()
+// toError converts the vendor's error. suffix follows the text.
+func (s vendorError) toError(more string) error {
+	s.inferStatus()
 	text := s.message
 	if text == "" {
 		text = http.StatusText(s.status)
 	}
-	if word := strings.Join(s.words, ", "); word != "" {
+	if word := strings.Join(s.names, ", "); word != "" {
 		text = word + ": " + text
 	}
 	if s.status != 0 {
@@ -193,19 +194,19 @@ func (s said) err(more string) error {
 	case s.status == 413:
 		return coded(toolerr.LimitReached)
 	case s.status == 429 || s.status == 503 || s.status == 529:
-		return &passing{coded(toolerr.RateLimited)}
+		return &temporaryError{coded(toolerr.RateLimited)}
 	case s.status == 408 || s.status == 409 || s.status == 502 || s.status == 504:
-		return &passing{coded(toolerr.TransportError)}
+		return &temporaryError{coded(toolerr.TransportError)}
 	case s.status >= 500:
-		return &passing{coded(toolerr.ModelError)}
+		return &temporaryError{coded(toolerr.ModelError)}
 	case s.status >= 400:
 		return coded(toolerr.InvalidInput)
 	}
 	return coded(toolerr.ModelError)
 }
 
-// refusal is the error of an answer that is no success.
-func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) error {
+// statusError returns the error for a response whose status is no success.
+func (c *Client) statusError(req *http.Request, res *http.Response, from io.Reader) error {
 	status := res.StatusCode
 	if status >= 300 && status < 400 {
 		to, err := res.Location()
@@ -213,19 +214,19 @@ func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) 
 		if err == nil {
 			where = to.Host
 		}
-		return c.shown(req, toolerr.New(toolerr.TransportError, "it redirects to %s, which is not followed: set base_url to that address if it is right", where))
+		return c.sanitize(req, toolerr.New(toolerr.TransportError, "it redirects to %s, which is not followed: set base_url to that address if it is right", where))
 	}
-	body, _ := io.ReadAll(io.LimitReader(from, maxError)) //nolint:errcheck // the status is what counts
-	s, ok := read(body)
+	body, _ := io.ReadAll(io.LimitReader(from, maxError)) //nolint:errcheck // without the body, the status says enough
+	s, ok := parseError(body)
 	if !ok {
-		s = said{message: plainText(body, res.Header.Get("Content-Type"))}
+		s = vendorError{message: plainText(body, res.Header.Get("Content-Type"))}
 	}
 	if status < 300 {
 		s.message = "it returned an empty answer"
 		status = 500
 	}
 	s.status = status
-	if wait, ok := waitOf(res.Header); ok {
+	if wait, ok := retryAfter(res.Header); ok {
 		s.wait = wait
 	}
 	more := ""
@@ -237,15 +238,16 @@ func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) 
 	case status == 404:
 		more = "; are the model's name and base_url right?"
 	}
-	err := s.err(more)
+	err := s.toError(more)
 	if res.Header.Get("X-Should-Retry") == "false" {
 		err = retry.Permanent(err)
 	}
-	return c.shown(req, err)
+	return c.sanitize(req, err)
 }
 
-// waitOf is when to come again, as a header says it.
-func waitOf(h http.Header) (time.Duration, bool) {
+// retryAfter returns the time that the header Retry-After or one of its variants
+// gives.
+func retryAfter(h http.Header) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond)), true
 	}
@@ -267,32 +269,32 @@ func plainText(body []byte, kind string) string {
 	return string(body)
 }
 
-// maxSaid bounds the quoted error text in bytes.
-const maxSaid = 500
+// maxQuoted bounds the vendor's text in an error, in bytes.
+const maxQuoted = 500
 
-// shown is an error with the provider before it, and without keys and what would
-// disturb a terminal.
-func (c *Client) shown(req *http.Request, err error) error {
+// sanitize returns an error that begins with the provider's name, without keys and
+// characters that disturb a terminal.
+func (c *Client) sanitize(req *http.Request, err error) error {
 	var e *toolerr.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	told := toolerr.New(e.Code(), "%s: %s", c.cfg.Name, c.hide(req, e.Error()))
+	told := toolerr.New(e.Code(), "%s: %s", c.cfg.Name, c.redact(req, e.Error()))
 	for key, value := range e.Extra() {
 		told = told.With(key, value)
 	}
 	switch {
 	case retry.IsPermanent(err):
 		return retry.Permanent(told)
-	case errors.As(err, new(*passing)):
-		return &passing{told}
+	case errors.As(err, new(*temporaryError)):
+		return &temporaryError{told}
 	}
 	return told
 }
 
-// hide takes out of a text what of the request's header could be a credential, and
-// what looks like one.
-func (c *Client) hide(req *http.Request, text string) string {
+// redact removes from a text all credentials of the request's header, and text that
+// looks like a credential.
+func (c *Client) redact(req *http.Request, text string) string {
 	for name, values := range req.Header {
 		if slices.Contains([]string{"Content-Type", "Accept", "User-Agent", "Anthropic-Version"}, name) {
 			continue
@@ -312,8 +314,8 @@ func (c *Client) hide(req *http.Request, text string) string {
 		return r
 	}, strings.ToValidUTF8(text, " "))
 	text = redact.Text(strings.TrimSpace(text))
-	if runes := []rune(text); len(runes) > maxSaid {
-		text = string(runes[:maxSaid]) + "…"
+	if runes := []rune(text); len(runes) > maxQuoted {
+		text = string(runes[:maxQuoted]) + "…"
 	}
 	return text
 }

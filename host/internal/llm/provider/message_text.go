@@ -12,9 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Ended is the error of an ask whose context has ended: CANCELLED or TIMEOUT; nil:
-// it has not.
-func Ended(ctx context.Context) error {
+// ContextError returns CANCELLED or TIMEOUT if ctx has ended, otherwise nil.
+func ContextError(ctx context.Context) error {
 	switch err := ctx.Err(); {
 	case err == nil:
 		return nil
@@ -25,11 +24,11 @@ func Ended(ctx context.Context) error {
 	}
 }
 
-// TextOf is the text of parts, a line end between two.
+// TextOf returns the texts of parts, separated by line feeds.
 func TextOf(parts []llm.Part) string {
 	var texts []string
 	for _, p := range parts {
-		if p.Type == llm.Text && p.Text != "" {
+		if p.Type == llm.TextPart && p.Text != "" {
 			texts = append(texts, p.Text)
 		}
 	}
@@ -39,23 +38,23 @@ func TextOf(parts []llm.Part) string {
 // ResultText returns the text of a result.
 func ResultText(r *llm.ToolResult) string {
 	var texts []string
-	for _, p := range r.Shown("", "", &llm.Losses{}) {
+	for _, p := range r.ModelContent("", "", &llm.Losses{}) {
 		switch {
-		case p.Type == llm.Text && p.Text != "":
+		case p.Type == llm.TextPart && p.Text != "":
 			texts = append(texts, p.Text)
-		case p.Type == llm.Image && p.Media != nil:
+		case p.Type == llm.ImagePart && p.Media != nil:
 			texts = append(texts, fmt.Sprintf("[image %s]", p.Media.Type()))
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// CallID is an id for the nth call of the next turn: another than any of the
-// conversation, and the same each time.
+// CallID returns an ID for the nth call of the next turn. No call in messages has it,
+// and it is the same in each run.
 func CallID(messages []llm.Message, n int) string {
 	turns, taken := 0, map[string]bool{}
 	for _, m := range messages {
-		if m.Role == llm.Assistant {
+		if m.Role == llm.AssistantRole {
 			turns++
 		}
 		for _, p := range m.Parts {
@@ -71,8 +70,8 @@ func CallID(messages []llm.Message, n int) string {
 	}
 }
 
-// Names are the names of an object's members, in order.
-func Names(object json.RawMessage) []string {
+// MemberNames returns the names of an object's members in order.
+func MemberNames(object json.RawMessage) []string {
 	var names []string
 	for _, m := range tree.Raw(object).Each() {
 		names = append(names, m.Name)
