@@ -265,7 +265,7 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 		}
 	}
 	for _, t := range cfg.Declared {
-		tools = append(tools, declared.Served(t)+" ("+t.Mode+")")
+		tools = append(tools, declared.ServedName(t)+" ("+t.Mode+")")
 	}
 	for _, s := range cfg.Off {
 		off = append(off, s.Name)

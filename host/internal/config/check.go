@@ -73,7 +73,7 @@ func (c Config) needsStart(server string) bool {
 func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dialect.Problems, unchecked []string) {
 	sure := map[string]bool{}
 	for _, other := range c.Declared {
-		sure[declared.Served(other)] = true
+		sure[declared.ServedName(other)] = true
 	}
 	var asked []Server // servers that may have the tool
 	for _, s := range c.Servers {

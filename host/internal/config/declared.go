@@ -15,7 +15,7 @@ import (
 func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Problems {
 	var set manifest.Set
 	if one, ok := at["tools"]; ok && s.Tools != nil {
-		set.Declared(one.File, s.Tools, c.manifestOptions(one))
+		set.ReadSection(one.File, s.Tools, c.manifestOptions(one))
 		c.closure.protect = append(c.closure.protect, set.Files...)
 		set.Tools = c.admitTools(one.File, set.Tools)
 	}
@@ -77,7 +77,7 @@ func (c *Config) checkDeclared() error {
 	}
 	var problems dialect.Problems
 	for _, t := range c.Declared {
-		name := declared.Served(t)
+		name := declared.ServedName(t)
 		if has, ok := taken[name]; ok {
 			problems = append(problems, t.Problem("name", "its served name %s is the name of %s; choose another name", name, has))
 		} else {
@@ -103,17 +103,17 @@ func circles(tools []manifest.Tool) (problems dialect.Problems) {
 	calls := map[string][]string{}
 	for _, t := range tools {
 		if t.Chain != nil {
-			calls[declared.Served(t)] = t.Chain.Tools()
+			calls[declared.ServedName(t)] = t.Chain.Tools()
 		}
 		if t.MCP != nil && t.MCP.Server == t.MCP.Tool { // each declared tool is a server
-			calls[declared.Served(t)] = []string{t.MCP.Tool}
+			calls[declared.ServedName(t)] = []string{t.MCP.Tool}
 		}
 	}
 	for _, t := range tools {
 		if t.Chain == nil && t.MCP == nil {
 			continue
 		}
-		self, seen := declared.Served(t), map[string]bool{}
+		self, seen := declared.ServedName(t), map[string]bool{}
 		var walk func(name string) bool
 		walk = func(name string) bool {
 			for _, next := range calls[name] {
@@ -144,7 +144,7 @@ func Circles(tools []manifest.Tool) error { return circles(tools).Err() }
 // files.
 func declaredOf(c Config) (all []manifest.Tool) {
 	for _, t := range c.Declared {
-		all = append(all, t.Placeless())
+		all = append(all, t.WithoutLocation())
 	}
 	return all
 }

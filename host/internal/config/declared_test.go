@@ -59,7 +59,7 @@ func TestDeclaredToolsInEveryDialect(t *testing.T) {
 		require.NoError(t, err, name)
 		var names []string
 		for _, tool := range c.Declared {
-			names = append(names, declared.Served(tool))
+			names = append(names, declared.ServedName(tool))
 		}
 		require.Equal(t, []string{"b", "from_file"}, names, name)
 	}

@@ -80,7 +80,7 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 func (j journal) mayHave() bool {
 	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
 	return j.a.storeUsed.Load() || slices.ContainsFunc(j.a.currentPipeline().cfg.Policy.Rules, asks) ||
-		j.a.Config.Store.URL == "" && j.a.storedTools.stored.There()
+		j.a.Config.Store.URL == "" && j.a.storedTools.stored.Exists()
 }
 
 // Allowed checks a call that was made against the current policy for this caller, as

@@ -25,12 +25,12 @@ import (
 func (a *App) buildDeclared(p, before *snapshot) error {
 	p.declared, p.stored = map[string]*declared.Tool{}, map[string]bool{}
 	declare := func(spec manifest.Tool) error {
-		if _, taken := p.byName[declared.Served(spec)]; taken {
-			return dialect.Problems{spec.Problem("name", "its served name %s is the name of a server", declared.Served(spec))}
+		if _, taken := p.byName[declared.ServedName(spec)]; taken {
+			return dialect.Problems{spec.Problem("name", "its served name %s is the name of a server", declared.ServedName(spec))}
 		}
 		var t *declared.Tool
 		if before != nil {
-			if old := before.declared[declared.Served(spec)]; old != nil && reflect.DeepEqual(old.Spec.Placeless(), spec.Placeless()) {
+			if old := before.declared[declared.ServedName(spec)]; old != nil && reflect.DeepEqual(old.Spec.WithoutLocation(), spec.WithoutLocation()) {
 				t = old
 			}
 		}
@@ -53,7 +53,7 @@ func (a *App) buildDeclared(p, before *snapshot) error {
 		if err := declare(spec); err != nil {
 			return err
 		}
-		p.stored[declared.Served(spec)] = true
+		p.stored[declared.ServedName(spec)] = true
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (a *App) handleDeclared(ctx context.Context, t *declared.Tool, req *call.Re
 func addDeclaredTimeouts(cfg config.Config, timeouts map[string]time.Duration) {
 	for _, spec := range cfg.Declared {
 		if spec.Timeout > 0 {
-			timeouts[declared.Served(spec)] = spec.Timeout
+			timeouts[declared.ServedName(spec)] = spec.Timeout
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (p *snapshot) reachOf(server string) reach {
 				r.where = append(r.where, at)
 			}
 		case own != nil:
-			of = append(of, server, own.Spec.Placeless())
+			of = append(of, server, own.Spec.WithoutLocation())
 			for _, next := range p.serversCalledBy(own.Spec) {
 				visit(next)
 			}

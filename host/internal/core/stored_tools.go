@@ -52,7 +52,7 @@ func (a *App) openStoredTools(cfg config.Config) {
 	a.storedTools.state.Store(neverRead)
 	a.storedTools.stored = &declared.Stored{
 		Keys: usedKeys{a.store.Keys, &a.storeUsed}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
-		There: func() bool {
+		Exists: func() bool {
 			if cfg.Store.URL != "" {
 				return true
 			}
@@ -107,7 +107,7 @@ func (a *App) reloadStored(ctx context.Context, state store.Version) error {
 	}
 	known := map[string]manifest.Tool{}
 	for _, t := range tools {
-		known[declared.Served(t)] = t
+		known[declared.ServedName(t)] = t
 	}
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()
@@ -145,7 +145,7 @@ func (a *App) addStored(tools ...manifest.Tool) error {
 		known = map[string]manifest.Tool{}
 	}
 	for _, t := range tools {
-		known[declared.Served(t)] = t
+		known[declared.ServedName(t)] = t
 	}
 	return a.replaceStored(known)
 }
@@ -197,7 +197,7 @@ func (a *App) withReplaced(tools, more []manifest.Tool) []manifest.Tool {
 		known = map[string]manifest.Tool{}
 	}
 	for _, t := range more {
-		known[declared.Served(t)] = t
+		known[declared.ServedName(t)] = t
 	}
 	return append(slices.Clone(tools), slices.Collect(maps.Values(known))...)
 }
@@ -224,14 +224,14 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 	if a.storedTools.stored == nil {
 		return nil, toolerr.New(toolerr.NotFound, "no state directory; give --state")
 	}
-	tools, _, err := manifest.Alone(file, text, a.storedTools.stored.Options)
+	tools, _, err := manifest.ReadStored(file, text, a.storedTools.stored.Options)
 	if err != nil {
 		return nil, err
 	}
 	present := a.snapshot.Load()
 	for _, t := range tools {
-		name := declared.Served(t)
-		if _, server := present.byName[name]; server || slices.ContainsFunc(present.cfg.Declared, func(d manifest.Tool) bool { return declared.Served(d) == name }) {
+		name := declared.ServedName(t)
+		if _, server := present.byName[name]; server || slices.ContainsFunc(present.cfg.Declared, func(d manifest.Tool) bool { return declared.ServedName(d) == name }) {
 			return nil, dialect.Problems{t.Problem("name", "its served name %s is used by the configuration; choose another name", name)}
 		}
 		if server, _, ok := strings.Cut(name, "__"); ok && present.isServer(server) {

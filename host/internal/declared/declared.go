@@ -33,19 +33,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Deps are the functions of the host that executors need.
+// Deps are functions of the host that executors need.
 type Deps struct {
-	Call    chain.Call                  // makes a call through all stages
-	Journal chain.Journal               // of calls that wait; nil: none
-	Forward alias.Forward               // makes one of a server's tool
-	Run     command.Run                 // starts a program
-	Lookup  func(string) (string, bool) // the environment
+	Call    chain.Call                  // makes a call that passes all stages
+	Journal chain.Journal               // of pending calls; nil: none
+	Forward alias.Forward               // makes a call of a server's tool
+	Run     command.Run                 // runs a program
+	Lookup  func(string) (string, bool) // returns an environment variable
 	Retry   func() retry.Config
-	Agent   string // that services are told
+	Agent   string // User-Agent of HTTP requests
 }
 
-// Tool is one declared tool that can be called. It is a source of the
-// catalogue.
+// Tool is a declared tool that can be called. It is a catalog.Source.
 type Tool struct {
 	Spec manifest.Tool
 
@@ -55,10 +54,10 @@ type Tool struct {
 	handler    call.Handler
 }
 
-// New makes a tool of a declaration that package manifest has checked.
+// New returns the tool of a declaration that package manifest has checked.
 func New(spec manifest.Tool, deps Deps) (*Tool, error) {
-	t := &Tool{Spec: spec, name: Served(spec)}
-	shape := executor.Shape{Declared: spec.Output != nil, Wrapped: spec.Output != nil && !ofObjects(spec.Output)}
+	t := &Tool{Spec: spec, name: ServedName(spec)}
+	shape := executor.Shape{Declared: spec.Output != nil, Wrapped: spec.Output != nil && !isObjectSchema(spec.Output)}
 	t.definition = definition(t.name, spec, shape)
 	sum := sha256.Sum256(t.definition)
 	t.version = strings.TrimSpace(spec.Version + " " + hex.EncodeToString(sum[:8]))
@@ -86,8 +85,8 @@ func New(spec manifest.Tool, deps Deps) (*Tool, error) {
 	return t, nil
 }
 
-// Served is the name that a tool is served under.
-func Served(spec manifest.Tool) string {
+// ServedName returns the name under which a tool is served.
+func ServedName(spec manifest.Tool) string {
 	if spec.Namespace != "" {
 		return catalog.ServedName(spec.Namespace, spec.Name, false)
 	}
@@ -97,8 +96,8 @@ func Served(spec manifest.Tool) string {
 // Name returns the served name, which is also the name of the tool's server.
 func (t *Tool) Name() string { return t.name }
 
-// Version tells states of the tool apart; what is cached of one is not given
-// for another.
+// Version identifies the state of the declaration. A cached result of another version
+// is not used.
 func (t *Tool) Version() string { return t.version }
 
 // List returns the tool's definition.
@@ -109,7 +108,7 @@ func (t *Tool) List(_ context.Context, kind call.Kind) ([]json.RawMessage, error
 	return []json.RawMessage{t.definition}, nil
 }
 
-// Known is List, without asking.
+// Known returns the same as List, without a context.
 func (t *Tool) Known(kind call.Kind) []json.RawMessage {
 	if kind != call.Tools {
 		return nil
@@ -117,30 +116,29 @@ func (t *Tool) Known(kind call.Kind) []json.RawMessage {
 	return []json.RawMessage{t.definition}
 }
 
-// Entry is the tool as the catalogue sees it.
+// Entry returns the tool as a catalog entry.
 func (t *Tool) Entry() catalog.Entry { return catalog.Entry{Source: t, Plain: true} }
 
-// Handle carries out a call.
+// Handle runs the tool.
 func (t *Tool) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
 	return t.handler(ctx, req)
 }
 
-// Timeout is the longest a call may take; 0: not said.
+// Timeout returns the declared time limit of a call; 0: none.
 func (t *Tool) Timeout() time.Duration { return t.Spec.Timeout }
 
-// ofObjects reports whether a schema is one of objects, as far as its type
-// tells.
-func ofObjects(schema json.RawMessage) bool {
+// isObjectSchema reports whether the schema's type is object.
+func isObjectSchema(schema json.RawMessage) bool {
 	var s struct {
 		Type any `json:"type"`
 	}
 	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
 }
 
-// metaTool is the _meta member with what MCP has no place for.
+// metaTool is the _meta member with properties that MCP has no member for.
 const metaTool = "io.github.toolroom-mcp/tool"
 
-// definition is the entry of tools/list.
+// definition returns the entry of tools/list.
 func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawMessage {
 	d := []byte(`{`)
 	add := func(member string, value json.RawMessage) {
@@ -171,8 +169,9 @@ func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawM
 	return append(d, '}')
 }
 
-// meta is the version, and what the stages are to know: calls that make calls
-// are bounded by the bounds of those.
+// meta returns the content of metaTool: the version, and properties for the pipeline.
+// Tools that call other tools have no limits of their own, because the called tools
+// have them.
 func meta(spec manifest.Tool) json.RawMessage {
 	var members []string
 	if spec.Version != "" {
@@ -190,9 +189,10 @@ func meta(spec manifest.Tool) json.RawMessage {
 	return json.RawMessage("{" + strings.Join(members, ",") + "}")
 }
 
-// objectSchema is a schema of arguments with the type that MCP wants in it.
+// objectSchema returns a schema of arguments with "type": "object", which MCP
+// requires.
 func objectSchema(schema json.RawMessage) json.RawMessage {
-	if ofObjects(schema) {
+	if isObjectSchema(schema) {
 		return schema
 	}
 	with, err := jsonrpc.SetMember(schema, "type", json.RawMessage(`"object"`))
@@ -232,7 +232,7 @@ func hints(spec manifest.Tool) (readOnly, idempotent *bool) {
 		Idempotent *bool `json:"idempotentHint"`
 	}
 	if spec.Annotations != nil {
-		json.Unmarshal(spec.Annotations, &said) //nolint:errcheck // it was checked
+		json.Unmarshal(spec.Annotations, &said) //nolint:errcheck // the manifest reader checked it
 	}
 	readOnly, idempotent = said.ReadOnly, said.Idempotent
 	if spec.ReadOnly != nil {

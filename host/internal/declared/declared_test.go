@@ -55,9 +55,9 @@ func TestServedNames(t *testing.T) {
 		"wetter für morgen":      `^wetter_f_r_morgen_[0-9a-f]{8}$`,
 		strings.Repeat("x", 100): `^x{55}_[0-9a-f]{8}$`,
 	} {
-		require.Regexp(t, want, declared.Served(manifest.Tool{Name: name}))
+		require.Regexp(t, want, declared.ServedName(manifest.Tool{Name: name}))
 	}
-	require.Equal(t, "n__a", declared.Served(manifest.Tool{Name: "a", Namespace: "n"}))
+	require.Equal(t, "n__a", declared.ServedName(manifest.Tool{Name: "a", Namespace: "n"}))
 }
 
 func TestVersionsTellStatesApart(t *testing.T) {

@@ -17,48 +17,47 @@ type Stored struct {
 	Keys    store.Keys
 	Options manifest.Options
 
-	// There reports whether the store exists; a store that was never used is not
-	// created.
-	There func() bool
+	// Exists reports whether the store exists; an unused store is not created.
+	Exists func() bool
 }
 
-// prefix begins the keys of manifests, by served name.
-const prefix = "tool/"
+// keyPrefix is the prefix of the keys of manifests, before the served name.
+const keyPrefix = "tool/"
 
-// stateKey changes with every change of the stored tools.
+// stateKey is the key of a value that changes with the stored tools.
 const stateKey = "tools/state"
 
-// most bounds how many tools are registered.
-const most = 10_000
+// maxTools bounds the registered tools.
+const maxTools = 10_000
 
 // Put stores the tools of a manifest file, replaces those with the same names, and
 // returns them. If one is wrong, none is stored.
 func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.Tool, error) {
-	tools, texts, err := manifest.Alone(file, text, s.Options)
+	tools, texts, err := manifest.ReadStored(file, text, s.Options)
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range tools {
-		if _, err := s.Keys.Put(ctx, prefix+Served(t), texts[i], store.Any, time.Time{}); err != nil {
+		if _, err := s.Keys.Put(ctx, keyPrefix+ServedName(t), texts[i], store.Any, time.Time{}); err != nil {
 			return nil, err
 		}
 	}
-	return tools, s.changed(ctx)
+	return tools, s.notify(ctx)
 }
 
-// changed has the other hosts look.
-func (s Stored) changed(ctx context.Context) error {
+// notify tells other hosts that the stored tools have changed.
+func (s Stored) notify(ctx context.Context) error {
 	_, err := s.Keys.Put(ctx, stateKey, nil, store.Any, time.Time{})
 	return err
 }
 
 // State returns a version that changes with the stored tools.
 func (s Stored) State(ctx context.Context) (store.Version, error) {
-	if !s.There() {
+	if !s.Exists() {
 		return store.Absent, nil
 	}
 	entry, err := s.Keys.Get(ctx, stateKey)
-	if toolerr.Is(err, toolerr.NotFound) { // nothing was kept, or by a version that says nothing
+	if toolerr.Is(err, toolerr.NotFound) { // nothing was stored, or only by a version without this key
 		return store.Absent, nil
 	}
 	return entry.Version, err
@@ -66,37 +65,37 @@ func (s Stored) State(ctx context.Context) (store.Version, error) {
 
 // Delete removes a tool by its served name, or returns NOT_FOUND.
 func (s Stored) Delete(ctx context.Context, name string) error {
-	if !s.There() {
+	if !s.Exists() {
 		return store.NotFound(name)
 	}
-	if _, err := s.Keys.Get(ctx, prefix+name); err != nil {
+	if _, err := s.Keys.Get(ctx, keyPrefix+name); err != nil {
 		return err
 	}
-	if err := s.Keys.Delete(ctx, prefix+name, store.Any); err != nil {
+	if err := s.Keys.Delete(ctx, keyPrefix+name, store.Any); err != nil {
 		return err
 	}
-	return s.changed(ctx)
+	return s.notify(ctx)
 }
 
 // Get returns the tool with a served name, or NOT_FOUND.
 func (s Stored) Get(ctx context.Context, name string) (manifest.Tool, error) {
-	if !s.There() {
+	if !s.Exists() {
 		return manifest.Tool{}, store.NotFound(name)
 	}
-	entry, err := s.Keys.Get(ctx, prefix+name)
+	entry, err := s.Keys.Get(ctx, keyPrefix+name)
 	if err != nil {
 		return manifest.Tool{}, err
 	}
 	return s.read(entry)
 }
 
-// List returns all of them, and what is wrong with those that cannot be used.
+// List returns all tools, and the errors of those that cannot be used.
 func (s Stored) List(ctx context.Context) (tools []manifest.Tool, wrong []error, err error) {
-	if !s.There() {
+	if !s.Exists() {
 		return nil, nil, nil
 	}
-	for after := ""; len(tools) < most; {
-		page, err := s.Keys.List(ctx, prefix, after, most)
+	for after := ""; len(tools) < maxTools; {
+		page, err := s.Keys.List(ctx, keyPrefix, after, maxTools)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -117,11 +116,11 @@ func (s Stored) List(ctx context.Context) (tools []manifest.Tool, wrong []error,
 }
 
 func (s Stored) read(entry store.Entry) (manifest.Tool, error) {
-	tools, _, err := manifest.Alone("the store, "+entry.Key, entry.Value, s.Options)
+	tools, _, err := manifest.ReadStored("the store, "+entry.Key, entry.Value, s.Options)
 	switch {
 	case err != nil:
 		return manifest.Tool{}, err
-	case len(tools) != 1 || prefix+Served(tools[0]) != entry.Key:
+	case len(tools) != 1 || keyPrefix+ServedName(tools[0]) != entry.Key:
 		return manifest.Tool{}, toolerr.New(toolerr.InvalidInput, "the store, %s: is not the manifest of that tool", dialect.Show(entry.Key))
 	}
 	return tools[0], nil

@@ -36,35 +36,35 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Config is one tool.
+// Config is the declaration of one tool.
 type Config struct {
 	Steps  []Step
-	Result json.RawMessage // with references; nil: that of the last step
+	Result json.RawMessage // with references; nil: the result of the last step
 }
 
-// Step is a call (Tool), steps at once (Parallel), or a choice (If).
+// Step is a call (Tool), concurrent branches of steps (Parallel), or a condition (If).
 type Step struct {
 	ID       string
-	Tool     string          // by its served name
+	Tool     string          // served name
 	Args     json.RawMessage // an object with references; nil: {}
-	Continue bool            // although it fails
+	Continue bool            // continue the chain after a failure of this step
 
-	Parallel [][]Step // each one after the other, all at once
+	Parallel [][]Step // branches that run concurrently; the steps of a branch run in order
 
 	If         *Condition
 	Then, Else []Step
 }
 
-// Call calls a served tool as part of the call parent.
+// Call makes a call of a served tool as a part of the call parent.
 type Call func(ctx context.Context, parent *call.Request, tool string, arguments json.RawMessage) (*call.Result, error)
 
-// The bounds of a chain.
+// The limits of a chain.
 const (
 	maxSteps = 100
 	maxDepth = 8
 )
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	if len(c.Steps) == 0 {
 		return errors.New("chain.steps: is empty")
@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Tools are the served names of the tools that are called.
+// Tools returns the served names of the tools that the chain calls.
 func (c Config) Tools() []string { return toolsOf(c.Steps) }
 
 func toolsOf(steps []Step) (names []string) {
@@ -94,7 +94,7 @@ func toolsOf(steps []Step) (names []string) {
 	return names
 }
 
-// Uses are the arguments that the chain names.
+// Uses returns the arguments that the chain refers to.
 func (c Config) Uses() (names []string) {
 	visit := func(raw json.RawMessage) {
 		for _, r := range refsIn(raw) {
@@ -120,7 +120,7 @@ func (c Config) Uses() (names []string) {
 	return names
 }
 
-// validator knows which steps come before.
+// validator checks steps; it knows the earlier steps.
 type validator struct {
 	known map[string]bool
 	count int
@@ -211,7 +211,7 @@ func (v *validator) branches(at string, branches [][]Step, depth int) error {
 
 // value checks the references in a value.
 func (v *validator) value(path string, raw json.RawMessage) error {
-	if err := malformed(raw); err != nil {
+	if err := checkRefs(raw); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	for _, r := range refsIn(raw) {

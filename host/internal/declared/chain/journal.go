@@ -17,15 +17,15 @@ import (
 // A Journal stores the finished steps of calls that wait for a decision, so that the
 // same call continues from there when it is repeated, even if the process was killed.
 type Journal interface {
-	// Take returns what was kept of the same call, for this one alone to go on
-	// with; nil: nothing was. It stays kept.
+	// Take returns the stored data of an earlier identical call, and locks it for this
+	// call; nil: nothing is stored. It does not remove the data.
 	Take(ctx context.Context, req *call.Request) (*Kept, error)
 
-	// Allowed reports why the caller must not make a call of a tool, whose
-	// result is known; nil: it may.
+	// Allowed returns an error if the caller may not call the tool, although the
+	// result is stored.
 	Allowed(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) error
 
-	// Keep replaces the stored data, until a time.
+	// Keep replaces the stored data, which expires at until.
 	Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error
 }
 
@@ -33,24 +33,24 @@ type Journal interface {
 type Kept struct {
 	Value   []byte
 	Until   time.Time
-	Drop    func(ctx context.Context) // keeps nothing any more
-	Release func()                    // lets others go on with it
+	Drop    func(ctx context.Context) // removes the stored data
+	Release func()                    // unlocks the stored data
 }
 
 // maxJournal bounds the stored data of one call, including unchanged results.
 const maxJournal = 900 << 10
 
-// patience is the time after an unanswered question in which the call may be repeated.
-// keepTime limits writing it down.
+// unansweredTime is the time after an unanswered question in which the call can be
+// repeated. keepTime limits writing the journal.
 const (
-	patience = 10 * time.Minute
-	keepTime = 10 * time.Second
+	unansweredTime = 10 * time.Minute
+	keepTime       = 10 * time.Second
 )
 
-// begin looks for the results of a call that this one goes on with. end is to
-// be called when this one is over.
-func (r *run) begin(ctx context.Context) (end func(), err error) {
-	r.made, end = map[string]json.RawMessage{}, func() {}
+// resume loads the results of an earlier call that this call continues. Call end after
+// the call.
+func (r *run) resume(ctx context.Context) (end func(), err error) {
+	r.results, end = map[string]json.RawMessage{}, func() {}
 	if r.journal == nil {
 		return end, nil
 	}
@@ -58,31 +58,30 @@ func (r *run) begin(ctx context.Context) (end func(), err error) {
 	if err != nil || kept == nil {
 		return end, err
 	}
-	if err := json.Unmarshal(kept.Value, &r.made); err != nil {
+	if err := json.Unmarshal(kept.Value, &r.results); err != nil {
 		kept.Drop(ctx)
 		kept.Release()
 		return nil, toolerr.New(toolerr.Internal, "the journal of this call is malformed: %w", err)
 	}
-	r.again = kept
+	r.continued = kept
 	return kept.Release, nil
 }
 
-// waits reports whether a call waits for somebody's decision.
-func waits(err error) bool { return toolerr.Is(err, toolerr.PendingApproval) }
+// isPending reports whether a call waits for a decision.
+func isPending(err error) bool { return toolerr.Is(err, toolerr.PendingApproval) }
 
-// goesOn reports whether a call that ended with err can be continued when it is
+// canContinue reports whether a call that ended with err can be continued when it is
 // repeated. A call that continues an earlier one stays continuable if the cause of its
 // end is outside of it.
-func (r *run) goesOn(ctx context.Context, err error) bool {
+func (r *run) canContinue(ctx context.Context, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unanswered := ctx.Err() != nil && r.open > 0
-	return err != nil && len(r.made) > 0 && (waits(err) || unanswered || r.again != nil && (ctx.Err() != nil || passes(err)))
+	unanswered := ctx.Err() != nil && r.unanswered > 0
+	return err != nil && len(r.results) > 0 && (isPending(err) || unanswered || r.continued != nil && (ctx.Err() != nil || isTemporary(err)))
 }
 
-// passes reports whether an error is of what may be otherwise the next time,
-// while the call is as it was.
-func passes(err error) bool {
+// isTemporary reports whether the same call can succeed later despite the error.
+func isTemporary(err error) bool {
 	switch toolerr.CodeOf(err) {
 	case toolerr.RateLimited, toolerr.ServerOffline, toolerr.TransportError, toolerr.Timeout, toolerr.PolicyDenied:
 		return true
@@ -90,25 +89,25 @@ func passes(err error) bool {
 	return false
 }
 
-// over stores the finished steps if the call can be continued after err, otherwise it
-// removes them. It returns the error for the caller.
-func (r *run) over(ctx context.Context, err error) error {
-	if !r.goesOn(ctx, err) {
-		if r.again != nil {
+// finish stores the finished steps if the call can be continued after err, and
+// otherwise removes them. It returns the error for the caller.
+func (r *run) finish(ctx context.Context, err error) error {
+	if !r.canContinue(ctx, err) {
+		if r.continued != nil {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 			defer cancel()
-			r.again.Drop(late)
+			r.continued.Drop(late)
 		}
 		return err
 	}
 	now := time.Now()
-	until := now.Add(patience)
+	until := now.Add(unansweredTime)
 	var waiting *call.PendingError
 	if errors.As(err, &waiting) && !waiting.Pending.ExpiresAt.IsZero() {
-		// As long as there is to decide, and as long again to come back.
+		// The time for the decision, and the same time again to repeat the call.
 		until = waiting.Pending.ExpiresAt.Add(max(0, waiting.Pending.ExpiresAt.Sub(now)) + time.Minute)
 	}
-	fault := r.keep(ctx, until)
+	fault := r.store(ctx, until)
 	if fault == nil || waiting == nil {
 		return err
 	}
@@ -118,15 +117,15 @@ func (r *run) over(ctx context.Context, err error) error {
 	return &told
 }
 
-// keep keeps what was done until a time.
-func (r *run) keep(ctx context.Context, until time.Time) error {
+// store stores the finished steps in the journal.
+func (r *run) store(ctx context.Context, until time.Time) error {
 	if r.journal == nil {
 		return errors.New("no store")
 	}
-	r.keeping.Lock() // what is kept is never less than what was
-	defer r.keeping.Unlock()
+	r.storing.Lock() // so that an older state never replaces a newer one
+	defer r.storing.Unlock()
 	r.mu.Lock()
-	value, err := jsonrpc.Marshal(r.made)
+	value, err := jsonrpc.Marshal(r.results)
 	r.mu.Unlock()
 	if err == nil && len(value) > maxJournal {
 		err = toolerr.New(toolerr.TooLarge, "%d bytes, more than %d", len(value), maxJournal)
@@ -139,10 +138,10 @@ func (r *run) keep(ctx context.Context, until time.Time) error {
 	return r.journal.Keep(late, r.req, value, until)
 }
 
-// placed identifies a step by its position and the results that its arguments refer
-// to: if a result has changed since the step waited, it is a different step. The
-// call's own arguments are the same.
-func (r *run) placed(at string, arguments json.RawMessage) string {
+// stepID identifies a step by its position and the results to which its arguments
+// refer: after a change of such a result it is a different step. The call's own
+// arguments do not change.
+func (r *run) stepID(at string, arguments json.RawMessage) string {
 	if arguments == nil {
 		return at
 	}
@@ -162,11 +161,12 @@ func (r *run) placed(at string, arguments json.RawMessage) string {
 	return at + " " + hex.EncodeToString(sum[:8])
 }
 
-// before returns the result of a step that an earlier call made, nil if none exists.
-func (r *run) before(at string) *outcome {
+// storedOutcome returns the result of a step of the earlier call, nil if there is
+// none.
+func (r *run) storedOutcome(at string) *outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	raw, ok := r.made[at]
+	raw, ok := r.results[at]
 	if !ok {
 		return nil
 	}
@@ -174,42 +174,42 @@ func (r *run) before(at string) *outcome {
 	return &outcome{result: res, failed: res.IsError()}
 }
 
-// did notes what a step has given, and returns it as it is when it was kept, so
-// that what is made of it is the same then. Of a call that goes on with another
-// it is kept at once: killed now, it goes on from here.
-func (r *run) did(ctx context.Context, at string, res *call.Result) *call.Result {
+// record records the result of a step and returns it as it would be read from the
+// journal, so that later steps get the same bytes now and after a restart. If this
+// call continues another one, the journal is written at once, so that a kill of the
+// process loses no step.
+func (r *run) record(ctx context.Context, at string, res *call.Result) *call.Result {
 	var compact bytes.Buffer
 	if json.Compact(&compact, res.Raw) == nil {
 		res = &call.Result{Raw: compact.Bytes()}
 	}
 	r.mu.Lock()
-	r.made[at] = res.Raw
+	r.results[at] = res.Raw
 	r.mu.Unlock()
-	if r.again != nil {
-		until := time.Now().Add(patience)
-		if r.again.Until.After(until) {
-			until = r.again.Until
+	if r.continued != nil {
+		until := time.Now().Add(unansweredTime)
+		if r.continued.Until.After(until) {
+			until = r.continued.Until
 		}
-		r.keep(ctx, until) //nolint:errcheck // what was kept before still is; the end says so
+		r.store(ctx, until) //nolint:errcheck // the earlier data is still stored; the end of the call reports the error
 	}
 	return res
 }
 
-// asking returns the request with an Ask that knows of questions that are not
-// answered.
-func (r *run) asking(req *call.Request) *call.Request {
+// countQuestions returns the request with an Ask that counts unanswered questions.
+func (r *run) countQuestions(req *call.Request) *call.Request {
 	if req.Ask == nil {
 		return req
 	}
 	asked := *req
 	asked.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		r.mu.Lock()
-		r.open++
+		r.unanswered++
 		r.mu.Unlock()
 		answer, err := req.Ask(ctx, method, params)
 		if ctx.Err() == nil {
 			r.mu.Lock()
-			r.open--
+			r.unanswered--
 			r.mu.Unlock()
 		}
 		return answer, err

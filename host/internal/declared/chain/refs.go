@@ -19,16 +19,16 @@ var (
 	element    = regexp.MustCompile(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
 )
 
-// ref is one ${…}.
+// ref is a reference, ${…}.
 type ref struct {
-	text       string   // as it was written
+	text       string   // as written
 	root       string   // args or steps
-	step       string   // of steps
-	part       string   // of steps: result, text or is_error
-	path       []string // members and indexes below
+	step       string   // name of the step, if root is steps
+	part       string   // result, text or is_error, if root is steps
+	path       []string // names of members and indexes of items
 	fallback   string
 	hasDefault bool
-	start, end int // in the text it stands in
+	start, end int // position in the text that contains it
 }
 
 // missing is the error for a reference to a missing value.
@@ -36,8 +36,8 @@ type missing struct{ ref string }
 
 func (e *missing) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
 
-// refsOf finds the references of a text.
-func refsOf(text string) (refs []ref, err error) {
+// parseRefs returns the references in a text.
+func parseRefs(text string) (refs []ref, err error) {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "${")
 		if i < 0 {
@@ -94,8 +94,8 @@ func parseRef(inside string) (ref, error) {
 	return r, nil
 }
 
-// texts calls visit with every text of a value that is no name of a member.
-func texts(raw json.RawMessage, visit func(string)) {
+// eachText calls visit with each string of a value except names of members.
+func eachText(raw json.RawMessage, visit func(string)) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return
@@ -109,7 +109,7 @@ func texts(raw json.RawMessage, visit func(string)) {
 			return
 		}
 		for _, m := range members {
-			texts(m.Value, visit)
+			eachText(m.Value, visit)
 		}
 	case '[':
 		items, err := jsonrpc.Items(raw)
@@ -117,15 +117,15 @@ func texts(raw json.RawMessage, visit func(string)) {
 			return
 		}
 		for _, item := range items {
-			texts(item, visit)
+			eachText(item, visit)
 		}
 	}
 }
 
-// malformed reports the first reference that is none.
-func malformed(raw json.RawMessage) (err error) {
-	texts(raw, func(text string) {
-		if _, fault := refsOf(text); err == nil {
+// checkRefs returns an error for the first malformed reference.
+func checkRefs(raw json.RawMessage) (err error) {
+	eachText(raw, func(text string) {
+		if _, fault := parseRefs(text); err == nil {
 			err = fault
 		}
 	})
@@ -133,8 +133,8 @@ func malformed(raw json.RawMessage) (err error) {
 }
 
 func refsIn(raw json.RawMessage) (refs []ref) {
-	texts(raw, func(text string) {
-		found, err := refsOf(text)
+	eachText(raw, func(text string) {
+		found, err := parseRefs(text)
 		if err == nil {
 			refs = append(refs, found...)
 		}
@@ -142,14 +142,14 @@ func refsIn(raw json.RawMessage) (refs []ref) {
 	return refs
 }
 
-// scope holds the values that references can name.
+// scope holds the values to which references can refer.
 type scope struct {
 	args  map[string]json.RawMessage
 	steps map[string]outcome
 }
 
-// fill replaces the references in a value.
-func (s scope) fill(raw json.RawMessage) (json.RawMessage, error) {
+// expand replaces the references in a value.
+func (s scope) expand(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	switch raw[0] {
 	case '"':
@@ -161,7 +161,7 @@ func (s scope) fill(raw json.RawMessage) (json.RawMessage, error) {
 		}
 		out := []byte{'{'}
 		for i, m := range members {
-			value, err := s.fill(m.Value)
+			value, err := s.expand(m.Value)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
@@ -170,7 +170,7 @@ func (s scope) fill(raw json.RawMessage) (json.RawMessage, error) {
 			}
 			out = append(append(jsonrpc.AppendString(out, m.Name), ':'), value...)
 		}
-		return bounded(append(out, '}'))
+		return limitSize(append(out, '}'))
 	case '[':
 		items, err := jsonrpc.Items(raw)
 		if err != nil {
@@ -178,7 +178,7 @@ func (s scope) fill(raw json.RawMessage) (json.RawMessage, error) {
 		}
 		out := []byte{'['}
 		for i, item := range items {
-			value, err := s.fill(item)
+			value, err := s.expand(item)
 			if err != nil {
 				return nil, fmt.Errorf("[%d]: %w", i, err)
 			}
@@ -187,13 +187,14 @@ func (s scope) fill(raw json.RawMessage) (json.RawMessage, error) {
 			}
 			out = append(out, value...)
 		}
-		return bounded(append(out, ']'))
+		return limitSize(append(out, ']'))
 	}
 	return raw, nil
 }
 
-// bounded keeps results that are used many times from filling the memory.
-func bounded(raw json.RawMessage) (json.RawMessage, error) {
+// limitSize refuses a value that became too large because it contains results many
+// times.
+func limitSize(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > executor.MaxResult {
 		return nil, fmt.Errorf("it would be larger than %d MiB", executor.MaxResult>>20)
 	}
@@ -201,7 +202,7 @@ func bounded(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 func (s scope) text(text string) (json.RawMessage, error) {
-	refs, err := refsOf(text)
+	refs, err := parseRefs(text)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (s scope) text(text string) (json.RawMessage, error) {
 		at = r.end
 	}
 	b.WriteString(strings.ReplaceAll(text[at:], "$${", "${"))
-	return bounded(jsonrpc.AppendString(nil, b.String()))
+	return limitSize(jsonrpc.AppendString(nil, b.String()))
 }
 
 // value returns the value of a reference.
@@ -274,7 +275,7 @@ func (s scope) find(r ref) (json.RawMessage, bool) {
 	return value, true
 }
 
-// member is a member of an object, or an item of a list by its index.
+// member returns a member of an object, or an item of a list by its index.
 func member(value json.RawMessage, name string) (json.RawMessage, bool) {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -302,9 +303,9 @@ func member(value json.RawMessage, name string) (json.RawMessage, bool) {
 type Condition struct {
 	Value json.RawMessage // with references
 
-	Equals, NotEquals, Contains json.RawMessage // nil: not asked
+	Equals, NotEquals, Contains json.RawMessage // nil: not tested
 	In                          []json.RawMessage
-	Above, Below                json.RawMessage // numbers
+	Above, Below                json.RawMessage // numbers; nil: not tested
 	Exists                      *bool
 }
 
@@ -326,9 +327,9 @@ func (c Condition) validate(path string) error {
 	return nil
 }
 
-// holds reports whether all that is asked is so.
+// holds reports whether all tests of the condition succeed.
 func (c Condition) holds(s scope) (bool, error) {
-	value, err := s.fill(c.Value)
+	value, err := s.expand(c.Value)
 	there := err == nil && string(value) != "null"
 	if c.Exists != nil {
 		if there != *c.Exists {
@@ -349,8 +350,8 @@ func (c Condition) holds(s scope) (bool, error) {
 		asked = true
 		return test()
 	}
-	ok := check(c.Equals, func() bool { return same(value, c.Equals) }) &&
-		check(c.NotEquals, func() bool { return !same(value, c.NotEquals) }) &&
+	ok := check(c.Equals, func() bool { return isEqual(value, c.Equals) }) &&
+		check(c.NotEquals, func() bool { return !isEqual(value, c.NotEquals) }) &&
 		check(c.Contains, func() bool { return contains(value, c.Contains) }) &&
 		check(c.Above, func() bool { return compare(value, c.Above) > 0 }) &&
 		check(c.Below, func() bool { return compare(value, c.Below) < 0 })
@@ -358,17 +359,17 @@ func (c Condition) holds(s scope) (bool, error) {
 		asked = true
 		ok = false
 		for _, one := range c.In {
-			ok = ok || same(value, one)
+			ok = ok || isEqual(value, one)
 		}
 	}
 	if !asked {
-		return truth(value), nil
+		return isTruthy(value), nil
 	}
 	return ok, nil
 }
 
-// truth reports whether a value is more than nothing.
-func truth(value json.RawMessage) bool {
+// isTruthy reports whether a value is neither null, false, 0 nor empty.
+func isTruthy(value json.RawMessage) bool {
 	switch text := string(bytes.TrimSpace(value)); text {
 	case "null", "false", `""`, "[]", "{}":
 		return false
@@ -378,7 +379,7 @@ func truth(value json.RawMessage) bool {
 	}
 }
 
-func same(a, b json.RawMessage) bool {
+func isEqual(a, b json.RawMessage) bool {
 	if x, ok := number(a); ok {
 		y, ok := number(b)
 		return ok && x.Cmp(y) == 0
@@ -386,7 +387,7 @@ func same(a, b json.RawMessage) bool {
 	return canonical(a) == canonical(b)
 }
 
-// canonical is JSON with its members in order.
+// canonical returns the JSON with sorted members.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -409,7 +410,7 @@ func contains(value, part json.RawMessage) bool {
 			return false
 		}
 		for _, item := range items {
-			if same(item, part) {
+			if isEqual(item, part) {
 				return true
 			}
 		}
@@ -422,7 +423,7 @@ func contains(value, part json.RawMessage) bool {
 	return strings.Contains(executor.TextOf(value), executor.TextOf(part))
 }
 
-// maxDigits bounds the numbers that are compared.
+// maxDigits bounds the length of numbers that are compared.
 const maxDigits = 400
 
 func number(raw json.RawMessage) (*big.Float, bool) {

@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// New makes the handler of a valid configuration. What a call has done that
-// waits for somebody goes into the journal, unless that is nil.
+// New returns the handler for a valid configuration. The finished steps of a call that
+// waits for a decision are stored in journal, unless that is nil.
 func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -27,23 +27,23 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 			return nil, err
 		}
 		r := &run{call: make, journal: journal, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
-		r.req = serial(r.asking(req))
-		end, err := r.begin(ctx)
+		r.req = serializeNotifications(r.countQuestions(req))
+		end, err := r.resume(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
 		last, err := r.sequence(ctx, "", c.Steps)
-		err = r.over(ctx, err)
+		err = r.finish(ctx, err)
 		switch {
 		case errors.As(err, new(*stepFailed)):
 			return r.failure(err)
 		case err != nil:
 			return nil, err
 		case c.Result != nil:
-			value, err := r.scope.fill(c.Result)
+			value, err := r.scope.expand(c.Result)
 			if err != nil {
-				return nil, r.unfilled("result", err)
+				return nil, r.refError("result", err)
 			}
 			return shape.Result(r.tool, value)
 		case last == nil:
@@ -55,9 +55,9 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 	}, nil
 }
 
-// serial is the request for steps that may run at once: what they notify comes
-// one after the other.
-func serial(req *call.Request) *call.Request {
+// serializeNotifications returns the request with a Notify that concurrent steps can
+// call.
+func serializeNotifications(req *call.Request) *call.Request {
 	if req.OnNotify == nil {
 		return req
 	}
@@ -71,23 +71,23 @@ func serial(req *call.Request) *call.Request {
 	return &one
 }
 
-// run is one call.
+// run is one call of a chain.
 type run struct {
 	call    Call
 	journal Journal
 	req     *call.Request
 	tool    string
 
-	mu    sync.Mutex
-	scope scope
-	made  map[string]json.RawMessage // results by the step's place, see placed; also of the call that this one goes on with
-	again *Kept                      // of another, which this one goes on with; nil: it does not
-	open  int                        // questions that nobody has answered
+	mu         sync.Mutex
+	scope      scope
+	results    map[string]json.RawMessage // results by stepID; with those of the call that this call continues
+	continued  *Kept                      // stored data of the call that this call continues; nil: none
+	unanswered int                        // number of unanswered questions
 
-	keeping sync.Mutex // held while it is kept
+	storing sync.Mutex // held while the journal is written
 }
 
-// stepFailed is a step whose tool says that it failed.
+// stepFailed is the error of a step whose result has isError.
 type stepFailed struct {
 	step   string
 	result *call.Result
@@ -95,8 +95,8 @@ type stepFailed struct {
 
 func (e *stepFailed) Error() string { return "step " + e.step + " failed" }
 
-// failure is the result of a chain whose step failed: the step's, with which
-// it was.
+// failure returns the result of a chain in which a step failed: the step's result,
+// with the name of the step.
 func (r *run) failure(err error) (*call.Result, error) {
 	var failed *stepFailed
 	errors.As(err, &failed)
@@ -104,7 +104,7 @@ func (r *run) failure(err error) (*call.Result, error) {
 	return executor.Failed(fmt.Sprintf("step %s failed: %s", failed.step, text)), nil
 }
 
-func (r *run) unfilled(what string, err error) error {
+func (r *run) refError(what string, err error) error {
 	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: r.tool + ": " + what + " cannot be built", Cause: toolerr.New(codeOf(err), "%w", err)}
 }
 
@@ -115,7 +115,7 @@ func codeOf(err error) toolerr.Code {
 	return toolerr.ExecutionError
 }
 
-// sequence makes steps one after the other and returns the last that was made.
+// sequence runs steps in order and returns the outcome of the last one that ran.
 func (r *run) sequence(ctx context.Context, at string, steps []Step) (last *outcome, err error) {
 	for i, s := range steps {
 		at := fmt.Sprintf("%s/%d", at, i)
@@ -147,15 +147,16 @@ func (r *run) choice(ctx context.Context, at string, s Step) (*outcome, error) {
 	r.mu.Unlock()
 	switch {
 	case err != nil:
-		return nil, r.unfilled("a condition", err)
+		return nil, r.refError("a condition", err)
 	case holds:
 		return r.sequence(ctx, at+"/then", s.Then)
 	}
 	return r.sequence(ctx, at+"/else", s.Else)
 }
 
-// parallel makes branches at once. The first that fails ends the others; one
-// that waits for somebody does not, so that what they do is not done twice.
+// parallel runs branches concurrently. The first failure ends the other branches. A
+// branch that waits for a decision does not, because the finished work of the others
+// would be repeated later.
 func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last *outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,7 +166,7 @@ func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last 
 	for i, branch := range branches {
 		all.Go(func() {
 			ends[i], errs[i] = r.sequence(ctx, fmt.Sprintf("%s/parallel/%d", at, i), branch)
-			if errs[i] != nil && !waits(errs[i]) {
+			if errs[i] != nil && !isPending(errs[i]) {
 				first.Do(func() { err = errs[i] })
 				cancel()
 			}
@@ -187,24 +188,24 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 	arguments := json.RawMessage(`{}`)
 	if s.Args != nil {
 		r.mu.Lock()
-		filled, err := r.scope.fill(s.Args)
+		filled, err := r.scope.expand(s.Args)
 		r.mu.Unlock()
 		if err != nil {
-			return nil, r.unfilled("the arguments of step "+s.name(), err)
+			return nil, r.refError("the arguments of step "+s.name(), err)
 		}
 		arguments = filled
 	}
-	at = r.placed(at, s.Args)
-	if one := r.before(at); one != nil {
+	at = r.stepID(at, s.Args)
+	if one := r.storedOutcome(at); one != nil {
 		if err := r.journal.Allowed(ctx, r.req, s.Tool, arguments); err != nil {
 			return nil, r.wrap(s, err)
 		}
-		r.note(s, *one)
+		r.setOutcome(s, *one)
 		return one, nil
 	}
 	res, err := r.call(ctx, r.req, s.Tool, arguments)
 	if err != nil && (!s.Continue || ctx.Err() != nil) {
-		if ctx.Err() != nil && !waits(err) {
+		if ctx.Err() != nil && !isPending(err) {
 			return nil, ctx.Err()
 		}
 		return nil, r.wrap(s, err)
@@ -217,15 +218,15 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 		return nil, &stepFailed{s.name(), res}
 	}
 	known := one
-	if known.waited = waits(err); !known.waited { // which with on_error: continue is to be looked at again
-		known.result = r.did(ctx, at, res)
+	if known.waited = isPending(err); !known.waited { // with on_error: continue, a waiting step runs again in the next call
+		known.result = r.record(ctx, at, res)
 	}
-	r.note(s, known)
+	r.setOutcome(s, known)
 	return &one, nil
 }
 
-// note lets steps after it refer to what one gave.
-func (r *run) note(s Step, one outcome) {
+// setOutcome makes the outcome of a step available to references of later steps.
+func (r *run) setOutcome(s Step, one outcome) {
 	if s.ID == "" {
 		return
 	}
@@ -253,8 +254,8 @@ func (s Step) name() string {
 type outcome struct {
 	result *call.Result
 	failed bool
-	waited bool     // for somebody, and is to be looked at again
-	sum    [32]byte // of the result; zero of one that waited
+	waited bool     // the step waits for a decision, and runs again in the next call
+	sum    [32]byte // hash of the result; zero if the step waits
 }
 
 func (o *outcome) value() json.RawMessage {

@@ -1,7 +1,7 @@
 // Package executor has the common parts of the kinds of declared tools: the conversion
-// of a JSON value into a tool's result, and limits. The packages next to it implement
-// the kinds; each has a Config with a Validate that names the wrong field, and a New
-// that returns a call.Handler.
+// of a JSON value into a tool's result, and limits. Each package next to it implements
+// a kind, with a Config whose Validate names the wrong field, and a New that returns a
+// call.Handler.
 package executor
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// MaxResult bounds what a declared tool's result may be made of, in bytes.
+// MaxResult bounds the data from which a tool's result is made, in bytes.
 const MaxResult = 10 << 20
 
-// A Shape says how a tool's values are given to the caller.
+// A Shape says how the value of a tool becomes its result.
 type Shape struct {
 	// Wrapped means that the tool declares an output schema of another type than
 	// object, which MCP does not permit: the value is then the member "result" of
@@ -29,9 +29,9 @@ type Shape struct {
 	Declared bool
 }
 
-// Result makes a result of a value: as text (a JSON text is shown without its
-// quotes), with more content before it if there is any, and, where the tool
-// declares an output schema, as structuredContent.
+// Result returns a result with a value as text (a JSON string without its quotes),
+// after the content items of more. If the tool has an output schema, the value is
+// structuredContent, too. tool is for error messages.
 func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessage) (*call.Result, error) {
 	value = bytes.TrimSpace(value)
 	if err := jsonrpc.Valid(value); err != nil {
@@ -57,12 +57,12 @@ func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessag
 	return &call.Result{Raw: append(raw, '}')}, nil
 }
 
-// Text makes a result of a text that is not JSON.
+// Text returns a result with a text that is not JSON.
 func (s Shape) Text(tool, text string) (*call.Result, error) {
 	return s.Result(tool, jsonrpc.AppendString(nil, text))
 }
 
-// Failed is the result of a tool that says that it failed.
+// Failed returns a result with isError and a text.
 func Failed(text string) *call.Result {
 	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
 	return &call.Result{Raw: append(raw, `}],"isError":true}`...)}
@@ -72,13 +72,12 @@ func invalid(tool, why string) error {
 	return &call.ValidationError{Type: call.ResultInvalid, Tool: tool, Detail: "the result cannot be used: " + why}
 }
 
-// Invalid is the error of a result that is not what was declared.
+// Invalid returns the error for a result that does not have the declared form.
 func Invalid(tool, format string, args ...any) error {
 	return invalid(tool, fmt.Sprintf(format, args...))
 }
 
-// Missing is the error of a call without an argument that the tool's
-// declaration uses.
+// Missing returns the error for a call without an argument that the declaration uses.
 func Missing(tool, argument, where string) error {
 	detail := fmt.Sprintf("argument %s is missing, required by %s; give it and call again", argument, where)
 	return &call.ValidationError{
@@ -87,7 +86,7 @@ func Missing(tool, argument, where string) error {
 	}
 }
 
-// Arguments are a call's arguments by name, numbers as they were written.
+// Arguments returns a call's arguments by name. Numbers keep their text.
 func Arguments(req *call.Request) (map[string]json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {
@@ -104,7 +103,8 @@ func Arguments(req *call.Request) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// textOf is a value as text: a JSON text without its quotes, else its JSON.
+// textOf returns a value as text: a JSON string without its quotes, any other value as
+// JSON.
 func textOf(value json.RawMessage) string {
 	var text string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
@@ -113,7 +113,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-// TextOf returns a value for a text, such as a parameter of a URL.
+// TextOf returns a value as text, such as a parameter of a URL.
 func TextOf(value json.RawMessage) string { return textOf(value) }
 
 func kindOf(value json.RawMessage) string {

@@ -17,37 +17,36 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// client is one tool's.
+// client sends the requests of one tool.
 type client struct {
 	*compiled
 	shape     executor.Shape
 	agent     string
 	transport http.RoundTripper
-	single    http.RoundTripper // whose connections are used once
+	single    http.RoundTripper // uses each connection once
 }
 
 // maxRedirects bounds the redirects of a request.
 const maxRedirects = 5
 
-// attempt sends the request once, and follows where it leads.
+// attempt sends the request once, and follows redirects.
 func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
 	timed, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	resp, err := e.follow(timed, r, req.Tool.Repeatable())
+	resp, err := e.followRedirects(timed, r, req.Tool.Repeatable())
 	var body []byte
 	if err == nil {
 		defer resp.Body.Close() //nolint:errcheck // only read
 		body, err = readBody(resp.Body)
 	}
 	if err != nil {
-		return nil, e.failure(ctx, timed, req.Tool.Name, err)
+		return nil, e.requestError(ctx, timed, req.Tool.Name, err)
 	}
 	return e.result(req.Tool.Name, resp, body)
 }
 
-// follow sends requests until one is answered with something else than a
-// redirect.
-func (e *client) follow(ctx context.Context, r *request, repeatable bool) (*http.Response, error) {
+// followRedirects sends requests until the answer is no redirect.
+func (e *client) followRedirects(ctx context.Context, r *request, repeatable bool) (*http.Response, error) {
 	method, at, body := e.Method, r.url, r.body
 	home, own := origin(at), true
 	g := guard{private: e.Private, networks: e.Networks}
@@ -55,16 +54,16 @@ func (e *client) follow(ctx context.Context, r *request, repeatable bool) (*http
 		if err := g.checkHost(at.Hostname()); err != nil {
 			return nil, err
 		}
-		own = own && origin(at) == home // who led elsewhere may not say what is asked at home
+		own = own && origin(at) == home // after another origin has redirected, even requests to the own origin get no credentials
 		resp, err := e.send(ctx, method, at, body, r.header, own, repeatable)
 		if err != nil {
 			return nil, err
 		}
-		next, to, err := redirected(resp, at, method)
+		next, to, err := redirectTarget(resp, at, method)
 		if err != nil || to == nil {
 			return resp, err
 		}
-		io.CopyN(io.Discard, resp.Body, 4<<10) //nolint:errcheck // so that the connection may be used again
+		io.CopyN(io.Discard, resp.Body, 4<<10) //nolint:errcheck // so that the connection can be reused
 		resp.Body.Close()                      //nolint:errcheck // only read
 		if hop == maxRedirects {
 			return nil, toolerr.New(toolerr.ExecutionError, "it redirects more than %d times", maxRedirects)
@@ -79,8 +78,8 @@ func (e *client) follow(ctx context.Context, r *request, repeatable bool) (*http
 	}
 }
 
-// send sends one request. What the declaration sets goes to its own origin
-// alone.
+// send sends one request. The declared headers are sent only to the declared origin
+// (own).
 func (e *client) send(ctx context.Context, method string, to *url.URL, body []byte, header http.Header, own, repeatable bool) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {
@@ -103,16 +102,16 @@ func (e *client) send(ctx context.Context, method string, to *url.URL, body []by
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json, */*;q=0.8")
 	}
-	if !repeatable && repeats(req) {
+	if !repeatable && isReplayable(req) {
 		return e.single.RoundTrip(req)
 	}
 	return e.transport.RoundTrip(req)
 }
 
-// repeats reports whether net/http itself sends a request again when the
-// server closes a connection that was used before, though it may have carried
-// the request out; see http.Request.isReplayable.
-func repeats(req *http.Request) bool {
+// isReplayable reports whether net/http itself sends a request again if the server
+// closes a reused connection, although the server may have executed the request; see
+// http.Request.isReplayable.
+func isReplayable(req *http.Request) bool {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return true
@@ -120,9 +119,9 @@ func repeats(req *http.Request) bool {
 	return req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
 }
 
-// redirected says where an answer leads, and how it is asked for there; to is
-// nil when it is none that leads on.
-func redirected(resp *http.Response, from *url.URL, method string) (next string, to *url.URL, err error) {
+// redirectTarget returns the method and URL of the request that a redirect demands; to
+// is nil if the answer is no redirect.
+func redirectTarget(resp *http.Response, from *url.URL, method string) (next string, to *url.URL, err error) {
 	next = method
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
@@ -153,7 +152,7 @@ func redirected(resp *http.Response, from *url.URL, method string) (next string,
 	return next, to, nil
 }
 
-// readBody reads an answer, unpacked, up to the bound.
+// readBody reads a decompressed body up to the limit.
 func readBody(from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, executor.MaxResult+1))
 	if err != nil {
@@ -165,7 +164,7 @@ func readBody(from io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// statusError is an answer that says that it failed; see retry.Retryable.
+// statusError is an answer with an error status; see retry.Retryable.
 type statusError struct {
 	status int
 	text   string
@@ -176,9 +175,9 @@ func (e *statusError) Error() string { return e.text }
 // StatusCode returns the HTTP status.
 func (e *statusError) StatusCode() int { return e.status }
 
-// failure makes an error of what kept a request from being answered. Its text
-// has neither the URL's secrets nor headers.
-func (e *client) failure(ctx, timed context.Context, tool string, err error) error {
+// requestError returns the error of a request without an answer. Its text has neither
+// secrets of the URL nor headers.
+func (e *client) requestError(ctx, timed context.Context, tool string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -192,13 +191,13 @@ func (e *client) failure(ctx, timed context.Context, tool string, err error) err
 	case errors.As(err, &network) && network.Timeout():
 		err = toolerr.New(toolerr.Timeout, "the connection timed out")
 	default:
-		err = toolerr.New(toolerr.TransportError, "%w", plain(err))
+		err = toolerr.New(toolerr.TransportError, "%w", withoutURL(err))
 	}
-	return &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed", Cause: err}
+	return &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shownURL() + " failed", Cause: err}
 }
 
-// plain is an error without the URL that net/http puts before it.
-func plain(err error) error {
+// withoutURL returns the error without the URL that net/http adds.
+func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
 		return of.Err
@@ -206,9 +205,9 @@ func plain(err error) error {
 	return err
 }
 
-// refusal makes an error of an answer of 401, 403, 408, 429 or 5xx; nil for
-// any other.
-func (e *client) refusal(tool string, resp *http.Response, said string) error {
+// errorOfStatus returns the error for status 401, 403, 408, 429 or 5xx; nil for any
+// other.
+func (e *client) errorOfStatus(tool string, resp *http.Response, said string) error {
 	status := resp.StatusCode
 	text := fmt.Sprintf("HTTP %d %s%s", status, http.StatusText(status), said)
 	cause := &statusError{status, text}
@@ -233,5 +232,5 @@ func (e *client) refusal(tool string, resp *http.Response, said string) error {
 	default:
 		return nil
 	}
-	return &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed", Cause: err}
+	return &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shownURL() + " failed", Cause: err}
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// newTransport makes connections that only lead where they may. Names of a
-// tool's own connections are resolved by it, and each address is looked at
-// before it is connected to.
+// newTransport returns a transport that connects only to permitted addresses. It
+// resolves names itself, and checks each address before it connects.
 func newTransport(c Config) *http.Transport {
 	g := guard{private: c.Private, networks: c.Networks}
 	t := &http.Transport{
@@ -33,7 +32,7 @@ func newTransport(c Config) *http.Transport {
 	return t
 }
 
-// guard says which addresses may be reached.
+// guard decides to which addresses a tool may connect.
 type guard struct {
 	private  bool
 	networks []netip.Prefix
@@ -47,7 +46,7 @@ func (g guard) dial(ctx context.Context, network, address string) (net.Conn, err
 	return d.DialContext(ctx, network, address)
 }
 
-// check is called with each address before it is connected to.
+// check is called with each address before a connection.
 func (g guard) check(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -73,8 +72,8 @@ func (g guard) allows(ip netip.Addr) error {
 	return toolerr.New(toolerr.PolicyDenied, "the connection would go to %s, %s; %s", ip, class.Name, how)
 }
 
-// checkHost looks at a host that is an address before anything is sent, since
-// a proxy would not.
+// checkHost checks a host that is an IP address before the request is sent, because a
+// proxy would not check it.
 func (g guard) checkHost(host string) error {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {

@@ -25,9 +25,9 @@ type mapping struct {
 	reckons bool
 }
 
-var reckoning = regexp.MustCompile(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
+var calculation = regexp.MustCompile(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
 
-// parseMapping returns nil for no expression.
+// parseMapping parses an expression; nil for an empty one.
 func parseMapping(expression string) (*mapping, error) {
 	if expression == "" {
 		return nil, nil
@@ -36,13 +36,13 @@ func parseMapping(expression string) (*mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mapping{path, reckoning.MatchString(expression)}, nil
+	return &mapping{path, calculation.MatchString(expression)}, nil
 }
 
-// search applies the mapping to JSON.
+// search returns the result of the expression for a JSON text.
 func (m *mapping) search(raw []byte) (out []byte, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library compares what cannot be
+		if p := recover(); p != nil { // the library panics when it compares values of some types
 			out, err = nil, fmt.Errorf("%v", p)
 		}
 	}()
@@ -52,48 +52,49 @@ func (m *mapping) search(raw []byte) (out []byte, err error) {
 	if err := d.Decode(&value); err != nil {
 		return nil, err
 	}
-	var l ledger
+	var l numberTable
 	if m.reckons {
-		l = ledgerOf(value)
-		value = each(value, l.float)
+		l = newNumberTable(value)
+		value = mapLeaves(value, l.float)
 	}
 	if value, err = m.path.Search(value); err != nil {
 		return nil, err
 	}
 	if m.reckons {
-		value = each(value, l.number)
+		value = mapLeaves(value, l.number)
 	}
 	return jsonrpc.Marshal(value)
 }
 
-// each replaces what is no list and no object in a value.
-func each(v any, by func(any) any) any {
+// mapLeaves returns v with each value that is no list or object replaced by the result
+// of by.
+func mapLeaves(v any, by func(any) any) any {
 	switch v := v.(type) {
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = each(item, by)
+			out[i] = mapLeaves(item, by)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, member := range v {
-			out[name] = each(member, by)
+			out[name] = mapLeaves(member, by)
 		}
 		return out
 	}
 	return by(v)
 }
 
-// ledger maps floats to the numbers that they represent.
-type ledger struct {
+// numberTable maps floats to the numbers that they represent.
+type numberTable struct {
 	floats  map[json.Number]float64
 	numbers map[float64]json.Number
 }
 
-func ledgerOf(value any) ledger {
-	l := ledger{map[json.Number]float64{}, map[float64]json.Number{}}
-	each(value, func(v any) any {
+func newNumberTable(value any) numberTable {
+	l := numberTable{map[json.Number]float64{}, map[float64]json.Number{}}
+	mapLeaves(value, func(v any) any {
 		if n, ok := v.(json.Number); ok {
 			if f, err := n.Float64(); err == nil {
 				l.floats[n] = f
@@ -119,7 +120,7 @@ func ledgerOf(value any) ledger {
 			last := l.floats[all[i-1]]
 			switch {
 			case l.floats[n] > last:
-			case decimalOf(n).compare(decimalOf(all[i-1])) == 0: // written otherwise
+			case decimalOf(n).compare(decimalOf(all[i-1])) == 0: // the same number in another notation
 				l.floats[n] = last
 				continue
 			default:
@@ -131,7 +132,7 @@ func ledgerOf(value any) ledger {
 	return l
 }
 
-func (l ledger) float(v any) any {
+func (l numberTable) float(v any) any {
 	n, ok := v.(json.Number)
 	if !ok {
 		return v
@@ -143,7 +144,7 @@ func (l ledger) float(v any) any {
 	return f
 }
 
-func (l ledger) number(v any) any {
+func (l numberTable) number(v any) any {
 	if f, ok := v.(float64); ok {
 		if n, ok := l.numbers[f]; ok {
 			return n
@@ -152,7 +153,7 @@ func (l ledger) number(v any) any {
 	return v
 }
 
-// decimal is a number 0.DIGITS × 10^point; zero has no digits.
+// decimal is the number 0.DIGITS × 10^point; zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string
@@ -165,7 +166,7 @@ func decimalOf(n json.Number) (d decimal) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	d.negative, d.point = negative, len(whole)
 	if exponent != "" {
-		e, _ := strconv.Atoi(exponent) //nolint:errcheck // at its bounds it is as far away as can be
+		e, _ := strconv.Atoi(exponent) //nolint:errcheck // an exponent out of range becomes the largest or smallest int
 		d.point += max(-(1 << 30), min(e, 1<<30))
 	}
 	digits := whole + fraction

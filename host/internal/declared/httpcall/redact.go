@@ -16,12 +16,11 @@ import (
 // Redacted replaces a redacted value.
 const Redacted = "[REDACTED]"
 
-// maxDepth bounds how deep an answer is nested.
+// maxDepth bounds the nesting of an answer.
 const maxDepth = 1000
 
-// redact returns JSON with the values of the members that are not shown
-// replaced, at any depth, whatever their case; also in texts that are JSON
-// themselves.
+// redact returns JSON with the values of the members in Config.Redact replaced, at any
+// depth, in any case of letters, also in strings that contain JSON.
 func (c *compiled) redact(body []byte) ([]byte, error) {
 	body = bytes.TrimSpace(body)
 	if err := jsonrpc.Valid(body); err != nil {
@@ -50,7 +49,7 @@ func newRedactor(body []byte, names []string) *redactor {
 	return r
 }
 
-func (r *redactor) hides(name string) bool {
+func (r *redactor) redacts(name string) bool {
 	return slices.ContainsFunc(r.names, func(hidden string) bool { return strings.EqualFold(hidden, name) })
 }
 
@@ -77,7 +76,7 @@ func (r *redactor) value(depth int) error {
 		if err != nil {
 			return err
 		}
-		r.out = append(r.out, byte(end.(json.Delim))) //nolint:forcetypeassert,errcheck // More said so
+		r.out = append(r.out, byte(end.(json.Delim))) //nolint:forcetypeassert,errcheck // More has reported it
 	case string:
 		r.out = jsonrpc.AppendString(r.out, r.text(token, depth))
 	case json.Number:
@@ -90,7 +89,7 @@ func (r *redactor) value(depth int) error {
 	return nil
 }
 
-// text is a text, redacted if it is JSON.
+// text returns a text, redacted if it is JSON.
 func (r *redactor) text(text string, depth int) string {
 	inner := strings.TrimSpace(text)
 	if inner == "" || inner[0] != '{' && inner[0] != '[' || jsonrpc.Valid([]byte(inner)) != nil {
@@ -98,7 +97,7 @@ func (r *redactor) text(text string, depth int) string {
 	}
 	in := newRedactor([]byte(inner), r.names)
 	switch err := in.value(depth + 1); {
-	case err != nil: // it is nested too deep to be looked at
+	case err != nil: // it is nested too deep to be checked
 		r.hid = true
 		return Redacted
 	case !in.hid:
@@ -116,9 +115,9 @@ func (r *redactor) item(named bool, depth int) error {
 	if err != nil {
 		return err
 	}
-	text, _ := name.(string) //nolint:errcheck // the decoder gives nothing else here
+	text, _ := name.(string) //nolint:errcheck // the decoder returns only strings here
 	r.out = append(jsonrpc.AppendString(r.out, text), ':')
-	if !r.hides(text) {
+	if !r.redacts(text) {
 		return r.value(depth + 1)
 	}
 	start := len(r.out)
@@ -129,10 +128,10 @@ func (r *redactor) item(named bool, depth int) error {
 	return nil
 }
 
-// hiding returns an expression for members with such names in texts other than JSON:
-// lines of JSON, events, forms, headers, XML, HTML, truncated JSON. The second group
-// of a match is the value to hide; it may contain too much, but not too little.
-func hiding(names []string) *regexp.Regexp {
+// redactPattern returns an expression for members with such names in texts other than
+// JSON: lines of JSON, events, forms, headers, XML, HTML, truncated JSON. The second
+// group of a match is the value; it may contain too much, but not too little.
+func redactPattern(names []string) *regexp.Regexp {
 	if len(names) == 0 {
 		return nil
 	}
@@ -142,24 +141,24 @@ func hiding(names []string) *regexp.Regexp {
 	}
 	name := `(?:` + strings.Join(quoted, "|") + `)`
 	return regexp.MustCompile(`(?i)` +
-		`((?:^|[^A-Za-z0-9_])` + name + `\\?["']?\s*[:=]\s*)` + // what is before the value
+		`((?:^|[^A-Za-z0-9_])` + name + `\\?["']?\s*[:=]\s*)` + // text before the value
 		`("(?:[^"\\]|\\(?s:.))*(?:"|$)` +
 		`|\\"(?:[^"\\]|\\\\\\"|\\[^"])*(?:\\?"|$)` + // JSON within a text
 		`|'(?:[^'\\]|''|\\(?s:.))*(?:'|$)` +
-		`|[{\[](?s:.*)` + // whose end is not known
+		`|[{\[](?s:.*)` + // an object or list, whose end cannot be found
 		`|[^\r\n&;,<>"'}\]]+)` +
 		`|(<(?:[\w.-]+:)?` + name + `)(\s[^<>]*/>|[\s>](?s:.*?)(?:</(?:[\w.-]+:)?` + name + `\s*>|$))`)
 }
 
-// hide replaces what is not shown in a text that is no JSON, and reports
-// whether there was something.
-func (c *compiled) hide(text string) (shown string, hid bool) {
-	if c.hidden == nil {
+// redactText replaces values of redacted members in a text that is no JSON. found
+// reports whether there was one.
+func (c *compiled) redactText(text string) (shown string, hid bool) {
+	if c.redactedText == nil {
 		return text, false
 	}
 	var out strings.Builder
 	at := 0
-	for _, m := range c.hidden.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range c.redactedText.FindAllStringSubmatchIndex(text, -1) {
 		before := m[3]
 		if before < 0 {
 			before = m[7]

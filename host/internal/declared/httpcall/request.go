@@ -15,15 +15,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// request is the request, the same for all attempts.
+// request is the HTTP request of a call, the same for all attempts.
 type request struct {
 	url    *url.URL
-	header http.Header // what the declaration sets, which goes to its origin only
+	header http.Header // declared headers, which are sent only to the declared origin
 	body   []byte      // nil: none
 }
 
-// requestOf makes the request of a call.
-func (c *compiled) requestOf(req *call.Request) (*request, error) {
+// newRequest returns the request of a call.
+func (c *compiled) newRequest(req *call.Request) (*request, error) {
 	arguments, err := executor.Arguments(req)
 	if err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ func (c *compiled) requestOf(req *call.Request) (*request, error) {
 	if traceparent := traceparentOf(req.Params); traceparent != "" {
 		r.header.Set("Traceparent", traceparent)
 	}
-	left := c.left(arguments)
+	left := c.unused(arguments)
 	query := c.fillQuery(r.url.Query(), arguments, left)
-	if encoded := query.Encode(); len(query) > 0 && encoded != "" && (len(c.query) > 0 || len(c.Request.Query)+len(c.Request.StaticQuery) > 0 || c.spills(left)) {
+	if encoded := query.Encode(); len(query) > 0 && encoded != "" && (len(c.query) > 0 || len(c.Request.Query)+len(c.Request.StaticQuery) > 0 || c.putsUnusedInQuery(left)) {
 		r.url.RawQuery = encoded
 	}
 	if c.hasBody() {
@@ -55,8 +55,8 @@ func (c *compiled) requestOf(req *call.Request) (*request, error) {
 	return r, nil
 }
 
-// left are the arguments that have no place yet.
-func (c *compiled) left(arguments map[string]json.RawMessage) map[string]json.RawMessage {
+// unused returns the arguments that no part of the request uses.
+func (c *compiled) unused(arguments map[string]json.RawMessage) map[string]json.RawMessage {
 	left := maps.Clone(arguments)
 	for name := range c.used {
 		delete(left, name)
@@ -64,8 +64,8 @@ func (c *compiled) left(arguments map[string]json.RawMessage) map[string]json.Ra
 	return left
 }
 
-// spills reports whether unused arguments go into the query.
-func (c *compiled) spills(left map[string]json.RawMessage) bool {
+// putsUnusedInQuery reports whether unused arguments are added to the query.
+func (c *compiled) putsUnusedInQuery(left map[string]json.RawMessage) bool {
 	return !c.hasBody() && c.Query == nil && len(left) > 0
 }
 
@@ -80,9 +80,9 @@ func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.R
 			query.Set(name, executor.TextOf(value))
 		}
 	}
-	if c.spills(left) {
+	if c.putsUnusedInQuery(left) {
 		for name, value := range left {
-			if string(value) != "null" && !query.Has(name) { // what the declaration says stays
+			if string(value) != "null" && !query.Has(name) { // declared parameters are not replaced
 				query.Set(name, executor.TextOf(value))
 			}
 		}
@@ -100,7 +100,7 @@ func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[st
 			return executor.Missing(tool, t.missing(arguments), "the header "+name)
 		}
 		value := t.fill(arguments)
-		if !headerValue(value) {
+		if !isHeaderValue(value) {
 			return toolerr.New(toolerr.InvalidParams, "%s: the arguments would put a control character into the header %s", tool, name)
 		}
 		header.Set(name, value)

@@ -17,10 +17,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxSaid bounds the quoted error text of a service.
-const maxSaid = 2 << 10
+// maxQuoted bounds the quoted error text of a service, in bytes.
+const maxQuoted = 2 << 10
 
-// result makes the tool's result of an answer.
+// result converts an answer into the tool's result.
 func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Result, error) {
 	kind, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
@@ -28,15 +28,15 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	}
 	charset := parameters["charset"]
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !resp.Uncompressed && encoding != "identity" {
-		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed",
+		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shownURL() + " failed",
 			Cause: toolerr.New(toolerr.ProtocolError, "the answer has an unsupported content encoding")}
 	}
-	if decoded, set := unicodeOf(charset, body); of(kind) == "" || e.isJSON(kind, decoded) {
+	if decoded, set := toUTF8(charset, body); contentType(kind) == "" || e.isJSON(kind, decoded) {
 		body, charset = decoded, set
 	}
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
-		said := e.said(kind, charset, body)
-		if err := e.refusal(tool, resp, said); err != nil {
+		said := e.errorText(kind, charset, body)
+		if err := e.errorOfStatus(tool, resp, said); err != nil {
 			return nil, err
 		}
 		return executor.Failed(fmt.Sprintf("HTTP %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), said)), nil
@@ -44,18 +44,18 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	if e.isJSON(kind, body) {
 		return e.json(tool, body)
 	}
-	pictured := of(kind) != "" && (e.hidden == nil || bytes.IndexByte(body, 0) >= 0)
+	pictured := contentType(kind) != "" && (e.redactedText == nil || bytes.IndexByte(body, 0) >= 0)
 	text, hid := "", false
 	if !pictured {
-		text, hid = e.hide(textOf(charset, body))
+		text, hid = e.redactText(textOf(charset, body))
 	}
 	switch {
-	case of(kind) != "" && !hid:
-		return media(of(kind), kind, body), nil
-	case len(body) > 0 && !hid && binary(kind, charset, body):
+	case contentType(kind) != "" && !hid:
+		return media(contentType(kind), kind, body), nil
+	case len(body) > 0 && !hid && isBinary(kind, charset, body):
 		return e.blob(kind, body), nil
 	}
-	if e.shape.Declared && !e.shape.Wrapped { // as PromptKit gives it
+	if e.shape.Declared && !e.shape.Wrapped { // as PromptKit returns it
 		return e.shape.Result(tool, append(jsonrpc.AppendString([]byte(`{"result":`), text), '}'))
 	}
 	return e.shape.Text(tool, text)
@@ -81,14 +81,14 @@ func (e *client) isJSON(kind string, body []byte) bool {
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
 		return len(bytes.TrimSpace(body)) > 0
 	case kind == "" || kind == "text/plain" || kind == "application/octet-stream" || kind == "text/json" || kind == "text/javascript",
-		e.hidden != nil || e.response != nil:
+		e.redactedText != nil || e.response != nil:
 		return jsonrpc.Valid(bytes.TrimSpace(body)) == nil
 	}
 	return false
 }
 
-// of returns the MCP content type for a media type, "" if it has none.
-func of(kind string) string {
+// contentType returns the MCP content type for a media type, "" if it has none.
+func contentType(kind string) string {
 	switch {
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return "image"
@@ -98,13 +98,13 @@ func of(kind string) string {
 	return ""
 }
 
-func binary(kind, charset string, body []byte) bool {
+func isBinary(kind, charset string, body []byte) bool {
 	return charset == "" && !utf8.Valid(body) && !strings.HasPrefix(kind, "text/") || bytes.IndexByte(body, 0) >= 0
 }
 
-// unicodeOf is a body in UTF-8 without a mark before it, if it was in one of
-// Unicode's encodings; the character set of another stays what it is.
-func unicodeOf(charset string, body []byte) ([]byte, string) {
+// toUTF8 converts a body in a Unicode encoding to UTF-8 without a byte order mark, and
+// returns the new character set; other bodies are returned unchanged.
+func toUTF8(charset string, body []byte) ([]byte, string) {
 	var order endian.ByteOrder
 	switch name := strings.ToLower(charset); {
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
@@ -127,7 +127,8 @@ func unicodeOf(charset string, body []byte) ([]byte, string) {
 	return []byte(string(utf16.Decode(units))), "utf-8"
 }
 
-// textOf is a body as text; what is not of its character set is replaced.
+// textOf returns a body as text; bytes that are invalid in its character set are
+// replaced.
 func textOf(charset string, body []byte) string {
 	switch strings.ToLower(charset) {
 	case "iso-8859-1", "latin1", "windows-1252":
@@ -160,8 +161,8 @@ func (e *client) blob(kind string, body []byte) *call.Result {
 	return &call.Result{Raw: append(raw, `"}}]}`...)}
 }
 
-// said returns the service's error text, to follow the status.
-func (e *client) said(kind, charset string, body []byte) string {
+// errorText returns the service's error text, which follows the status in a message.
+func (e *client) errorText(kind, charset string, body []byte) string {
 	var text string
 	switch {
 	case e.isJSON(kind, body):
@@ -170,13 +171,13 @@ func (e *client) said(kind, charset string, body []byte) string {
 			return ""
 		}
 		text = string(value)
-	case binary(kind, charset, body):
+	case isBinary(kind, charset, body):
 		return ""
 	default:
-		text, _ = e.hide(strings.TrimSpace(textOf(charset, body)))
+		text, _ = e.redactText(strings.TrimSpace(textOf(charset, body)))
 	}
-	if len(text) > maxSaid {
-		text = strings.ToValidUTF8(text[:maxSaid], "") + "…"
+	if len(text) > maxQuoted {
+		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
 	}
 	if text == "" {
 		return ""

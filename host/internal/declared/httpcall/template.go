@@ -12,13 +12,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// parameter is {name} or {{.name}}.
+// parameter matches {name} and {{.name}}.
 var parameter = regexp.MustCompile(`\{\{\s*\.([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
 
 // template is a text with parameters.
 type template []piece
 
-// piece is a text, or a parameter.
+// piece is a text or a parameter.
 type piece struct{ text, name string }
 
 func parseTemplate(text string) (t template) {
@@ -49,7 +49,7 @@ func (t template) uses() (names []string) {
 	return names
 }
 
-// missing is the first argument that is not there; "": all are.
+// missing returns the first parameter without an argument; "": none.
 func (t template) missing(arguments map[string]json.RawMessage) string {
 	for _, name := range t.uses() {
 		if _, ok := arguments[name]; !ok {
@@ -95,7 +95,7 @@ func parseTarget(text string) (target, error) {
 		return target{}, errors.New("has a parameter before the path; only path and query can have parameters")
 	}
 	base, err := url.Parse(scheme + "://" + host)
-	if err != nil || base.Hostname() == "" { // whose text may hold credentials
+	if err != nil || base.Hostname() == "" { // the error's text can contain credentials
 		return target{}, errors.New("is malformed; want http://HOST/PATH")
 	}
 	path, query, _ := strings.Cut(rest[end:], "?")
@@ -108,7 +108,7 @@ func parseTarget(text string) (target, error) {
 
 func (t target) uses() []string { return append(t.path.uses(), t.query.uses()...) }
 
-// url fills the target. With sample every parameter is x.
+// url returns the URL for arguments. With sample, every parameter is x.
 func (t target) url(tool string, arguments map[string]json.RawMessage, sample bool) (*url.URL, error) {
 	value := func(name string) (string, error) {
 		if sample {
@@ -127,7 +127,7 @@ func (t target) url(tool string, arguments map[string]json.RawMessage, sample bo
 			return "", err
 		case v == "" || v == "." || v == "..":
 			return "", toolerr.New(toolerr.InvalidParams, "%s: argument %s is %q, which would change the path; give a non-empty value", tool, name, v)
-		case strings.ContainsFunc(v, control):
+		case strings.ContainsFunc(v, isControl):
 			return "", toolerr.New(toolerr.InvalidParams, "%s: argument %s has a control character", tool, name)
 		}
 		return url.PathEscape(v), nil
@@ -162,7 +162,7 @@ func (t target) url(tool string, arguments map[string]json.RawMessage, sample bo
 	return &full, nil
 }
 
-func control(r rune) bool { return r < ' ' || r == 0x7f }
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 func fillWith(t template, value func(name string) (string, error)) (string, error) {
 	var b strings.Builder
@@ -179,15 +179,15 @@ func fillWith(t template, value func(name string) (string, error)) (string, erro
 	return b.String(), nil
 }
 
-// Value is a part of a body: JSON in whose texts parameters may stand.
+// Value is a part of a body: JSON whose strings can contain parameters.
 type Value struct {
-	JSON json.RawMessage // a scalar; else one of the two below counts
+	JSON json.RawMessage // a scalar; otherwise List or Map is set
 	List []Value
 	Map  []Member // nil and List nil: JSON
 	Kind byte     // '{', '[' or 0
 }
 
-// Member is one of a map.
+// Member is a member of an object.
 type Member struct {
 	Name  string
 	Value Value
@@ -206,8 +206,8 @@ func (v Value) uses() (names []string) {
 	return names
 }
 
-// fill appends the value; a member or item whose arguments are missing is left
-// out, which it reports.
+// fill appends the value. It leaves out members and items whose arguments are missing.
+// there is false if the value itself was left out.
 func (v Value) fill(dst []byte, arguments map[string]json.RawMessage) (out []byte, there bool) {
 	switch v.Kind {
 	case '{':

@@ -48,8 +48,8 @@ func (r *reader) exec(c *run.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// program resolves a command once: a path relative to the file, or a name on
-// PATH.
+// program returns the absolute path of a command, which is a path relative to the
+// file, or a name that is searched on PATH.
 func (r *reader) program(path string, v *dialect.Tree, command string) string {
 	command = r.fill(path, v, command)
 	switch {
@@ -68,16 +68,16 @@ func (r *reader) program(path string, v *dialect.Tree, command string) string {
 	return found
 }
 
-// absolute is a path that may be anywhere.
+// absolute returns the absolute path of a file name.
 func (r *reader) absolute(path string, v *dialect.Tree, name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return r.beside(path, v, name)
+	return r.resolvePath(path, v, name)
 }
 
-// environment reads a list of the host's variables, NAME or NAME=value, or a
-// map of names to values.
+// environment reads a list of the host's variables, NAME or NAME=value, or a map of
+// names to values.
 func (r *reader) environment(path string, v *dialect.Tree) map[string]secret.Text {
 	out := map[string]secret.Text{}
 	if v.IsMap() {
@@ -96,7 +96,7 @@ func (r *reader) environment(path string, v *dialect.Tree) map[string]secret.Tex
 		if r.opt.Lookup == nil {
 			continue
 		}
-		if value, set := r.opt.Lookup(name); set { // one that is not set is not given
+		if value, set := r.opt.Lookup(name); set { // unset variables are not passed on
 			out[name] = secret.Text(value)
 		}
 	}
@@ -150,7 +150,7 @@ func (r *reader) steps(path string, v *dialect.Tree) []chain.Step {
 
 func (r *reader) step(path string, v *dialect.Tree) (s chain.Step) {
 	strict := r.strict
-	r.strict = true // every name is ours here
+	r.strict = true // all field names belong to this project
 	defer func() { r.strict = strict }()
 	r.members(path, v, []field{
 		r.text("id", &s.ID), r.text("tool", &s.Tool, "call"),
@@ -172,8 +172,8 @@ func (r *reader) step(path string, v *dialect.Tree) (s chain.Step) {
 	return s
 }
 
-// branches reads the branches of a parallel step; a branch that is a list runs step by
-// step.
+// branches reads the branches of a parallel step. The steps of a branch that is a list
+// run in order.
 func (r *reader) branches(path string, v *dialect.Tree) [][]chain.Step {
 	if !v.IsList() || len(v.Items) == 0 {
 		r.problem(v, path, "want a list of steps")

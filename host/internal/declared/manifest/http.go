@@ -31,7 +31,7 @@ func (r *reader) http(c *httpcall.Config) func(string, *dialect.Tree) {
 			{"response", nil, func(path string, v *dialect.Tree) {
 				r.members(path, v, []field{r.text("body_mapping", &c.Response)})
 			}},
-			{"multimodal", nil, func(path string, v *dialect.Tree) { // pictures are always given as such
+			{"multimodal", nil, func(path string, v *dialect.Tree) { // images are always returned as such
 				var kinds []string
 				r.members(path, v, []field{r.toggle("enabled", func(bool) {}), r.texts("accept_types", &kinds)})
 			}},
@@ -59,8 +59,8 @@ func (r *reader) http(c *httpcall.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// headersFromEnv reads HEADER=NAME, and NAME alone, whose header is the name
-// with dashes: X_API_KEY is sent as X-Api-Key.
+// headersFromEnv reads HEADER=NAME, or only NAME, whose header is the name with
+// dashes: X_API_KEY is sent as X-Api-Key.
 func (r *reader) headersFromEnv(path string, v *dialect.Tree) map[string]secret.Text {
 	out := map[string]secret.Text{}
 	for _, entry := range r.textsOf(path, v) {
@@ -85,7 +85,7 @@ func (r *reader) headersFromEnv(path string, v *dialect.Tree) map[string]secret.
 	return out
 }
 
-// query reads a list of arguments' names, or a map of parameters to texts.
+// query reads a list of argument names, or a map of parameters to templates.
 func (r *reader) query(c *httpcall.Config, path string, v *dialect.Tree) {
 	if v.IsList() {
 		c.Request.Query = append(c.Request.Query, r.textsOf(path, v)...)
@@ -124,8 +124,8 @@ func (r *reader) mapping(c *httpcall.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// private reads whether, or which, addresses that are not public may be
-// reached.
+// private reads which addresses that are not public are permitted: a boolean or a list
+// of networks.
 func (r *reader) private(c *httpcall.Config, path string, v *dialect.Tree) {
 	if on, ok := v.Bool(); ok {
 		c.Private = on
@@ -145,7 +145,7 @@ func (r *reader) private(c *httpcall.Config, path string, v *dialect.Tree) {
 	}
 }
 
-// valueOf is a value with parameters in its texts.
+// valueOf returns a value whose strings can contain parameters.
 func valueOf(v *dialect.Tree) httpcall.Value {
 	switch {
 	case v.IsMap():

@@ -46,7 +46,7 @@ const (
 	Client = "client"
 )
 
-// Tool is one declaration. Of the modes' parts the one of Mode is there.
+// Tool is one declaration. Of the fields of the modes, that of Mode is set.
 type Tool struct {
 	Name      string // as declared
 	Namespace string // "": none
@@ -54,10 +54,10 @@ type Tool struct {
 	Line      int
 
 	Title, Description, Version string
-	Annotations                 json.RawMessage // of MCP; nil: none
+	Annotations                 json.RawMessage // MCP's hints; nil: none
 	Input, Output               json.RawMessage // schemas; Output may be nil
-	ReadOnly, Idempotent        *bool           // nil: what the mode says
-	Timeout                     time.Duration   // of a call; 0: the host's
+	ReadOnly, Idempotent        *bool           // nil: the default of the mode
+	Timeout                     time.Duration   // of a call; 0: the host's default
 	Mode                        string
 
 	Mock   *mock.Config
@@ -68,45 +68,44 @@ type Tool struct {
 	Client *clientside.Config
 }
 
-// Problem returns a problem of one of the tool's fields.
+// Problem returns a problem with one of the tool's fields.
 func (t Tool) Problem(field, format string, args ...any) dialect.Problem {
 	return dialect.Problem{File: t.File, Line: t.Line, Tool: t.Name, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// Placeless is the tool without the place it is declared at.
-func (t Tool) Placeless() Tool {
+// WithoutLocation returns the tool without its file and line, for comparisons.
+func (t Tool) WithoutLocation() Tool {
 	t.File, t.Line = "", 0
 	return t
 }
 
 // Set is the result of reading manifests.
 type Set struct {
-	Tools    []Tool // in the order of their names
+	Tools    []Tool // sorted by name
 	Problems dialect.Problems
-	Files    []string // that were read, and directories that were looked through
+	Files    []string // files that were read and directories that were searched
 }
 
-// Options say how to read.
+// Options are options for reading manifests.
 type Options struct {
-	// Expand replaces ${NAME} and ${NAME:-default} where variables are taken.
+	// Expand replaces ${NAME} and ${NAME:-default} in fields that permit variables.
 	Expand func(text string) (string, error)
-	// Lookup returns an environment variable, for values that manifests refer to by
-	// name.
+	// Lookup returns an environment variable, for fields that name one.
 	Lookup func(name string) (string, bool)
-	// Admit, unless nil, returns why a file with that content is not used. The
-	// tools of such a file are left out, with a warning.
+	// Admit, unless nil, returns an error if a file with that content must not be
+	// used. The tools of such a file are left out, with a warning.
 	Admit func(name string, text []byte) error
 
-	alone bool // there is no place beside the manifest
+	noOtherFiles bool // the manifest cannot refer to other files
 }
 
-// maxFile is more than dialect reads, so that larger files are recognized.
+// maxFile is more than package dialect reads, so that larger files are recognized.
 const maxFile = 1<<20 + 1
 
-// maxFiles bounds how many files a directory may have.
+// maxFiles bounds the files of a directory.
 const maxFiles = 10_000
 
-// Read reads files, and directories with all files below them.
+// Read reads files and, recursively, directories.
 func (s *Set) Read(paths []string, opt Options) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -115,7 +114,7 @@ func (s *Set) Read(paths []string, opt Options) {
 		case err != nil:
 			s.fail(path, "%v", plainError(err))
 		case info.IsDir():
-			for _, name := range s.below(path) {
+			for _, name := range s.manifestsIn(path) {
 				s.Files = append(s.Files, name)
 				s.readFile(name, opt)
 			}
@@ -125,9 +124,9 @@ func (s *Set) Read(paths []string, opt Options) {
 	}
 }
 
-// below are the manifests in a directory and those below it, in the order of
-// their names.
-func (s *Set) below(dir string) (files []string) {
+// manifestsIn returns the manifests in a directory and its sub-directories, sorted by
+// name.
+func (s *Set) manifestsIn(dir string) (files []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		s.fail(dir, "%v", plainError(err))
@@ -137,9 +136,9 @@ func (s *Set) below(dir string) (files []string) {
 		name := filepath.Join(dir, e.Name())
 		switch info, err := os.Stat(name); {
 		case err != nil || strings.HasPrefix(e.Name(), "."):
-		case info.IsDir() && e.IsDir(): // links to directories could go in circles
+		case info.IsDir() && e.IsDir(): // links to directories are not followed: they could form a cycle
 			s.Files = append(s.Files, name)
-			files = append(files, s.below(name)...)
+			files = append(files, s.manifestsIn(name)...)
 		case info.Mode().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name))):
 			files = append(files, name)
 		}
@@ -166,7 +165,7 @@ func (s *Set) readFile(name string, opt Options) {
 	s.Parse(name, text, opt)
 }
 
-// Parse reads the manifests of a file's text.
+// Parse reads the manifests in the content of a file.
 func (s *Set) Parse(name string, text []byte, opt Options) {
 	trees, problem := dialect.ParseTrees(name, text)
 	if problem != nil {
@@ -178,7 +177,7 @@ func (s *Set) Parse(name string, text []byte, opt Options) {
 	}
 }
 
-// document reads one: a manifest, or a list of such.
+// document reads a YAML document: a manifest or a list of manifests.
 func (s *Set) document(file string, tree *dialect.Tree, opt Options) {
 	switch {
 	case tree.IsList():
@@ -188,14 +187,14 @@ func (s *Set) document(file string, tree *dialect.Tree, opt Options) {
 	case tree.IsMap() && tree.Get("kind") != nil:
 		s.manifest(file, tree, opt)
 	case tree.IsMap() && tree.Get("tools") != nil:
-		s.Declared(file, tree.Get("tools"), opt)
+		s.ReadSection(file, tree.Get("tools"), opt)
 	default:
 		s.Problems = append(s.Problems, dialect.Problem{File: file, Line: tree.Line, Text: "no manifest: want apiVersion, kind: Tool, metadata and spec"})
 	}
 }
 
-// Declared reads tools: of a configuration.
-func (s *Set) Declared(file string, tree *dialect.Tree, opt Options) {
+// ReadSection reads the section tools of the configuration.
+func (s *Set) ReadSection(file string, tree *dialect.Tree, opt Options) {
 	switch {
 	case tree.IsNull():
 	case tree.IsMap():
@@ -222,8 +221,7 @@ func (s *Set) Declared(file string, tree *dialect.Tree, opt Options) {
 	}
 }
 
-// Sort puts the tools in the order of their names and reports those that are
-// there twice.
+// Sort sorts the tools by name and reports duplicates.
 func (s *Set) Sort() {
 	slices.SortStableFunc(s.Tools, func(a, b Tool) int {
 		return strings.Compare(a.Namespace+"\x00"+a.Name, b.Namespace+"\x00"+b.Name)

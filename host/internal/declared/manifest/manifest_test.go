@@ -144,7 +144,7 @@ func TestDeclared(t *testing.T) {
 		trees, problem := dialect.ParseTrees("toolroom.yaml", []byte(text))
 		require.Nil(t, problem)
 		var s manifest.Set
-		s.Declared(filepath.Join(dir, "toolroom.yaml"), trees[0], options(nil))
+		s.ReadSection(filepath.Join(dir, "toolroom.yaml"), trees[0], options(nil))
 		s.Sort()
 		return s
 	}
@@ -175,19 +175,19 @@ func TestAToolOfAServerByItsName(t *testing.T) {
 }
 
 func TestAlone(t *testing.T) {
-	tools, texts, err := manifest.Alone("-", []byte(head+"  mock_result: 1.50"), options(nil))
+	tools, texts, err := manifest.ReadStored("-", []byte(head+"  mock_result: 1.50"), options(nil))
 	require.NoError(t, err)
 	require.Len(t, tools, 1)
-	again, _, err := manifest.Alone("-", texts[0], options(nil))
+	again, _, err := manifest.ReadStored("-", texts[0], options(nil))
 	require.NoError(t, err)
-	require.Equal(t, tools[0].Placeless(), again[0].Placeless(), "what is kept is what was given")
+	require.Equal(t, tools[0].WithoutLocation(), again[0].WithoutLocation(), "what is kept is what was given")
 	for text, want := range map[string]string{
 		"":                                  "no manifest in this file",
 		"tools: {a: {mock_result: 1}}":      "want whole manifests",
 		head + "  mock_result_file: /etc/x": "refers to a file, which a registered tool cannot",
 		head + "  exec: {command: ./x}":     "refers to a file, which a registered tool cannot",
 	} {
-		_, _, err := manifest.Alone("-", []byte(text), options(nil))
+		_, _, err := manifest.ReadStored("-", []byte(text), options(nil))
 		require.ErrorContains(t, err, want, text)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// parts reads mock_parts: texts, and pictures and sound from files or inline,
-// as items of an MCP result's content.
+// parts reads mock_parts: texts, and images and audio from files or inline, as content
+// items of an MCP result.
 func (r *reader) parts(path string, v *dialect.Tree) (content []json.RawMessage) {
 	if !v.IsList() {
 		r.problem(v, path, "want a list, not %s", v.What())

@@ -15,22 +15,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// field is a name with how its value is read; reads nothing where read is nil.
+// field is the name of a field and the function that reads its value; nil: the field
+// is ignored.
 type field struct {
 	name string
 	also []string
 	read func(path string, v *dialect.Tree)
 }
 
-// reader reads one tool, noting problems.
+// reader reads one tool and collects problems.
 type reader struct {
-	set    *Set
-	tool   *Tool
-	strict bool // of the configuration, where every name is ours
-	opt    Options
-	before int // problems
+	set            *Set
+	tool           *Tool
+	strict         bool // unknown fields are problems, as in the configuration
+	opt            Options
+	problemsBefore int // number of problems at the start
 
-	withheld bool // a file that it names is not to be used
+	withheld bool // a file that it names must not be used
 }
 
 func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
@@ -48,12 +49,12 @@ func (r *reader) warn(v *dialect.Tree, path, format string, args ...any) {
 	r.set.Problems[len(r.set.Problems)-1].Warning = true
 }
 
-// failed reports whether anything was wrong.
+// failed reports whether there was a problem.
 func (r *reader) failed() bool {
-	return slices.ContainsFunc(r.set.Problems[r.before:], func(p dialect.Problem) bool { return !p.Warning })
+	return slices.ContainsFunc(r.set.Problems[r.problemsBefore:], func(p dialect.Problem) bool { return !p.Warning })
 }
 
-// members reads a map by its names.
+// members reads the fields of a map.
 func (r *reader) members(path string, v *dialect.Tree, fields []field) {
 	if v.IsNull() {
 		return
@@ -79,14 +80,14 @@ func (r *reader) members(path string, v *dialect.Tree, fields []field) {
 		seen[fields[i].name] = dialect.Show(b.Name)
 		if fields[i].read != nil && !b.Value.IsNull() {
 			value := *b.Value
-			value.Line = b.Line // of the name, where a reader looks for it
+			value.Line = b.Line // messages show the line of the name
 			fields[i].read(at, &value)
 		}
 	}
 }
 
-// unknown is a problem where every name is ours, or where the name is nearly
-// one of ours; a manifest may have fields of other products.
+// unknown reports an unknown field if that is a problem (strict), or if its name is
+// similar to a known one; a manifest can have fields for other programs.
 func (r *reader) unknown(b dialect.Branch, path string, fields []field) {
 	var names []string
 	for _, f := range fields {
@@ -136,7 +137,7 @@ func (r *reader) fill(path string, v *dialect.Tree, text string) string {
 	return out
 }
 
-// expand replaces ${…} alone: a bare dollar sign may be part of a URL.
+// expand replaces ${…} but not $NAME, because a URL can contain a dollar sign.
 func expand(text string, one func(string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {
@@ -190,7 +191,7 @@ func (r *reader) textsOf(path string, v *dialect.Tree) []string {
 	return out
 }
 
-// textMap reads a map of texts, whose variables are replaced.
+// textMap reads a map of texts and replaces variables in them.
 func (r *reader) textMap(name string, into *map[string]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		if !v.IsMap() {
@@ -216,7 +217,7 @@ func (r *reader) toggle(name string, set func(bool)) field {
 	}}
 }
 
-// maxMillis is a day.
+// maxMillis is a day, in milliseconds.
 const maxMillis = 24 * 60 * 60 * 1000
 
 // timeout reads timeout_ms.
@@ -231,14 +232,14 @@ func (r *reader) timeout(into *time.Duration) field {
 	}}
 }
 
-// contents reads the file that a field names, relative to the manifest's.
+// contents reads the file that a field names, relative to the manifest's file.
 func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
 	return r.contentsOf(path, v, r.textOf(path, v))
 }
 
 func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
-	name = r.beside(path, v, name)
-	if r.opt.alone {
+	name = r.resolvePath(path, v, name)
+	if r.opt.noOtherFiles {
 		return nil, false
 	}
 	r.set.Files = append(r.set.Files, name)
@@ -261,9 +262,9 @@ func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []b
 	return text, true
 }
 
-// beside returns a path, relative to the tool's file.
-func (r *reader) beside(path string, v *dialect.Tree, name string) string {
-	if r.opt.alone {
+// resolvePath returns a path relative to the tool's file as an absolute path.
+func (r *reader) resolvePath(path string, v *dialect.Tree, name string) string {
+	if r.opt.noOtherFiles {
 		r.problem(v, path, "refers to a file, which a registered tool cannot")
 		return name
 	}
@@ -273,10 +274,10 @@ func (r *reader) beside(path string, v *dialect.Tree, name string) string {
 	return filepath.Join(filepath.Dir(r.tool.File), name)
 }
 
-// directory is the directory of the tool's file; "" for a registered tool and
-// for a pipe, which have none.
+// directory returns the directory of the tool's file; "" for registered tools and
+// pipes, which have none.
 func (r *reader) directory() string {
-	if r.opt.alone {
+	if r.opt.noOtherFiles {
 		return ""
 	}
 	if info, err := os.Stat(r.tool.File); err == nil && !info.Mode().IsRegular() {
@@ -299,7 +300,7 @@ func readBounded(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// plainError is an error of the file system without the name of the call.
+// plainError returns an error of the file system without the name of the system call.
 func plainError(err error) error {
 	var failed *fs.PathError
 	if errors.As(err, &failed) {

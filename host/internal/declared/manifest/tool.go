@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// group is the prefix of a manifest's apiVersion.
-const group = "promptkit.altairalabs.ai/v1"
+// apiGroup is the prefix of a manifest's apiVersion.
+const apiGroup = "promptkit.altairalabs.ai/v1"
 
 // manifest reads apiVersion, kind, metadata and spec.
 func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
@@ -36,8 +36,8 @@ func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
 		return
 	}
 	version := tree.Get("apiVersion")
-	if !version.IsText() || version.Text != group && !strings.HasPrefix(version.Text, group+"alpha") && !strings.HasPrefix(version.Text, group+"beta") {
-		r.problem(version, "apiVersion", "want %s", group)
+	if !version.IsText() || version.Text != apiGroup && !strings.HasPrefix(version.Text, apiGroup+"alpha") && !strings.HasPrefix(version.Text, apiGroup+"beta") {
+		r.problem(version, "apiVersion", "want %s", apiGroup)
 		return
 	}
 	if !tree.Get("spec").IsMap() {
@@ -58,7 +58,7 @@ func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
 	s.add(r)
 }
 
-// tool reads the fields of tools: of the configuration.
+// tool reads an entry of the section tools of the configuration.
 func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool, opt Options) {
 	t := Tool{Name: name, File: file, Line: line}
 	if own := tree.Get("name"); own.IsText() && name == "" {
@@ -78,7 +78,7 @@ func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool,
 }
 
 func (s *Set) reader(t *Tool, strict bool, opt Options) *reader {
-	return &reader{set: s, tool: t, strict: strict, opt: opt, before: len(s.Problems)}
+	return &reader{set: s, tool: t, strict: strict, opt: opt, problemsBefore: len(s.Problems)}
 }
 
 func (s *Set) add(r *reader) {
@@ -87,7 +87,7 @@ func (s *Set) add(r *reader) {
 	}
 }
 
-// spec reads what the tool is.
+// spec reads the fields of a tool.
 func (r *reader) spec(path string, v *dialect.Tree) {
 	t := r.tool
 	enabled := true
@@ -116,10 +116,10 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	if t.Input == nil {
 		t.Input = json.RawMessage(`{"type":"object"}`)
 	}
-	r.settle(path, v, mode, p)
+	r.setMode(path, v, mode, p)
 }
 
-// parts holds the permitted members of a tool by mode.
+// parts holds the fields of each mode.
 type parts struct {
 	mock   *mock.Config
 	http   *httpcall.Config
@@ -129,11 +129,11 @@ type parts struct {
 	client *clientside.Config
 }
 
-// settle finds the mode and checks what belongs to it.
-func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) {
+// setMode determines the mode and checks the fields for it.
+func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts parts) {
 	t := r.tool
 	if mode == "" {
-		if mode = r.inferred(v); mode == "" {
+		if mode = r.inferredMode(v); mode == "" {
 			r.problem(v, join(path, "mode"), "is missing; want one of %s", strings.Join(modes(), ", "))
 			return
 		}
@@ -146,9 +146,9 @@ func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) 
 		return
 	}
 	t.Mode = mode
-	err := r.part(path, v, parts)
+	err := r.setPart(path, v, parts)
 	if err != nil {
-		r.fault(path, v, err)
+		r.fieldProblem(path, v, err)
 		return
 	}
 	if mode == Mock && t.Mock.Result != nil && t.Output != nil {
@@ -158,10 +158,10 @@ func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) 
 	}
 }
 
-// part takes in what belongs to the mode, and checks it.
-func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
+// setPart sets and checks the fields of the mode.
+func (r *reader) setPart(path string, v *dialect.Tree, parts parts) error {
 	t := r.tool
-	if server, own, ok := named(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
+	if server, own, ok := splitServerName(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
 		parts.mcp.Server, parts.mcp.Tool = server, own
 	} else if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
 		r.problem(v, join(path, t.Mode), "is missing: it says how to execute the tool")
@@ -170,21 +170,21 @@ func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 	switch t.Mode {
 	case Mock:
 		t.Mock = parts.mock
-		r.known(v, join(path, "mock_template"), t.Mock.Uses())
+		r.checkUses(v, join(path, "mock_template"), t.Mock.Uses())
 		return t.Mock.Validate()
 	case HTTP:
 		t.HTTP = parts.http
-		r.known(v, join(path, "http"), t.HTTP.Uses())
+		r.checkUses(v, join(path, "http"), t.HTTP.Uses())
 		return t.HTTP.Validate()
 	case Chain:
 		t.Chain = parts.chain
-		r.known(v, join(path, "chain"), t.Chain.Uses())
+		r.checkUses(v, join(path, "chain"), t.Chain.Uses())
 		return t.Chain.Validate()
 	case MCP:
 		t.MCP = parts.mcp
 		return t.MCP.Validate()
 	case Exec:
-		if t.Exec = parts.exec; r.failed() { // its command among others is not known
+		if t.Exec = parts.exec; r.failed() { // with problems, the command is incomplete
 			return nil
 		}
 		if t.Exec.Dir == "" {
@@ -197,9 +197,8 @@ func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 	return t.Client.Validate()
 }
 
-// named takes the name apart that a server's tool has in PromptKit,
-// mcp__SERVER__TOOL.
-func named(name string) (server, tool string, ok bool) {
+// splitServerName splits PromptKit's name of a server's tool, mcp__SERVER__TOOL.
+func splitServerName(name string) (server, tool string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "mcp__")
 	if !ok {
 		return "", "", false
@@ -208,8 +207,8 @@ func named(name string) (server, tool string, ok bool) {
 	return server, tool, ok
 }
 
-// fault is a problem whose text begins with its field.
-func (r *reader) fault(path string, v *dialect.Tree, err error) {
+// fieldProblem adds a problem whose text begins with the field.
+func (r *reader) fieldProblem(path string, v *dialect.Tree, err error) {
 	name, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
 		name, text = "", err.Error()
@@ -225,8 +224,8 @@ func (r *reader) fault(path string, v *dialect.Tree, err error) {
 	r.problem(at, strings.TrimPrefix(path+"."+name, "."), "%s", text)
 }
 
-// known reports arguments that the tool uses and its input schema shuts out.
-func (r *reader) known(v *dialect.Tree, path string, uses []string) {
+// checkUses reports arguments that the tool uses but its input schema excludes.
+func (r *reader) checkUses(v *dialect.Tree, path string, uses []string) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 		More       json.RawMessage            `json:"additionalProperties"`
@@ -243,8 +242,8 @@ func (r *reader) known(v *dialect.Tree, path string, uses []string) {
 
 func modes() []string { return []string{Mock, HTTP, Chain, MCP, Exec, Client} }
 
-// inferred is the mode that the parts of a tool speak for.
-func (r *reader) inferred(v *dialect.Tree) string {
+// inferredMode returns the mode that the fields of a tool imply.
+func (r *reader) inferredMode(v *dialect.Tree) string {
 	for _, mode := range modes()[1:] {
 		if v.Get(mode) != nil {
 			return mode
@@ -262,14 +261,14 @@ func (r *reader) inferred(v *dialect.Tree) string {
 func (r *reader) schema(name string, into *json.RawMessage, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) {
 		raw := v.JSON()
-		if v.IsText() { // JSON in a text, as some programs write it
+		if v.IsText() { // JSON in a string, as some programs write it
 			raw = []byte(v.Text)
 		}
 		if err := validate.Usable(raw); err != nil {
 			r.problem(v, path, "invalid JSON Schema: %v", err)
 			return
 		}
-		if name == "input_schema" && !ofArguments(raw) {
+		if name == "input_schema" && !acceptsObjects(raw) {
 			r.problem(v, path, "want the schema of an object, because arguments are an object")
 			return
 		}
@@ -277,16 +276,15 @@ func (r *reader) schema(name string, into *json.RawMessage, also ...string) fiel
 	}}
 }
 
-// ofArguments reports whether a schema may be one of objects, as far as its type
-// tells.
-func ofArguments(schema json.RawMessage) bool {
+// acceptsObjects reports whether the type of a schema permits objects.
+func acceptsObjects(schema json.RawMessage) bool {
 	var s struct {
 		Type any `json:"type"`
 	}
 	if schema[0] != '{' || json.Unmarshal(schema, &s) != nil {
 		return false
 	}
-	several, _ := s.Type.([]any) //nolint:errcheck // then it is one
+	several, _ := s.Type.([]any) //nolint:errcheck // a single type
 	return s.Type == nil || s.Type == "object" || slices.Contains(several, any("object"))
 }
 
@@ -315,7 +313,7 @@ func (r *reader) mockFields(c *mock.Config) []field {
 			}
 			c.Result = trees[0].JSON()
 			if filepath.Ext(v.Text) == ".json" && jsonrpc.Valid(text) == nil {
-				c.Result = text // to the byte
+				c.Result = text // the exact text
 			}
 		}},
 		{"mock_template_file", nil, func(path string, v *dialect.Tree) {

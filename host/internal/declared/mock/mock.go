@@ -29,14 +29,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config is one tool: Result, or Template.
+// Config is the declaration of one tool, with Result or Template.
 type Config struct {
 	Result   json.RawMessage
 	Template string
-	Parts    []json.RawMessage // content items of MCP that come before the result
+	Parts    []json.RawMessage // MCP content items before the result
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	_, err := c.parse()
 	return err
@@ -62,16 +62,16 @@ func (c Config) parse() (*template.Template, error) {
 		if one.Tree == nil {
 			continue
 		}
-		if err := attend(one.Root); err != nil {
+		if err := instrument(one.Root); err != nil {
 			return nil, fmt.Errorf("mock_template: %w", err)
 		}
 	}
 	return t, nil
 }
 
-// attend makes each round of a template's loops write at least an empty text, so that
-// an endless loop is detected, and makes names of members in a loop ordinary texts.
-func attend(n *parse.ListNode) error {
+// instrument makes each round of a template's loops write at least an empty text, so
+// that an endless loop is detected, and escapes names of members in a loop as texts.
+func instrument(n *parse.ListNode) error {
 	if n == nil {
 		return nil
 	}
@@ -87,11 +87,11 @@ func attend(n *parse.ListNode) error {
 		default:
 			continue
 		}
-		if err := errors.Join(attend(branch.List), attend(branch.ElseList)); err != nil {
+		if err := errors.Join(instrument(branch.List), instrument(branch.ElseList)); err != nil {
 			return err
 		}
 		if decl := branch.Pipe.Decl; branch.NodeType == parse.NodeRange && len(decl) == 2 {
-			named, err := naming(decl[0].Ident[0])
+			named, err := nameNode(decl[0].Ident[0])
 			if err != nil {
 				return err
 			}
@@ -102,8 +102,8 @@ func attend(n *parse.ListNode) error {
 	return nil
 }
 
-// naming is {{$v = name $v}}.
-func naming(variable string) (parse.Node, error) {
+// nameNode returns the node {{$v = name $v}}.
+func nameNode(variable string) (parse.Node, error) {
 	t, err := template.New("").Funcs(functions()).Parse("{{" + variable + " := 0}}{{" + variable + " = name " + variable + "}}")
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func functions() template.FuncMap {
 	}}
 }
 
-// Uses are the arguments that the template names, sorted.
+// Uses returns the arguments that the template uses, sorted.
 func (c Config) Uses() []string {
 	t, err := c.parse()
 	if err != nil || t == nil {
@@ -160,7 +160,7 @@ func (c Config) Uses() []string {
 			walk(n.ElseList, top)
 		case *parse.RangeNode:
 			walk(n.Pipe, top)
-			walk(n.List, false) // the dot is another there
+			walk(n.List, false) // the dot has another value in it
 			walk(n.ElseList, top)
 		case *parse.WithNode:
 			walk(n.Pipe, top)
@@ -172,7 +172,7 @@ func (c Config) Uses() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// New makes the handler of a valid configuration.
+// New returns the handler for a valid configuration.
 func New(c Config, shape executor.Shape) (call.Handler, error) {
 	t, err := c.parse()
 	if err != nil {
@@ -204,7 +204,7 @@ func fill(ctx context.Context, t *template.Template, req *call.Request) (json.Ra
 	if err := d.Decode(&arguments); err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "arguments: %w", err)
 	}
-	out := &bounded{ctx: ctx}
+	out := &limitedWriter{ctx: ctx}
 	if err := t.Execute(out, printable(arguments)); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -223,14 +223,14 @@ func fill(ctx context.Context, t *template.Template, req *call.Request) (json.Ra
 	return out.text, nil
 }
 
-// bounded keeps a template from filling the memory, and from going on when
-// nobody waits for it any more.
-type bounded struct {
+// limitedWriter limits the output of a template, and ends the template when the call
+// has ended.
+type limitedWriter struct {
 	ctx  context.Context //nolint:containedctx // of the one call
 	text []byte
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedWriter) Write(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -241,7 +241,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The values of a template, which print themselves as JSON has them.
+// The values of a template, which print as JSON.
 type (
 	text   string
 	null   struct{}
@@ -250,7 +250,7 @@ type (
 	digits string
 )
 
-// String is the inside of the JSON text.
+// String returns the content of the JSON string, escaped, without quotes.
 func (t text) String() string {
 	quoted := jsonrpc.AppendString(nil, string(t))
 	return string(quoted[1 : len(quoted)-1])
@@ -260,30 +260,30 @@ func (null) String() string     { return "null" }
 func (l list) String() string   { return asJSON(l) }
 func (o object) String() string { return asJSON(o) }
 
-// MarshalJSON is of null.
+// MarshalJSON returns null.
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// MarshalJSON is of a number as it was written.
+// MarshalJSON returns the number as it was written.
 func (d digits) MarshalJSON() ([]byte, error) { return []byte(d), nil }
 
-// asJSON prints any value.
+// asJSON returns any value as JSON.
 func asJSON(v any) string {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
-		return "null" // of what JSON gave
+		return "null" // the values come from JSON, so this cannot happen
 	}
 	return string(raw)
 }
 
-// same reports whether a float is the number that is written.
-func same(f float64, written string) bool {
+// isExact reports whether a float equals the number as it was written.
+func isExact(f float64, written string) bool {
 	if strings.ContainsAny(written, "eE") {
-		return len(written) <= 17 // which floats can tell
+		return len(written) <= 17 // floats distinguish numbers of that length
 	}
 	return strconv.FormatFloat(f, 'f', -1, 64) == strings.TrimSuffix(strings.TrimRight(written, "0"), ".")
 }
 
-// printable makes such values of what JSON was decoded to.
+// printable converts decoded JSON into the values of a template.
 func printable(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -294,10 +294,10 @@ func printable(v any) any {
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && same(f, v.String()) {
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && isExact(f, v.String()) {
 			return f
 		}
-		return digits(v) // larger, or finer, than any of Go's
+		return digits(v) // larger or more precise than Go's numbers
 	case []any:
 		out := make(list, len(v))
 		for i, item := range v {

@@ -46,8 +46,8 @@ type Backend struct {
 // maxOpened bounds the open models, because clients choose the names.
 const maxOpened = 1000
 
-// cacheTime limits the reuse of a list of models or of a result of the search on this
-// machine is used, also an error.
+// cacheTime is the time for which lists of models and results of the search on this
+// machine are reused, also errors.
 const cacheTime = time.Minute
 
 // A Finder finds models by name. It is safe for concurrent use.

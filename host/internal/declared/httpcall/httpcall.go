@@ -67,28 +67,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 )
 
-// Config is one tool. What is a text holds no variables any more.
+// Config is the declaration of one tool. Variables in its texts are replaced already.
 type Config struct {
 	URL     secret.Text            // with parameters
-	Shown   string                 // the URL as it was written, for messages
+	Shown   string                 // the URL as written, for messages
 	Method  string                 // "": POST
-	Headers map[string]secret.Text // those of the environment among them
+	Headers map[string]secret.Text // with those from environment variables
 
 	Query    []Pair         // nil: see the package comment
-	Body     *Value         // likewise
+	Body     *Value         // nil: see the package comment
 	Request  Mapping        //
-	Response string         // JMESPath over what comes back; "": as it is
-	Redact   []string       // names of members that are not shown, at any depth
-	Key      string         // the header of the idempotency key; "": none
+	Response string         // JMESPath expression for the answer; "": unchanged
+	Redact   []string       // names of members whose values are redacted, at any depth
+	Key      string         // name of the header for the idempotency key; "": none
 	Timeout  time.Duration  // of one attempt; 0: 30 s
-	Private  bool           // loopback and private networks may be reached
-	Networks []netip.Prefix // that may be reached, whatever they are
+	Private  bool           // loopback and private networks are permitted
+	Networks []netip.Prefix // permitted networks of any kind
 }
 
 // Pair is a parameter of the query.
 type Pair struct{ Name, Value string }
 
-// Mapping is how PromptKit says what of the arguments goes where.
+// Mapping is PromptKit's mapping of arguments to the parts of a request.
 type Mapping struct {
 	Query         []string
 	Headers       map[string]string // templates
@@ -101,22 +101,22 @@ type Mapping struct {
 
 const attemptTime = 30 * time.Second
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	_, err := c.compile()
 	return err
 }
 
-// compiled is a Config that can be used.
+// compiled is a parsed Config.
 type compiled struct {
 	Config
-	target   target
-	headers  map[string]template // of Request.Headers
-	query    []pair
-	used     map[string]bool // arguments that have their place
-	request  *mapping        // nil: none
-	response *mapping        // nil: none
-	hidden   *regexp.Regexp  // what is left out of texts; nil: nothing
+	target       target
+	headers      map[string]template // of Request.Headers
+	query        []pair
+	used         map[string]bool // arguments that a part of the request uses
+	request      *mapping        // nil: none
+	response     *mapping        // nil: none
+	redactedText *regexp.Regexp  // matches the values to redact in texts; nil: none
 }
 
 type pair struct {
@@ -148,7 +148,7 @@ func (c Config) compile() (*compiled, error) {
 	for _, p := range c.Query {
 		t := parseTemplate(p.Value)
 		out.query = append(out.query, pair{p.Name, t})
-		out.use(t.uses()...)
+		out.markUsed(t.uses()...)
 	}
 	if err := out.compileMapping(); err != nil {
 		return nil, err
@@ -159,11 +159,11 @@ func (c Config) compile() (*compiled, error) {
 	if slices.Contains(c.Redact, "") {
 		return nil, errors.New("http.redact: a member's name is empty")
 	}
-	out.hidden = hiding(c.Redact)
+	out.redactedText = redactPattern(c.Redact)
 	return out, out.checkHeaders()
 }
 
-func (c *compiled) use(names ...string) {
+func (c *compiled) markUsed(names ...string) {
 	for _, name := range names {
 		c.used[name] = true
 	}
@@ -173,10 +173,10 @@ func (c *compiled) compileMapping() (err error) {
 	m := c.Request
 	for name, text := range m.Headers {
 		c.headers[name] = parseTemplate(text)
-		c.use(c.headers[name].uses()...)
+		c.markUsed(c.headers[name].uses()...)
 	}
-	c.use(m.Query...)
-	c.use(m.Exclude...)
+	c.markUsed(m.Query...)
+	c.markUsed(m.Exclude...)
 	if c.request, err = parseMapping(m.Body); err != nil {
 		return fmt.Errorf("http.request.body_mapping: %w", err)
 	}
@@ -186,19 +186,19 @@ func (c *compiled) compileMapping() (err error) {
 	return nil
 }
 
-// ours are headers that net/http writes, or that frame the message.
-func ours() []string {
+// reservedHeaders lists headers that net/http writes or that frame the message.
+func reservedHeaders() []string {
 	return []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection", "Keep-Alive", "Accept-Encoding"}
 }
 
 func (c *compiled) checkHeaders() error {
 	check := func(field, name, value string) error {
 		switch {
-		case !headerName(name):
+		case !isHeaderName(name):
 			return fmt.Errorf("%s: %q is not a valid header name", field, name)
-		case slices.Contains(ours(), textproto.CanonicalMIMEHeaderKey(name)):
+		case slices.Contains(reservedHeaders(), textproto.CanonicalMIMEHeaderKey(name)):
 			return fmt.Errorf("%s: %s is set by the host itself", field, name)
-		case !headerValue(value):
+		case !isHeaderValue(value):
 			return fmt.Errorf("%s: the value of %s has a control character", field, name)
 		}
 		return nil
@@ -224,19 +224,19 @@ func (c *compiled) checkHeaders() error {
 	return nil
 }
 
-// Uses are the arguments that the declaration names, sorted.
+// Uses returns the arguments that the declaration uses, sorted.
 func (c Config) Uses() []string {
 	out, err := c.compile()
 	if err != nil {
 		return nil
 	}
 	if c.Body != nil {
-		out.use(c.Body.uses()...)
+		out.markUsed(c.Body.uses()...)
 	}
 	return slices.Sorted(maps.Keys(out.used))
 }
 
-// Hints say whether the tool is read-only, and idempotent, by its method.
+// Hints reports whether the tool is read-only and idempotent, by its method.
 func (c Config) Hints() (readOnly, idempotent bool) {
 	switch strings.ToUpper(c.Method) {
 	case "GET", "HEAD", "OPTIONS":
@@ -251,8 +251,8 @@ func (c *compiled) hasBody() bool {
 	return c.Method == http.MethodPost || c.Method == http.MethodPut || c.Method == http.MethodPatch
 }
 
-// New makes the handler of a valid configuration. again is how calls are
-// repeated that the retry stage would not repeat; agent is the User-Agent.
+// New returns the handler for a valid configuration. again returns the retry settings
+// for calls that the retry stage would not repeat. agent is the User-Agent.
 func New(c Config, shape executor.Shape, again func() retry.Config, agent string) (call.Handler, error) {
 	compiled, err := c.compile()
 	if err != nil {
@@ -262,7 +262,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 	single.DisableKeepAlives = true
 	e := &client{compiled: compiled, shape: shape, agent: agent, transport: httpguard.Transport(newTransport(c)), single: httpguard.Transport(single)}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		r, err := compiled.requestOf(req)
+		r, err := compiled.newRequest(req)
 		if err != nil {
 			return nil, err
 		}
@@ -271,34 +271,35 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 			return once(ctx, req)
 		}
 		r.header.Set(c.Key, rand.Text())
-		// Retry here also what the stage would repeat: the stage would make a new call
-		// with another key.
+		// Retry here also calls that the stage would repeat: the stage would make a
+		// new call with another idempotency key.
 		tool := *req.Tool
-		tool.Idempotent = true // as the key makes it, for this call
+		tool.Idempotent = true // because of the key
 		keyed := *req
 		keyed.Tool = &tool
 		res, err := retry.New(again())(once)(ctx, &keyed)
 		if err != nil && req.Tool.Repeatable() {
-			return nil, retry.Permanent(err) // the stage has nothing to add
+			return nil, retry.Permanent(err) // the retry stage must not repeat the call
 		}
 		return res, err
 	}, nil
 }
 
-// headerName reports whether a text may be a header's name (RFC 9110, 5.6.2).
-func headerName(text string) bool {
+// isHeaderName reports whether a text is a valid header name (RFC 9110, section
+// 5.6.2).
+func isHeaderName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	})
 }
 
-// headerValue reports whether a text may be a header's value.
-func headerValue(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return control(r) && r != '\t' })
+// isHeaderValue reports whether a text is a valid header value.
+func isHeaderValue(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return isControl(r) && r != '\t' })
 }
 
-// shown is the URL without what may be secret in it.
-func (c *compiled) shown() string {
+// shownURL returns the URL without parts that can be secret.
+func (c *compiled) shownURL() string {
 	if c.Shown != "" {
 		return secret.URL(c.Shown)
 	}

@@ -35,16 +35,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Config is one tool.
+// Config is the declaration of one tool.
 type Config struct {
-	Command []string               // the program, absolute, and its arguments
-	Env     map[string]secret.Text // what is added to the clean environment
-	Dir     string                 // working directory, absolute; "": the host's
-	Timeout time.Duration          // 0: as long as the call may take
-	Trusted []trust.File           // that have to be as they were trusted, at each call
+	Command []string               // absolute path of the program, and its arguments
+	Env     map[string]secret.Text // added to the clean environment
+	Dir     string                 // absolute working directory; "": the host's
+	Timeout time.Duration          // 0: the time limit of the call
+	Trusted []trust.File           // files that must be unchanged since they were trusted, checked at each call
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":
@@ -60,8 +60,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Kept are the variables of the host that every program is given.
-func Kept() []string {
+// InheritedVariables returns the names of the host's variables that every program
+// gets.
+func InheritedVariables() []string {
 	return []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 		"SYSTEMROOT", "SystemRoot", "TEMP", "TMP", "USERPROFILE", "PATHEXT", "COMSPEC"}
 }
@@ -69,10 +70,10 @@ func Kept() []string {
 // Run starts a program; see upstream.Spawner.
 type Run func(ctx context.Context, o upstream.OneShot) (output []byte, said string, err error)
 
-// maxSaid bounds the quoted end of a program's standard error.
-const maxSaid = 2 << 10
+// maxQuoted bounds the quoted end of a program's standard error, in bytes.
+const maxQuoted = 2 << 10
 
-// New makes the handler of a valid configuration.
+// New returns the handler for a valid configuration.
 func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, bool)) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, b
 
 func (c Config) environment(lookup func(string) (string, bool)) []string {
 	env := []string{}
-	for _, name := range Kept() {
+	for _, name := range InheritedVariables() {
 		if _, own := c.Env[name]; own {
 			continue
 		}
@@ -131,37 +132,38 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 		}
 		for _, m := range members {
 			switch {
-			case m.Name != "result" && none(m.Value):
+			case m.Name != "result" && isNothing(m.Value):
 			case m.Name == "result":
 				result = m.Value
 			case m.Name == "error":
 				problem = m.Value
-			case m.Name == "pending" && m.Value[0] == '{': // else it is a member of the result
+			case m.Name == "pending" && m.Value[0] == '{': // any other type is a member of the result
 				pending = m.Value
 			}
 		}
 	}
 	switch {
-	case string(problem) == "true": // the rest says which
+	case string(problem) == "true": // the output has no description
 		return executor.Failed(string(output)), nil
 	case problem != nil:
 		return executor.Failed(executor.TextOf(problem)), nil
 	case pending != nil:
-		return nil, waits(req, pending)
+		return nil, pendingError(req, pending)
 	}
 	switch {
 	case failed != nil:
-		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + lastWords(said), Cause: failed}
+		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + lastLines(said), Cause: failed}
 	case !valid:
-		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", lastWords(said))
+		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", lastLines(said))
 	case result == nil:
 		result = output
 	}
 	return shape.Result(tool, result)
 }
 
-// none reports whether a member means that there is no error, or nothing to wait for.
-func none(value json.RawMessage) bool {
+// isNothing reports whether the value of error or pending means that there is no
+// error, or nothing to wait for.
+func isNothing(value json.RawMessage) bool {
 	switch string(value) {
 	case "null", "false", `""`:
 		return true
@@ -169,26 +171,28 @@ func none(value json.RawMessage) bool {
 	return false
 }
 
-func lastWords(said string) string {
+func lastLines(said string) string {
 	said = strings.TrimSpace(strings.ToValidUTF8(said, "\ufffd"))
 	if said == "" {
 		return ""
 	}
-	if len(said) > maxSaid {
-		said = "…" + strings.ToValidUTF8(said[len(said)-maxSaid:], "")
+	if len(said) > maxQuoted {
+		said = "…" + strings.ToValidUTF8(said[len(said)-maxQuoted:], "")
 	}
 	return " (output: " + said + ")"
 }
 
-// waits is the error of a call whose program says that it has to wait.
-func waits(req *call.Request, raw json.RawMessage) error {
+// pendingError returns the error for a call whose program wants to wait for a
+// decision.
+func pendingError(req *call.Request, raw json.RawMessage) error {
 	var p call.Pending
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return executor.Invalid(req.Tool.Name, "its pending member has wrong types: %v", err)
 	}
-	// An id is the host's to give: who is shown one may approve what it is of.
+	// Only the host assigns IDs: a user who sees an ID can approve the call that has
+	// it.
 	p.ID, p.Tool = "", req.Tool.Name
-	p.Args, _ = req.Arguments() //nolint:errcheck // they were read before
+	p.Args, _ = req.Arguments() //nolint:errcheck // they were parsed before
 	if p.Reason == "" {
 		p.Reason = "the tool is waiting"
 	}

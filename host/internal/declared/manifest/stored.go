@@ -6,10 +6,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// Alone reads manifests that are stored without their original file, and returns each
-// tool with its manifest as JSON. They cannot refer to other files.
-func Alone(file string, text []byte, opt Options) (tools []Tool, manifests []json.RawMessage, err error) {
-	opt.alone = true
+// ReadStored reads manifests that are stored without their original file, and returns
+// each tool with its manifest as JSON. They cannot refer to other files.
+func ReadStored(file string, text []byte, opt Options) (tools []Tool, manifests []json.RawMessage, err error) {
+	opt.noOtherFiles = true
 	trees, problem := dialect.ParseTrees(file, text)
 	if problem != nil {
 		return nil, nil, dialect.Problems{*problem}

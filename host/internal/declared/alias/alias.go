@@ -1,8 +1,7 @@
-// Package alias carries out tools that are a server's tool under another name.
-// What the server answers is passed on as it came: every kind of content,
-// isError, progress, questions. The call goes through all stages once more
-// under the server's own name for it, so that what a policy says of that holds
-// whatever the tool is called here.
+// Package alias implements tools that are a server's tool under another name. The
+// server's answer is passed on unchanged: all kinds of content, isError, progress and
+// questions. The call also passes all stages under the server's name for the tool, so
+// that a policy for that name holds under the new name, too.
 package alias
 
 import (
@@ -12,13 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Config is one tool.
+// Config is the declaration of one tool.
 type Config struct {
-	Server string // as configured
-	Tool   string // the server's own name
+	Server string // name of the configured server
+	Tool   string // the server's name for the tool
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {
 	case c.Server == "":
@@ -29,10 +28,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Forward carries out a call as one of a server's tool.
+// Forward makes a call of a server's tool.
 type Forward func(ctx context.Context, req *call.Request, server, tool string) (*call.Result, error)
 
-// New makes the handler of a valid configuration.
+// New returns the handler for a valid configuration.
 func New(c Config, forward Forward) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

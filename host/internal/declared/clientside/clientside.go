@@ -1,11 +1,10 @@
-// Package clientside is of tools that whoever calls runs itself: the host only
+// Package clientside implements tools that the caller runs itself: the host only
 // describes them.
 //
-// A call is answered with a *call.PendingError whose Reason is Reason: a door
-// at which the caller can run it (the HTTP API, an agent, a Go program) takes
-// tool and arguments from it and gives them back. At an MCP door the client is
-// asked for the result by elicitation, where it can be; else the error says
-// what to do.
+// The answer to a call is a *call.PendingError with Reason as its reason. A caller
+// that can run the tool (the HTTP API, an agent, a Go program) takes the tool and the
+// arguments from it and returns the result. An MCP client is asked for the result by
+// elicitation if it supports that; otherwise the error says what to do.
 package clientside
 
 import (
@@ -22,23 +21,23 @@ import (
 // Reason is the reason of a call that the caller must run itself.
 const Reason = "client_tool"
 
-// Config is one tool.
+// Config is the declaration of one tool.
 type Config struct {
-	Message string          // what a person is asked; "": made of the description
-	Output  json.RawMessage // the schema of what comes back; nil: any text
+	Message string          // question to the user; "": derived from the description
+	Output  json.RawMessage // schema of the result; nil: any text
 }
 
-// Validate is there for all kinds' Configs; any value is right.
+// Validate returns nil: all values are valid.
 func (c Config) Validate() error { return nil }
 
-// New makes the handler.
+// New returns the handler.
 func New(c Config, shape executor.Shape) (call.Handler, error) {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		arguments, err := req.Arguments()
 		if err != nil {
 			return nil, err
 		}
-		if canBeAsked(req) {
+		if supportsForms(req) {
 			return c.ask(ctx, req, arguments, shape)
 		}
 		return nil, &call.PendingError{Pending: call.Pending{
@@ -48,8 +47,8 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	}, nil
 }
 
-// canBeAsked reports whether the caller's client takes forms.
-func canBeAsked(req *call.Request) bool {
+// supportsForms reports whether the caller's client supports elicitation by forms.
+func supportsForms(req *call.Request) bool {
 	var caps struct {
 		Elicitation map[string]json.RawMessage `json:"elicitation"`
 	}
@@ -58,7 +57,7 @@ func canBeAsked(req *call.Request) bool {
 	}
 	_, form := caps.Elicitation["form"]
 	_, url := caps.Elicitation["url"]
-	return form || !url // {} is forms
+	return form || !url // {} means forms
 }
 
 func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMessage, shape executor.Shape) (*call.Result, error) {
@@ -66,12 +65,12 @@ func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMe
 	if message == "" {
 		message = fmt.Sprintf("Your client must run the tool %s. Give its result for these arguments:", req.Tool.Name)
 	}
-	schema, direct := form(c.Output)
+	schema, direct := formSchema(c.Output)
 	params := jsonrpc.AppendString([]byte(`{"message":`), message+"\n\n"+string(arguments))
 	params = append(append(append(params, `,"requestedSchema":`...), schema...), '}')
 	raw, err := req.Ask(ctx, "elicitation/create", params)
 	if err != nil {
-		return nil, &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseExecute, Message: "the client could not be asked for the result of " + req.Tool.Name, Cause: coded(err)}
+		return nil, &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseExecute, Message: "the client could not be asked for the result of " + req.Tool.Name, Cause: withCode(err)}
 	}
 	var answer struct {
 		Action  string          `json:"action"`
@@ -98,14 +97,14 @@ func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMe
 	return shape.Text(req.Tool.Name, given.Result)
 }
 
-// coded gives an error of the client's own a code.
-func coded(err error) error {
+// withCode adds a code to an error that the client returned.
+func withCode(err error) error {
 	return toolerr.New(toolerr.ExecutionError, "%w", err)
 }
 
-// form is the schema that the client is asked by: the tool's own, where it is
-// a flat one as forms are, else one text.
-func form(output json.RawMessage) (schema json.RawMessage, direct bool) {
+// formSchema returns the schema of the question: the tool's output schema if that is
+// flat, as forms must be (direct), otherwise one with a single text.
+func formSchema(output json.RawMessage) (schema json.RawMessage, direct bool) {
 	one := json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","title":"Result"}},"required":["result"]}`)
 	var s struct {
 		Type       string `json:"type"`
