@@ -174,7 +174,7 @@ func (r *run) begin(ctx context.Context, p *plannedCall) {
 
 // runCall carries one call out, unless there is a reason not to.
 func (r *run) runCall(ctx context.Context, p *plannedCall) {
-	ctx, took := call.Measure(ctx)
+	ctx, took := call.MeasureTime(ctx)
 	if p.refuse != nil {
 		p.result = told(p.call, p.refuse, 0)
 	} else {

@@ -22,7 +22,7 @@ type leftKey struct{}
 // without a run.
 func LeftOf(ctx context.Context) (Left, bool) {
 	left, ok := ctx.Value(leftKey{}).(Left)
-	if rest, timed := call.Left(ctx); ok && timed {
+	if rest, timed := call.TimeLeft(ctx); ok && timed {
 		ms := rest.Milliseconds()
 		left.MS = &ms
 	}

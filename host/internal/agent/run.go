@@ -76,7 +76,7 @@ func newRun(cfg Config, messages []llm.Message) *run {
 func (r *run) loop(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
 	var work context.Context
 	cancel := func() {}
-	work, r.measured = call.Measure(ctx)
+	work, r.measured = call.MeasureTime(ctx)
 	if most := r.cfg.Bounds.Time; most > 0 {
 		work, cancel = call.WithTimeout(work, max(0, most-r.earlier), errTime)
 	}

@@ -429,7 +429,7 @@ func TestWaitingForAPersonIsNotTheRunsTime(t *testing.T) {
 		var left agent.Left
 		box.call = func(ctx context.Context, _ *llm.ToolCall, _ func(string)) (*call.Result, error) {
 			time.Sleep(2 * time.Second)
-			resume := call.Pause(ctx)
+			resume := call.PauseClocks(ctx)
 			time.Sleep(time.Hour)
 			resume()
 			left, _ = agent.LeftOf(ctx)
@@ -456,7 +456,7 @@ func TestTheRunsTimeEndsAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := tools("edit")
 		box.call = func(ctx context.Context, _ *llm.ToolCall, _ func(string)) (*call.Result, error) {
-			resume := call.Pause(ctx)
+			resume := call.PauseClocks(ctx)
 			time.Sleep(time.Hour)
 			resume()
 			<-ctx.Done()

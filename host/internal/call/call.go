@@ -1,10 +1,10 @@
-// Package call is the narrow waist of the host: what a tool, a call and its
-// result are between the front doors and the servers behind them, and how
-// stages are put around the route. It holds types, and the clock of a call, so that a
-// stage imports nothing else of the host.
+// Package call defines tools, calls and their results as all parts of the host see
+// them, between its entry points and the servers, and how stages wrap the route to a
+// server. It has only types and the clock of a call, so that a stage needs no other
+// package of the host.
 //
-// Everything that is not the router's business stays the bytes it was:
-// definitions, parameters and results.
+// Definitions, parameters and results stay unchanged JSON texts, except for the
+// members that the host handles.
 package call
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Tool is one entry of the catalogue. It is immutable.
+// A Tool is an entry of the catalog. It is immutable.
 type Tool struct {
-	Name     string // as served: ^[a-zA-Z0-9_-]{1,64}$
-	Server   string // the server it belongs to
-	Original string // the server's own name for it
+	Name     string // served name: ^[a-zA-Z0-9_-]{1,64}$
+	Server   string // name of its server
+	Original string // the server's name for it
 
 	// Unrenamed is the name under which the tool would be served without renaming in
 	// the configuration; "": Name. Rules for either name apply to both.
 	Unrenamed string
 
-	// Definition is the server's own entry of tools/list, byte for byte but
-	// for the name, which is the served one.
+	// Definition is the server's entry of tools/list, unchanged except for the name,
+	// which is the served one.
 	Definition json.RawMessage
 
 	Traits
@@ -43,32 +43,32 @@ type Traits struct {
 	Input  json.RawMessage // schema of the arguments
 	Output json.RawMessage // schema of structuredContent; nil: none
 
-	ReadOnly   bool // changes nothing
+	ReadOnly   bool // calls change nothing
 	Idempotent bool // a second call with the same arguments changes nothing more
 
-	// What tools made with our kit, and those who say it like them, tell a
-	// host: that they check their arguments, how long a call may take, how
-	// many may run at once, and that a call must not queue behind others.
+	// Hints of tools made with toolroom's kit, or with the same members: that they
+	// check their arguments, the time limit of a call, the number of concurrent calls,
+	// and that a call must not wait behind others.
 	Validates     bool
-	Timeout       time.Duration // 0: not said
-	OwnsDeadline  bool          // says that there is none, since it ends calls itself
-	MaxConcurrent int           // 0: not said
+	Timeout       time.Duration // 0: none
+	OwnsDeadline  bool          // there is no time limit: the tool ends calls itself
+	MaxConcurrent int           // 0: none
 	Control       bool
 }
 
-// Repeatable reports whether sending a call again does no harm.
-func (t Traits) Repeatable() bool { return t.ReadOnly || t.Idempotent }
+// IsRepeatable reports whether a repeated call does no harm.
+func (t Traits) IsRepeatable() bool { return t.ReadOnly || t.Idempotent }
 
 // A Caller identifies the client of a call and the form of its answers.
 type Caller struct {
-	Door   string // "stdio", "http", "cli"; an agent's is that of who called it
-	Modern bool   // speaks protocol version 2026-07-28 or later
+	EntryPoint string // "stdio", "http" or "cli"; for an agent's calls that of the agent's caller
+	Modern     bool   // uses protocol version 2026-07-28 or later
 
-	// ID tells callers apart: two requests with the same one come from the
-	// same client. "" is nobody in particular.
+	// ID identifies the client: two requests with the same ID come from the same
+	// client. "" means no particular client.
 	ID string
 
-	// User is the signed-in user, as the identity provider names them; "": none.
+	// User is the identity provider's name of the signed-in user; "": none.
 	User string
 
 	// Account is the name under which calls are counted if a client can have any
@@ -80,24 +80,39 @@ type Caller struct {
 
 	LogLevel string // the least level of log messages it wants; "": not said
 
-	Depth int // how many agents' calls this one is made within
+	Depth int // number of agents through which the call is made
 
-	Agent string // names the agent that calls, where Depth is not 0; "": not known
+	Agent string // name of the calling agent if Depth is not 0; "": unknown
 
-	Profile string // the part of the catalogue it is offered; "": the whole
+	Profile string // name of the profile that limits the offered tools; "": all tools
 
-	// Tools, unless nil, says by served names which tools an agent may use that a
-	// call of this caller's starts: no more than the conversation that the call is
-	// made in. That its own calls are within that, is for the door to see to.
+	// Tools, unless nil, reports by served name which tools an agent may use that one
+	// of the caller's calls starts: no more than the caller's conversation. The entry
+	// point checks the caller's own calls.
 	Tools func(name string) bool
 
-	// Turn is the answer of a model that the call is made for, where the door
-	// knows of such; "": it does not.
-	Turn string
+	// Turn identifies the answer of a model that contains the call, if the entry point
+	// knows it; "": unknown.
+	ModelTurn string
 }
 
 // Counted returns the name under which the caller's calls are counted.
-func (c Caller) Counted() string { return cmp.Or(c.Account, c.Door+"/"+c.ID) }
+func (c Caller) AccountName() string { return cmp.Or(c.Account, c.EntryPoint+"/"+c.ID) }
+
+// Elicitation reports which modes of elicitation the client has declared: forms,
+// and links (URL mode). An empty declaration means forms.
+func (c Caller) Elicitation() (forms, links bool) {
+	var capabilities struct {
+		Elicitation map[string]json.RawMessage `json:"elicitation"`
+	}
+	if json.Unmarshal(c.Capabilities, &capabilities) != nil || capabilities.Elicitation == nil {
+		return false, false
+	}
+	url := capabilities.Elicitation["url"]
+	links = len(url) > 0 && string(url) != "null"
+	_, forms = capabilities.Elicitation["form"]
+	return forms || !links, links
+}
 
 // A Request is one call of a tool.
 type Request struct {
@@ -105,28 +120,28 @@ type Request struct {
 	Params json.RawMessage // of tools/call, as received: name, arguments, _meta …
 	Caller Caller
 
-	// OnNotify, unless nil, takes the notifications that belong to this call,
-	// with the caller's own progress token. It is called by one goroutine at
-	// a time, in order, and never after the handler has returned.
+	// OnNotify, unless nil, gets the notifications of this call, with the caller's
+	// progress token. It is called by one goroutine at a time, in order, and never
+	// after the handler has returned.
 	OnNotify func(method string, params json.RawMessage)
 
-	// Ask, unless nil, asks the caller's client what the server asks. It may
-	// be called by any goroutine, and not after the handler has returned.
+	// Ask, unless nil, sends a server's question to the caller's client. Any goroutine
+	// may call it, but not after the handler has returned.
 	Ask Ask
 
-	// Reason is why the call needs approval, for the stage that sees to it.
+	// Reason is the reason why the call needs approval, for the approval stage.
 	Reason string
 
-	// Sent, unless nil, is set when the call may have had an effect: it has
-	// got past all stages to who carries it out.
-	Sent *atomic.Bool
+	// Dispatched, unless nil, is set when the call may have had an effect: it has
+	// passed all stages and reached the server or executor.
+	Dispatched *atomic.Bool
 
-	split     bool
-	arguments json.RawMessage
-	malformed error
+	isParsed   bool
+	arguments  json.RawMessage
+	parseError error
 }
 
-// WithArguments returns the request with other arguments.
+// WithArguments returns a copy of the request with other arguments.
 func (r *Request) WithArguments(arguments json.RawMessage) (*Request, error) {
 	params := r.Params
 	if len(params) == 0 {
@@ -137,22 +152,21 @@ func (r *Request) WithArguments(arguments json.RawMessage) (*Request, error) {
 		return nil, err
 	}
 	other := *r
-	other.Params, other.split, other.arguments, other.malformed = params, false, nil, nil
+	other.Params, other.isParsed, other.arguments, other.parseError = params, false, nil, nil
 	return &other, nil
 }
 
-// Arguments returns the arguments of the call, as received; {} where there
-// are none. The first use splits Params, so that of a request that several
-// goroutines are to see one must have asked before.
+// Arguments returns the arguments of the call as received, or {}. The first use parses
+// Params: call it once before several goroutines use the request.
 func (r *Request) Arguments() (json.RawMessage, error) {
-	if !r.split {
-		r.split = true
-		r.arguments, r.malformed = argumentsOf(r.Params)
+	if !r.isParsed {
+		r.isParsed = true
+		r.arguments, r.parseError = parseArguments(r.Params)
 	}
-	return r.arguments, r.malformed
+	return r.arguments, r.parseError
 }
 
-func argumentsOf(params json.RawMessage) (json.RawMessage, error) {
+func parseArguments(params json.RawMessage) (json.RawMessage, error) {
 	none := json.RawMessage(`{}`)
 	if len(params) == 0 {
 		return none, nil
@@ -169,8 +183,8 @@ func argumentsOf(params json.RawMessage) (json.RawMessage, error) {
 	return none, nil
 }
 
-// A Result is the answer to a call: the result member of the response, good
-// or with isError, as the server sent it.
+// A Result is the result member of the response to a call, as the server sent it, also
+// with isError.
 type Result struct {
 	Raw json.RawMessage
 
@@ -179,9 +193,9 @@ type Result struct {
 	Names jsonrpc.NameSet
 }
 
-// AsksForInput reports whether the result is a question that the caller is to
-// answer in another round (resultType input_required, protocol 2026-07-28).
-func (r *Result) AsksForInput() bool {
+// RequiresInput reports whether the result is a question that the caller must answer
+// in another request (resultType input_required, protocol version 2026-07-28).
+func (r *Result) RequiresInput() bool {
 	if !r.Names.MayBeIncomplete() || !bytes.Contains(r.Raw, []byte(`"input_required"`)) {
 		return false
 	}
@@ -191,7 +205,7 @@ func (r *Result) AsksForInput() bool {
 	})
 }
 
-// IsError reports whether the tool says that it failed.
+// IsError reports whether the result has isError set.
 func (r *Result) IsError() bool {
 	if !r.Names.MayHave("isError") || !bytes.Contains(r.Raw, []byte(`"isError"`)) {
 		return false
@@ -208,16 +222,16 @@ func (r *Result) IsError() bool {
 	return false
 }
 
-// A Handler carries out a call. Its error is a failure to do so: an *MCPError
-// when the server answered with a JSON-RPC error, else an error whose code
-// toolerr.CodeOf tells. A tool that failed is a Result.
+// A Handler handles a call. A tool that failed is a Result. An error means that the
+// call could not be made: an *MCPError if the server returned a JSON-RPC error,
+// otherwise an error with a code, see toolerr.CodeOf.
 type Handler func(ctx context.Context, req *Request) (*Result, error)
 
-// A Stage wraps a handler with one concern.
+// A Stage adds one concern to a handler.
 type Stage func(next Handler) Handler
 
-// Chain puts stages around h; the first is the outermost, so it sees a
-// request first and its result last.
+// Chain wraps h in stages. The first stage is the outermost: it gets a request first
+// and the result last.
 func Chain(h Handler, stages ...Stage) Handler {
 	for _, stage := range slices.Backward(stages) {
 		h = stage(h)

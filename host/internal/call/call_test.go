@@ -2,6 +2,7 @@ package call_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -86,5 +87,22 @@ func TestIsErrorIsReadFromTheTopLevel(t *testing.T) {
 		`["isError"]`:                                        false,
 	} {
 		require.Equal(t, want, (&call.Result{Raw: []byte(raw)}).IsError(), raw)
+	}
+}
+
+func TestElicitation(t *testing.T) {
+	for capabilities, want := range map[string][2]bool{
+		``:                                     {false, false},
+		`{}`:                                   {false, false},
+		`{"elicitation":null}`:                 {false, false},
+		`{"elicitation":1}`:                    {false, false},
+		`{"elicitation":{}}`:                   {true, false},
+		`{"elicitation":{"form":{}}}`:          {true, false},
+		`{"elicitation":{"url":{}}}`:           {false, true},
+		`{"elicitation":{"url":null}}`:         {true, false},
+		`{"elicitation":{"form":{},"url":{}}}`: {true, true},
+	} {
+		forms, links := call.Caller{Capabilities: json.RawMessage(capabilities)}.Elicitation()
+		require.Equal(t, want, [2]bool{forms, links}, capabilities)
 	}
 }

@@ -12,20 +12,20 @@ type clockKey struct{}
 // timer. The clocks of nested calls form a list in the context, so that a step of a chain
 // that waits for its user does not use up the time of the chain.
 type clock struct {
-	outer *clock // of the call that this one is made in; nil: none
+	outer *clock // clock of the enclosing call; nil: none
 	limit time.Duration
 	timer *time.Timer // nil: no limit
 
 	mu     sync.Mutex
-	spent  time.Duration // until since
-	since  time.Time     // when it was started last
-	pauses int           // not yet resumed
+	spent  time.Duration // time before since
+	since  time.Time     // last start
+	pauses int           // number of active pauses
 }
 
-// WithTimeout limits how long a call may take. It returns a context that is
-// cancelled with late as its cause after d, not counting pauses: the time in
-// which a person is asked something is no call's time. The context has no
-// deadline, since it is not known; see Left. Call cancel when the call has ended.
+// WithTimeout limits the time of a call. It returns a context that is cancelled after
+// d with late as its cause. Pauses do not count, because the time in which a user
+// answers a question does not belong to the call. The context has no deadline, because
+// pauses move it; see TimeLeft. Call cancel when the call has ended.
 func WithTimeout(ctx context.Context, d time.Duration, late error) (timed context.Context, cancel context.CancelFunc) {
 	timed, end := context.WithCancelCause(ctx)
 	timed, c := withClock(timed)
@@ -36,9 +36,9 @@ func WithTimeout(ctx context.Context, d time.Duration, late error) (timed contex
 	}
 }
 
-// Measure returns a context for one call, and a function that returns how long the call
-// has taken so far, not counting pauses.
-func Measure(ctx context.Context) (measured context.Context, took func() time.Duration) {
+// MeasureTime returns a context for one call, and a function that returns the time
+// that the call has taken so far, without pauses.
+func MeasureTime(ctx context.Context) (measured context.Context, took func() time.Duration) {
 	measured, c := withClock(ctx)
 	return measured, c.took
 }
@@ -49,10 +49,10 @@ func withClock(ctx context.Context) (context.Context, *clock) {
 	return context.WithValue(ctx, clockKey{}, c), c
 }
 
-// Left returns the time until ctx ends: the least of its deadline and of the limits set by
-// WithTimeout, provided that no pause follows. It is false if there is neither. The time is
-// not negative.
-func Left(ctx context.Context) (least time.Duration, limited bool) {
+// TimeLeft returns the time until ctx ends, by its deadline and the limits of
+// WithTimeout, if no pause follows. It is at least 0. limited is false if there is no
+// limit.
+func TimeLeft(ctx context.Context) (least time.Duration, limited bool) {
 	if at, ok := ctx.Deadline(); ok {
 		least, limited = time.Until(at), true
 	}
@@ -68,9 +68,9 @@ func Left(ctx context.Context) (least time.Duration, limited bool) {
 	return max(0, least), limited
 }
 
-// Pause stops the clocks of the call that ctx belongs to and of the calls that
-// it is made in, until resume is called. Several pauses may overlap.
-func Pause(ctx context.Context) (resume func()) {
+// PauseClocks stops the clocks of the call of ctx and of the calls that contain it,
+// until resume is called. Pauses may overlap.
+func PauseClocks(ctx context.Context) (resume func()) {
 	innermost, _ := ctx.Value(clockKey{}).(*clock)
 	for c := innermost; c != nil; c = c.outer {
 		c.stop()
@@ -93,8 +93,8 @@ func (c *clock) stop() {
 	}
 }
 
-// start continues the clock. A call whose time ended just before the pause has
-// ended.
+// start continues the clock. A time limit that was reached just before the pause stays
+// reached.
 func (c *clock) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +106,7 @@ func (c *clock) start() {
 	}
 }
 
-// took returns how long the clock has run, without pauses.
+// took returns the time that the clock has run, without pauses.
 func (c *clock) took() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ func TestAPauseStopsAllClocks(t *testing.T) {
 		inner, cancelInner := call.WithTimeout(outer, 20*time.Second, errors.New("inner"))
 		defer cancelInner()
 		time.Sleep(4 * time.Second)
-		one, two := call.Pause(inner), call.Pause(inner)
+		one, two := call.PauseClocks(inner), call.PauseClocks(inner)
 		time.Sleep(time.Hour)
 		one()
 		one() // once is enough
@@ -39,19 +39,19 @@ func TestAClockThatRanOutStaysSo(t *testing.T) {
 		ctx, cancel := call.WithTimeout(t.Context(), time.Second, errLate)
 		defer cancel()
 		<-ctx.Done()
-		call.Pause(ctx)()
+		call.PauseClocks(ctx)()
 		require.Equal(t, errLate, context.Cause(ctx))
 	})
 }
 
 func TestNothingIsPausedWithoutAClock(t *testing.T) {
-	call.Pause(t.Context())()
+	call.PauseClocks(t.Context())()
 }
 
 func TestACancelledClockEndsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := call.WithTimeout(t.Context(), time.Second, errLate)
-		resume := call.Pause(ctx)
+		resume := call.PauseClocks(ctx)
 		cancel()
 		resume()
 		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
@@ -60,11 +60,11 @@ func TestACancelledClockEndsItsContext(t *testing.T) {
 
 func TestMeasuringLeavesPausesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, took := call.Measure(t.Context())
+		ctx, took := call.MeasureTime(t.Context())
 		inner, cancel := call.WithTimeout(ctx, 10*time.Second, errLate)
 		defer cancel()
 		time.Sleep(time.Second)
-		resume := call.Pause(inner)
+		resume := call.PauseClocks(inner)
 		time.Sleep(time.Hour)
 		require.Equal(t, time.Second, took(), "during the pause")
 		resume()
@@ -75,26 +75,26 @@ func TestMeasuringLeavesPausesOut(t *testing.T) {
 
 func TestTimeThatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, _ := call.Measure(t.Context())
-		_, limited := call.Left(ctx)
+		ctx, _ := call.MeasureTime(t.Context())
+		_, limited := call.TimeLeft(ctx)
 		require.False(t, limited)
 		outer, cancel := call.WithTimeout(ctx, 10*time.Second, errLate)
 		defer cancel()
 		inner, cancelInner := call.WithTimeout(outer, time.Hour, errLate)
 		defer cancelInner()
 		time.Sleep(4 * time.Second)
-		resume := call.Pause(inner)
+		resume := call.PauseClocks(inner)
 		time.Sleep(time.Hour)
 		resume()
-		left, limited := call.Left(inner)
+		left, limited := call.TimeLeft(inner)
 		require.True(t, limited)
 		require.Equal(t, 6*time.Second, left)
 		by, cancelBy := context.WithTimeout(inner, time.Second)
 		defer cancelBy()
-		left, _ = call.Left(by)
+		left, _ = call.TimeLeft(by)
 		require.Equal(t, time.Second, left)
 		time.Sleep(7 * time.Second)
-		left, limited = call.Left(inner)
+		left, limited = call.TimeLeft(inner)
 		require.True(t, limited)
 		require.Zero(t, left)
 	})

@@ -9,10 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The _meta members of a result in which tools made with our kit report to
+// The _meta members of results in which tools made with toolroom's kit report data for
 // programs; models read the content.
 const (
-	MetaResult = "toolroom/result" // an object: counts, etag, exit code, …
+	MetaResult = "toolroom/result" // an object: counts, etag, exit code and the like
 	MetaCode   = "toolroom/code"   // the stable code of an error
 )
 
@@ -22,15 +22,15 @@ func (r *Result) Details() json.RawMessage {
 	return r.meta(MetaResult)
 }
 
-// Code returns the error code in _meta["toolroom/code"] of the result. It is "" if it
-// is missing or not in toolerr.Codes: servers can invent any number of codes.
+// Code returns the error code in _meta["toolroom/code"] of the result, "" if it is
+// missing or not in toolerr.Codes: a server could send any number of codes.
 func (r *Result) Code() toolerr.Code {
 	code, _ := KnownCode(r.meta(MetaCode))
 	return code
 }
 
-// KnownCode returns the code that a JSON text holds, and whether it is one of
-// toolerr.Codes.
+// KnownCode returns the code that a JSON text contains. ok is false if it is not one
+// of toolerr.Codes.
 func KnownCode(raw json.RawMessage) (toolerr.Code, bool) {
 	var code toolerr.Code
 	if len(raw) == 0 || json.Unmarshal(raw, &code) != nil || !slices.Contains(toolerr.Codes(), code) {

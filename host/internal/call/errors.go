@@ -9,20 +9,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// An MCPError is a JSON-RPC error that a server answered a call with.
+// An MCPError is a JSON-RPC error with which a server answered a call.
 type MCPError struct {
 	Server  string
 	Code    int
 	Message string
-	Object  json.RawMessage // the whole error object as received
+	Object  json.RawMessage // the complete error object as received
 }
 
-// Error names the server and repeats its words.
+// Error returns the server's name and message.
 func (e *MCPError) Error() string {
 	return fmt.Sprintf("server %s answered with error %d: %s", e.Server, e.Code, e.Message)
 }
 
-// Unwrap makes toolerr.CodeOf say PROTOCOL_ERROR.
+// Unwrap returns an error with the code PROTOCOL_ERROR.
 func (e *MCPError) Unwrap() error { return toolerr.New(toolerr.ProtocolError, "%s", e.Message) }
 
 // The phases of an ExecutionError.
@@ -32,9 +32,9 @@ const (
 	PhaseExecute  = "execute"
 )
 
-// An ExecutionError is a call that could not be carried out.
+// An ExecutionError is the error of a call that could not be made.
 type ExecutionError struct {
-	Tool    string // as served
+	Tool    string // served name
 	Phase   string // PhaseConnect, PhaseValidate or PhaseExecute
 	Message string
 	Cause   error
@@ -51,18 +51,18 @@ func (e *ExecutionError) Error() string {
 // Unwrap returns the cause, which carries the code.
 func (e *ExecutionError) Unwrap() error { return e.Cause }
 
-// A TimeoutError is a call that was given up after its time.
+// A TimeoutError is the error of a call that reached its time limit.
 type TimeoutError struct {
 	Tool  string
 	After time.Duration
 }
 
-// Error says how long was waited, and what to do.
+// Error names the time limit and how to change it.
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s did not answer within %v; narrow the call and try again", e.Tool, e.After)
 }
 
-// Unwrap makes it a deadline's error, whose code is TIMEOUT.
+// Unwrap returns context.DeadlineExceeded, whose code is TIMEOUT.
 func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
 // The types of a ValidationError.
@@ -72,20 +72,20 @@ const (
 	PolicyViolation = "policy_violation"
 )
 
-// A ValidationError is the refusal of a call or result that is not valid.
+// A ValidationError refuses an invalid call or result.
 type ValidationError struct {
 	Type   string // ArgsInvalid, ResultInvalid or PolicyViolation
-	Tool   string // as served
-	Detail string // what is wrong and what to do
-	Path   string // JSON pointer to it; "": the whole
-	Cause  error  // with a code of its own; nil: the code of the type
+	Tool   string // served name
+	Detail string // the violation, and how to correct it
+	Path   string // JSON pointer to the invalid value; "": the whole
+	Cause  error  // determines the code; nil: the type does
 }
 
 // Error names the tool.
 func (e *ValidationError) Error() string { return e.Tool + ": " + e.Detail }
 
-// Unwrap makes toolerr.CodeOf say INVALID_PARAMS, RESULT_INVALID or
-// POLICY_DENIED, unless there is a cause that says it better.
+// Unwrap returns Cause, or else an error with the code INVALID_PARAMS, RESULT_INVALID
+// or POLICY_DENIED.
 func (e *ValidationError) Unwrap() error {
 	if e.Cause != nil {
 		return e.Cause

@@ -5,47 +5,46 @@ import (
 	"encoding/json"
 )
 
-// A Kind is the kind of items in a server's list.
-type Kind string
+// A ListKind is the kind of the items in a server's list.
+type ListKind string
 
-// The kinds, each with the member of the list's result that holds the items.
+// The kinds. Each is the name of the result's member that contains the items.
 const (
-	Tools     Kind = "tools"
-	Resources Kind = "resources"
-	Templates Kind = "resourceTemplates"
-	Prompts   Kind = "prompts"
+	Tools     ListKind = "tools"
+	Resources ListKind = "resources"
+	Templates ListKind = "resourceTemplates"
+	Prompts   ListKind = "prompts"
 )
 
-// An Ask passes a server's question (elicitation/create,
-// sampling/createMessage, roots/list) to the client whose request it belongs
-// to, and returns the client's answer as it came. Its error is an *MCPError
-// when the client answered with one.
+// An Ask sends a server's question (elicitation/create, sampling/createMessage,
+// roots/list) to the client whose request caused it, and returns the client's answer
+// unchanged. The error is an *MCPError if the client answered with one.
 type Ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
-// A Message is a request that is no call of a tool, on its way to a server:
-// resources/read, prompts/get, completion/complete, resources/subscribe ….
-type Message struct {
+// A ServerRequest is a request to a server that is not a tool call: resources/read,
+// prompts/get, completion/complete, resources/subscribe and so on.
+type ServerRequest struct {
 	Server string
 	Method string
-	Params json.RawMessage // as received, but with the server's own names
+	Params json.RawMessage // as received, but with the server's names
 	Caller Caller
 
-	// OnNotify and Ask are as in Request.
+	// OnNotify and Ask have the same meaning as in Request.
 	OnNotify func(method string, params json.RawMessage)
 	Ask      Ask
 }
 
-// A Forwarder carries out a message; see Handler for its error.
-type Forwarder func(ctx context.Context, m *Message) (json.RawMessage, error)
+// A Forwarder sends a request to its server. Its errors are those of Handler.
+type Forwarder func(ctx context.Context, m *ServerRequest) (json.RawMessage, error)
 
-type ownQuestion struct{}
+type hostQuestion struct{}
 
-// WithOwnQuestion marks a question that is asked with the returned context as
-// the host's own: it comes from no server.
-func WithOwnQuestion(ctx context.Context) context.Context {
-	return context.WithValue(ctx, ownQuestion{}, true)
+// WithHostQuestion marks questions with the returned context as the host's own: no
+// server asks them.
+func WithHostQuestion(ctx context.Context) context.Context {
+	return context.WithValue(ctx, hostQuestion{}, true)
 }
 
-// IsOwnQuestion reports whether a question is the host's own, such as one for
-// approval. A server's question never is, whatever it says.
-func IsOwnQuestion(ctx context.Context) bool { return ctx.Value(ownQuestion{}) != nil }
+// IsHostQuestion reports whether a question is the host's own, such as a request for
+// approval. A server's question cannot have this mark.
+func IsHostQuestion(ctx context.Context) bool { return ctx.Value(hostQuestion{}) != nil }

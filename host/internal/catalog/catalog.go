@@ -37,7 +37,7 @@ type Source interface {
 	Name() string
 	// List returns the items as the server sent them. If it also returns an error, the
 	// items are not pinned.
-	List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error)
+	List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error)
 }
 
 // An Entry is a source with the settings for its names.
@@ -84,7 +84,7 @@ type Catalog struct {
 
 // A Change is the replacement of a list that a client may have seen.
 type Change struct {
-	Kind          call.Kind
+	Kind          call.ListKind
 	before, after *Snapshot
 }
 
@@ -92,7 +92,7 @@ type Change struct {
 type server struct {
 	Entry
 	known bool // its lists need not be requested
-	lists map[call.Kind]*listing
+	lists map[call.ListKind]*listing
 }
 
 // listing is one list of a server.
@@ -125,7 +125,7 @@ func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Cata
 }
 
 func newServer(e Entry) *server {
-	s := &server{Entry: e, lists: map[call.Kind]*listing{}}
+	s := &server{Entry: e, lists: map[call.ListKind]*listing{}}
 	for _, kind := range kinds() {
 		s.lists[kind] = &listing{}
 	}
@@ -138,7 +138,7 @@ func newServer(e Entry) *server {
 // A Known source has lists that need no request: they exist from the start and never
 // change.
 type Known interface {
-	Known(kind call.Kind) []json.RawMessage
+	Known(kind call.ListKind) []json.RawMessage
 }
 
 func (s *server) know(source Known) {
@@ -152,8 +152,8 @@ func (s *server) know(source Known) {
 // all returns the servers in the configured order.
 func (c *Catalog) all() []*server { return *c.servers.Load() }
 
-func kinds() [4]call.Kind {
-	return [...]call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts}
+func kinds() [4]call.ListKind {
+	return [...]call.ListKind{call.Tools, call.Resources, call.Templates, call.Prompts}
 }
 
 // Snapshot returns the catalog after every server has been asked for its tools once.
@@ -161,7 +161,7 @@ func kinds() [4]call.Kind {
 // it returns the current snapshot.
 func (c *Catalog) Snapshot(ctx context.Context) *Snapshot { return c.snapshot(ctx, call.Tools) }
 
-func (c *Catalog) snapshot(ctx context.Context, kind call.Kind) *Snapshot {
+func (c *Catalog) snapshot(ctx context.Context, kind call.ListKind) *Snapshot {
 	if kind == call.Tools && c.onUse != nil {
 		c.onUse(ctx, nil)
 	}
@@ -180,7 +180,7 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 }
 
 // find does the same as Lookup for any kind of items with names.
-func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item, bool) {
+func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
 	if item, ok := c.current.Load().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
 		return c.withTarget(ctx, item), true
 	}
@@ -253,7 +253,7 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // Refresh requests lists of a server again in the background, because they may have
 // changed; all of them without kinds. However often a server reports changes, there is
 // one request at a time, at growing intervals.
-func (c *Catalog) Refresh(name string, changed ...call.Kind) {
+func (c *Catalog) Refresh(name string, changed ...call.ListKind) {
 	if len(changed) == 0 {
 		all := kinds()
 		changed = all[:]
@@ -304,7 +304,7 @@ func (c *Catalog) Close() {
 // list asks the servers of a group, nil meaning all, that have not been listed, and
 // waits for those that were never asked. If the servers are replaced meanwhile, it
 // waits for the new ones too.
-func (c *Catalog) list(ctx context.Context, kind call.Kind, group func(*server) bool) {
+func (c *Catalog) list(ctx context.Context, kind call.ListKind, group func(*server) bool) {
 	for {
 		servers := c.servers.Load()
 		for _, busy := range c.listOnce(kind, *servers, group) {
@@ -320,7 +320,7 @@ func (c *Catalog) list(ctx context.Context, kind call.Kind, group func(*server) 
 	}
 }
 
-func (c *Catalog) listOnce(kind call.Kind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
+func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range servers {
@@ -340,7 +340,7 @@ func (c *Catalog) listOnce(kind call.Kind, servers []*server, group func(*server
 }
 
 // ask requests a list of a server in the background. The caller holds c.mu.
-func (c *Catalog) ask(s *server, kind call.Kind) {
+func (c *Catalog) ask(s *server, kind call.ListKind) {
 	if c.closed {
 		return
 	}
@@ -378,7 +378,7 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 }
 
 // items converts a server's definitions to items.
-func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, faults []error) {
+func (s *server) items(kind call.ListKind, raw []json.RawMessage) (items []*Item, faults []error) {
 	for _, definition := range raw {
 		item, fault := newItem(s.Entry, kind, definition)
 		if fault != nil {
@@ -394,7 +394,7 @@ func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, fa
 // storeList stores a server's list. A server that cannot be listed keeps its previous
 // list: a call starts it again. While it is offline, which the source reports, that
 // list is hidden.
-func (c *Catalog) storeList(l *listing, kind call.Kind, busy chan struct{}, items []*Item, faults []error, err error) {
+func (c *Catalog) storeList(l *listing, kind call.ListKind, busy chan struct{}, items []*Item, faults []error, err error) {
 	c.mu.Lock()
 	seen := l.tried
 	l.tried, l.err = true, err
@@ -415,7 +415,7 @@ func (c *Catalog) storeList(l *listing, kind call.Kind, busy chan struct{}, item
 
 // rebuild builds a new snapshot and reports whether the list of the kind has changed.
 // The caller holds c.mu.
-func (c *Catalog) rebuild(kind call.Kind) (Change, bool) {
+func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 	before := c.current.Load()
 	next, faults := c.assemble()
 	c.faults = faults
@@ -431,7 +431,7 @@ func (c *Catalog) rebuild(kind call.Kind) (Change, bool) {
 
 // assemble builds a snapshot. The caller holds c.mu.
 func (c *Catalog) assemble() (*Snapshot, []error) {
-	all := map[call.Kind][]*Item{}
+	all := map[call.ListKind][]*Item{}
 	offline := map[string]bool{}
 	for _, s := range c.all() {
 		if given, ok := s.Source.(interface{ Offline() bool }); ok && given.Offline() {

@@ -24,7 +24,7 @@ type source struct {
 
 	mu     sync.Mutex
 	tools  []string
-	others map[call.Kind][]string
+	others map[call.ListKind][]string
 	err    error
 	asked  int
 	gate   chan struct{} // unless nil, a list of tools waits for it
@@ -32,7 +32,7 @@ type source struct {
 
 func (s *source) Name() string { return s.name }
 
-func (s *source) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (s *source) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	s.mu.Lock()
 	if kind != call.Tools {
 		defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // An Item is one entry of a list. It is immutable.
 type Item struct {
-	Kind     call.Kind
+	Kind     call.ListKind
 	Name     string // as served: a name, a URI, or a URI template
 	Server   string
 	Original string // the server's own name, URI or template
@@ -33,7 +33,7 @@ type Item struct {
 }
 
 // nameMember returns the member that identifies an item of the kind.
-func nameMember(kind call.Kind) string {
+func nameMember(kind call.ListKind) string {
 	switch kind {
 	case call.Resources:
 		return "uri"
@@ -45,7 +45,7 @@ func nameMember(kind call.Kind) string {
 
 // newItem returns the item for a server's definition. An error together with an item
 // says which parts of the definition clients could not read; they are not served.
-func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, error) {
+func newItem(server Entry, kind call.ListKind, definition json.RawMessage) (*Item, error) {
 	of := server.Source.Name()
 	members, err := jsonrpc.Members(definition)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 )
 
-func with(name string, others map[call.Kind][]string, tools ...string) *source {
+func with(name string, others map[call.ListKind][]string, tools ...string) *source {
 	return &source{name: name, tools: tools, others: others}
 }
 
@@ -24,12 +24,12 @@ func names(items []*catalog.Item) (all []string) {
 }
 
 func TestResourcesAndPromptsAreServedAsReceivedButForWhatClashes(t *testing.T) {
-	one := with("one", map[call.Kind][]string{
+	one := with("one", map[call.ListKind][]string{
 		call.Resources: {`{"uri":"file:///a","name":"a","odd":1.0}`, `{"name":"x","uri":"file:///b"}`, `{"uri":"file:///b"}`, `{"uri":7}`},
 		call.Templates: {`{"uriTemplate":"db://{table}/rows","name":"r"}`, `{"uriTemplate":"tree://{+path}","name":"t"}`},
 		call.Prompts:   {`{"name":"p","arguments":[{"name":"p"}]}`},
 	})
-	two := with("t/2", map[call.Kind][]string{
+	two := with("t/2", map[call.ListKind][]string{
 		call.Resources: {`{"y":"\u0041", "uri" : "file:///a","name":"a"}`, `{"uri":"mem://z","name":"z"}`},
 		call.Templates: {`{"uriTemplate":"db://{table}/rows","name":"r"}`},
 		call.Prompts:   {`{"name":"p"}`},
@@ -74,7 +74,7 @@ func TestResourcesAndPromptsAreServedAsReceivedButForWhatClashes(t *testing.T) {
 
 // A qualified URI leads to its server whether or not the other is there.
 func TestAQualifiedURIStays(t *testing.T) {
-	two := with("two", map[call.Kind][]string{call.Resources: {`{"uri":"file:///a"}`}})
+	two := with("two", map[call.ListKind][]string{call.Resources: {`{"uri":"file:///a"}`}})
 	c := open(t, nil, catalog.Entry{Source: two})
 	server, own, ok := c.View().Locate(t.Context(), call.Resources, "toolroom:two/file:///a")
 	require.True(t, ok)
@@ -89,7 +89,7 @@ func TestFilters(t *testing.T) {
 			Rename: map[string]string{"push": "send"}, Describe: map[string]string{"pull": "gets <it>", "log": "shows"},
 		}},
 		catalog.Entry{Source: with("bare", nil, `{"name":"read"}`), Prefix: &none},
-		catalog.Entry{Source: with("dotted", map[call.Kind][]string{call.Prompts: {`{"name":"a"}`}}, `{"name":"read"}`), Prefix: &dotted})
+		catalog.Entry{Source: with("dotted", map[call.ListKind][]string{call.Prompts: {`{"name":"a"}`}}, `{"name":"read"}`), Prefix: &dotted})
 	s := c.Snapshot(t.Context())
 	require.Equal(t, []string{"git__log", "send", "git__pull", "read"}, names(s.Items(call.Tools))[:4])
 	require.Regexp(t, `^git_read_[0-9a-f]{8}$`, s.Tools()[4].Name)
@@ -136,8 +136,8 @@ func TestLookAlikesOfOtherServersAreRefused(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
-	one := with("one", map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"a:1","name":"1"}`}}, `{"name":"get","inputSchema":{"type":"object"}}`, `{"name":"put"}`)
-	two := with("two", map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"b:1"}`}}, `{"name":"get"}`)
+	one := with("one", map[call.ListKind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"a:1","name":"1"}`}}, `{"name":"get","inputSchema":{"type":"object"}}`, `{"name":"put"}`)
+	two := with("two", map[call.ListKind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"b:1"}`}}, `{"name":"get"}`)
 	c := open(t, nil, catalog.Entry{Source: one}, catalog.Entry{Source: two})
 	v := c.Profile(catalog.Profile{Name: "readers", Servers: []string{"one"}, Block: []string{"*__put"}})
 	require.Equal(t, `{"tools":[{"name":"one__get","inputSchema":{"type":"object"}}]}`, string(v.List(t.Context(), call.Tools, false)))
@@ -238,7 +238,7 @@ func TestAChangedDefinitionIsReportedOrWithheld(t *testing.T) {
 // A template or URI of any form does not take long.
 func TestLocatingIsBounded(t *testing.T) {
 	template := strings.Repeat("{a}", 2000) + "x"
-	s := with("s", map[call.Kind][]string{call.Templates: {`{"uriTemplate":"` + template + `"}`}})
+	s := with("s", map[call.ListKind][]string{call.Templates: {`{"uriTemplate":"` + template + `"}`}})
 	c := open(t, nil, catalog.Entry{Source: s})
 	_, _, ok := c.View().Locate(t.Context(), call.Resources, strings.Repeat("a", 20_000))
 	require.False(t, ok)

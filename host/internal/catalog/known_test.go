@@ -16,11 +16,11 @@ type known struct{ name string }
 
 func (k known) Name() string { return k.name }
 
-func (k known) List(context.Context, call.Kind) ([]json.RawMessage, error) {
+func (k known) List(context.Context, call.ListKind) ([]json.RawMessage, error) {
 	return nil, errors.New("it was asked")
 }
 
-func (k known) Known(kind call.Kind) []json.RawMessage {
+func (k known) Known(kind call.ListKind) []json.RawMessage {
 	if kind != call.Tools {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (k known) Known(kind call.Kind) []json.RawMessage {
 }
 
 func TestWhatIsKnownIsNotAskedFor(t *testing.T) {
-	var changes []call.Kind
+	var changes []call.ListKind
 	c := catalog.New([]catalog.Entry{{Source: known{"a"}, Plain: true}}, nil, func(ch catalog.Change) { changes = append(changes, ch.Kind) })
 	defer c.Close()
 	require.Len(t, c.Known().Tools(), 1)
@@ -39,7 +39,7 @@ func TestWhatIsKnownIsNotAskedFor(t *testing.T) {
 
 	c.Update([]catalog.Entry{{Source: known{"a"}, Plain: true}, {Source: known{"b"}, Plain: true}})
 	require.Len(t, c.Known().Tools(), 2)
-	require.Equal(t, []call.Kind{call.Tools}, changes)
+	require.Equal(t, []call.ListKind{call.Tools}, changes)
 	again, ok := c.Lookup(t.Context(), "a")
 	require.True(t, ok)
 	require.Same(t, tool, again, "what stays is the same")

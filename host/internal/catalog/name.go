@@ -13,7 +13,7 @@ const maxName = 64
 
 // servedName returns the name that a tool or prompt of the entry's is served
 // under.
-func (e Entry) servedName(own string, kind call.Kind) string {
+func (e Entry) servedName(own string, kind call.ListKind) string {
 	server := e.Source.Name()
 	if renamed := e.Filter.Rename[own]; renamed != "" && kind == call.Tools {
 		return clean(renamed, server, own, false)

@@ -74,7 +74,7 @@ func TestServersThatHangDoNotHoldUpTheOthers(t *testing.T) {
 // end the connection that brings such a list.
 func TestWhatIsTooMuchTogetherIsNotListedAndStillFound(t *testing.T) {
 	of := func(name string, bytes int) *source {
-		s := &source{name: name, others: map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}}}
+		s := &source{name: name, others: map[call.ListKind][]string{call.Prompts: {`{"name":"p"}`}}}
 		for ; bytes > 0; bytes -= 1 << 20 {
 			s.tools = append(s.tools, fmt.Sprintf(`{"name":"t%d","description":%q,"inputSchema":{"type":"object"}}`, bytes, strings.Repeat("d", min(bytes, 1<<20))))
 		}

@@ -43,7 +43,7 @@ func (p *Profile) apply(s *Snapshot) *Snapshot {
 	if part, ok := s.profiles[p]; ok {
 		return part
 	}
-	all := map[call.Kind][]*Item{}
+	all := map[call.ListKind][]*Item{}
 	for _, kind := range kinds() {
 		for _, item := range s.lists[kind].items {
 			if p.serves(item) {
@@ -91,7 +91,7 @@ func (v *View) apply(s *Snapshot) *Snapshot {
 }
 
 // Same reports whether two views show the same items now.
-func (v *View) Same(other *View, kind call.Kind) bool {
+func (v *View) Same(other *View, kind call.ListKind) bool {
 	now := v.catalog.current.Load()
 	return v.apply(now).same(other.apply(now), kind)
 }
@@ -104,7 +104,7 @@ func (v *View) Now() *Snapshot { return v.apply(v.catalog.current.Load()) }
 func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.apply(v.catalog.Snapshot(ctx)) }
 
 // List returns the result of a list request, after every server has been asked once.
-func (v *View) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+func (v *View) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	return v.apply(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
 }
 
@@ -123,7 +123,7 @@ func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.ser
 // its original name. For a URI that no server lists, it looks for a matching template,
 // and then for the first server that lists a URI with the same scheme: tools return
 // links to resources that are in no list.
-func (v *View) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	if kind == call.Prompts {
 		item, ok := v.catalog.find(ctx, kind, name)
 		if !ok || !v.shows(item) {
@@ -148,7 +148,7 @@ func (v *View) locateURI(ctx context.Context, uri string) (server, original stri
 			v.catalog.list(ctx, call.Resources, nil)
 			s = v.catalog.snapshot(ctx, call.Templates)
 		}
-		for _, kind := range []call.Kind{call.Resources, call.Templates} {
+		for _, kind := range []call.ListKind{call.Resources, call.Templates} {
 			if item, ok := s.byName(kind, uri); ok && v.shows(item) {
 				return item.Server, item.Original, true
 			}

@@ -48,7 +48,7 @@ func (p *refreshThrottle) stop() {
 
 // requestAgain requests a changed list as soon as the throttle permits. The caller
 // holds c.mu.
-func (c *Catalog) requestAgain(s *server, kind call.Kind) {
+func (c *Catalog) requestAgain(s *server, kind call.ListKind) {
 	l := s.lists[kind]
 	l.changed = true
 	if c.closed || l.busy != nil || l.timer != nil {

@@ -20,7 +20,7 @@ type sanitizer func(value json.RawMessage) (fitted json.RawMessage, lost bool)
 
 // sanitizers returns the sanitizers of the members of a kind's entries, according to
 // the schema of version 2025-11-25.
-func sanitizers(kind call.Kind) map[string]sanitizer {
+func sanitizers(kind call.ListKind) map[string]sanitizer {
 	all := map[string]sanitizer{
 		"title": isText, "description": isText, "_meta": members(nil),
 		"icons": listOf(members(map[string]sanitizer{"src": isText, "mimeType": isText, "sizes": listOf(isText), "theme": oneOf("light", "dark")}, "src")),
@@ -41,7 +41,7 @@ func sanitizers(kind call.Kind) map[string]sanitizer {
 
 // sanitize changes an entry so that clients can read it, and names the members of
 // which information was lost. A missing required member gets the shortest valid value.
-func sanitize(kind call.Kind, definition json.RawMessage, entry []jsonrpc.Member) (json.RawMessage, []string) {
+func sanitize(kind call.ListKind, definition json.RawMessage, entry []jsonrpc.Member) (json.RawMessage, []string) {
 	var lost []string
 	wanted := sanitizers(kind)
 	needs, otherwise := "name", jsonrpc.MemberOf(definition, nameMember(kind))

@@ -13,12 +13,12 @@ import (
 
 // listing is a server with one list.
 type listing struct {
-	kind call.Kind
+	kind call.ListKind
 	raw  []string
 }
 
 func (listing) Name() string { return "s" }
-func (l listing) List(_ context.Context, kind call.Kind) (raw []json.RawMessage, err error) {
+func (l listing) List(_ context.Context, kind call.ListKind) (raw []json.RawMessage, err error) {
 	for _, text := range l.raw {
 		if kind == l.kind {
 			raw = append(raw, json.RawMessage(text))
@@ -36,7 +36,7 @@ func TestOneEntryThatClientsCannotReadCostsNoOther(t *testing.T) {
 	output := func(schema string) string { return tool(object + `,"outputSchema":` + schema) }
 	resource := func(members string) string { return `{"uri":"x:1",` + members + `}` }
 	for _, c := range []struct {
-		kind            call.Kind
+		kind            call.ListKind
 		sent, want, why string
 	}{
 		// As clients want it, it stays the very bytes.

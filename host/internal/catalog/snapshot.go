@@ -13,7 +13,7 @@ import (
 // A Snapshot is the catalog at one time. It is immutable.
 type Snapshot struct {
 	tools    []*call.Tool
-	lists    map[call.Kind]*section
+	lists    map[call.ListKind]*section
 	identity json.RawMessage
 	owners   owners
 	offline  map[string]bool // servers whose items are found by name but not listed
@@ -36,7 +36,7 @@ type section struct {
 func (s *Snapshot) Tools() []*call.Tool { return s.tools }
 
 // Items returns a whole list in order. The caller must not change the slice.
-func (s *Snapshot) Items(kind call.Kind) []*Item { return s.lists[kind].items }
+func (s *Snapshot) Items(kind call.ListKind) []*Item { return s.lists[kind].items }
 
 // ByName returns the tool with a served name.
 func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
@@ -47,7 +47,7 @@ func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
-func (s *Snapshot) byName(kind call.Kind, name string) (*Item, bool) {
+func (s *Snapshot) byName(kind call.ListKind, name string) (*Item, bool) {
 	item, ok := s.lists[kind].byName[name]
 	return item, ok
 }
@@ -56,14 +56,14 @@ func (s *Snapshot) byName(kind call.Kind, name string) (*Item, bool) {
 func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Tools, modern) }
 
 // Listing returns the result of a list request. It is encoded once.
-func (s *Snapshot) Listing(kind call.Kind, modern bool) json.RawMessage {
+func (s *Snapshot) Listing(kind call.ListKind, modern bool) json.RawMessage {
 	if modern {
 		return s.lists[kind].modern()
 	}
 	return s.lists[kind].legacy()
 }
 
-func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
+func (s *Snapshot) same(other *Snapshot, kind call.ListKind) bool {
 	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, sameItem)
 }
 
@@ -72,8 +72,8 @@ func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.De
 // newSnapshot merges the listings. If two names are equal, or look alike and belong to
 // different servers, the first one stays and the other is reported. If two URIs are
 // equal, the second is qualified.
-func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
-	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity, offline: offline}
+func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
+	s := &Snapshot{lists: map[call.ListKind]*section{}, identity: identity, offline: offline}
 	var faults []error
 	s.owners = ownersOf(all)
 	for _, kind := range kinds() {
@@ -132,7 +132,7 @@ const maxList = 9 << 20
 
 // leaveOut lists all items except those of offline servers and, if the list is too
 // large, those of the servers with the largest lists.
-func (l *section) leaveOut(kind call.Kind, offline map[string]bool) (faults []error) {
+func (l *section) leaveOut(kind call.ListKind, offline map[string]bool) (faults []error) {
 	without := func(left func(server string) bool) {
 		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })
 	}
@@ -161,7 +161,7 @@ func (l *section) leaveOut(kind call.Kind, offline map[string]bool) (faults []er
 }
 
 // encode returns the answer to the list request.
-func (l *section) encode(kind call.Kind, identity json.RawMessage, modern bool) json.RawMessage {
+func (l *section) encode(kind call.ListKind, identity json.RawMessage, modern bool) json.RawMessage {
 	definitions := make([]json.RawMessage, len(l.listed))
 	for i, item := range l.listed {
 		definitions[i] = item.Definition
@@ -177,7 +177,7 @@ func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMe
 	return encode(call.Tools, definitions, nil, false)
 }
 
-func encode(kind call.Kind, definitions []json.RawMessage, identity json.RawMessage, modern bool) json.RawMessage {
+func encode(kind call.ListKind, definitions []json.RawMessage, identity json.RawMessage, modern bool) json.RawMessage {
 	size := 256 + len(identity)
 	for _, definition := range definitions {
 		size += len(definition) + 1

@@ -14,7 +14,7 @@ import (
 type fixed []json.RawMessage
 
 func (fixed) Name() string { return "s" }
-func (f fixed) List(context.Context, call.Kind) ([]json.RawMessage, error) {
+func (f fixed) List(context.Context, call.ListKind) ([]json.RawMessage, error) {
 	return f, nil
 }
 

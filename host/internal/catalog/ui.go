@@ -25,7 +25,7 @@ func qualifyUI(server, uri string) string {
 // that refers to it.
 type owners map[string]string
 
-func ownersOf(all map[call.Kind][]*Item) owners {
+func ownersOf(all map[call.ListKind][]*Item) owners {
 	rank := map[string]int{}
 	for _, kind := range kinds() {
 		for _, item := range all[kind] {
@@ -40,7 +40,7 @@ func ownersOf(all map[call.Kind][]*Item) owners {
 			o[uri] = server
 		}
 	}
-	for _, kind := range []call.Kind{call.Resources, call.Templates} {
+	for _, kind := range []call.ListKind{call.Resources, call.Templates} {
 		for _, item := range all[kind] {
 			if strings.HasPrefix(item.Name, uiScheme) {
 				claim(item.Name, item.Server)

@@ -12,7 +12,7 @@ import (
 // what the tool's _meta says, in any of the forms that are in use.
 func TestClashingUserInterfacesKeepTheirScheme(t *testing.T) {
 	server := func(name string) *source {
-		return with(name, map[call.Kind][]string{
+		return with(name, map[call.ListKind][]string{
 			call.Resources: {`{"uri":"ui://widget/x","name":"x"}`, `{"uri":"ui://only/` + name + `","name":"only"}`},
 			call.Templates: {`{"uriTemplate":"ui://item/{id}","name":"i"}`},
 		},

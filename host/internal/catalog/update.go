@@ -20,7 +20,7 @@ func (c *Catalog) Update(entries []Entry) {
 		return
 	}
 	before := map[string]*server{}
-	tried, seen := map[call.Kind]bool{}, map[call.Kind]bool{}
+	tried, seen := map[call.ListKind]bool{}, map[call.ListKind]bool{}
 	for _, s := range c.all() {
 		before[s.Source.Name()] = s
 		for kind, l := range s.lists {

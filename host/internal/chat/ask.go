@@ -41,7 +41,7 @@ func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.T
 func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
 	if in, ok := ctx.Value(callingKey{}).(*calling); ok {
 		if in.ctx != nil {
-			defer call.Pause(in.ctx)() // ctx need not descend from it
+			defer call.PauseClocks(in.ctx)() // ctx need not descend from it
 		}
 		began := time.Now()
 		defer func() { c.waits.add(in.call.ID, time.Since(began)) }()
@@ -301,7 +301,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		return nil, toolerr.New(toolerr.InvalidParams, "%s: %w", method, err)
 	}
 	in, _ := ctx.Value(callingKey{}).(*calling)
-	if in != nil && call.IsOwnQuestion(ctx) {
+	if in != nil && call.IsHostQuestion(ctx) {
 		dismiss := json.RawMessage(`{"action":"cancel"}`) // then the call waits: see asking.Call
 		if in.call.Name == callTool {
 			return dismiss, nil // it is about another tool and its arguments

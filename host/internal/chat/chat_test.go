@@ -166,7 +166,7 @@ func (ts tools) Call(ctx context.Context, c *llm.ToolCall, _ func(string)) (*cal
 		return text(string(raw), false), err
 	case "pose", "own":
 		if c.Name == "own" {
-			ctx = call.WithOwnQuestion(ctx)
+			ctx = call.WithHostQuestion(ctx)
 		}
 		raw, err := ts.ask(ctx, "elicitation/create", json.RawMessage(`{"message":"May it be called?","requestedSchema":{"properties":{
 			"decision":{"type":"string","enum":["approve","deny"]}},"required":["decision"]}}`))

@@ -23,7 +23,7 @@ func TestWaitingForTheUserIsNotTheCallsTime(t *testing.T) {
 		q.answer <- reply{value, err}
 	}()
 	asked := &llm.ToolCall{ID: "a", Name: "edit"}
-	ctx, took := call.Measure(t.Context())
+	ctx, took := call.MeasureTime(t.Context())
 	var during, after time.Duration
 	value, err := c.put(context.WithValue(t.Context(), callingKey{}, &calling{ctx: ctx, call: asked}), func(context.Context) (any, error) {
 		during = took()

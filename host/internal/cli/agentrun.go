@@ -86,7 +86,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	for _, name := range a.UnmatchedPatterns(ctx, t.Tools) {
 		p.logf("no tool %s for the agent; run mcp-host tools for the list", printable(name))
 	}
-	set := a.Toolset(call.Caller{Door: "cli"}, nil, append(ceilings, core.Ceiling{Only: kind.Tools})...)
+	set := a.Toolset(call.Caller{EntryPoint: "cli"}, nil, append(ceilings, core.Ceiling{Only: kind.Tools})...)
 	cfg.Tools = set
 	messages := slices.Clone(t.Conversation)
 	if strings.TrimSpace(t.Prompt) != "" {

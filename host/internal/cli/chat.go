@@ -266,7 +266,7 @@ func chatSystem(a *core.App) string {
 
 // chatHost returns the host's functions for a chat.
 func (p *program) chatHost(a *core.App, attended bool) chat.Host {
-	caller := call.Caller{Door: "cli", ID: "chat"}
+	caller := call.Caller{EntryPoint: "cli", ID: "chat"}
 	if attended {
 		caller.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}

@@ -226,7 +226,7 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 		return exit(exitUsage, err)
 	}
 	params := append([]byte(`{"arguments":`), arguments...)
-	req := &call.Request{Tool: t, Caller: call.Caller{Door: "cli"}}
+	req := &call.Request{Tool: t, Caller: call.Caller{EntryPoint: "cli"}}
 	done = p.showCall(a, req, how.quiet || how.json && !how.progress, how.progress)
 	if req.OnNotify != nil {
 		params = append(params, progressToken...)

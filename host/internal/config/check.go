@@ -129,7 +129,7 @@ type nameOnly string
 
 func (n nameOnly) Name() string { return string(n) }
 
-func (n nameOnly) List(context.Context, call.Kind) ([]json.RawMessage, error) { return nil, nil }
+func (n nameOnly) List(context.Context, call.ListKind) ([]json.RawMessage, error) { return nil, nil }
 
 func entryOf(s Server) catalog.Entry {
 	return catalog.Entry{Source: nameOnly(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}

@@ -43,7 +43,7 @@ func config(state string) control.Config {
 			},
 		},
 		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {
-			fmt.Fprintf(out, "%s %s %d %s\n", as.Door, as.ID, as.Depth, as.Profile) //nolint:errcheck // the other end tells
+			fmt.Fprintf(out, "%s %s %d %s\n", as.EntryPoint, as.ID, as.Depth, as.Profile) //nolint:errcheck // the other end tells
 			_, err := io.Copy(out, in)
 			return errors.Join(err, ctx.Err())
 		},
@@ -315,9 +315,9 @@ func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	over, end := context.WithCancel(t.Context())
 	first := lend(t, tokens, t.Context(), call.Caller{
-		Door: "http", ID: "http session 1", Depth: 1, Profile: "p", Modern: true, Capabilities: json.RawMessage(`{"roots":{}}`),
+		EntryPoint: "http", ID: "http session 1", Depth: 1, Profile: "p", Modern: true, Capabilities: json.RawMessage(`{"roots":{}}`),
 	})
-	second := lend(t, tokens, over, call.Caller{Door: "stdio", ID: "stdio"})
+	second := lend(t, tokens, over, call.Caller{EntryPoint: "stdio", ID: "stdio"})
 	defer second.GiveBack(false)
 	require.NotEqual(t, first.Token, second.Token)
 	enter := func(loan *control.Loan) line {
@@ -381,7 +381,7 @@ func TestTheEndOfAnAgentEndsItsCalls(t *testing.T) {
 func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	call1, end := context.WithCancel(t.Context())
-	loan := lend(t, tokens, call1, call.Caller{Door: "stdio", ID: "stdio"})
+	loan := lend(t, tokens, call1, call.Caller{EntryPoint: "stdio", ID: "stdio"})
 	enter := func() line {
 		l := dial(t, s)
 		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\nhello\n")
@@ -407,7 +407,7 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Conns() == 0 }, time.Minute, time.Millisecond)
 	require.Contains(t, enter().ended(), "AUTH_FAILED", "it has left")
 
-	loan = lend(t, tokens, t.Context(), call.Caller{Door: "stdio", ID: "stdio"})
+	loan = lend(t, tokens, t.Context(), call.Caller{EntryPoint: "stdio", ID: "stdio"})
 	a = enter()
 	hello(a)
 	loan.GiveBack(true)

@@ -62,7 +62,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	l.lease = &lease{over: over, end: end}
 	// What the client at the caller's door can do says nothing of the agent.
 	l.lease.as = call.Caller{
-		Door: caller.Door, ID: caller.ID, User: caller.User, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1,
+		EntryPoint: caller.EntryPoint, ID: caller.ID, User: caller.User, Account: caller.Account, ModelTurn: caller.ModelTurn, Depth: caller.Depth + 1,
 		Agent: l.ID, Profile: caller.Profile, Tools: caller.Tools,
 	}
 	if err := t.add(l); err != nil {
@@ -76,7 +76,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 func (t *Tokens) add(l *Loan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	whose := l.lease.as.Counted()
+	whose := l.lease.as.AccountName()
 	switch {
 	case t.lent[whose] >= maxLoansOfOne:
 		return toolerr.New(toolerr.LimitReached, "%d agents of this caller are running, the maximum is %d: wait for some of them", t.lent[whose], maxLoansOfOne)
@@ -112,7 +112,7 @@ func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
 	t.mu.Lock()
 	if t.leases[key] == l {
 		delete(t.leases, key)
-		whose := l.as.Counted()
+		whose := l.as.AccountName()
 		if t.lent[whose]--; t.lent[whose] == 0 {
 			delete(t.lent, whose)
 		}

@@ -33,15 +33,15 @@ func TestLoansAreBounded(t *testing.T) {
 		}
 	}
 	// Sessions of one account are one caller, and so are the agents of an agent.
-	mine := flood(call.Caller{Door: "http", ID: "a", Account: "me"})
+	mine := flood(call.Caller{EntryPoint: "http", ID: "a", Account: "me"})
 	require.Len(t, mine, 128)
-	require.Empty(t, flood(call.Caller{Door: "http", ID: "b", Account: "me", Depth: 2, Agent: "x"}))
+	require.Empty(t, flood(call.Caller{EntryPoint: "http", ID: "b", Account: "me", Depth: 2, Agent: "x"}))
 	mine[0].GiveBack(false)
 	mine[0].GiveBack(false)
-	require.Len(t, flood(call.Caller{Door: "http", ID: "a", Account: "me"}), 1)
+	require.Len(t, flood(call.Caller{EntryPoint: "http", ID: "a", Account: "me"}), 1)
 	all := 128
 	for i := range 10 {
-		all += len(flood(call.Caller{Door: "stdio", ID: string(rune('a' + i))}))
+		all += len(flood(call.Caller{EntryPoint: "stdio", ID: string(rune('a' + i))}))
 	}
 	require.Equal(t, 1024, all)
 }

@@ -132,9 +132,9 @@ func (a *App) OnCall(observe func(stats.Observation)) { a.currentPipeline().stat
 // signed-in user, or with a hash of the caller's id, which may be a session id.
 func CallerName(c call.Caller) string {
 	if c.User != "" {
-		return c.Door + "/" + c.User
+		return c.EntryPoint + "/" + c.User
 	}
-	return audit.Caller(c.Door, c.ID)
+	return audit.Caller(c.EntryPoint, c.ID)
 }
 
 // Servers returns all servers in the configured order.

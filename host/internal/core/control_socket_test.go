@@ -158,14 +158,14 @@ func TestAnAgentCallsForItsCaller(t *testing.T) {
 		require.NoError(t, json.Unmarshal(res.Raw, &r))
 		return strings.Split(r.Content[0].Text, "\n")
 	}
-	heard := say(call.Caller{Door: "http", ID: "her", Profile: "few"})
+	heard := say(call.Caller{EntryPoint: "http", ID: "her", Profile: "few"})
 	require.Len(t, heard, 7, heard)
 	require.Equal(t, `{"jsonrpc":"2.0","id":0,"result":{}}`, heard[2])
 	require.Equal(t, 3, strings.Count(heard[3], `"inputSchema"`), heard[3])
 	require.Equal(t, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"{\"a\":1.0}"}]}}`, heard[4])
 	require.Contains(t, heard[5], "not for her")
 	require.Contains(t, heard[6], `"code":-32601`, "who has entered controls nothing")
-	other := say(call.Caller{Door: "http", ID: "him"})
+	other := say(call.Caller{EntryPoint: "http", ID: "him"})
 	require.Contains(t, other[5], "it failed")
 	require.Greater(t, strings.Count(other[3], `"inputSchema"`), 20)
 	require.NotEqual(t, heard[1], other[1], "each call has a token of its own")
@@ -205,7 +205,7 @@ func TestAnAgentIsOfferedTheToolsThemselves(t *testing.T) {
 	tool, ok := a.Catalog.Lookup(t.Context(), "dispatch_agent")
 	require.True(t, ok)
 	res, err := a.Handler(t.Context(), &call.Request{Tool: tool, Caller: call.Caller{
-		Door: "stdio", ID: "stdio", Tools: func(name string) bool { return name == "s__echo" || name == "call_tool" },
+		EntryPoint: "stdio", ID: "stdio", Tools: func(name string) bool { return name == "s__echo" || name == "call_tool" },
 	}, Params: json.RawMessage(`{"name":"dispatch_agent","arguments":{"say":[
 		{"jsonrpc":"2.0","id":1,"method":"tools/list"},
 		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"call_tool","arguments":{"name":"s__fail"}}}
@@ -231,7 +231,7 @@ func TestNoAgentWithoutTheSocket(t *testing.T) {
 	require.Error(t, a.Listen("test"))
 	tool, ok := a.Catalog.Lookup(t.Context(), "dispatch_agent")
 	require.True(t, ok)
-	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(`{"name":"dispatch_agent"}`), Caller: call.Caller{Door: "stdio", ID: "stdio"}})
+	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(`{"name":"dispatch_agent"}`), Caller: call.Caller{EntryPoint: "stdio", ID: "stdio"}})
 	require.ErrorContains(t, err, "agents cannot reach this host's tools")
 	require.False(t, begun)
 }
@@ -248,7 +248,7 @@ func TestDepthIsBounded(t *testing.T) {
 	for range 3 {
 		params = `{"name":"dispatch_agent","arguments":{"say":[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}]}}`
 	}
-	res, err := a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(params), Caller: call.Caller{Door: "stdio", ID: "stdio"}})
+	res, err := a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(params), Caller: call.Caller{EntryPoint: "stdio", ID: "stdio"}})
 	require.NoError(t, err)
 	require.Contains(t, string(res.Raw), "LIMIT_REACHED")
 	require.Contains(t, string(res.Raw), "is nested in 2 calls, the maximum is 1")

@@ -121,12 +121,12 @@ func doors(t *testing.T, a *core.App) map[string]door {
 		"a profile": func(t *testing.T, tool, arguments string) toolerr.Code {
 			return codeIn(t, post(t, "/mcp/all", message(tool, arguments)))
 		},
-		"the command line": handler(call.Caller{Door: "cli"}),
+		"the command line": handler(call.Caller{EntryPoint: "cli"}),
 		"a turn of a model": func(t *testing.T, tool, arguments string) toolerr.Code {
-			return handler(a.Policy().Turn(call.Caller{Door: "http", ID: "model"}).Caller())(t, tool, arguments)
+			return handler(a.Policy().Turn(call.Caller{EntryPoint: "http", ID: "model"}).Caller())(t, tool, arguments)
 		},
 		"an agent": func(t *testing.T, tool, arguments string) toolerr.Code {
-			tools := a.Toolset(call.Caller{Door: "cli", ID: "agent"}, nil)
+			tools := a.Toolset(call.Caller{EntryPoint: "cli", ID: "agent"}, nil)
 			require.NoError(t, tools.Begin())
 			_, err := tools.Call(t.Context(), &llm.ToolCall{Name: tool, Args: json.RawMessage(arguments)}, nil)
 			return toolerr.CodeOf(err)

@@ -117,7 +117,7 @@ func (s session) CallTool(ctx context.Context, name string, args json.RawMessage
 // call calls a tool for this program.
 func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*call.Result, error) {
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
-	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{Door: Door, ID: Door}})
+	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{EntryPoint: Door, ID: Door}})
 }
 
 // An Answer is the result of a call.

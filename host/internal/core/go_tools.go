@@ -45,7 +45,7 @@ type goToolSource struct {
 	tools *mcpkit.Server
 }
 
-func (s goToolSource) List(_ context.Context, kind call.Kind) (all []json.RawMessage, err error) {
+func (s goToolSource) List(_ context.Context, kind call.ListKind) (all []json.RawMessage, err error) {
 	if kind == call.Tools {
 		for _, t := range s.tools.Tools() {
 			all = append(all, t.Definition())

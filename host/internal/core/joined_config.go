@@ -40,7 +40,7 @@ func pendingError(res *call.Result) error {
 			Pending *call.Pending `json:"toolroom/pending"`
 		} `json:"_meta"`
 	}
-	if json.Unmarshal(res.Raw, &r) != nil || r.Meta.Status != string(call.Waiting) || r.Meta.Pending == nil || r.Meta.Pending.Reason == agent.ClientTool {
+	if json.Unmarshal(res.Raw, &r) != nil || r.Meta.Status != string(call.StatusPending) || r.Meta.Pending == nil || r.Meta.Pending.Reason == agent.ClientTool {
 		return nil
 	}
 	return &call.PendingError{Pending: *r.Meta.Pending}

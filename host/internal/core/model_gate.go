@@ -28,7 +28,7 @@ type modelSource struct {
 	app *App
 }
 
-func (s modelSource) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (s modelSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	if !s.app.hasModel(s.Name()) {
 		return nil, nil
 	}

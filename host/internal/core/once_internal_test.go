@@ -88,13 +88,13 @@ func TestRetryNeverRepeatsASideEffect(t *testing.T) {
 			for _, a := range schedule[:3] {
 				want++
 				names = append(names, a.name)
-				if answered = a.answered; !a.again || !tool.Repeatable() {
+				if answered = a.answered; !a.again || !tool.IsRepeatable() {
 					break
 				}
 			}
 			require.Equal(t, want, made, names)
 			require.Equal(t, answered, err == nil, names)
-			if !tool.Repeatable() {
+			if !tool.IsRepeatable() {
 				require.LessOrEqual(t, executed, 1, names)
 			}
 		}

@@ -36,7 +36,7 @@ func BenchmarkStages(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				begin := time.Now()
-				req := call.Request{Tool: tool, Params: params, Caller: call.Caller{Door: "http", ID: "a"}}
+				req := call.Request{Tool: tool, Params: params, Caller: call.Caller{EntryPoint: "http", ID: "a"}}
 				if _, err := h(b.Context(), &req); err != nil {
 					b.Fatal(err)
 				}

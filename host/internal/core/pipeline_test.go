@@ -37,7 +37,7 @@ func callTool(ctx context.Context, a *core.App, name, arguments string) (string,
 		return "", toolerr.New(toolerr.ToolNotFound, "%s", name)
 	}
 	res, err := a.Handler(ctx, &call.Request{
-		Tool: tool, Params: []byte(`{"name":"` + name + `","arguments":` + arguments + `}`), Caller: call.Caller{Door: "cli", ID: "me"},
+		Tool: tool, Params: []byte(`{"name":"` + name + `","arguments":` + arguments + `}`), Caller: call.Caller{EntryPoint: "cli", ID: "me"},
 	})
 	if err != nil {
 		return "", err

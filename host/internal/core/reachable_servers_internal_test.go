@@ -112,7 +112,7 @@ func TestAKeptResultIsOfWhatIsBehind(t *testing.T) {
 	for _, name := range names {
 		tool, ok := a.Catalog.Lookup(t.Context(), name)
 		require.True(t, ok)
-		_, err := a.Handler(t.Context(), &call.Request{Tool: tool, Caller: call.Caller{Door: "http"}})
+		_, err := a.Handler(t.Context(), &call.Request{Tool: tool, Caller: call.Caller{EntryPoint: "http"}})
 		require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err), name)
 	}
 	mocked.Mock = &mock.Config{Result: json.RawMessage(`"production"`)}
@@ -142,7 +142,7 @@ func TestACeilingIsOfEveryName(t *testing.T) {
 		{Ceiling{Only: []string{"s__*"}}, true, false},
 		{Ceiling{Only: []string{"alias"}}, false, true},
 	} {
-		tools := a.Toolset(call.Caller{Door: "cli"}, nil, c.ceiling)
+		tools := a.Toolset(call.Caller{EntryPoint: "cli"}, nil, c.ceiling)
 		require.NoError(t, tools.Begin())
 		for name, may := range map[string]bool{"parrot": c.parrot, "alias": c.alias} {
 			_, err := tools.Call(t.Context(), &llm.ToolCall{Name: name, Args: json.RawMessage(`{}`)}, nil)
@@ -162,7 +162,7 @@ func TestWhatAHostBeforeHasKept(t *testing.T) {
 	take := func(a *App) (*chain.Kept, error) {
 		tool, ok := a.Catalog.Lookup(t.Context(), "steps")
 		require.True(t, ok)
-		req := &call.Request{Tool: tool, Caller: call.Caller{Door: "cli"}}
+		req := &call.Request{Tool: tool, Caller: call.Caller{EntryPoint: "cli"}}
 		kept, err := journal{a}.Take(t.Context(), req)
 		require.NoError(t, journal{a}.Keep(t.Context(), req, []byte(`{}`), time.Now().Add(time.Hour)))
 		return kept, err

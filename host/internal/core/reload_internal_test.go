@@ -42,7 +42,7 @@ func ask(ctx context.Context, a *App, name, arguments string) (string, error) {
 	if !ok {
 		return "", toolerr.New(toolerr.ToolNotFound, "%s", name)
 	}
-	res, err := a.Handler(ctx, &call.Request{Tool: tool, Params: []byte(`{"name":"` + name + `","arguments":` + arguments + `}`), Caller: call.Caller{Door: "cli", ID: "me"}})
+	res, err := a.Handler(ctx, &call.Request{Tool: tool, Params: []byte(`{"name":"` + name + `","arguments":` + arguments + `}`), Caller: call.Caller{EntryPoint: "cli", ID: "me"}})
 	if err != nil {
 		return "", err
 	}

@@ -44,7 +44,7 @@ func (a *App) sessionName(req *call.Request) string {
 	}
 	c := req.Caller
 	add(a.sessionKey[:])
-	add([]byte(c.Door))
+	add([]byte(c.EntryPoint))
 	add([]byte(c.ID))
 	add(binary.BigEndian.AppendUint64(nil, uint64(c.Depth)))
 	add([]byte(c.Agent))

@@ -31,7 +31,7 @@ type signInSource struct {
 }
 
 // List lists the items of a kind.
-func (s *signInSource) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	items, err := s.Server.List(ctx, kind)
 	switch {
 	case kind != call.Tools:
@@ -100,15 +100,11 @@ func (s *signIns) finish(server string, one *signIn, err error) {
 // machine: it declares elicitation in URL mode, and is connected through a pipe or
 // from this machine. The redirect address of a sign-in is a port of this machine.
 func opensLinks(req *call.Request) bool {
-	if req.Ask == nil || req.Caller.Door != "stdio" && req.Caller.Account != "http loopback" {
+	if req.Ask == nil || req.Caller.EntryPoint != "stdio" && req.Caller.Account != "http loopback" {
 		return false
 	}
-	var caps struct {
-		Elicitation struct {
-			URL json.RawMessage `json:"url"`
-		} `json:"elicitation"`
-	}
-	return json.Unmarshal(req.Caller.Capabilities, &caps) == nil && len(caps.Elicitation.URL) > 0 && string(caps.Elicitation.URL) != "null"
+	_, links := req.Caller.Elicitation()
+	return links
 }
 
 // signIn sends the sign-in link of a server that refused a call to the call's client,
@@ -126,7 +122,7 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) bool
 	if !ok {
 		return false
 	}
-	defer call.Pause(ctx)() // a person gets more time than a server
+	defer call.PauseClocks(ctx)() // a person gets more time than a server
 	one, first := a.signIns.join(cfg.Server)
 	if first {
 		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg))
@@ -151,7 +147,7 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	id := rand.Text()
 	_, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
 		asking.Go(func() {
-			if !opened(req.Ask(call.WithOwnQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, address))) {
+			if !opened(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, address))) {
 				refuse(errors.New("the link was not opened"))
 			}
 		})

@@ -217,20 +217,20 @@ func checkApprovedTarget(ctx context.Context, req *call.Request) error {
 // whose server did not start had none; the error of a nested call does not tell.
 func markSent(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		if req.Sent == nil {
+		if req.Dispatched == nil {
 			return next(ctx, req)
 		}
 		res, err := next(ctx, req)
 		failed, ok := err.(*call.ExecutionError) //nolint:errorlint // a wrapped one may belong to another call
 		if !ok || failed.Phase != call.PhaseConnect || failed.Tool != req.Tool.Name {
-			req.Sent.Store(true)
+			req.Dispatched.Store(true)
 		}
 		return res, err
 	}
 }
 
 // forward sends a message to its server, within the timeout of a call.
-func (a *App) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+func (a *App) forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	timed := timeout.New(a.currentPipeline().cfg.Timeout)(func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asking := *m
 		asking.Ask = req.Ask
@@ -244,7 +244,7 @@ func (a *App) forward(ctx context.Context, m *call.Message) (json.RawMessage, er
 	return res.Raw, nil
 }
 
-func (a *App) forwardToServer(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+func (a *App) forwardToServer(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	s, leave, err := a.acquireServer(m.Server)
 	if err != nil {
 		return nil, err

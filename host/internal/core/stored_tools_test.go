@@ -127,7 +127,7 @@ func TestAStepsQuestion(t *testing.T) {
 	asked := 0
 	res, err := a.Handler(t.Context(), &call.Request{
 		Tool: tool, Params: json.RawMessage(`{"name":"both","arguments":{}}`),
-		Caller: call.Caller{Door: "http", ID: "c", Modern: true, Capabilities: json.RawMessage(`{"elicitation":{}}`)},
+		Caller: call.Caller{EntryPoint: "http", ID: "c", Modern: true, Capabilities: json.RawMessage(`{"elicitation":{}}`)},
 		Ask: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 			asked++
 			require.Equal(t, "elicitation/create", method)

@@ -142,7 +142,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 			}
 			defer joined.Close()
 			below = &stubborn{who: "sub", names: names, turns: 2}
-			set := joined.Toolset(call.Caller{Door: "cli"}, nil, inner)
+			set := joined.Toolset(call.Caller{EntryPoint: "cli"}, nil, inner)
 			defer set.End() //nolint:errcheck // it requires nothing
 			loop.Run(context.Background(), loop.Config{Model: below, Tools: set}, []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "x"}}}})
 			return "done"
@@ -158,7 +158,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 
 		profile := []string{"", "few"}[r.IntN(2)]
 		above := &stubborn{who: "main", names: append([]string{"dispatch_agent"}, names...), turns: 3}
-		set := a.Toolset(call.Caller{Door: "cli", Profile: profile}, nil, outer...)
+		set := a.Toolset(call.Caller{EntryPoint: "cli", Profile: profile}, nil, outer...)
 		o := loop.Run(t.Context(), loop.Config{Model: above, Tools: set, Bounds: loop.Bounds{Identical: -1}}, []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "x"}}}})
 		require.NoError(t, set.End())
 		require.Equal(t, loop.Goal, o.Why, "%v", o.Err)
@@ -207,7 +207,7 @@ func TestChoicesOfTools(t *testing.T) {
 		a, err := core.Open(config.Config{Stages: config.Stages{Policy: policy.Config{ToolChoice: own}}})
 		require.NoError(t, err)
 		defer a.Close()
-		set := a.Toolset(call.Caller{Door: "http"}, nil)
+		set := a.Toolset(call.Caller{EntryPoint: "http"}, nil)
 		_, got, err := set.List(t.Context(), asked)
 		return got, err
 	}

@@ -62,7 +62,7 @@ func (a *App) onCatalogChange(c catalog.Change) {
 
 // notifyChangedViews notifies the clients whose view a reload changes.
 func (a *App) notifyChangedViews(before, now *snapshot) {
-	for _, kind := range []call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts} {
+	for _, kind := range []call.ListKind{call.Tools, call.Resources, call.Templates, call.Prompts} {
 		for name, v := range now.views {
 			if old, ok := before.views[name]; ok && old != v && !old.Same(v, kind) {
 				a.Gateway.ChangedFor(kind, func(profile string) bool { return profile == name })
@@ -80,11 +80,11 @@ func (w wholeCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool
 	return w.view().Lookup(ctx, name)
 }
 
-func (w wholeCatalog) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+func (w wholeCatalog) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	return w.view().List(ctx, kind, modern)
 }
 
-func (w wholeCatalog) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+func (w wholeCatalog) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	return w.view().Locate(ctx, kind, name)
 }
 

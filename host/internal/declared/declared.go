@@ -101,7 +101,7 @@ func (t *Tool) Name() string { return t.name }
 func (t *Tool) Version() string { return t.version }
 
 // List returns the tool's definition.
-func (t *Tool) List(_ context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (t *Tool) List(_ context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	if kind != call.Tools {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (t *Tool) List(_ context.Context, kind call.Kind) ([]json.RawMessage, error
 }
 
 // Known returns the same as List, without a context.
-func (t *Tool) Known(kind call.Kind) []json.RawMessage {
+func (t *Tool) Known(kind call.ListKind) []json.RawMessage {
 	if kind != call.Tools {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		x.fail(answered.Object)
 	case err != nil:
 		x.answer(completeForClient(ErrorResult(err), modern, false))
-	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
+	case !modern && (&call.Result{Raw: result, Names: names}).RequiresInput():
 		x.answer(ErrorResult(toolerr.New(toolerr.ProtocolError,
 			"%s requests input in a way that this client's protocol version does not support; use a client with version 2026-07-28", f.name)))
 	case !modern && !tool.Validates && names.MayHave("structuredContent") && names.MayHave("resultType"):
@@ -129,7 +129,7 @@ func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller c
 }
 
 // forwardRequest handles a request about a resource or prompt.
-func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.Kind) {
+func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.ListKind) {
 	x := exchangeOf(ctx)
 	modern := server.IsModernRequest(ctx)
 	f, err := parseParams(method, x.params())
@@ -146,7 +146,7 @@ func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.K
 	own.params = f.withName(original)
 	caller := g.newCaller(x, f, modern)
 	result, err := g.run(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
-		return g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
+		return g.cfg.Forward(ctx, &call.ServerRequest{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 	})
 	if err == nil && method == "resources/read" && original != f.name {
 		result = withURI(result, original, f.name)
@@ -172,7 +172,7 @@ func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err e
 	}
 }
 
-func notFound(x exchange, kind call.Kind, name string, modern bool) {
+func notFound(x exchange, kind call.ListKind, name string, modern bool) {
 	if kind == call.Prompts {
 		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list lists the prompts")
 		return
@@ -204,7 +204,7 @@ func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ m
 	return &mcp.Completion{}, nil
 }
 
-func (g *Gateway) complete(ctx context.Context, kind call.Kind) {
+func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	const method = "completion/complete"
 	x := exchangeOf(ctx)
 	modern := server.IsModernRequest(ctx)
@@ -220,7 +220,7 @@ func (g *Gateway) complete(ctx context.Context, kind call.Kind) {
 	}
 	ctx, release := x.boundToServer(ctx)
 	defer release()
-	result, err := g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: f.withName(original), Caller: g.newCaller(x, f, modern)})
+	result, err := g.cfg.Forward(ctx, &call.ServerRequest{Server: of, Method: method, Params: f.withName(original), Caller: g.newCaller(x, f, modern)})
 	var answered *call.MCPError
 	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
 		result, err = json.RawMessage(`{"completion":{"values":[],"total":0,"hasMore":false}}`), nil

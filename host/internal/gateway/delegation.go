@@ -37,7 +37,7 @@ func (e *delegation) identity() string {
 // setCaller replaces the caller of a request by the one of the delegation.
 func (e *delegation) setCaller(c *call.Caller) {
 	if e != nil {
-		c.Door, c.ID, c.Account, c.Turn, c.Depth, c.Profile = e.as.Door, e.as.ID, e.as.Account, e.as.Turn, e.as.Depth, e.as.Profile
+		c.EntryPoint, c.ID, c.Account, c.ModelTurn, c.Depth, c.Profile = e.as.EntryPoint, e.as.ID, e.as.Account, e.as.ModelTurn, e.as.Depth, e.as.Profile
 		c.Agent, c.Tools = e.as.Agent, e.as.Tools
 	}
 }

@@ -70,8 +70,8 @@ func TestClientsOnErrands(t *testing.T) {
 		return join(t, func(in io.Reader, out io.Writer) error { return g.ServeAs(ctx, c, in, out, t.Logf) })
 	}
 	own := join(t, func(in io.Reader, out io.Writer) error { return g.ServeStdio(t.Context(), in, out, t.Logf) })
-	one := as(call.Caller{Door: "stdio", ID: "stdio", Depth: 1, Turn: "7"})
-	two := as(call.Caller{Door: "http", ID: "http session 1", Depth: 3, Profile: "few"})
+	one := as(call.Caller{EntryPoint: "stdio", ID: "stdio", Depth: 1, ModelTurn: "7"})
+	two := as(call.Caller{EntryPoint: "http", ID: "http session 1", Depth: 3, Profile: "few"})
 	for l, caps := range map[line]string{own: `{"roots":{}}`, one: `{"sampling":{}}`, two: `{}`} {
 		l.say(fmt.Sprintf(greeting, caps))
 	}
@@ -79,8 +79,8 @@ func TestClientsOnErrands(t *testing.T) {
 		require.Contains(t, l.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`"}}`), `"content":[]`)
 		return <-seen
 	}
-	require.Equal(t, call.Caller{Door: "stdio", ID: "stdio", Depth: 1, Turn: "7", Capabilities: json.RawMessage(`{"sampling":{}}`)}, ask(one, "who"))
-	require.Equal(t, call.Caller{Door: "http", ID: "http session 1", Depth: 3, Profile: "few", Capabilities: json.RawMessage(`{}`)}, ask(two, "few"))
+	require.Equal(t, call.Caller{EntryPoint: "stdio", ID: "stdio", Depth: 1, ModelTurn: "7", Capabilities: json.RawMessage(`{"sampling":{}}`)}, ask(one, "who"))
+	require.Equal(t, call.Caller{EntryPoint: "http", ID: "http session 1", Depth: 3, Profile: "few", Capabilities: json.RawMessage(`{}`)}, ask(two, "few"))
 	require.Empty(t, rooted, "an agent's roots are not the client's")
 	require.Contains(t, two.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"who"}}`), "unknown tool")
 	require.NoError(t, own.in.Close())
@@ -114,7 +114,7 @@ func TestAnErrandsBoundsGoOn(t *testing.T) {
 	}}
 	g, err := gateway.New(gateway.Config{Name: "toolroom", Version: "1"}, ts, func(ctx context.Context, req *call.Request) (*call.Result, error) { return ts["who"](ctx, req) })
 	require.NoError(t, err)
-	as := call.Caller{Door: "http", ID: "c", Account: "http loopback", Depth: 1, Agent: "a", Tools: func(name string) bool { return name == "who" }}
+	as := call.Caller{EntryPoint: "http", ID: "c", Account: "http loopback", Depth: 1, Agent: "a", Tools: func(name string) bool { return name == "who" }}
 	l := join(t, func(in io.Reader, out io.Writer) error { return g.ServeAs(t.Context(), as, in, out, t.Logf) })
 	l.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"who"}}`)
 	got := <-seen

@@ -25,7 +25,7 @@ func (n filteredCatalog) Lookup(ctx context.Context, name string) (*call.Tool, b
 
 // List returns the result of a list request, with only the tools that the caller may
 // use.
-func (n filteredCatalog) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+func (n filteredCatalog) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	whole := n.Catalog.List(ctx, kind, modern)
 	if kind != call.Tools {
 		return whole

@@ -31,11 +31,11 @@ type Catalog interface {
 	Lookup(ctx context.Context, name string) (*call.Tool, bool)
 
 	// List returns the result of a list request.
-	List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage
+	List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage
 
 	// Locate returns the server of a prompt, resource or template by its served name,
 	// and its original name there.
-	Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool)
+	Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool)
 }
 
 // MetaTools is a catalog that lists meta-tools (such as search_tools and call_tool)
@@ -230,7 +230,7 @@ func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out i
 }
 
 // list handles a list request.
-func (g *Gateway) list(ctx context.Context, kind call.Kind) {
+func (g *Gateway) list(ctx context.Context, kind call.ListKind) {
 	x := exchangeOf(ctx)
 	x.answer(g.catalogOf(x).List(ctx, kind, server.IsModernRequest(ctx)))
 }

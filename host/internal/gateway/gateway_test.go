@@ -32,11 +32,11 @@ func (t tools) Lookup(_ context.Context, name string) (*call.Tool, bool) {
 	return &call.Tool{Name: name, Original: name}, ok
 }
 
-func (tools) Locate(context.Context, call.Kind, string) (server, original string, ok bool) {
+func (tools) Locate(context.Context, call.ListKind, string) (server, original string, ok bool) {
 	return "", "", false
 }
 
-func (t tools) List(_ context.Context, _ call.Kind, modern bool) json.RawMessage {
+func (t tools) List(_ context.Context, _ call.ListKind, modern bool) json.RawMessage {
 	if modern {
 		return json.RawMessage(strings.TrimSuffix(listing, "}") + `,"resultType":"complete","ttlMs":0,"cacheScope":"private"}`)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Changed notifies all clients that a list has changed.
-func (g *Gateway) Changed(kind call.Kind) {
+func (g *Gateway) Changed(kind call.ListKind) {
 	g.mcp.SendNotificationToAllClients(listChangedMethod(kind), nil)
 }
 
@@ -209,7 +209,7 @@ func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, 
 
 func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (json.RawMessage, error) {
 	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-	return g.cfg.Forward(ctx, &call.Message{Server: server, Method: method, Params: params})
+	return g.cfg.Forward(ctx, &call.ServerRequest{Server: server, Method: method, Params: params})
 }
 
 // unsubscribe handles resources/unsubscribe.

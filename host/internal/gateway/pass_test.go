@@ -34,7 +34,7 @@ func (*world) Lookup(_ context.Context, name string) (*call.Tool, bool) {
 	return &call.Tool{Name: name, Original: name}, name == "ask" || name == "log" || name == "state"
 }
 
-func (*world) List(_ context.Context, kind call.Kind, modern bool) json.RawMessage {
+func (*world) List(_ context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	tail := "}"
 	if modern {
 		tail = `,"ttlMs":0,"cacheScope":"private","resultType":"complete"}`
@@ -42,7 +42,7 @@ func (*world) List(_ context.Context, kind call.Kind, modern bool) json.RawMessa
 	return json.RawMessage(`{"` + string(kind) + `":[{"odd":1.0}]` + tail)
 }
 
-func (*world) Locate(_ context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+func (*world) Locate(_ context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	switch {
 	case kind == call.Prompts && name == "s__p":
 		return "s", "p", true
@@ -100,7 +100,7 @@ func (w *world) handle(ctx context.Context, req *call.Request) (*call.Result, er
 	return &call.Result{Raw: raw}, err
 }
 
-func (w *world) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+func (w *world) forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	w.note(m.Method, m.Params, m.Caller)
 	if m.Method == "resources/subscribe" && w.eager != nil {
 		var p struct{ URI string }
@@ -139,7 +139,7 @@ func modern(id int, method, name, params, caps string) (string, []string) {
 func TestListsOfAllKinds(t *testing.T) {
 	g, _ := openWorld(t)
 	d := serve(t, g)
-	for method, kind := range map[string]call.Kind{
+	for method, kind := range map[string]call.ListKind{
 		"tools/list": call.Tools, "resources/list": call.Resources, "resources/templates/list": call.Templates, "prompts/list": call.Prompts,
 	} {
 		_, body, _ := d.post(t, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)
@@ -430,7 +430,7 @@ func TestSubscriptions(t *testing.T) {
 		return strings.Contains(seen, `resources/unsubscribe {"uri":"own:r:1"}`) && strings.Contains(seen, `resources/unsubscribe {"uri":"own:r:2"}`)
 	}, time.Minute, time.Millisecond)
 	g.Updated("s", json.RawMessage(`{"uri":"own:r:1"}`))
-	for _, kind := range []call.Kind{call.Tools, call.Templates, call.Prompts} {
+	for _, kind := range []call.ListKind{call.Tools, call.Templates, call.Prompts} {
 		g.Changed(kind)
 	}
 	for _, method := range []string{"tools", "resources", "prompts"} {

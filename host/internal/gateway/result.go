@@ -167,4 +167,4 @@ func checkHeaders(x exchange, tool *call.Tool) error {
 }
 
 // requiresInput reports whether a result is a request for input of a modern server.
-func requiresInput(result json.RawMessage) bool { return (&call.Result{Raw: result}).AsksForInput() }
+func requiresInput(result json.RawMessage) bool { return (&call.Result{Raw: result}).RequiresInput() }

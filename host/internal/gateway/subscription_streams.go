@@ -21,7 +21,7 @@ type subscriptionStream struct {
 	session server.ClientSession
 	profile string
 	acked   bool
-	missed  map[call.Kind]bool
+	missed  map[call.ListKind]bool
 }
 
 func (s *subscriptionStreams) add(one *subscriptionStream) {
@@ -34,7 +34,7 @@ func (s *subscriptionStreams) add(one *subscriptionStream) {
 }
 
 // acknowledge marks the stream as acknowledged and returns the changes that it missed.
-func (s *subscriptionStreams) acknowledge(one *subscriptionStream) map[call.Kind]bool {
+func (s *subscriptionStreams) acknowledge(one *subscriptionStream) map[call.ListKind]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one.acked = true
@@ -50,7 +50,7 @@ func (s *subscriptionStreams) remove(one *subscriptionStream) {
 // recipients returns the sessions to notify of a changed list. all is true if every
 // client is to be notified; then mcp-go sends the notification, also to a stream that
 // is not acknowledged yet.
-func (s *subscriptionStreams) recipients(kind call.Kind, aside bool, concerns func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
+func (s *subscriptionStreams) recipients(kind call.ListKind, aside bool, concerns func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for one := range s.open {
@@ -66,7 +66,7 @@ func (s *subscriptionStreams) recipients(kind call.Kind, aside bool, concerns fu
 		case one.acked:
 			sessions[one.session] = true
 		case one.missed == nil:
-			one.missed = map[call.Kind]bool{kind: true}
+			one.missed = map[call.ListKind]bool{kind: true}
 		default:
 			one.missed[kind] = true
 		}
@@ -89,7 +89,7 @@ func profileOf(x exchange) string {
 
 // ChangedFor does the same as Changed for the clients of the profiles for which
 // concerns returns true.
-func (g *Gateway) ChangedFor(kind call.Kind, concerns func(profile string) bool) {
+func (g *Gateway) ChangedFor(kind call.ListKind, concerns func(profile string) bool) {
 	method := listChangedMethod(kind)
 	told := map[string]bool{}
 	aside := false
@@ -118,7 +118,7 @@ func (g *Gateway) ChangedFor(kind call.Kind, concerns func(profile string) bool)
 }
 
 // listensTo reports whether a subscription stream asks for changes of this kind.
-func listensTo(session server.ClientSession, kind call.Kind) bool {
+func listensTo(session server.ClientSession, kind call.ListKind) bool {
 	s, ok := session.(server.SessionWithSubscriptionFilter)
 	if !ok {
 		return true
@@ -136,7 +136,7 @@ func listensTo(session server.ClientSession, kind call.Kind) bool {
 	return filter.ToolsListChanged
 }
 
-func listChangedMethod(kind call.Kind) string {
+func listChangedMethod(kind call.ListKind) string {
 	switch kind {
 	case call.Resources, call.Templates:
 		return mcp.MethodNotificationResourcesListChanged

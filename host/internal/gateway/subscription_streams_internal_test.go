@@ -16,7 +16,7 @@ func TestWhatIsToldBeforeTheAcknowledgementIsToldAfterwards(t *testing.T) {
 	sessions, all := s.recipients(call.Tools, false, onlyA)
 	require.False(t, all)
 	require.Empty(t, sessions)
-	require.Equal(t, map[call.Kind]bool{call.Tools: true}, s.acknowledge(one))
+	require.Equal(t, map[call.ListKind]bool{call.Tools: true}, s.acknowledge(one))
 	require.Empty(t, s.acknowledge(other))
 	sessions, _ = s.recipients(call.Prompts, false, onlyA)
 	require.Len(t, sessions, 1)

@@ -20,7 +20,7 @@ import (
 
 // caller returns the caller of an API request, on behalf of a user if it names one.
 func caller(r *http.Request, user string) call.Caller {
-	c := call.Caller{Door: Door, ID: Door, Account: gateway.Account(r.RemoteAddr)}
+	c := call.Caller{EntryPoint: Door, ID: Door, Account: gateway.Account(r.RemoteAddr)}
 	if user != "" {
 		c.ID = strings.Map(func(r rune) rune {
 			if !unicode.IsPrint(r) {
@@ -83,7 +83,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request) {
 	var pending *call.PendingError
 	switch {
 	case errors.As(err, &pending):
-		answer(w, http.StatusAccepted, map[string]any{"status": call.Waiting, "pending": pending.Pending})
+		answer(w, http.StatusAccepted, map[string]any{"status": call.StatusPending, "pending": pending.Pending})
 	case err != nil:
 		fail(w, r, err)
 	default:

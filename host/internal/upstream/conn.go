@@ -55,10 +55,10 @@ type conn struct {
 	watchdogRuns bool  // a watchdog is running
 	watchdogs    sync.WaitGroup
 	tools        []json.RawMessage
-	lists        map[call.Kind][]json.RawMessage // of the other kinds, if requested before
-	changes      int                             // number of list changes so far
-	questions    map[string]context.CancelFunc   // the server's open questions, by id
-	listenID     uint64                          // id of the open subscriptions/listen
+	lists        map[call.ListKind][]json.RawMessage // of the other kinds, if requested before
+	changes      int                                 // number of list changes so far
+	questions    map[string]context.CancelFunc       // the server's open questions, by id
+	listenID     uint64                              // id of the open subscriptions/listen
 }
 
 // pending is a request that waits for its answer.

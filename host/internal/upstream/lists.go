@@ -40,7 +40,7 @@ func (o declaration) has(capability, option string) bool {
 }
 
 // listing returns the method and the capability for a kind.
-func listing(kind call.Kind) (method, capability string) {
+func listing(kind call.ListKind) (method, capability string) {
 	if kind == call.Templates {
 		return "resources/templates/list", "resources"
 	}
@@ -64,7 +64,7 @@ func (c *conn) list(ctx context.Context) error {
 
 // List returns a list of the server with the items as it sent them. It starts the
 // server if necessary.
-func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (s *Server) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	c, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
@@ -91,14 +91,14 @@ func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, e
 		return items, nil
 	}
 	if c.lists == nil {
-		c.lists = map[call.Kind][]json.RawMessage{}
+		c.lists = map[call.ListKind][]json.RawMessage{}
 	}
 	c.lists[kind] = items
 	return items, nil
 }
 
 // listPages requests all pages of a list.
-func (c *conn) listPages(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (c *conn) listPages(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	method, capability := listing(kind)
 	if !c.offers.has(capability, "") {
 		return nil, nil
@@ -141,7 +141,7 @@ func (c *conn) listPages(ctx context.Context, kind call.Kind) ([]json.RawMessage
 	return nil, toolerr.New(toolerr.LimitReached, "the server's list of %s has more than %d pages", kind, maxPages)
 }
 
-func readPage(raw json.RawMessage, kind call.Kind) (items []json.RawMessage, next string, err error) {
+func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage, next string, err error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return nil, "", err
@@ -160,7 +160,7 @@ func readPage(raw json.RawMessage, kind call.Kind) (items []json.RawMessage, nex
 }
 
 // Forward sends a message, starting the server if necessary; see Handle.
-func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+func (s *Server) Forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	if s.cfg.Scope != Shared && m.Caller.ID != "" { // otherwise it is the host's own
 		one, leave, err := s.instanceOf(m.Caller.ID)
 		if err != nil {
@@ -210,7 +210,7 @@ func (s *Server) OnNotification(f func(method string, params json.RawMessage)) {
 // subscription handles resources/subscribe and resources/unsubscribe: it stores them
 // for the next start and, for a modern server, updates the subscription stream. If
 // done is false, the message must still be sent, to a legacy server.
-func (s *Server) subscription(c *conn, m *call.Message) (result json.RawMessage, done bool, err error) {
+func (s *Server) subscription(c *conn, m *call.ServerRequest) (result json.RawMessage, done bool, err error) {
 	on := m.Method == "resources/subscribe"
 	if !on && m.Method != "resources/unsubscribe" {
 		return nil, false, nil
@@ -282,7 +282,7 @@ func (s *Server) restoreSubscriptions(c *conn) {
 // previous one.
 func (s *Server) listen(c *conn) {
 	want := map[string]any{}
-	for _, kind := range []call.Kind{call.Tools, call.Resources, call.Prompts} {
+	for _, kind := range []call.ListKind{call.Tools, call.Resources, call.Prompts} {
 		if c.offers.has(string(kind), "listChanged") {
 			want[string(kind)+"ListChanged"] = true
 		}

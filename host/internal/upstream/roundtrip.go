@@ -108,7 +108,7 @@ func (c *conn) storeNote(p *pending, method string, params json.RawMessage) {
 
 // needsInput reports whether a result is a modern server's question.
 func (a answer) needsInput() bool {
-	return (&call.Result{Raw: a.result, Names: a.names}).AsksForInput()
+	return (&call.Result{Raw: a.result, Names: a.names}).RequiresInput()
 }
 
 // answerQuestions asks the caller's client the questions of a modern server, one by

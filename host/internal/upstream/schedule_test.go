@@ -181,12 +181,12 @@ func TestRetryNeverRepeatsASideEffect(t *testing.T) {
 			}
 			res, err := h(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(`{"name":"t"}`)})
 			reached, ran := fixture.counts()
-			what := fmt.Sprintf("schedule %d: starts %d, dying %v, plan %v, repeatable %v: %v", n, starts, dying, plan, tool.Repeatable(), err)
+			what := fmt.Sprintf("schedule %d: starts %d, dying %v, plan %v, repeatable %v: %v", n, starts, dying, plan, tool.IsRepeatable(), err)
 			if err == nil {
 				succeeded++
 				require.Positive(t, ran, what)
 			}
-			if !tool.Repeatable() {
+			if !tool.IsRepeatable() {
 				require.LessOrEqual(t, reached, 1, what)
 				require.LessOrEqual(t, ran, 1, what)
 			} else if can(starts, plan) {

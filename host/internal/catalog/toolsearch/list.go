@@ -94,7 +94,7 @@ func New(cfg Config, view *catalog.View, count func(json.RawMessage) int) *List 
 func (o *List) View() *catalog.View { return o.view }
 
 // List returns the result of a list request.
-func (o *List) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+func (o *List) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	if kind != call.Tools || !o.cfg.bounded() {
 		return o.view.List(ctx, kind, modern)
 	}
@@ -107,7 +107,7 @@ func (o *List) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 }
 
 // Locate returns the server of a prompt, resource or template.
-func (o *List) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+func (o *List) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	return o.view.Locate(ctx, kind, name)
 }
 
@@ -121,7 +121,7 @@ func (o *List) Concerns(c catalog.Change) bool {
 }
 
 // Same reports whether two lists contain the same items now.
-func (o *List) Same(other *List, kind call.Kind) bool {
+func (o *List) Same(other *List, kind call.ListKind) bool {
 	if kind != call.Tools {
 		return o.view.Same(other.view, kind)
 	}

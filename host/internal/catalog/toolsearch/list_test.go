@@ -28,7 +28,7 @@ type source struct {
 
 func (s *source) Name() string { return s.name }
 
-func (s *source) List(_ context.Context, kind call.Kind) ([]json.RawMessage, error) {
+func (s *source) List(_ context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if kind != call.Tools {

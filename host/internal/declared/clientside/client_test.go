@@ -22,7 +22,7 @@ func TestTheCallIsGivenBack(t *testing.T) {
 	require.Equal(t, clientside.Reason, waits.Pending.Reason)
 	require.Equal(t, "tool", waits.Pending.Tool)
 	require.Equal(t, `{"a": 1.0}`, string(waits.Pending.Args))
-	require.Equal(t, call.Waiting, call.StatusOf(nil, err))
+	require.Equal(t, call.StatusPending, call.StatusOf(nil, err))
 }
 
 func TestTheClientIsAsked(t *testing.T) {

@@ -37,7 +37,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		if supportsForms(req) {
+		if forms, _ := req.Caller.Elicitation(); forms && req.Ask != nil {
 			return c.ask(ctx, req, arguments, shape)
 		}
 		return nil, &call.PendingError{Pending: call.Pending{
@@ -45,19 +45,6 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 			Message: "this tool runs in the client, which cannot be asked for its result (it does not support elicitation): run the tool with these arguments, and continue with its result",
 		}}
 	}, nil
-}
-
-// supportsForms reports whether the caller's client supports elicitation by forms.
-func supportsForms(req *call.Request) bool {
-	var caps struct {
-		Elicitation map[string]json.RawMessage `json:"elicitation"`
-	}
-	if req.Ask == nil || json.Unmarshal(req.Caller.Capabilities, &caps) != nil || caps.Elicitation == nil {
-		return false
-	}
-	_, form := caps.Elicitation["form"]
-	_, url := caps.Elicitation["url"]
-	return form || !url // {} means forms
 }
 
 func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMessage, shape executor.Shape) (*call.Result, error) {

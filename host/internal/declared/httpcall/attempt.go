@@ -33,7 +33,7 @@ const maxRedirects = 5
 func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
 	timed, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	resp, err := e.followRedirects(timed, r, req.Tool.Repeatable())
+	resp, err := e.followRedirects(timed, r, req.Tool.IsRepeatable())
 	var body []byte
 	if err == nil {
 		defer resp.Body.Close() //nolint:errcheck // only read

@@ -278,7 +278,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 		keyed := *req
 		keyed.Tool = &tool
 		res, err := retry.New(again())(once)(ctx, &keyed)
-		if err != nil && req.Tool.Repeatable() {
+		if err != nil && req.Tool.IsRepeatable() {
 			return nil, retry.Permanent(err) // the retry stage must not repeat the call
 		}
 		return res, err

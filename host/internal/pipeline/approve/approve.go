@@ -206,7 +206,8 @@ func denied(r *Record) error {
 // decision returns when a request may have been decided on, or nobody is there
 // to do so now.
 func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
-	ask := !s.cfg.ClientOff && canBeAsked(req) && fits(r)
+	forms, _ := req.Caller.Elicitation()
+	ask := !s.cfg.ClientOff && forms && req.Ask != nil && fits(r)
 	_, asked := s.asking.Load(r.ID)
 	if ask && !asked {
 		_, asked = s.asking.LoadOrStore(r.ID, true)
@@ -236,7 +237,7 @@ func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error
 	if atMost <= 0 {
 		return nil
 	}
-	defer call.Pause(ctx)() // of the calls that this one is a step of
+	defer call.PauseClocks(ctx)() // of the calls that this one is a step of
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	_, err := s.book.Await(ctx, r.ID)
@@ -322,7 +323,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	var sent atomic.Bool
 	var res *call.Result
 	if err == nil {
-		approved.Sent = &sent
+		approved.Dispatched = &sent
 		res, err = s.leased(s.bound(ctx, approved.Tool, of.bound), approved, key, run, next)
 	}
 	// Write it even if the caller has disconnected.

@@ -26,7 +26,7 @@ func request(arguments string) *call.Request {
 	return &call.Request{
 		Tool:   &call.Tool{Name: "s__rm", Server: "s", Original: "rm", Definition: json.RawMessage(`{"name":"s__rm"}`)},
 		Params: json.RawMessage(`{"name":"s__rm","arguments":` + arguments + `}`),
-		Caller: call.Caller{Door: "http", ID: "one"}, Reason: "rule 1 asks",
+		Caller: call.Caller{EntryPoint: "http", ID: "one"}, Reason: "rule 1 asks",
 	}
 }
 
@@ -59,7 +59,7 @@ func newDesk(t *testing.T, c approve.Config) *desk {
 			}
 		}
 		d.ran.Add(1)
-		req.Sent.Store(true)
+		req.Dispatched.Store(true)
 		args, err := req.Arguments()
 		return text(string(args)), err
 	})
@@ -71,7 +71,7 @@ func newDesk(t *testing.T, c approve.Config) *desk {
 func (d *desk) waits(t *testing.T, req *call.Request) call.Pending {
 	t.Helper()
 	res, err := d.call(t.Context(), req)
-	require.Equal(t, call.Waiting, call.StatusOf(res, err))
+	require.Equal(t, call.StatusPending, call.StatusOf(res, err))
 	var p *call.PendingError
 	require.ErrorAs(t, err, &p)
 	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
@@ -102,7 +102,7 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 		"arguments":  func(r *call.Request) { r.Params = json.RawMessage(`{"arguments":{"path":"a","n":2}}`) },
 		"definition": func(r *call.Request) { tool := *r.Tool; tool.Definition = json.RawMessage(`{}`); r.Tool = &tool },
 		"server":     func(r *call.Request) { tool := *r.Tool; tool.Server = "t"; r.Tool = &tool },
-		"door":       func(r *call.Request) { r.Caller.Door = "stdio" },
+		"door":       func(r *call.Request) { r.Caller.EntryPoint = "stdio" },
 		"profile":    func(r *call.Request) { r.Caller.Profile = "p" },
 		"user":       func(r *call.Request) { r.Caller.User = "bob" },
 	} {
@@ -115,7 +115,7 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 	again.Caller.ID = "another connection"
 	res, err := d.call(t.Context(), again)
 	require.NoError(t, err)
-	require.Equal(t, call.Complete, call.StatusOf(res, err))
+	require.Equal(t, call.StatusComplete, call.StatusOf(res, err))
 	require.Contains(t, string(res.Raw), `{\"path\":\"a\",\"n\":1}`, "what runs is what was shown")
 	require.NotEqual(t, p.ID, d.waits(t, request(`{"path":"a","n":1}`)).ID, "once")
 	require.EqualValues(t, 1, d.ran.Load())
@@ -225,7 +225,7 @@ func TestWhatUsesAnApprovalUp(t *testing.T) {
 	}{
 		{"the queue is full", func(*call.Request) error { return toolerr.New(toolerr.RateLimited, "busy") }, true},
 		{"it broke on the way", func(req *call.Request) error {
-			req.Sent.Store(true)
+			req.Dispatched.Store(true)
 			return toolerr.New(toolerr.TransportError, "gone")
 		}, false},
 	} {
@@ -263,7 +263,7 @@ func TestACallWithinThatWaits(t *testing.T) {
 		d := newDesk(t, approve.Config{})
 		d.approve(t, d.waits(t, request(`{}`)).ID)
 		d.fail = func(req *call.Request) error {
-			req.Sent.Store(true)
+			req.Dispatched.Store(true)
 			return &call.ExecutionError{Cause: &call.PendingError{Pending: call.Pending{ID: "within"}, Resumes: resumes}}
 		}
 		_, err := d.call(t.Context(), request(`{}`))

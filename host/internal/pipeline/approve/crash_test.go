@@ -35,7 +35,7 @@ func (l *life) host(f *fate) call.Handler {
 	return stage.Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
 		f.step(func() {
 			l.ran.Add(1)
-			req.Sent.Store(true)
+			req.Dispatched.Store(true)
 		})
 		return text("done"), nil
 	})
@@ -181,7 +181,7 @@ func (l *life) roundsHost(f *fate) call.Handler {
 	stage := approve.New(approve.Config{}, book, func(context.Context, *call.Request) error { return nil })
 	return stage.Stage(func(_ context.Context, req *call.Request) (res *call.Result, err error) {
 		f.step(func() {
-			req.Sent.Store(true)
+			req.Dispatched.Store(true)
 			if strings.Contains(string(req.Params), "requestState") {
 				l.ran.Add(1)
 				res = text("done")

@@ -26,22 +26,6 @@ func fits(r *Record) bool {
 	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
 }
 
-// canBeAsked reports whether the caller's client takes forms.
-func canBeAsked(req *call.Request) bool {
-	if req.Ask == nil {
-		return false
-	}
-	var caps struct {
-		Elicitation map[string]json.RawMessage `json:"elicitation"`
-	}
-	if json.Unmarshal(req.Caller.Capabilities, &caps) != nil || caps.Elicitation == nil {
-		return false
-	}
-	_, form := caps.Elicitation["form"]
-	_, url := caps.Elicitation["url"]
-	return form || !url // {} is forms
-}
-
 // elicit asks the person at the caller's client. That it cannot be asked, or
 // dismisses the question, is no error: the request is pending still.
 func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error {
@@ -54,8 +38,8 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 		s.book.Await(asking, r.ID) //nolint:errcheck // whatever it is, ask tells
 		cancel()
 	}()
-	resume := call.Pause(ctx)
-	raw, err := req.Ask(call.WithOwnQuestion(asking), "elicitation/create", question(r))
+	resume := call.PauseClocks(ctx)
+	raw, err := req.Ask(call.WithHostQuestion(asking), "elicitation/create", question(r))
 	resume()
 	cancel()
 	<-decided

@@ -17,7 +17,7 @@ import (
 // by is a call of somebody's.
 func by(door, id string, n int) *call.Request {
 	req := request(fmt.Sprintf(`{"n":%d}`, n))
-	req.Caller = call.Caller{Door: door, ID: id}
+	req.Caller = call.Caller{EntryPoint: door, ID: id}
 	return req
 }
 

@@ -181,7 +181,7 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 		sum := sha256.Sum256(b)
 		h.Write(sum[:]) //nolint:errcheck // never fails
 	}
-	for _, text := range []string{req.Tool.Server, req.Tool.Original, req.Tool.Name, req.Caller.Door, req.Caller.Profile} {
+	for _, text := range []string{req.Tool.Server, req.Tool.Original, req.Tool.Name, req.Caller.EntryPoint, req.Caller.Profile} {
 		part([]byte(text))
 	}
 	if req.Caller.User != "" { // the key of others stays the same as in earlier versions

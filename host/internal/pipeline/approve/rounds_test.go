@@ -27,7 +27,7 @@ func round(state string) *call.Request {
 func (d *desk) server(asks int) (h call.Handler, made *int) {
 	made = new(int)
 	return d.stage.Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
-		req.Sent.Store(true)
+		req.Dispatched.Store(true)
 		if *made++; *made <= asks {
 			return &call.Result{Raw: fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":{},"requestState":"x%d"}`, *made)}, nil
 		}
@@ -121,7 +121,7 @@ func TestRoundsWithoutState(t *testing.T) {
 	d.approve(t, d.waits(t, round("")).ID)
 	made := 0
 	do := d.stage.Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
-		req.Sent.Store(true)
+		req.Dispatched.Store(true)
 		if made++; made == 1 {
 			return &call.Result{Raw: json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`)}, nil
 		}
@@ -145,7 +145,7 @@ func TestARoundThatGotToNobody(t *testing.T) {
 		if busy {
 			return nil, toolerr.New(toolerr.RateLimited, "busy")
 		}
-		req.Sent.Store(true)
+		req.Dispatched.Store(true)
 		if made++; made == 1 {
 			return &call.Result{Raw: json.RawMessage(`{"resultType":"input_required","requestState":"x1"}`)}, nil
 		}

@@ -142,7 +142,7 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 		}
 		next := &Record{
 			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Where: s.where, Args: s.args,
-			Caller: Caller{req.Caller.Door, req.Caller.Profile, req.Caller.User, req.Caller.ID, req.Caller.Depth},
+			Caller: Caller{req.Caller.EntryPoint, req.Caller.Profile, req.Caller.User, req.Caller.ID, req.Caller.Depth},
 			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
 		}
 		if was != nil && was.Digest == s.digest {
@@ -150,7 +150,7 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 		}
 		b.release(ctx, place) // of a try before that others were first to
 		place = next.ID
-		if err := b.reserve(ctx, next, req.Caller.Counted()); err != nil {
+		if err := b.reserve(ctx, next, req.Caller.AccountName()); err != nil {
 			place = ""
 			return nil, err
 		}

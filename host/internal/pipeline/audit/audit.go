@@ -164,7 +164,7 @@ func New(c Config, sink Sink) *Log {
 func (l *Log) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool}
-		r.door, r.id, r.user, r.depth = req.Caller.Door, req.Caller.ID, req.Caller.User, req.Caller.Depth
+		r.door, r.id, r.user, r.depth = req.Caller.EntryPoint, req.Caller.ID, req.Caller.User, req.Caller.Depth
 		args, err := req.Arguments()
 		if err != nil {
 			return nil, err // params that are no JSON: nothing was called
@@ -173,7 +173,7 @@ func (l *Log) Stage(next call.Handler) call.Handler {
 		if err := l.begin(ctx, r); err != nil {
 			return nil, err
 		}
-		ctx, took := call.Measure(ctx)
+		ctx, took := call.MeasureTime(ctx)
 		res, err := next(ctx, req)
 		end := record{at: time.Now(), event: "tool.call.completed", number: r.number, tool: req.Tool}
 		end.took = took()

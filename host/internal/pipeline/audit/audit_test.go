@@ -106,7 +106,7 @@ func TestWaitingForAPersonIsNotTheCallsTime(t *testing.T) {
 		cfg := audit.Config{Dir: filepath.Join(t.TempDir(), "audit")}
 		l := audit.New(cfg, audit.NewFiles(cfg))
 		h := l.Stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
-			resume := call.Pause(ctx)
+			resume := call.PauseClocks(ctx)
 			time.Sleep(time.Hour)
 			resume()
 			time.Sleep(20 * time.Millisecond)

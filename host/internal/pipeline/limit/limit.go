@@ -108,7 +108,7 @@ type callerAccount struct {
 
 // accountOf returns the account under which a call counts.
 func accountOf(req *call.Request) callerAccount {
-	return callerAccount{"", req.Caller.Counted(), req.Caller.Depth}
+	return callerAccount{"", req.Caller.AccountName(), req.Caller.Depth}
 }
 
 // New returns a limiter all of whose permits are free.
@@ -130,7 +130,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 		if req.Tool.Control {
 			return next(ctx, req)
 		}
-		caller := callerAccount{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
+		caller := callerAccount{req.Caller.EntryPoint, req.Caller.ID, req.Caller.Depth}
 		if parallel := l.parallel(req.Caller); parallel > 0 {
 			mine, err := l.acquire(ctx, l.toolPool, permitKey{}, parallel, accountOf(req), req)
 			if err != nil {
@@ -152,7 +152,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 
 // parallel returns the limit of concurrent calls of a caller; 0 or less: none.
 func (l *Limiter) parallel(c call.Caller) int {
-	if l.cfg.MaxParallel == 0 && c.Turn != "" {
+	if l.cfg.MaxParallel == 0 && c.ModelTurn != "" {
 		return 10
 	}
 	return l.cfg.MaxParallel

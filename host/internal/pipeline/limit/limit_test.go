@@ -66,7 +66,7 @@ func (s *server) handler(ctx context.Context, req *call.Request) (*call.Result, 
 func of(id string, n int, d time.Duration) *call.Request {
 	return &call.Request{
 		Tool:   &call.Tool{Name: "s__t", Server: "s", Original: d.String()},
-		Params: []byte(strconv.Itoa(n)), Caller: call.Caller{Door: "http", ID: id},
+		Params: []byte(strconv.Itoa(n)), Caller: call.Caller{EntryPoint: "http", ID: id},
 	}
 }
 

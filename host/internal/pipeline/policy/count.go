@@ -62,7 +62,7 @@ func newCounters(c Config) *counters {
 
 // hasLimits reports whether a call of the caller's is counted.
 func (n *counters) hasLimits(c call.Caller) bool {
-	return c.Turn != "" || n.totals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
+	return c.ModelTurn != "" || n.totals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
 }
 
 // totals reports whether calls are counted by caller.
@@ -70,7 +70,7 @@ func (n *counters) totals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCo
 
 // identicalLimit returns the limit of identical calls of a caller; 0: none.
 func (n *counters) identicalLimit(c call.Caller) int {
-	if n.cfg.MaxIdenticalCalls == 0 && c.Turn != "" {
+	if n.cfg.MaxIdenticalCalls == 0 && c.ModelTurn != "" {
 		return defaultIdentical
 	}
 	return max(0, n.cfg.MaxIdenticalCalls)
@@ -104,10 +104,10 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 			With("retryAfterMs", int64(seconds*1000)))
 	}
 	if n.totals() {
-		t.total = n.tally(callerKey{c.Counted(), "", true}, now)
+		t.total = n.tally(callerKey{c.AccountName(), "", true}, now)
 	}
-	if c.Turn != "" || identical > 0 {
-		t.turn = n.tally(callerKey{c.Counted(), c.Turn, false}, now)
+	if c.ModelTurn != "" || identical > 0 {
+		t.turn = n.tally(callerKey{c.AccountName(), c.ModelTurn, false}, now)
 	}
 	if over := n.limitError(c, t, identical); over != nil {
 		return ticket{}, refusal(req, over)
@@ -134,7 +134,7 @@ func (n *counters) limitError(c call.Caller, t ticket, identical int) *toolerr.E
 		return toolerr.New(toolerr.LimitReached, "all allowed calls (%d) have been made; finish with what you have", cfg.MaxTotalCalls)
 	case cfg.MaxCost > 0 && t.total.cost+t.price > cfg.MaxCost*(1+rounding):
 		return toolerr.New(toolerr.LimitReached, "it costs %g, and %g of %g are spent (max_cost); finish with what you have", t.price, t.total.cost, cfg.MaxCost)
-	case c.Turn != "" && cfg.MaxCallsPerTurn > 0 && t.turn.calls >= cfg.MaxCallsPerTurn:
+	case c.ModelTurn != "" && cfg.MaxCallsPerTurn > 0 && t.turn.calls >= cfg.MaxCallsPerTurn:
 		return toolerr.New(toolerr.LimitReached, "all calls of this turn (%d) have been made; answer with what you have", cfg.MaxCallsPerTurn)
 	case identical > 0 && t.turn.same[t.hash] >= identical:
 		return toolerr.New(toolerr.LimitReached, "the same call was made the maximum number of times (%d), and its result is known: change the arguments, or continue without it", identical)
@@ -176,7 +176,7 @@ func (n *counters) price(t *call.Tool) (price float64) {
 func (n *counters) calls(c call.Caller) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if t := n.callers[callerKey{c.Counted(), c.Turn, false}]; t != nil {
+	if t := n.callers[callerKey{c.AccountName(), c.ModelTurn, false}]; t != nil {
 		return t.calls
 	}
 	return 0
@@ -186,7 +186,7 @@ func (n *counters) calls(c call.Caller) int {
 func (n *counters) end(c call.Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.callers, callerKey{c.Counted(), c.Turn, false})
+	delete(n.callers, callerKey{c.AccountName(), c.ModelTurn, false})
 }
 
 // hash identifies a tool, its arguments and the calling agent: agents do not share

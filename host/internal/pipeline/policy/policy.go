@@ -300,8 +300,8 @@ func matchTool(pattern string, t *call.Tool) bool {
 // matchCaller reports whether a pattern matches a caller. The API uses HTTP as well,
 // so patterns for http match it, too.
 func matchCaller(pattern string, c call.Caller) bool {
-	doors := []string{c.Door}
-	if c.Door == "api" {
+	doors := []string{c.EntryPoint}
+	if c.EntryPoint == "api" {
 		doors = append(doors, "http")
 	}
 	id := c.ID

@@ -70,7 +70,7 @@ func TestListsAndRules(t *testing.T) {
 		{Args: map[string]string{"paths": "safe/*"}, Do: policy.Allow},
 		{Args: map[string]string{"paths": "*"}, Do: policy.Deny},
 	}}
-	stdio, http := call.Caller{Door: "stdio"}, call.Caller{Door: "http", ID: "ada"}
+	stdio, http := call.Caller{EntryPoint: "stdio"}, call.Caller{EntryPoint: "http", ID: "ada"}
 	for _, c := range []struct {
 		cfg       policy.Config
 		tool      string
@@ -97,7 +97,7 @@ func TestListsAndRules(t *testing.T) {
 		{bash, "bash", `{"command":"ls"}`, stdio, ""},
 		{bash, "bash", `{"command":"ls"}`, http, toolerr.PolicyDenied},
 		{bash, "bash", `{}`, stdio, ""},
-		{bash, "nuke", `{}`, call.Caller{Door: "cli", ID: "me"}, toolerr.PolicyDenied},
+		{bash, "nuke", `{}`, call.Caller{EntryPoint: "cli", ID: "me"}, toolerr.PolicyDenied},
 		{bash, "nuke", `{}`, stdio, ""},
 		{bash, "bash", `{"command":"ls","command":"rm -rf /"}`, stdio, toolerr.InvalidParams},
 
@@ -176,9 +176,9 @@ func TestCallsAMinute(t *testing.T) {
 }
 
 func TestTotalsOfACallerAndOfATurn(t *testing.T) {
-	a, b := call.Caller{Door: "http", ID: "a"}, call.Caller{Door: "http", ID: "b"}
+	a, b := call.Caller{EntryPoint: "http", ID: "a"}, call.Caller{EntryPoint: "http", ID: "b"}
 	turn := func(c call.Caller, n string) call.Caller {
-		c.Turn = n
+		c.ModelTurn = n
 		return c
 	}
 	agent := func(c call.Caller, name string) call.Caller {

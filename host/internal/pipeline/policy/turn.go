@@ -27,7 +27,7 @@ type Turn struct {
 
 // Turn begins a turn of a caller's.
 func (p *Policy) Turn(c call.Caller) *Turn {
-	c.Turn = "turn " + rand.Text() // another policy may take this one's place before it ends
+	c.ModelTurn = "turn " + rand.Text() // another policy may take this one's place before it ends
 	return &Turn{p: p, caller: c}
 }
 

@@ -47,7 +47,7 @@ func TestWhatTheModelIsToldOfTools(t *testing.T) {
 		{"ls", "bash", "", "", true},
 	} {
 		p := policy.New(policy.Config{ToolChoice: c.own}, nil)
-		turn := p.Turn(call.Caller{Door: "http", ID: "a"})
+		turn := p.Turn(call.Caller{EntryPoint: "http", ID: "a"})
 		got, err := turn.Choice(c.asked)
 		require.Equal(t, c.refused, err != nil, "%+v", c)
 		require.Equal(t, c.first, got, "%+v", c)
@@ -68,7 +68,7 @@ func TestWhatTheModelIsToldOfTools(t *testing.T) {
 func TestATurnHasLimitsOfItsOwn(t *testing.T) {
 	p := policy.New(policy.Config{MaxCallsPerTurn: 5}, nil)
 	for range 2 { // each turn
-		turn := p.Turn(call.Caller{Door: "http", ID: "a"})
+		turn := p.Turn(call.Caller{EntryPoint: "http", ID: "a"})
 		for range 3 {
 			code, _ := try(t, p.Stage, "ls", `{"a":1,"b":2}`, turn.Caller())
 			require.Empty(t, code)
@@ -115,7 +115,7 @@ func TestTheAPIIsOverHTTP(t *testing.T) {
 	} {
 		cfg := policy.Config{Rules: []policy.Rule{{Caller: pattern, Do: policy.Deny}}}
 		for i, door := range []string{"api", "http", "cli"} {
-			d, err := cfg.Decide(&call.Request{Tool: &call.Tool{Name: "t"}, Caller: call.Caller{Door: door, ID: "ann"}})
+			d, err := cfg.Decide(&call.Request{Tool: &call.Tool{Name: "t"}, Caller: call.Caller{EntryPoint: door, ID: "ann"}})
 			require.NoError(t, err)
 			require.Equal(t, want[i], d.Do, "%s: %s", pattern, door)
 		}
@@ -128,7 +128,7 @@ func TestRulesForUsers(t *testing.T) {
 		"http/alice": {policy.Deny, policy.Deny}, "http/session*": {policy.Allow, policy.Allow}, "http/a*": {policy.Deny, policy.Deny}, "http/bob": {policy.Allow, policy.Allow},
 	} {
 		cfg := policy.Config{Rules: []policy.Rule{{Caller: pattern, Do: policy.Deny}}}
-		for i, c := range []call.Caller{{Door: "http", User: "alice", ID: "session 1"}, {Door: "http", ID: "alice"}} {
+		for i, c := range []call.Caller{{EntryPoint: "http", User: "alice", ID: "session 1"}, {EntryPoint: "http", ID: "alice"}} {
 			d, err := cfg.Decide(&call.Request{Tool: &call.Tool{Name: "t"}, Caller: c})
 			require.NoError(t, err)
 			require.Equal(t, want[i], d.Do, "%s: %v", pattern, c)
@@ -140,14 +140,14 @@ func TestRulesForUsers(t *testing.T) {
 func TestTotalsAreOfAnAccount(t *testing.T) {
 	p := policy.New(policy.Config{MaxTotalCalls: 2, MaxIdenticalCalls: 1}, nil)
 	for i, want := range []toolerr.Code{"", "", toolerr.LimitReached} {
-		code, _ := try(t, p.Stage, "ls", fmt.Sprintf(`{"n":%d}`, i), call.Caller{Door: "http", ID: fmt.Sprint(i), Account: "a"})
+		code, _ := try(t, p.Stage, "ls", fmt.Sprintf(`{"n":%d}`, i), call.Caller{EntryPoint: "http", ID: fmt.Sprint(i), Account: "a"})
 		require.Equal(t, want, code)
 	}
-	code, _ := try(t, p.Stage, "ls", `{"n":9}`, call.Caller{Door: "api", Account: "a"})
+	code, _ := try(t, p.Stage, "ls", `{"n":9}`, call.Caller{EntryPoint: "api", Account: "a"})
 	require.Equal(t, toolerr.LimitReached, code, "by another door")
-	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "0", Account: "b"})
+	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{EntryPoint: "http", ID: "0", Account: "b"})
 	require.Empty(t, code)
-	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "1", Account: "b"})
+	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{EntryPoint: "http", ID: "1", Account: "b"})
 	require.Equal(t, toolerr.LimitReached, code, "the same call")
 }
 

@@ -50,7 +50,7 @@ func New(c Config) call.Stage {
 	}
 	return func(next call.Handler) call.Handler {
 		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-			if c.Attempts == 1 || !req.Tool.Repeatable() {
+			if c.Attempts == 1 || !req.Tool.IsRepeatable() {
 				return next(ctx, req)
 			}
 			return c.run(ctx, req, next)
@@ -92,7 +92,7 @@ func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handle
 	if ask := req.Ask; ask != nil { // how long a person thinks is not the attempt's time
 		asking := *req
 		asking.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			defer call.Pause(timed)()
+			defer call.PauseClocks(timed)()
 			return ask(ctx, method, params)
 		}
 		req = &asking

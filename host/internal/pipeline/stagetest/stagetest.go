@@ -49,7 +49,7 @@ func Request(id, arguments string) *call.Request {
 	return &call.Request{
 		Tool:   Tool(),
 		Params: json.RawMessage(`{"name":"srv__echo","arguments":` + arguments + `,"_meta":{"progressToken":7,"x-odd":1.0}}`),
-		Caller: call.Caller{Door: "http", ID: id},
+		Caller: call.Caller{EntryPoint: "http", ID: id},
 	}
 }
 

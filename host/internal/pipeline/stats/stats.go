@@ -62,7 +62,7 @@ type Recorder struct {
 // Stage counts calls.
 func (r *Recorder) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		ctx, took := call.Measure(ctx)
+		ctx, took := call.MeasureTime(ctx)
 		res, err := next(ctx, req)
 		o := Observation{Caller: req.Caller, Tool: req.Tool.Name, Server: req.Tool.Server, Took: took()}
 		if err != nil {

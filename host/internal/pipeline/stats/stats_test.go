@@ -55,7 +55,7 @@ func TestWaitingForAPersonIsNotCounted(t *testing.T) {
 		var seen stats.Observation
 		r.Observe = func(o stats.Observation) { seen = o }
 		h := r.Stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
-			resume := call.Pause(ctx)
+			resume := call.PauseClocks(ctx)
 			time.Sleep(time.Hour)
 			resume()
 			time.Sleep(time.Millisecond)

@@ -18,7 +18,7 @@ func patient(ctx context.Context, next call.Handler, req *call.Request, after ti
 	asking := *req
 	if req.Ask != nil {
 		asking.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			defer call.Pause(timed)() // the server's ctx need not descend from the call's
+			defer call.PauseClocks(timed)() // the server's ctx need not descend from the call's
 			return req.Ask(ctx, method, params)
 		}
 	}

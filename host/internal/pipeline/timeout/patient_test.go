@@ -52,7 +52,7 @@ func TestTheClockIsPausedWhileAStepWaitsForApproval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stage := timeout.New(timeout.Config{Default: 10 * time.Second, Leads: func(server string) bool { return server == "chain" }})
 		step := stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
-			resume := call.Pause(ctx) // as the stage of approvals does
+			resume := call.PauseClocks(ctx) // as the stage of approvals does
 			time.Sleep(time.Hour)
 			resume()
 			return stagetest.Text("done"), ctx.Err()

@@ -86,7 +86,7 @@ func (t *Tracer) Sending(next call.Handler) call.Handler {
 
 // Forward makes both spans of a message that is no call of a tool.
 func (t *Tracer) Forward(next call.Forwarder) call.Forwarder {
-	return func(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+	return func(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 		outer := t.root(m.Params)
 		outer.message(m)
 		outer.door(m.Caller)
@@ -148,7 +148,7 @@ func (s *span) tool(req *call.Request) {
 
 // message names the span of a message by its prompt; a URI would make names
 // without number.
-func (s *span) message(m *call.Message) {
+func (s *span) message(m *call.ServerRequest) {
 	s.name = m.Method
 	s.add("mcp.method.name", m.Method)
 	members, err := jsonrpc.Members(m.Params)
@@ -174,10 +174,10 @@ func (s *span) door(c call.Caller) {
 	case c.Depth > 0:
 		s.add("network.transport", "unix")
 		s.add("toolroom.depth", strconv.Itoa(c.Depth))
-	case c.Door == "http":
+	case c.EntryPoint == "http":
 		s.add("network.transport", "tcp")
 		s.add("network.protocol.name", "http")
-	case c.Door == "stdio":
+	case c.EntryPoint == "stdio":
 		s.add("network.transport", "pipe")
 	}
 	if c.Modern {

@@ -232,13 +232,13 @@ func TestFailures(t *testing.T) {
 func TestMessages(t *testing.T) {
 	tracer, at := open(t)
 	var sent []string
-	f := tracer.Forward(func(_ context.Context, m *call.Message) (json.RawMessage, error) {
+	f := tracer.Forward(func(_ context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 		sent = append(sent, string(m.Params))
 		return nil, nil
 	})
-	for _, m := range []call.Message{
-		{Server: "s", Method: "prompts/get", Params: json.RawMessage(`{"name":"greet"}`), Caller: call.Caller{Door: "stdio", Modern: true}},
-		{Server: "s", Method: "resources/read", Params: json.RawMessage(`{"uri":"file:///a"}`), Caller: call.Caller{Door: "http", Depth: 2}},
+	for _, m := range []call.ServerRequest{
+		{Server: "s", Method: "prompts/get", Params: json.RawMessage(`{"name":"greet"}`), Caller: call.Caller{EntryPoint: "stdio", Modern: true}},
+		{Server: "s", Method: "resources/read", Params: json.RawMessage(`{"uri":"file:///a"}`), Caller: call.Caller{EntryPoint: "http", Depth: 2}},
 		{Server: "s", Method: "completion/complete"},
 	} {
 		_, err := f(t.Context(), &m)

@@ -56,7 +56,7 @@ func approvals(t *testing.T, backend Backend) {
 		t.Cleanup(stage.Close)
 		books = append(books, book)
 		hosts = append(hosts, stage.Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
-			req.Sent.Store(true)
+			req.Dispatched.Store(true)
 			ran.Add(1)
 			return &call.Result{Raw: json.RawMessage(`{"content":[]}`)}, nil
 		}))
