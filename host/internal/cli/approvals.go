@@ -115,7 +115,7 @@ type approval struct {
 }
 
 func present(r *approve.Record) approval {
-	return approval{r.Open(), r.StateAt(time.Now())}
+	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
 func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlags) error {

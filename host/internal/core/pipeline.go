@@ -81,7 +81,7 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 		w.policy = policy.New(s.Policy, w.approve.Stage)
 	}
 	if w.cache == nil {
-		s.Cache.Version, s.Cache.Leads, s.Cache.Apart = of.version, of.callsOthers, of.isPerCaller
+		s.Cache.Version, s.Cache.MakesCalls, s.Cache.IsPerCaller = of.version, of.callsOthers, of.isPerCaller
 		w.cache = cache.New(s.Cache)
 	}
 	if w.limiter == nil {

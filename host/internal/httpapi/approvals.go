@@ -22,7 +22,7 @@ type approval struct {
 }
 
 func present(r *approve.Record) approval {
-	return approval{r.Open(), r.StateAt(time.Now())}
+	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {

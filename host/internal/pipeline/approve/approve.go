@@ -55,25 +55,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says how approval is got. Zero values mean the defaults.
+// Config holds the settings of the stage. Zero values mean the defaults.
 type Config struct {
-	Expires   time.Duration // of a request nobody decides on, and of a decision nobody uses; 5 min
-	Wait      time.Duration // how long a call waits for a decision before it is answered; 0: not at all
-	ClientOff bool          // the caller's client is not asked
-	PublicURL string        // under which others reach this host's /v1; "": what URL says
+	Expires   time.Duration // lifetime of an undecided request and of an unused decision; 5 min
+	Wait      time.Duration // time that a call waits for a decision before it is answered; 0: none
+	ClientOff bool          // do not ask the caller's client
+	PublicURL string        // address of this host's /v1 for others; "": the result of URL
 	Callback  Callback
 
-	// URL, unless nil, returns the address of this host's HTTP door; "": it
-	// has none.
+	// URL, unless nil, returns the address at which this host serves HTTP; "": none.
 	URL func() string
 
-	// Scope, unless nil, returns the place that a call of a tool has its
-	// effect in: what is approved in one is not in another. Who carries a call
-	// out asks Elsewhere whether it still is that one.
+	// Scope, unless nil, returns the place in which a call of a tool has its effect.
+	// An approval holds only for its place. Before the call is made, Elsewhere checks
+	// that the place is still the same.
 	Scope func(t *call.Tool) Scope
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {
 	case c.Expires < 0:
@@ -93,27 +92,27 @@ func (c Config) url() string {
 	return c.URL()
 }
 
-// A Stage gets approvals. Close it after the last call.
+// A Stage obtains approvals. Close it after the last call.
 type Stage struct {
 	cfg   Config
 	book  *Store
 	check func(ctx context.Context, req *call.Request) error
 	tell  *notifier
 
-	asking sync.Map // ids of requests that a client is being asked about
+	asking sync.Map // ids of requests about which a client is being asked
 	secret atomic.Pointer[[]byte]
 }
 
 // New returns the stage. check returns an error if a call must not be made with its
-// arguments; it is called for the arguments that are about to be used.
+// arguments; it gets the arguments with which the call would be made.
 func New(c Config, book *Store, check func(ctx context.Context, req *call.Request) error) *Stage {
 	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
 }
 
-// Close ends what is posted to others.
+// Close stops the notifications.
 func (s *Stage) Close() { s.tell.close() }
 
-// Stage carries out what is approved.
+// Stage returns a handler that makes only approved calls.
 func (s *Stage) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asked := false
@@ -127,7 +126,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 			token := randomText(15)
 			r, run, err := s.book.findOrCreate(ctx, of, req, reason(req), token)
 			if err != nil {
-				return nil, s.unkept(req, err)
+				return nil, s.storeError(req, err)
 			}
 			switch r.StateAt(s.book.now()) {
 			case Pending:
@@ -136,16 +135,16 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 				}
 				asked = true
 				if err := s.notify(ctx, r, token); err != nil {
-					return nil, s.unkept(req, err)
+					return nil, s.storeError(req, err)
 				}
 				if err := s.decision(ctx, req, r); err != nil && ctx.Err() != nil {
-					return nil, s.pending(r) // the caller's time is over, the request's is not
+					return nil, s.pending(r) // the caller's time is over; the request stays pending
 				} else if err != nil {
 					return nil, err
 				}
 			case Denied:
 				if err := s.book.spendApproval(ctx, r); err != nil {
-					return nil, s.unkept(req, err)
+					return nil, s.storeError(req, err)
 				}
 				return nil, denied(r)
 			case Running:
@@ -170,7 +169,7 @@ func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error)
 		}
 		secret, err := s.book.secret(ctx)
 		if err != nil {
-			return nil, s.unkept(req, err)
+			return nil, s.storeError(req, err)
 		}
 		s.secret.Store(&secret)
 		return secret, nil
@@ -184,8 +183,8 @@ func reason(req *call.Request) string {
 	return req.Reason
 }
 
-// unkept says that a request could not be written down.
-func (s *Stage) unkept(req *call.Request, err error) error {
+// storeError returns the error for a request that could not be stored.
+func (s *Stage) storeError(req *call.Request, err error) error {
 	if toolerr.Is(err, toolerr.LimitReached) || toolerr.Is(err, toolerr.Conflict) {
 		return err
 	}
@@ -203,8 +202,7 @@ func denied(r *Record) error {
 	return &call.ValidationError{Type: call.PolicyViolation, Tool: r.Tool, Detail: detail + "; continue without it"}
 }
 
-// decision returns when a request may have been decided on, or nobody is there
-// to do so now.
+// decision waits until a request may have been decided, or nobody can decide it now.
 func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
 	forms, _ := req.Caller.Elicitation()
 	ask := !s.cfg.ClientOff && forms && req.Ask != nil && fits(r)
@@ -213,7 +211,7 @@ func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) erro
 		_, asked = s.asking.LoadOrStore(r.ID, true)
 	}
 	switch {
-	case asked: // about the very same call
+	case asked: // another call asks the same question
 		return s.wait(ctx, r, max(s.cfg.Wait, concurrentQuestionTime))
 	case ask:
 		defer s.asking.Delete(r.ID)
@@ -231,23 +229,22 @@ const (
 	pollEvery              = 250 * time.Millisecond
 )
 
-// wait returns when a request is not pending any more, at the latest after a
-// time.
+// wait waits until a request is not pending any more, but no longer than atMost.
 func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error {
 	if atMost <= 0 {
 		return nil
 	}
-	defer call.PauseClocks(ctx)() // of the calls that this one is a step of
+	defer call.PauseClocks(ctx)() // also of the calls of which this one is a step
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	_, err := s.book.Await(ctx, r.ID)
-	if ctx.Err() == context.DeadlineExceeded || toolerr.Is(err, toolerr.NotFound) { // another has taken its place since
+	if ctx.Err() == context.DeadlineExceeded || toolerr.Is(err, toolerr.NotFound) { // another request has replaced it
 		return nil
 	}
 	return err
 }
 
-// Await returns a record once it is not pending any more.
+// Await waits until a record is not pending any more, and returns it.
 func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -264,8 +261,8 @@ func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 	}
 }
 
-// notify has somebody told of a request, unless that is being done. After the
-// host was killed in between it is this call that has.
+// notify queues the notification of a request, unless it is queued or was sent. If the
+// host was killed before it was sent, a repeated call sends it.
 func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 	if s.cfg.Callback.URL == "" || r.Notified || !s.tell.claim(r.ID) {
 		return nil
@@ -277,14 +274,15 @@ func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 		}
 	}
 	p := s.describe(r)
-	if r.Where != "" { // who decides has to know; who called does not
+	if r.Where != "" { // the person who decides must know the place; the caller need not
 		p.Metadata["where"] = r.Where
 	}
-	s.tell.of(r, p, token)
+	s.tell.enqueue(r, p, token)
 	return nil
 }
 
-// pending answers a call that waits. Nothing of it was done.
+// pending returns the error for a call that waits for a decision. Nothing of the call
+// was done.
 func (s *Stage) pending(r *Record) error {
 	return &call.PendingError{Pending: s.describe(r), Resumes: true}
 }
@@ -305,7 +303,7 @@ func (s *Stage) describe(r *Record) call.Pending {
 	return p
 }
 
-// shortText is a time in UTC, with its date where that is not plain.
+// shortText formats a time in UTC, with the date unless that is today's.
 func shortText(at, now time.Time) string {
 	if at.Sub(now) < 12*time.Hour {
 		return at.Format(time.TimeOnly + "Z")
@@ -313,7 +311,7 @@ func shortText(at, now time.Time) string {
 	return at.Format(time.DateTime + "Z")
 }
 
-// run makes the call that an approval was taken for.
+// run makes the call for which the approval r was taken.
 func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
 	key := of.key
 	approved, err := asShown(req, r.Arguments(), r.Rounds > 0)
@@ -335,9 +333,9 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	}
 	var within *call.PendingError
 	switch {
-	case errors.As(err, &within) && within.Resumes: // what it calls in turn waits, and the rest of it is to come
+	case errors.As(err, &within) && within.Resumes: // a nested call waits, and the rest of this call follows later
 		s.book.undo(late, key, run) //nolint:errcheck // as below
-	case asked: // the rest of the call is to come
+	case asked: // the rest of the call follows later
 		s.book.continueRecord(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
 		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
@@ -357,7 +355,7 @@ func outcome(res *call.Result, err error) string {
 	return string(call.StatusOf(res, nil))
 }
 
-// leased makes a call, its lease renewed meanwhile.
+// leased makes a call and renews its lease meanwhile.
 func (s *Stage) leased(ctx context.Context, req *call.Request, key, run string, next call.Handler) (*call.Result, error) {
 	defer s.renewing(ctx, key, run)()
 	return next(ctx, req)

@@ -22,24 +22,24 @@ import (
 
 // Callback configures an HTTP receiver that is notified of requests.
 type Callback struct {
-	URL    string // "": nobody
-	Secret Secret // signs what is posted
+	URL    string // "": no notifications
+	Secret Secret // key of the signature of notifications
 
-	Attempts int           // in all; 3
-	Pause    time.Duration // before the second, doubled each time; 1 s
-	Timeout  time.Duration // of one; 10 s
+	Attempts int           // total; 3
+	Pause    time.Duration // before the second attempt, doubled each time; 1 s
+	Timeout  time.Duration // of one attempt; 10 s
 }
 
-// Secret is a text that is not shown.
+// Secret is a text that never appears in output.
 type Secret string
 
 // String, GoString and MarshalText hide the secret.
 func (Secret) String() string { return "***" }
 
-// GoString is String for %#v.
+// GoString hides the secret from %#v.
 func (Secret) GoString() string { return "***" }
 
-// MarshalText is String for encoders.
+// MarshalText hides the secret from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
 func (c Callback) validate() error {
@@ -93,15 +93,15 @@ type Notice struct {
 	DecideURL string `json:"decide_url,omitempty"`
 }
 
-// notifier posts notices, one after the other.
+// notifier posts notifications, one at a time.
 type notifier struct {
 	cfg  Config
 	book *Store
 
 	mu     sync.Mutex
 	queue  []posting
-	busy   bool            // somebody posts
-	going  map[string]bool // ids of requests that are posted, or in the queue
+	busy   bool            // a goroutine is posting
+	going  map[string]bool // ids of requests that are being posted or queued
 	life   context.Context
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -113,8 +113,8 @@ type posting struct {
 	notice Notice
 }
 
-// maxPostings bounds those that go on. What does not fit is posted when the
-// call is repeated.
+// maxPostings bounds the queue. A notification without room is posted when the call is
+// repeated.
 const maxPostings = 64
 
 func newNotifier(c Config, book *Store) *notifier {
@@ -134,8 +134,9 @@ func (n *notifier) close() {
 	n.client.CloseIdleConnections()
 }
 
-// claim makes a request's posting this call's to do. It reports false where
-// there is no room, or it is being done: that one's token is on its way.
+// claim reserves the posting of a request for the calling goroutine. It returns false
+// if the queue is full or another goroutine has reserved it; then the token of that
+// one is being sent.
 func (n *notifier) claim(id string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -146,15 +147,15 @@ func (n *notifier) claim(id string) bool {
 	return true
 }
 
-// release gives back what was claimed.
+// release reverts claim.
 func (n *notifier) release(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.going, id)
 }
 
-// of has a request posted that was claimed.
-func (n *notifier) of(r *Record, p call.Pending, token string) {
+// enqueue queues the notification of a claimed request.
+func (n *notifier) enqueue(r *Record, p call.Pending, token string) {
 	one := posting{r.ID, Notice{Event: "approval.pending", Approval: p}}
 	if url := n.cfg.url(); url != "" {
 		one.notice.DecideURL = url + "/v1/callback/" + r.ID + "/" + token
@@ -188,7 +189,7 @@ func (n *notifier) post() {
 	}
 }
 
-// deliver posts one notice, again after a pause when that is of use.
+// deliver posts one notification, and repeats it after a pause if that can help.
 func (n *notifier) deliver(p posting) {
 	body, err := jsonrpc.Marshal(p.notice)
 	if err != nil {
@@ -226,7 +227,7 @@ func (n *notifier) send(body []byte) (again bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	io.CopyN(io.Discard, res.Body, 64<<10) //nolint:errcheck // so that the connection can be used again
+	io.CopyN(io.Discard, res.Body, 64<<10) //nolint:errcheck // so that the connection can be reused
 	res.Body.Close()                       //nolint:errcheck // all is read
 	if res.StatusCode/100 == 2 {
 		return false, nil

@@ -11,10 +11,10 @@ import (
 // A Decision is a person's decision about a request.
 type Decision struct {
 	Approve bool
-	Args    json.RawMessage // in place of the caller's; nil: as they are
-	By      string          // who says so
-	Note    string          // told to who called
-	Once    bool            // a denial holds for one call; else for all that are the same until it expires
+	Args    json.RawMessage // replace the caller's arguments; nil: unchanged
+	By      string          // name of the person
+	Note    string          // text for the caller
+	Once    bool            // a denial holds for one call; otherwise for all equal calls until it expires
 }
 
 // Decide decides a pending request. After an earlier decision it returns an error that
@@ -23,7 +23,7 @@ func (b *Store) Decide(ctx context.Context, id string, d Decision) (*Record, err
 	return b.decide(ctx, id, d, func(*Record) error { return nil })
 }
 
-// Authorize returns the request whose one-time token that is.
+// Authorize returns the request to which a one-time token belongs.
 func (b *Store) Authorize(ctx context.Context, id, token string) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {
@@ -39,7 +39,7 @@ func (b *Store) Authorize(ctx context.Context, id, token string) (*Record, error
 	return r, nil
 }
 
-// errToken says no more than that: who has no token learns of no request.
+// errToken gives no details: without a token, nobody learns about requests.
 var errToken = toolerr.New(toolerr.AuthFailed, "no approval request has this address")
 
 func (r *Record) checkToken(token string) bool {
@@ -50,7 +50,7 @@ func (r *Record) checkToken(token string) bool {
 	return held == 1
 }
 
-// Redeem decides with the one-time token of a request.
+// Redeem decides a request with its one-time token.
 func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
 	return b.decide(ctx, id, d, func(r *Record) error {
 		if !r.checkToken(token) {
@@ -100,7 +100,7 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Rec
 	return r, err
 }
 
-// decisionText tells a state and whose doing it is.
+// decisionText returns the state and the name of the person who decided.
 func (r *Record) decisionText(state State) string {
 	text := string(state)
 	if r.By != "" {

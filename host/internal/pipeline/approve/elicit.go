@@ -12,30 +12,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The bounds of a question, as it is shown: nobody is to approve what is not
-// shown in whole, and clients cut or scroll longer messages. Above them the
-// call waits for a decision elsewhere.
+// The limits of a question as shown. Nobody should approve text that is not completely
+// visible, and clients cut or scroll longer messages. A longer question waits for a
+// decision in another way.
 const (
 	maxShown      = 8 << 10 // bytes
 	maxShownLines = 200
 )
 
-// fits reports whether a client can be asked about a request.
+// fits reports whether the question about a request is within the limits.
 func fits(r *Record) bool {
 	text := questionText(r)
 	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
 }
 
-// elicit asks the person at the caller's client. That it cannot be asked, or
-// dismisses the question, is no error: the request is pending still.
+// elicit asks the person at the caller's client. If the client cannot ask or the
+// person dismisses the question, elicit returns no error: the request is still
+// pending.
 func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error {
-	// Who decides elsewhere meanwhile ends the question.
+	// A decision elsewhere ends the question.
 	asking, cancel := context.WithDeadline(ctx, r.Expires)
 	defer cancel()
 	decided := make(chan struct{})
 	go func() {
 		defer close(decided)
-		s.book.Await(asking, r.ID) //nolint:errcheck // whatever it is, ask tells
+		s.book.Await(asking, r.ID) //nolint:errcheck // ask returns the reason
 		cancel()
 	}()
 	resume := call.PauseClocks(ctx)
@@ -72,12 +73,12 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 		return nil
 	}
 	if _, err := s.book.Decide(ctx, r.ID, d); err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
-		return s.unkept(req, err)
+		return s.storeError(req, err)
 	}
 	return nil
 }
 
-// questionText is the message that a client is asked with.
+// questionText returns the message of the question for a client.
 func questionText(r *Record) string {
 	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", Visible(r.Tool), Visible(r.Server), Visible(r.Reason), Shown(r.Args))
 	if r.Where != "" {

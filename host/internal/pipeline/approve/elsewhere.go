@@ -8,30 +8,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reservedQuestion is an approved call that is being carried out, and those that it is
-// made within.
-type reservedQuestion struct {
+// approvedCall is an approved call that is being made, with the approved calls that
+// contain it.
+type approvedCall struct {
 	tool   string
-	still  func() bool // it is in the place that it was approved for
-	within *reservedQuestion
+	still  func() bool // reports whether it is still in the place of its approval
+	within *approvedCall
 }
 
 type reservedQuestionKey struct{}
 
-// bound is the context of an approved call, which is for one place.
+// bound returns a context that carries the place of an approved call.
 func (s *Stage) bound(ctx context.Context, t *call.Tool, place []byte) context.Context {
 	if s.cfg.Scope == nil {
 		return ctx
 	}
-	outer, _ := ctx.Value(reservedQuestionKey{}).(*reservedQuestion)
-	return context.WithValue(ctx, reservedQuestionKey{}, &reservedQuestion{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
+	outer, _ := ctx.Value(reservedQuestionKey{}).(*approvedCall)
+	return context.WithValue(ctx, reservedQuestionKey{}, &approvedCall{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
 }
 
-// Elsewhere returns why a call must not be carried out by who would do so now:
-// it was approved, or one that it is made for was, and while it waited for its
-// turn what it leads to has become another. Nil: it may be.
+// Elsewhere returns an error if the call, or a call that contains it, was approved for
+// another place: the place changed while the call waited. Call it just before the call
+// is made.
 func Elsewhere(ctx context.Context) error {
-	m, _ := ctx.Value(reservedQuestionKey{}).(*reservedQuestion)
+	m, _ := ctx.Value(reservedQuestionKey{}).(*approvedCall)
 	for ; m != nil; m = m.within {
 		if !m.still() {
 			return toolerr.New(toolerr.Conflict,

@@ -10,12 +10,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The bounds of requests that wait, so that one caller, and all that come by
-// one door, leave room to the others; and of records that are kept.
+// The limits of pending requests, so that one caller, and all callers of one entry
+// point, leave room for others; and of stored records.
 const (
 	perCaller = 25
 	perDoor   = 75
-	maxOpen   = 16 << 20 // bytes of the arguments of all that wait
+	maxOpen   = 16 << 20 // bytes of the arguments of all pending requests
 	maxKept   = 400
 )
 
@@ -43,7 +43,7 @@ type place struct {
 	Until time.Time `json:"until"`
 }
 
-// secret returns a random word that all hosts with the store share.
+// secret returns a random key that all hosts with this store share.
 func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	for {
 		entry, err := b.Keys.Get(ctx, secretKey)
@@ -65,7 +65,7 @@ func (b *Store) reserve(ctx context.Context, r *Record, who string) error {
 	if err != nil {
 		return err
 	}
-	mine := place{r.ID, who, shared(r.Caller.Door), len(r.Args), r.Expires}
+	mine := place{r.ID, who, sharedEntryPoint(r.Caller.Door), len(r.Args), r.Expires}
 	var gone map[string]bool
 	var old []string
 	err = b.changeRegister(ctx, func(reg *placeRegister) (bool, error) {
@@ -95,15 +95,16 @@ func (b *Store) reserve(ctx context.Context, r *Record, who string) error {
 	return nil
 }
 
-// shared is the door whose places a door has: the API is over HTTP, too.
-func shared(door string) string {
+// sharedEntryPoint returns the entry point whose limits apply: the API uses those of
+// HTTP.
+func sharedEntryPoint(door string) string {
 	if door == "api" {
 		return "http"
 	}
 	return door
 }
 
-// release gives a place back. Where that fails the place expires.
+// release releases a place. If that fails, the place expires.
 func (b *Store) release(ctx context.Context, id string) {
 	if id == "" {
 		return
@@ -117,7 +118,7 @@ func (b *Store) release(ctx context.Context, id string) {
 
 func (reg *placeRegister) drop(which func(place) bool) { reg.Open = slices.DeleteFunc(reg.Open, which) }
 
-// isFull says why there is no place for one more.
+// isFull returns an error if there is no place for another request.
 func (reg *placeRegister) isFull(mine place) error {
 	who, door, size := 0, 0, mine.Size
 	for _, p := range reg.Open {
@@ -140,7 +141,7 @@ func (reg *placeRegister) isFull(mine place) error {
 	return nil
 }
 
-// decided are the places of requests that do not wait any more.
+// decided returns the places whose requests are not pending any more.
 func (b *Store) decided(ctx context.Context, open []place) map[string]bool {
 	gone := map[string]bool{}
 	for _, p := range open {
@@ -155,7 +156,7 @@ func (b *Store) decided(ctx context.Context, open []place) map[string]bool {
 	return gone
 }
 
-// forget removes the record of a request that is done with; any other expires.
+// forget removes the record of a finished request; other records expire.
 func (b *Store) forget(ctx context.Context, key string) {
 	r, version, err := b.read(ctx, key)
 	if err != nil || r == nil {
@@ -167,8 +168,8 @@ func (b *Store) forget(ctx context.Context, key string) {
 	}
 }
 
-// changeRegister applies f until nobody has been before it. f reports whether
-// there is anything to write.
+// changeRegister applies f to the register, again if another process changed it
+// meanwhile. f reports whether the register must be written.
 func (b *Store) changeRegister(ctx context.Context, f func(*placeRegister) (bool, error)) error {
 	var err error
 	for range maxTries {

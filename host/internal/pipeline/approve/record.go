@@ -20,50 +20,49 @@ import (
 // A State is the state of a request for approval.
 type State string
 
-// The states. Lapsed and Interrupted are never written: a record has them by
-// what time it is.
+// The states. Lapsed and Interrupted are never stored: they follow from the time.
 const (
-	Pending     State = "pending"     // nobody has decided
-	Approved    State = "approved"    // the call may be made, once
-	Denied      State = "denied"      // and stays so until the record expires
+	Pending     State = "pending"     // no decision yet
+	Approved    State = "approved"    // the call may be made once
+	Denied      State = "denied"      // the call is refused until the record expires
 	Running     State = "running"     // the call is being made
-	Asking      State = "asking"      // its server has asked something, and the next round of it may be made
+	Asking      State = "asking"      // the server has asked a question, and the call may continue with the answer
 	Done        State = "done"        // the call was made
-	Lapsed      State = "expired"     // nobody decided in time, or the call was not made in time
-	Interrupted State = "interrupted" // the host that made the call has ended; it may have had its effect
+	Lapsed      State = "expired"     // no decision in time, or the call was not made in time
+	Interrupted State = "interrupted" // the host ended during the call, which may have had its effect
 )
 
 // A Record is a request for approval as stored.
 type Record struct {
 	ID       string          `json:"id"`
 	State    State           `json:"state"`
-	Tool     string          `json:"tool"` // as served
+	Tool     string          `json:"tool"` // served name
 	Server   string          `json:"server"`
-	Where    string          `json:"where,omitempty"`  // in which place, see Scope
-	Args     json.RawMessage `json:"args"`             // as the caller sent them
-	Edited   json.RawMessage `json:"edited,omitempty"` // what they were replaced by
+	Where    string          `json:"where,omitempty"`  // the place, see Scope
+	Args     json.RawMessage `json:"args"`             // as sent by the caller
+	Edited   json.RawMessage `json:"edited,omitempty"` // arguments that replace them
 	Caller   Caller          `json:"caller"`
 	Reason   string          `json:"reason"`
 	Created  time.Time       `json:"created"`
-	Expires  time.Time       `json:"expires_at"` // of what the state is now
+	Expires  time.Time       `json:"expires_at"` // of the current state
 	By       string          `json:"decided_by,omitempty"`
 	At       time.Time       `json:"decided_at,omitzero"`
 	Note     string          `json:"note,omitempty"`
-	Once     bool            `json:"once,omitempty"` // the denial ends with the call that it was told to
+	Once     bool            `json:"once,omitempty"` // the denial holds for one call
 	Began    time.Time       `json:"began,omitzero"`
 	Ended    time.Time       `json:"ended,omitzero"`
-	Outcome  string          `json:"outcome,omitempty"` // complete, failed, or the code of the error
+	Outcome  string          `json:"outcome,omitempty"` // complete, failed, or an error code
 	Notified bool            `json:"notified,omitempty"`
-	Rounds   int             `json:"rounds,omitempty"` // that were made of a call that needs several
+	Rounds   int             `json:"rounds,omitempty"` // number of rounds that were made
 
-	Digest string   `json:"digest,omitempty"` // of all that the approval is for
-	Run    string   `json:"run,omitempty"`    // who runs it, at random
-	Round  string   `json:"round,omitempty"`  // digest of what the next round brings
-	Tokens []string `json:"tokens,omitempty"` // digests of the one-time tokens, each of which decides
+	Digest string   `json:"digest,omitempty"` // of the approved subject
+	Run    string   `json:"run,omitempty"`    // random id of the run
+	Round  string   `json:"round,omitempty"`  // digest of the state that the next round must contain
+	Tokens []string `json:"tokens,omitempty"` // digests of the one-time tokens, each of which permits a decision
 }
 
-// Open is the record without what is nobody's business.
-func (r *Record) Open() *Record {
+// Public returns the record without internal fields.
+func (r *Record) Public() *Record {
 	open := *r
 	open.Digest, open.Run, open.Round, open.Tokens = "", "", "", nil
 	return &open
@@ -74,7 +73,7 @@ type Caller struct {
 	Door    string `json:"door"`
 	Profile string `json:"profile,omitempty"`
 	User    string `json:"user,omitempty"`
-	ID      string `json:"id,omitempty"` // not part of what the approval is for: connections end
+	ID      string `json:"id,omitempty"` // not part of the subject, because connections end
 	Depth   int    `json:"depth,omitempty"`
 }
 
@@ -100,10 +99,10 @@ func (r *Record) Arguments() json.RawMessage {
 	return r.Args
 }
 
-// Bounds of stored records.
+// The limits of stored records.
 const (
-	MaxArgs    = 256 << 10 // bytes of the arguments, and of those in their place
-	MaxPending = 100       // requests that wait
+	MaxArgs    = 256 << 10 // bytes of the arguments, and of the arguments that replace them
+	MaxPending = 100       // pending requests
 	maxNote    = 1 << 10   // bytes
 	maxTokens  = 8         // of one request
 	maxRounds  = 10        // of one call
@@ -111,10 +110,10 @@ const (
 	// with large arguments.
 	finishedLifetime = 24 * time.Hour
 	largeLifetime    = time.Minute
-	maxBrief         = 4 << 10 // bytes of arguments that are kept of a call that is done with
+	maxBrief         = 4 << 10 // bytes of the arguments that are kept of a finished call
 )
 
-// keptUntil is when a record is forgotten.
+// keptUntil returns the time when a record is deleted.
 func (r *Record) keptUntil() time.Time {
 	if (r.State == Pending || r.State == Approved) && len(r.Args)+len(r.Edited) > maxBrief {
 		return r.Expires.Add(largeLifetime)
@@ -140,11 +139,11 @@ func shortenText(args json.RawMessage) json.RawMessage {
 
 const prefix = "approval/"
 
-// A Scope is a place in which calls of a tool have their effect: the same
-// tool of a server by the same name can be another elsewhere.
+// A Scope is a place in which calls of a tool have their effect. In different places,
+// the same tool of a server with the same name can be a different program.
 type Scope struct {
-	Text  string // for who decides
-	Bound []byte // all by which places differ; it is kept by a keyed digest only
+	Text  string // description for the person who decides
+	Bound []byte // identity of the place; only its keyed digest is stored
 }
 
 // subject is the subject of an approval: one tool with its definition, one server, one
@@ -184,17 +183,17 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 	for _, text := range []string{req.Tool.Server, req.Tool.Original, req.Tool.Name, req.Caller.EntryPoint, req.Caller.Profile} {
 		part([]byte(text))
 	}
-	if req.Caller.User != "" { // the key of others stays the same as in earlier versions
+	if req.Caller.User != "" { // otherwise the key must stay the same as in earlier versions
 		part([]byte("user " + req.Caller.User))
 	}
 	part(of.Bound)
 	part(definition(req.Tool))
 	part(canonical)
 	sum := h.Sum(nil)
-	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text, bound: of.Bound}, nil
+	return subject{key: prefix + encodeWord(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text, bound: of.Bound}, nil
 }
 
-// definition is a tool's, however its server orders it this time.
+// definition returns a tool's definition with sorted members.
 func definition(t *call.Tool) []byte {
 	if canonical, ok := jsonrpc.Canonical(nil, t.Definition); ok {
 		return canonical
@@ -202,16 +201,16 @@ func definition(t *call.Tool) []byte {
 	return t.Definition
 }
 
-// word writes bytes with lower-case letters and digits.
-func word(b []byte) string {
+// encodeWord encodes bytes as lower-case letters and digits.
+func encodeWord(b []byte) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
 }
 
-// randomText is a word nobody can guess, of 8 letters for every 5 bytes.
+// randomText returns an unpredictable text, with 8 letters for every 5 bytes.
 func randomText(bytes int) string {
 	b := make([]byte, bytes)
 	rand.Read(b) //nolint:errcheck // never fails
-	return word(b)
+	return encodeWord(b)
 }
 
 const keyLetters = 16 // of 10 bytes

@@ -10,8 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// asksForInput reports whether a result is a modern server's question, and
-// returns the state that the next round has to bring; nil: none.
+// asksForInput reports whether a result is a question of a server with protocol
+// version 2026-07-28, and returns the state that the next round must contain; nil:
+// none.
 func asksForInput(res *call.Result) (state json.RawMessage, asks bool) {
 	if !res.Names.MayHave("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
 		return nil, false
@@ -31,8 +32,8 @@ func asksForInput(res *call.Result) (state json.RawMessage, asks bool) {
 	return state, asks
 }
 
-// roundOf is the digest of what makes a call the next round of another: the
-// state that the server gave then. "": it is none.
+// roundOf returns the digest of the state that makes a call the next round of an
+// earlier call; "": it is a new call.
 func roundOf(req *call.Request) string {
 	if !req.Caller.Modern || len(req.Params) == 0 {
 		return ""
@@ -56,8 +57,8 @@ func roundOf(req *call.Request) string {
 	return roundWith(state, req.Caller)
 }
 
-// roundWith is the digest of a round that has to bring that state. Without
-// one it has to come from the same client.
+// roundWith returns the digest of a round that contains the state. A round without a
+// state must come from the same client.
 func roundWith(state json.RawMessage, c call.Caller) string {
 	text := "state " + string(state)
 	if isNull(state) {
@@ -69,11 +70,10 @@ func roundWith(state json.RawMessage, c call.Caller) string {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// asShown returns the request that is carried out: what was shown of it, and
-// what is harmless whatever it says. What else the caller sends (task, members
-// of _meta that only the server knows) nobody has seen. The state of a round
-// and the answers to the server's questions belong to the next round of a call
-// that was approved, and to no other.
+// asShown returns the request as it is sent: with the members that the person saw and
+// members without effect. It removes members that nobody saw (task, members of _meta
+// that only the server knows). The state of a round and the answers to a server's
+// question are kept only in the next round of an approved call.
 func asShown(req *call.Request, args json.RawMessage, nextRound bool) (*call.Request, error) {
 	params := json.RawMessage(`{}`)
 	if len(req.Params) > 0 {
@@ -96,8 +96,8 @@ func asShown(req *call.Request, args json.RawMessage, nextRound bool) (*call.Req
 	return shown.WithArguments(args)
 }
 
-// keep is an object of those members whose names are wanted; of _meta it has
-// what is harmless.
+// keep returns an object of the wanted members, and of _meta the members without
+// effect.
 func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range members {

@@ -17,17 +17,16 @@ import (
 // can be mistaken for the structure around it.
 func Shown(raw json.RawMessage) string { return format(raw, false) }
 
-// ShownLine is Shown on one line.
+// ShownLine does the same as Shown on one line.
 func ShownLine(raw json.RawMessage) string { return format(raw, true) }
 
-// Visible is a text in which what is not seen is escaped, except line breaks
-// and tabs.
+// Visible escapes the invisible characters of a text except line breaks and tabs.
 func Visible(text string) string { return visible.Text(text) }
 
-// VisibleLine is Visible on one line.
+// VisibleLine does the same as Visible, on one line.
 func VisibleLine(text string) string { return visible.Line(text) }
 
-// formatter is JSON being shown.
+// formatter formats a JSON text.
 type formatter struct {
 	b    strings.Builder
 	flat bool // on one line
@@ -42,7 +41,7 @@ func format(raw json.RawMessage, flat bool) string {
 	return d.b.String()
 }
 
-// maxDrawn bounds nesting; what is deeper is shown as it is written.
+// maxDrawn bounds nesting; deeper values are shown as written.
 const maxDrawn = 200
 
 func (d *formatter) value(raw json.RawMessage, depth int) bool {
@@ -95,7 +94,7 @@ func (d *formatter) value(raw json.RawMessage, depth int) bool {
 	return true
 }
 
-// next begins one more of several.
+// next begins the item i of a list or object.
 func (d *formatter) next(i, depth int) {
 	if i > 0 {
 		d.b.WriteByte(',')
@@ -116,8 +115,8 @@ func (d *formatter) line(depth int) {
 	}
 }
 
-// The longest runs within a text that are drawn as they are; of a longer one
-// its length is drawn, so that it cannot move what follows out of sight.
+// The longest runs of blanks that are shown unchanged. Longer runs are replaced by
+// their length, so that they cannot push the text after them out of sight.
 const (
 	maxBreaks = 3
 	maxSpaces = 24
@@ -148,8 +147,8 @@ func (d *formatter) text(text string, depth int) {
 	d.b.WriteByte('"')
 }
 
-// blankRun replaces a long run of blanks at the beginning of text by its length. It returns
-// the number of its bytes, 0 if none exists.
+// blankRun replaces a long run of blanks at the beginning of text by its length. It
+// returns the number of replaced bytes, or 0.
 func (d *formatter) blankRun(text string, depth int) int {
 	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	switch breaks := strings.Count(text[:blank], "\n"); {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Keys are the store's operations that a Store needs; package store documents them. was
-// is 0 for a key that must not exist.
+// Keys holds the operations of the store that a Store needs; package store documents
+// them. was is 0 for a key that must not exist.
 type Keys interface {
 	Get(ctx context.Context, key string) (Entry, error)
 	Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error)
@@ -28,14 +28,14 @@ type Entry struct {
 	Version int64
 }
 
-// A Store holds the requests for approval. Everything it does to a record is
-// one compare-and-swap, so that of several who do something to it at once one
-// is first, and a host that is killed leaves it before or after.
+// A Store holds the requests for approval. Each change of a record is one
+// compare-and-swap, so that of several simultaneous changes one is first, and a killed
+// host leaves a record before or after a change.
 type Store struct {
 	Keys    Keys
 	Now     func() time.Time // nil: time.Now
-	Expires time.Duration    // until a request is decided on, and a decision used; 0: 5 min
-	Lease   time.Duration    // after which a run is given up that nobody renews; 0: 30 s
+	Expires time.Duration    // lifetime of a pending request and of an unused decision; 0: 5 min
+	Lease   time.Duration    // time without renewal after which a run counts as interrupted; 0: 30 s
 }
 
 func (b *Store) now() time.Time {
@@ -84,7 +84,7 @@ func (b *Store) write(ctx context.Context, key string, r *Record, was int64) err
 	return err
 }
 
-// maxTries bounds how often a change is tried that others are always before.
+// maxTries bounds the attempts of a change while other processes change the record.
 const maxTries = 1000
 
 // change applies f to the record at a key, nil if none exists, and repeats it if
@@ -116,7 +116,7 @@ func (b *Store) change(ctx context.Context, key string, f func(*Record) (*Record
 // must then return run.
 func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
 	mine, round := randomText(15), roundOf(req)
-	var place string // that is kept free for the request
+	var place string // reserved for the request
 	r, err = b.change(ctx, s.key, func(was *Record) (*Record, error) {
 		run = ""
 		now := b.now()
@@ -148,7 +148,7 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 		if was != nil && was.Digest == s.digest {
 			next.Reason += was.earlierHint(now)
 		}
-		b.release(ctx, place) // of a try before that others were first to
+		b.release(ctx, place) // of an earlier attempt, before which another process created the record
 		place = next.ID
 		if err := b.reserve(ctx, next, req.Caller.AccountName()); err != nil {
 			place = ""
@@ -162,7 +162,8 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 	return r, run, err
 }
 
-// earlierHint returns what the person who decides should know about an earlier request.
+// earlierHint returns information about an earlier equal request for the person who
+// decides.
 func (r *Record) earlierHint(now time.Time) string {
 	switch r.StateAt(now) {
 	case Interrupted:
@@ -173,7 +174,7 @@ func (r *Record) earlierHint(now time.Time) string {
 	return ""
 }
 
-// List returns all records that are kept, the oldest first.
+// List returns all stored records, the oldest first.
 func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	all := []*Record{}
 	after := ""
@@ -197,7 +198,7 @@ func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	return all, nil
 }
 
-// Find returns the record whose id begins so.
+// Find returns the record whose id begins with id.
 func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 	if key, err := keyOf(id); err == nil {
 		r, _, err := b.read(ctx, key)
@@ -233,7 +234,7 @@ func unknown(id string) error {
 	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
 
-// renew keeps a run from being given up.
+// renew renews the lease of a run.
 func (b *Store) renew(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
 }
@@ -247,11 +248,11 @@ func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) erro
 	})
 }
 
-// undo gives back the approval of a run that has done nothing. It holds no
-// longer than it did.
+// undo makes the record of a run without effect approved again. Its expiry does not
+// change.
 func (b *Store) undo(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
-		if next.Run = ""; next.Rounds > 0 { // the round can be made again
+		if next.Run = ""; next.Rounds > 0 { // the round can be repeated
 			next.State, next.Expires = Asking, next.Began.Add(b.expires())
 			return
 		}
@@ -259,9 +260,9 @@ func (b *Store) undo(ctx context.Context, key, run string) error {
 	})
 }
 
-// continueRecord keeps what was approved for the next round of the same call, which
-// brings what round is the digest of. All rounds have as long together as an
-// approval holds, from the first on.
+// continueRecord keeps the approval for the next round of the same call, which must
+// have the digest round. All rounds together must end within the lifetime of the
+// approval.
 func (b *Store) continueRecord(ctx context.Context, key, run, round string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Run, next.Round, next.Expires = Asking, "", round, next.Began.Add(b.expires())
@@ -281,8 +282,8 @@ func (b *Store) recordOfRun(ctx context.Context, key, run string, f func(*Record
 	return err
 }
 
-// addToken gives a request one more one-time token, and reports false where it
-// has as many as it may. Those before stay good: they may be on their way.
+// addToken adds a one-time token to a request. ok is false if the request has
+// maxTokens. Earlier tokens stay valid, because they may have been sent.
 func (b *Store) addToken(ctx context.Context, id, token string) (ok bool, err error) {
 	err = b.touch(ctx, id, func(r *Record) {
 		if ok = len(r.Tokens) < maxTokens; ok {
@@ -292,12 +293,12 @@ func (b *Store) addToken(ctx context.Context, id, token string) (ok bool, err er
 	return ok, err
 }
 
-// notified notes that somebody was told of a request.
+// notified records that the notification of a request was sent.
 func (b *Store) notified(ctx context.Context, id string) error {
 	return b.touch(ctx, id, func(r *Record) { r.Notified = true })
 }
 
-// spendApproval ends a denial that holds for one call: it expires now.
+// spendApproval expires a denial that holds for one call.
 func (b *Store) spendApproval(ctx context.Context, r *Record) error {
 	if !r.Once {
 		return nil
@@ -317,7 +318,7 @@ func (b *Store) spendApproval(ctx context.Context, r *Record) error {
 	return err
 }
 
-// touch changes a request that nobody has been told of, if it is there.
+// touch changes a pending request that was not announced yet, if it exists.
 func (b *Store) touch(ctx context.Context, id string, f func(*Record)) error {
 	key, err := keyOf(id)
 	if err != nil {

@@ -42,19 +42,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says where the log is and how much of it is kept. Zero values mean
-// the defaults.
+// Config holds the location and the limits of the log. Zero values mean the defaults.
 type Config struct {
 	Off      bool
-	Dir      string        // of the files; "": nothing is written
-	Required bool          // no call without its record
-	MaxArgs  int           // bytes kept of a call's arguments; 4 KiB
-	FileSize int64         // after how many bytes a new file is begun; 64 MiB
-	Keep     int64         // bytes of all files; 512 MiB
-	Age      time.Duration // of the oldest file; 30 days
+	Dir      string        // directory of the files; "": no log
+	Required bool          // refuse calls that cannot be recorded
+	MaxArgs  int           // recorded bytes of a call's arguments; 4 KiB
+	FileSize int64         // size at which a new file begins; 64 MiB
+	Keep     int64         // largest size of all files; 512 MiB
+	Age      time.Duration // largest age of a file; 30 days
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -86,11 +85,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Sink keeps records for good: each is one line of JSON without its end.
+// A Sink stores records. Each is a line of JSON without the line end.
 type Sink interface {
-	// Append keeps all of a batch, or returns an error.
+	// Append stores all records of a batch, or returns an error.
 	Append(ctx context.Context, records ...[]byte) error
-	// Sync is called now and then, and before Close.
+	// Sync is called every second, and before Close.
 	Sync() error
 	Close() error
 }
@@ -100,7 +99,7 @@ const maxBuffer = 8 << 20
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-// record is one event, not encoded yet.
+// record is an event before it is encoded.
 type record struct {
 	at     time.Time
 	event  string
@@ -110,12 +109,12 @@ type record struct {
 	id     string
 	user   string
 	depth  int
-	args   json.RawMessage // of a start
-	took   time.Duration   // of an end
-	bytes  int             // of a result
-	failed bool            // isError
+	args   json.RawMessage // of a start event
+	took   time.Duration   // of an end event
+	bytes  int             // size of the result
+	failed bool            // the result has isError
 	code   toolerr.Code
-	text   string // of an error
+	text   string // text of the error
 }
 
 // weight returns the number of bytes that a record counts in the buffer.
@@ -125,32 +124,31 @@ func (r record) weight() int { return 256 + len(r.args) + len(r.text) }
 type Log struct {
 	cfg    Config
 	sink   Sink
-	run    string // tells this run's ids apart
+	run    string // distinguishes the ids of this run
 	number atomic.Uint64
 
-	wake    chan struct{} // holds one: there is something to write, or the end
-	hurry   chan struct{} // holds one: it must be written now, there is no room
+	wake    chan struct{} // receives an item if there is something to write, and at the end
+	hurry   chan struct{} // receives an item if the buffer is full
 	closing chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
 
 	mu      sync.Mutex
 	pending []record
 	weight  int
-	room    chan struct{} // closed when the writer has taken what is pending; nil: nobody waits
+	room    chan struct{} // closed when the writer has emptied the buffer; nil: nobody waits
 	closed  bool
-	started bool        // the writer
-	fault   error       // why the last batch was not written; nil: it was
-	lost    int         // records since then
-	ever    int         // records lost in all
-	onFault func(error) // nil: nobody is told, or was
+	started bool        // the writer was started
+	fault   error       // error of the last batch; nil: it was written
+	lost    int         // lost records since then
+	ever    int         // all lost records
+	onFault func(error) // called once; nil: not set, or called already
 }
 
 // OnFault sets a function that is called with the error when records cannot be written
 // for the first time. It must be set before the first use.
 func (l *Log) OnFault(f func(error)) { l.onFault = f }
 
-// New returns a log that nothing has been written to. It starts its writer,
-// and the sink is first used, with the first call.
+// New returns an empty log. The first call starts the writer and uses the sink.
 func New(c Config, sink Sink) *Log {
 	var run [4]byte
 	rand.Read(run[:]) //nolint:errcheck // never fails
@@ -160,14 +158,14 @@ func New(c Config, sink Sink) *Log {
 	}
 }
 
-// Stage records calls.
+// Stage returns a handler that records calls.
 func (l *Log) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool}
 		r.door, r.id, r.user, r.depth = req.Caller.EntryPoint, req.Caller.ID, req.Caller.User, req.Caller.Depth
 		args, err := req.Arguments()
 		if err != nil {
-			return nil, err // params that are no JSON: nothing was called
+			return nil, err // the params are not JSON, so no tool is called
 		}
 		r.args = args
 		if err := l.begin(ctx, r); err != nil {
@@ -189,7 +187,7 @@ func (l *Log) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// begin hands over the record of a start, waiting for room.
+// begin adds the record of a start, and waits for room in the buffer.
 func (l *Log) begin(ctx context.Context, r record) error {
 	for {
 		l.mu.Lock()
@@ -220,8 +218,8 @@ func (l *Log) begin(ctx context.Context, r record) error {
 	}
 }
 
-// add hands a record to the writer. l.mu is held. After Close there is no
-// writer; the ends of calls that outlive the host are nobody's.
+// add adds a record to the buffer. l.mu is held. After Close the record is dropped:
+// the end of a call that outlives the host is not recorded.
 func (l *Log) add(r record) {
 	if l.closed {
 		return
@@ -248,8 +246,8 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// Lost returns how many records could not be written, and why not the last
-// ones; nil: the last ones were.
+// Lost returns the number of records that could not be written, and the error of the
+// last ones; nil: the last ones were written.
 func (l *Log) Lost() (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -279,16 +277,16 @@ func (l *Log) Close() error {
 	return err
 }
 
-// ordinary returns the arguments of a tool that are no credentials in spite of
-// their names: the session of bash is a name that the model chooses.
-func ordinary(tool *call.Tool) []string {
+// ordinaryArguments returns the arguments of a tool that are not credentials although
+// their names suggest it: bash's session is a name that the model chooses.
+func ordinaryArguments(tool *call.Tool) []string {
 	if tool.Server == "bash" && tool.Original == "bash" {
 		return []string{"session"}
 	}
 	return nil
 }
 
-// append writes a record as JSON, without the line's end.
+// append appends a record as JSON without a line end.
 func (l *Log) append(dst []byte, r record) []byte {
 	dst = r.at.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
 	dst = append(append(append(dst, `","event":"`...), r.event...), `","id":"`...)
@@ -300,7 +298,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 		if r.depth > 0 {
 			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.depth), 10)
 		}
-		dst = redact.AppendJSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinary(r.tool)...)
+		dst = redact.AppendJSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinaryArguments(r.tool)...)
 		return append(dst, '}')
 	}
 	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.took.Microseconds())/1000, 'f', -1, 64)
@@ -316,8 +314,8 @@ func (l *Log) append(dst []byte, r record) []byte {
 	return append(dst, '}')
 }
 
-// caller names who called: the door with the user, or with a hash of the id if
-// nobody signed in.
+// caller returns the caller's name in the log: the entry point with the user, or with
+// a hash of the id if nobody signed in.
 func (r record) caller() string {
 	if r.user != "" {
 		return r.door + "/" + r.user
@@ -325,8 +323,8 @@ func (r record) caller() string {
 	return Caller(r.door, r.id)
 }
 
-// Caller names a caller in the log that did not sign in: its door and a hash of
-// its id.
+// Caller returns the name in the log of a caller that is not signed in: its entry
+// point and a hash of its id.
 func Caller(door, id string) string {
 	if id == "" {
 		return door

@@ -31,8 +31,7 @@ type Files struct {
 	buf  []byte
 }
 
-// NewFiles returns the sink of a directory, which is made with the first
-// record.
+// NewFiles returns the sink for a directory, which is created for the first record.
 func NewFiles(c Config) *Files { return &Files{cfg: c.withDefaults()} }
 
 // maxMoves bounds the attempts to write a batch whose file other processes keep
@@ -66,7 +65,8 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 
 var errGone = errors.New("it no longer exists")
 
-// size returns the size of the file, whoever has written it, if it exists.
+// size returns the current size of the file, to which other processes can append; an
+// error if it was removed.
 func (f *Files) size() (int64, error) {
 	mine, err := f.file.Stat()
 	if err != nil {
@@ -79,8 +79,8 @@ func (f *Files) size() (int64, error) {
 	return mine.Size(), nil
 }
 
-// open sees to it that the file of a day is open and has room, and reports
-// whether its last line is whole.
+// open opens the file of a day with room for a batch. whole reports whether its last
+// line is complete.
 func (f *Files) open(date string) (whole bool, err error) {
 	if f.file != nil && f.date == date {
 		if size, err := f.size(); err == nil && size < f.cfg.FileSize {
@@ -94,9 +94,9 @@ func (f *Files) open(date string) (whole bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	part := 0 // the last that there is: those before it may have been removed
+	part := 0 // number of the last file; earlier ones can have been removed
 	for _, name := range names {
-		if day, n := placeOf(name); day == date {
+		if day, n := parseFileName(name); day == date {
 			part = max(part, n)
 		}
 	}
@@ -131,8 +131,8 @@ func (f *Files) open(date string) (whole bool, err error) {
 	}
 }
 
-// whole reports whether the last line of the file has its end. Of a disk that was
-// full it may not, whoever wrote it.
+// whole reports whether the last line of the file is complete. After a full disk it
+// may not be, whichever process wrote it.
 func (f *Files) whole(size int64) (bool, error) {
 	if size == 0 || size == f.end {
 		return true, nil
@@ -151,15 +151,15 @@ func fileName(date string, part int) string {
 	return fmt.Sprintf("audit-%s.%03d.jsonl", date, part)
 }
 
-// prune removes what is too old or too much. Files that cannot be removed
-// stay: the next one tries again.
+// prune removes files that are too old or too large together. Files that cannot be
+// removed are kept until the next attempt.
 func (f *Files) prune() {
 	names, err := fileNames(f.cfg.Dir)
 	if err != nil {
 		return
 	}
 	oldest := time.Now().UTC().Add(-f.cfg.Age).Format(time.DateOnly)
-	total := f.cfg.FileSize // of the one that is being written
+	total := f.cfg.FileSize // for the file that is being written
 	for _, name := range slices.Backward(names) {
 		if name == filepath.Base(f.file.Name()) {
 			continue
@@ -189,21 +189,21 @@ func fileNames(dir string) ([]string, error) {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		dayA, partA := placeOf(a)
-		dayB, partB := placeOf(b)
+		dayA, partA := parseFileName(a)
+		dayB, partB := parseFileName(b)
 		return cmp.Or(strings.Compare(dayA, dayB), partA-partB)
 	})
 	return names, err
 }
 
-// placeOf is the day of a file and its number.
-func placeOf(name string) (date string, part int) {
+// parseFileName returns the day and the number of a file.
+func parseFileName(name string) (date string, part int) {
 	date, number, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(name, "audit-"), ".jsonl"), ".")
-	part, _ = strconv.Atoi(number) //nolint:errcheck // the first has none
+	part, _ = strconv.Atoi(number) //nolint:errcheck // the first file of a day has no number
 	return date, part
 }
 
-// Sync brings what was written to the disk.
+// Sync writes the file to the disk.
 func (f *Files) Sync() error {
 	if f.file == nil {
 		return nil
@@ -234,11 +234,11 @@ type Event struct {
 	IsError bool            `json:"isError"`
 	Code    string          `json:"code"`
 	Error   string          `json:"error"`
-	Records int             `json:"records"` // lost
+	Records int             `json:"records"` // number of lost records
 }
 
-// Read calls visit with the events of a directory's files since a time, in
-// the order they were written, and says how many lines were none.
+// Read calls visit with the events of a directory's files since a time, in the order
+// in which they were written. skipped is the number of lines that are not events.
 func Read(dir string, since time.Time, visit func(Event)) (skipped int, err error) {
 	names, err := fileNames(dir)
 	if err != nil {
@@ -284,7 +284,7 @@ func readFile(path string, since time.Time, visit func(Event)) (skipped int, err
 	}
 }
 
-// maxLine bounds what is taken for an event.
+// maxLine is the length at which a line is truncated, in bytes.
 const maxLine = 1 << 20
 
 // readLine returns a line. It truncates long lines.

@@ -12,8 +12,8 @@ const (
 	// gatherTime is the time for which records are collected before they are written.
 	gatherTime = 10 * time.Millisecond
 
-	// syncEvery is how old what is not on the disk may become, and after how
-	// long a batch that could not be written is tried again.
+	// syncEvery is the time between writes to the disk, and between attempts to write
+	// a failed batch.
 	syncEvery = time.Second
 
 	// batchSize is the approximate number of bytes passed to the sink at once; a sink
@@ -25,7 +25,7 @@ const (
 	appendTimeout = 10 * time.Second
 )
 
-// batch is encoded records.
+// batch holds encoded records.
 type batch struct {
 	text []byte
 	ends []int
@@ -42,7 +42,7 @@ func (b *batch) records() [][]byte {
 	return lines
 }
 
-// write is the writer's goroutine.
+// write runs the writer's goroutine.
 func (l *Log) write() {
 	defer close(l.done)
 	var b batch
@@ -66,11 +66,11 @@ func (l *Log) write() {
 			b.text = l.append(b.text, records[i])
 			b.ends = append(b.ends, len(b.text))
 			if b.isFull() || i == len(records)-1 {
-				l.keep(&b)
+				l.appendBatch(&b)
 				b.text, b.ends, dirty = b.text[:0], b.ends[:0], true
 			}
 		}
-		clear(records) // let go of the arguments
+		clear(records) // release the arguments
 		spare = records[:0]
 		if dirty && (closed || time.Since(synced) >= syncEvery) {
 			dirty, synced = false, time.Now()
@@ -84,7 +84,7 @@ func (l *Log) write() {
 	}
 }
 
-// gather waits for more to write, unless there is no time.
+// gather waits for more records unless a write is urgent.
 func (l *Log) gather() {
 	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
@@ -108,16 +108,16 @@ func (l *Log) takeRecords(spare []record) ([]record, bool) {
 		close(l.room)
 		l.room = nil
 	}
-	select { // what it was for is done
+	select { // the urgent write is being done
 	case <-l.hurry:
 	default:
 	}
 	return records, l.closed
 }
 
-// keep hands a batch to the sink. With Required it tries until it works or
-// the log is closed.
-func (l *Log) keep(b *batch) {
+// appendBatch passes a batch to the sink. With Required it repeats that until it
+// succeeds or the log is closed.
+func (l *Log) appendBatch(b *batch) {
 	lines := b.records()
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
@@ -141,7 +141,7 @@ func (l *Log) keep(b *batch) {
 	}
 }
 
-// writeFailed remembers what went wrong, with the records that are lost by it.
+// writeFailed notes the error and the number of lost records.
 func (l *Log) writeFailed(err error, lost int) {
 	l.mu.Lock()
 	tell := l.onFault
@@ -154,7 +154,7 @@ func (l *Log) writeFailed(err error, lost int) {
 	}
 }
 
-// writeSucceeded says in the log what is missing in it.
+// writeSucceeded writes a record with the number of lost records.
 func (l *Log) writeSucceeded() {
 	l.mu.Lock()
 	lost, why := l.lost, l.fault

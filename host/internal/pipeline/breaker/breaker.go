@@ -21,18 +21,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says when it opens. Zero values mean the defaults.
+// Config holds the thresholds. Zero values mean the defaults.
 type Config struct {
 	Off      bool
-	Failures int           // in a row; 5
-	Within   time.Duration // from the first of them to the last; 30 s
-	Open     time.Duration // how long calls are refused; 5 s
+	Failures int           // successive failures; 5
+	Within   time.Duration // longest time from the first to the last failure; 30 s
+	Open     time.Duration // time for which calls are refused; 5 s
 
-	// Failure, unless nil, decides in place of Failure of this package.
+	// Failure, unless nil, replaces this package's Failure.
 	Failure func(error) bool
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {
 	case c.Failures < 0:
@@ -61,21 +61,21 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Breaker has one switch a server. It is safe for concurrent use.
+// A Breaker has one circuit breaker for each server. It is safe for concurrent use.
 type Breaker struct {
 	cfg Config
 
 	mu      sync.Mutex
-	servers map[string]*state // those that have failed lately
+	servers map[string]*state // servers with recent failures
 }
 
 type state struct {
-	failures int // in a row
-	first    time.Time
-	at       time.Time // of the one that was counted last
-	open     time.Time // until when; zero: closed
-	trying   bool      // a call was let through to see
-	last     error
+	failures  int // successive
+	first     time.Time
+	at        time.Time // time of the last failure
+	openUntil time.Time // calls are refused until then; zero: closed
+	hasTrial  bool      // a trial call is running
+	last      error
 }
 
 // New returns a breaker that is closed for all servers.
@@ -83,7 +83,7 @@ func New(c Config) *Breaker {
 	return &Breaker{cfg: c.withDefaults(), servers: map[string]*state{}}
 }
 
-// Stage lets calls through to servers that can be reached.
+// Stage returns a handler that refuses calls to servers that cannot be reached.
 func (b *Breaker) Stage(next call.Handler) call.Handler {
 	if b.cfg.Off {
 		return next
@@ -100,18 +100,18 @@ func (b *Breaker) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// enter reports whether the call is the one that decides, or why there can be
-// no call.
+// enter returns an error if the server's breaker is open. trial means that this call
+// is the trial that closes or reopens it.
 func (b *Breaker) enter(server string) (trial bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.servers[server]
-	if s == nil || s.open.IsZero() {
+	if s == nil || s.openUntil.IsZero() {
 		return false, nil
 	}
-	left := time.Until(s.open)
-	if left <= 0 && !s.trying {
-		s.trying = true
+	left := time.Until(s.openUntil)
+	if left <= 0 && !s.hasTrial {
+		s.hasTrial = true
 		return true, nil
 	}
 	left = max(left, 100*time.Millisecond).Round(100 * time.Millisecond)
@@ -119,8 +119,7 @@ func (b *Breaker) enter(server string) (trial bool, err error) {
 		server, s.failures, s.last, left).With("retryAfterMs", left.Milliseconds())
 }
 
-// leave takes the end of a call into account. One that its caller gave up
-// says nothing.
+// leave counts the end of a call. A call that its caller cancelled does not count.
 func (b *Breaker) leave(server string, began time.Time, trial bool, err error, givenUp bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,32 +129,32 @@ func (b *Breaker) leave(server string, began time.Time, trial bool, err error, g
 		return
 	}
 	if trial {
-		s.trying = false
+		s.hasTrial = false
 	}
 	now := time.Now()
 	switch {
 	case givenUp && err != nil:
 	case !failed:
-		if trial || s.open.IsZero() { // not one that was under way when it opened
+		if trial || s.openUntil.IsZero() { // not a call that began before the breaker opened
 			delete(b.servers, server)
 		}
 	default:
-		if s == nil || s.open.IsZero() && now.Sub(s.first) > b.cfg.Within {
+		if s == nil || s.openUntil.IsZero() && now.Sub(s.first) > b.cfg.Within {
 			s = &state{first: now}
 			b.servers[server] = s
 		}
 		s.last = err
-		if !trial && began.Before(s.at) { // it has failed with that one
+		if !trial && began.Before(s.at) { // it belongs to the failure that was counted last
 			return
 		}
 		s.failures, s.at = s.failures+1, now
-		if trial || s.failures >= b.cfg.Failures && s.open.IsZero() {
-			s.open = now.Add(b.cfg.Open)
+		if trial || s.failures >= b.cfg.Failures && s.openUntil.IsZero() {
+			s.openUntil = now.Add(b.cfg.Open)
 		}
 	}
 }
 
-// Failure reports whether an error is one of the way to a server.
+// Failure reports whether an error means that the server could not be reached.
 func Failure(err error) bool {
 	var answered *call.MCPError
 	if errors.As(err, &answered) {
@@ -163,7 +162,7 @@ func Failure(err error) bool {
 	}
 	switch toolerr.CodeOf(err) {
 	case toolerr.TransportError:
-		var said interface{ StatusCode() int } // of HTTP: who refuses a request is there
+		var said interface{ StatusCode() int } // of HTTP: a server that refuses a request can be reached
 		return !errors.As(err, &said) || said.StatusCode() >= 500
 	case toolerr.ServerOffline:
 		var failed *call.ExecutionError

@@ -41,26 +41,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Config says what is kept. Zero values mean the defaults.
+// Config holds the cached tools and the limits. Zero values mean the defaults.
 type Config struct {
-	Tools    []string      // served names, or with a * at the end all that begin so; none: the cache is off
+	Tools    []string      // served names, or prefixes with a * at the end; none: the cache is off
 	TTL      time.Duration // 5 min
-	MaxBytes int64         // of all results; 64 MiB
-	MaxEntry int           // of one result; 1 MiB
+	MaxBytes int64         // of all results together; 64 MiB
+	MaxEntry int           // of one result in bytes; 1 MiB
 
-	// Version, unless nil, returns what tells the versions of a server apart.
+	// Version, unless nil, returns the version of a server. Results of another version
+	// are not used.
 	Version func(server string) string
 
-	// Leads, unless nil, reports whether calls of a server's tools are made of
-	// calls of others.
-	Leads func(server string) bool
+	// MakesCalls, unless nil, reports whether a server's tools call other tools.
+	MakesCalls func(server string) bool
 
-	// Apart, unless nil, reports whether each caller has a server of that name for
-	// itself.
-	Apart func(server string) bool
+	// IsPerCaller, unless nil, reports whether each caller has its own instance of the
+	// server.
+	IsPerCaller func(server string) bool
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	for _, pattern := range c.Tools {
 		if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
@@ -78,16 +78,16 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// perEntry is about what an entry takes beside its result.
+// perEntry is the approximate size of an entry without its result.
 const perEntry = 256
 
-// A Cache keeps results. It is safe for concurrent use.
+// A Cache holds results. It is safe for concurrent use.
 type Cache struct {
 	cfg Config
 
 	mu      sync.Mutex
 	entries map[key]*list.Element
-	order   *list.List // of *entry, the one used last first
+	order   *list.List // of *entry, the last used first
 	bytes   int64
 }
 
@@ -115,14 +115,14 @@ func New(c Config) *Cache {
 	return &Cache{cfg: c, entries: map[key]*list.Element{}, order: list.New()}
 }
 
-// Stage answers calls from earlier ones.
+// Stage returns a handler that answers calls from the cache if possible.
 func (c *Cache) Stage(next call.Handler) call.Handler {
 	if len(c.cfg.Tools) == 0 {
 		return next
 	}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		of := func(is func(server string) bool) bool { return is != nil && is(req.Tool.Server) }
-		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || of(c.cfg.Leads) || of(c.cfg.Apart) {
+		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || of(c.cfg.MakesCalls) || of(c.cfg.IsPerCaller) {
 			return next(ctx, req)
 		}
 		k, wish, ok := c.key(req)
@@ -136,14 +136,15 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 		}
 		watched, asked := watch(req)
 		res, err := next(ctx, watched)
-		if err == nil && !asked.Load() && keepable(res) {
+		if err == nil && !asked.Load() && isCacheable(res) {
 			c.put(k, res.Raw)
 		}
 		return res, err
 	}
 }
 
-// watch returns a request that notes whether the caller's client was asked.
+// watch returns a request with a mark that is set when the caller's client is asked a
+// question.
 func watch(req *call.Request) (*call.Request, *atomic.Bool) {
 	asked := new(atomic.Bool)
 	if req.Ask == nil {
@@ -166,8 +167,8 @@ func (c *Cache) named(tool string) bool {
 	return false
 }
 
-// keepable reports whether a result is complete and none of failure.
-func keepable(res *call.Result) bool {
+// isCacheable reports whether a result is complete and has no error.
+func isCacheable(res *call.Result) bool {
 	if res.IsError() {
 		return false
 	}
@@ -186,8 +187,8 @@ func keepable(res *call.Result) bool {
 	return true
 }
 
-// key returns what tells a call apart from others, and what the call says of
-// the cache; false: it is one of a kind.
+// key returns the key of a call, and its caching directive. ok is false if the call
+// must not be cached.
 func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
 	buf := make([]byte, 0, 512)
 	if c.cfg.Version != nil {
@@ -208,7 +209,7 @@ func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
 			case "name", "arguments":
 			case "_meta":
 				wish = wishOf(m.Value)
-			default: // an answer to a question, a task
+			default: // an answer to a question, or a task
 				return k, "", false
 			}
 		}
@@ -236,7 +237,7 @@ func wishOf(meta json.RawMessage) string {
 	return m.Wish
 }
 
-// get returns a result that is kept and still good, or nil.
+// get returns a cached result that has not expired, or nil.
 func (c *Cache) get(k key) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +254,7 @@ func (c *Cache) get(k key) json.RawMessage {
 	return e.raw
 }
 
-// put keeps a result in place of the one that is kept.
+// put caches a result and replaces an earlier one.
 func (c *Cache) put(k key, raw json.RawMessage) {
 	e := &entry{k, bytes.Clone(raw), time.Now().Add(c.cfg.TTL)}
 	c.mu.Lock()
@@ -271,14 +272,14 @@ func (c *Cache) put(k key, raw json.RawMessage) {
 	c.bytes += e.size()
 }
 
-// drop takes an entry out. c.mu is held.
+// drop removes an entry. c.mu is held.
 func (c *Cache) drop(el *list.Element) {
 	e := c.order.Remove(el).(*entry) //nolint:errcheck // the list holds nothing else
 	delete(c.entries, e.key)
 	c.bytes -= e.size()
 }
 
-// Size returns how many results are kept, and their bytes.
+// Size returns the number of cached results, and their bytes.
 func (c *Cache) Size() (results int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -120,7 +120,7 @@ func TestWhatIsOneCallersAloneIsNotKept(t *testing.T) {
 	require.Equal(t, 3, made, "who could be asked, and was not, is answered from what is kept")
 
 	cfg := on()
-	cfg.Apart = func(server string) bool { return server == "srv" }
+	cfg.IsPerCaller = func(server string) bool { return server == "srv" }
 	n := newCounted(cache.New(cfg))
 	n.call(t, nil, `{"arguments":{}}`)
 	n.call(t, nil, `{"arguments":{}}`)

@@ -8,15 +8,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// passOn returns the request of a permit's holder with an Ask that gives the
-// permit back while the client is asked: a user who thinks, or has gone home,
-// must not keep other calls from running. Afterwards the call goes on at once,
-// for a moment one more than there are permits.
-func (h permit) passOn(l *Limiter, req *call.Request) *call.Request {
+// lendDuringQuestions returns the request with an Ask that releases the permit while
+// the client is asked: a user who takes time to answer must not block other calls.
+// After the answer the call continues at once, so that for a moment one call more than
+// permitted can run.
+func (h permit) lendDuringQuestions(l *Limiter, req *call.Request) *call.Request {
 	if req.Ask == nil {
 		return req
 	}
-	open := 0 // questions, under l.mu
+	open := 0 // unanswered questions; protected by l.mu
 	lent := *req
 	lent.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()

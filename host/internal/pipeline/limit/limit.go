@@ -34,17 +34,17 @@ import (
 
 // Config holds the limits. Zero values mean the defaults.
 type Config struct {
-	Concurrent  int            // calls of one server at once; 5. Negative: no bound
-	Servers     map[string]int // the same by server, before what its tools say
-	MaxParallel int            // calls of one caller at once, of all servers; 0: 10 within a turn, else no bound. Negative: no bound
-	Queue       int            // calls of one caller that wait for one server; 1000
-	QueueBytes  int64          // parameters of all calls that wait for one server; 64 MiB
-	MaxWait     time.Duration  // of one call; 1 min
-	Nested      []string       // servers whose calls make calls
-	MaxDepth    int            // of calls within such calls; 1
+	Concurrent  int            // concurrent calls of a server; 5. Negative: no limit
+	Servers     map[string]int // Concurrent by server; also replaces the limits of its tools
+	MaxParallel int            // concurrent calls of a caller on all servers; 0: 10 within a turn, otherwise no limit. Negative: no limit
+	Queue       int            // waiting calls of a caller for a server; 1000
+	QueueBytes  int64          // bytes of the parameters of all calls that wait for a server; 64 MiB
+	MaxWait     time.Duration  // longest wait of a call; 1 min
+	Nested      []string       // servers whose calls make other calls
+	MaxDepth    int            // nesting of calls within such calls; 1
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -76,7 +76,7 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	// maxPermits bounds what a tool may say of itself.
+	// maxPermits bounds the limit that a tool can declare.
 	maxPermits = 256
 	// wholeServer is the number of concurrent calls from which a tool's limit applies
 	// to its whole server: tools made with mcpkit permit 64 calls in total, so that
@@ -100,7 +100,7 @@ type permitKey struct {
 	depth        int
 }
 
-// callerAccount is one caller.
+// callerAccount identifies a caller.
 type callerAccount struct {
 	door, id string
 	depth    int
@@ -111,7 +111,7 @@ func accountOf(req *call.Request) callerAccount {
 	return callerAccount{"", req.Caller.AccountName(), req.Caller.Depth}
 }
 
-// New returns a limiter all of whose permits are free.
+// New returns a limiter with all permits free.
 func New(c Config) *Limiter {
 	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[permitKey]*pool{}, callers: map[callerAccount]*pool{}}
 	for _, server := range c.Nested {
@@ -120,7 +120,7 @@ func New(c Config) *Limiter {
 	return l
 }
 
-// Stage lets calls through as permits allow.
+// Stage returns a handler that waits for a permit before each call.
 func (l *Limiter) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		at, size := l.keyOf(req)
@@ -132,7 +132,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 		}
 		caller := callerAccount{req.Caller.EntryPoint, req.Caller.ID, req.Caller.Depth}
 		if parallel := l.parallel(req.Caller); parallel > 0 {
-			mine, err := l.acquire(ctx, l.toolPool, permitKey{}, parallel, accountOf(req), req)
+			mine, err := l.acquire(ctx, l.callerPool, permitKey{}, parallel, accountOf(req), req)
 			if err != nil {
 				return nil, err
 			}
@@ -146,7 +146,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 			return nil, err
 		}
 		defer permit.release(l)
-		return next(ctx, permit.passOn(l, req))
+		return next(ctx, permit.lendDuringQuestions(l, req))
 	}
 }
 
@@ -158,8 +158,8 @@ func (l *Limiter) parallel(c call.Caller) int {
 	return l.cfg.MaxParallel
 }
 
-// keyOf returns whose permits a call needs, and how many there are; not
-// positive: any number.
+// keyOf returns the key and the number of the permits that a call needs; a number of 0
+// or less means no limit.
 func (l *Limiter) keyOf(req *call.Request) (permitKey, int) {
 	t := req.Tool
 	at := permitKey{server: t.Server}
@@ -178,19 +178,19 @@ func (l *Limiter) keyOf(req *call.Request) (permitKey, int) {
 	return at, l.cfg.Concurrent
 }
 
-// serverPool finds the permits of a place. l.mu is held.
+// serverPool returns the pool of a server or tool. l.mu is held.
 func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *pool {
 	p := l.servers[at]
 	if p == nil {
 		p = newPool(size)
 		l.servers[at] = p
 	}
-	p.size = size // a tool may change what it says
+	p.size = size // a tool can change its declared limit
 	return p
 }
 
-// toolPool finds a caller's permits. l.mu is held.
-func (l *Limiter) toolPool(_ permitKey, size int, caller callerAccount) *pool {
+// callerPool returns the pool of a caller. l.mu is held.
+func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *pool {
 	p := l.callers[caller]
 	if p == nil {
 		p = newPool(size)
@@ -247,7 +247,7 @@ func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerA
 	return permit{}, err
 }
 
-// A permit is one call that runs.
+// A permit is the right of one call to run.
 type permit struct {
 	p     *pool
 	c     *caller
@@ -272,10 +272,10 @@ type Load struct {
 	Permits int    `json:"permits"`
 	Running int    `json:"running"`
 	Waiting int    `json:"waiting"`
-	Refused int64  `json:"refused"` // since the queue was full, or the wait too long
+	Refused int64  `json:"refused"` // because the queue was full or the wait too long
 }
 
-// Loads returns how busy all servers are that were called, in no order.
+// Loads returns the load of all servers that were called, in no order.
 func (l *Limiter) Loads() []Load {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,35 +9,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// recentTime is for how long a caller counts as there after its last call.
+// recentTime is the time after its last call in which a caller still counts as
+// present.
 const recentTime = time.Minute
 
-// maxKnown bounds the callers a pool remembers that have nothing running.
+// maxKnown bounds the callers without running calls that a pool remembers.
 const maxKnown = 256
 
-// pool is the permits of one place, and those who wait for them.
+// pool holds the permits of one server, tool or caller, and the calls that wait for
+// them.
 type pool struct {
-	of      callerAccount // of a caller's own pool
+	of      callerAccount // set in the pool of a caller
 	size    int
 	held    int
 	callers map[callerAccount]*caller
-	running map[callerAccount]int // by account; none is 0
-	waiting []*caller             // those with a queue, the one whose turn is longest ago first
+	running map[callerAccount]int // number by account; without zeros
+	waiting []*caller             // callers with waiting calls, the one that waits longest for its turn first
 	bytes   int64                 // of all queues
 	usual   time.Duration
 	refused int64
 }
 
-// caller is one caller as a pool knows it.
+// caller is the state of a caller in a pool.
 type caller struct {
-	account callerAccount // that it belongs to, with others
+	account callerAccount // several callers can share it
 	held    int
-	seen    time.Time // when its last call came or ended
+	seen    time.Time // time of the last begin or end of a call
 	queue   []*waiter
 }
 
 type waiter struct {
-	ready   chan struct{} // closed when granted
+	ready   chan struct{} // closed when the permit is granted
 	granted bool
 	bytes   int64
 }
@@ -59,7 +61,7 @@ func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	return c
 }
 
-// forget drops the callers that have nothing running and nothing waiting.
+// forget drops the callers without running and waiting calls.
 func (p *pool) forget() {
 	for w, c := range p.callers {
 		if c.held == 0 && len(c.queue) == 0 {
@@ -79,9 +81,9 @@ func (p *pool) free(c *caller, now time.Time) bool {
 	return !p.isReserved(c, now)
 }
 
-// isReserved reports whether a caller other than c, with nothing running, has
-// been there lately; where c has nothing running either, but others of its
-// account have, one of an account that has nothing.
+// isReserved reports whether the last free permit is reserved for another caller: one
+// that has no running calls and was present recently, or, if c has no running calls
+// either, one whose account has none while c's account has some.
 func (p *pool) isReserved(c *caller, now time.Time) bool {
 	for w, other := range p.callers {
 		switch {
@@ -102,7 +104,7 @@ func (p *pool) take(c *caller) {
 	p.running[c.account]++
 }
 
-// give takes a permit of c's back and hands it on.
+// give returns a permit of c and grants it to the next waiting call.
 func (p *pool) give(c *caller, now time.Time) {
 	p.held--
 	c.held--
@@ -121,7 +123,7 @@ func (p *pool) enqueue(c *caller, w *waiter) {
 	p.bytes += w.bytes
 }
 
-// leave takes a waiter out that gave up.
+// leave removes a waiter that gave up.
 func (p *pool) leave(c *caller, w *waiter) {
 	if i := slices.Index(c.queue, w); i >= 0 {
 		c.queue = slices.Delete(c.queue, i, i+1)
@@ -130,7 +132,7 @@ func (p *pool) leave(c *caller, w *waiter) {
 	}
 }
 
-// settle takes c out of the turn when nothing of it waits any more.
+// settle removes c from the callers in turn if it has no waiting calls.
 func (p *pool) settle(c *caller) {
 	if len(c.queue) > 0 {
 		return
@@ -141,8 +143,8 @@ func (p *pool) settle(c *caller) {
 	}
 }
 
-// before reports whether c goes before another: if its account has fewer calls
-// running, and where that is the same, if it has.
+// before reports whether c is served before another caller: its account has fewer
+// running calls, or as many and c itself has fewer.
 func (p *pool) before(c, other *caller) bool {
 	mine, theirs := p.running[c.account], p.running[other.account]
 	return mine < theirs || mine == theirs && c.held < other.held

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxCallers bounds the callers, and turns, whose calls are counted.
+	// maxCallers bounds the callers and turns whose calls are counted.
 	maxCallers = 4096
-	// maxDifferent bounds the different calls that are remembered of each.
+	// maxDifferent bounds the different calls that are remembered for each.
 	maxDifferent = 1024
 )
 
-// counters count the calls that were let through.
+// counters count the calls that were permitted.
 type counters struct {
 	cfg  Config
 	seed maphash.Seed
@@ -28,17 +28,17 @@ type counters struct {
 	callers map[callerKey]*tally
 }
 
-// callerKey is a caller, or a turn of one.
+// callerKey identifies a caller, or one of its turns.
 type callerKey struct {
 	account, turn string
-	all           bool // all its turns together
+	all           bool // of all turns of the caller together
 }
 
 // tally holds the counters of a caller or turn.
 type tally struct {
 	calls int
 	cost  float64
-	same  map[uint64]int // by hash of tool and arguments
+	same  map[uint64]int // number of calls by hash of tool and arguments
 	last  time.Time
 }
 
@@ -49,7 +49,7 @@ type ticket struct {
 	price       float64
 }
 
-// window is the times of a tool's last calls, a ring.
+// window is a ring with the times of a tool's last calls.
 type window struct {
 	most  int
 	times []time.Time
@@ -60,15 +60,15 @@ func newCounters(c Config) *counters {
 	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[callerKey]*tally{}}
 }
 
-// hasLimits reports whether a call of the caller's is counted.
+// hasLimits reports whether the caller's calls are counted.
 func (n *counters) hasLimits(c call.Caller) bool {
-	return c.ModelTurn != "" || n.totals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
+	return c.ModelTurn != "" || n.countsTotals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
 }
 
-// totals reports whether calls are counted by caller.
-func (n *counters) totals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCost > 0 }
+// countsTotals reports whether there are limits for all calls of a caller.
+func (n *counters) countsTotals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCost > 0 }
 
-// identicalLimit returns the limit of identical calls of a caller; 0: none.
+// identicalLimit returns the limit of identical calls of a caller; 0: no limit.
 func (n *counters) identicalLimit(c call.Caller) int {
 	if n.cfg.MaxIdenticalCalls == 0 && c.ModelTurn != "" {
 		return defaultIdentical
@@ -76,8 +76,8 @@ func (n *counters) identicalLimit(c call.Caller) int {
 	return max(0, n.cfg.MaxIdenticalCalls)
 }
 
-// admit counts a call, or says which limit it is over; then nothing is
-// counted.
+// admit counts a call, or returns an error that names the exceeded limit and counts
+// nothing.
 func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	c := req.Caller
 	if !n.hasLimits(c) {
@@ -103,7 +103,7 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 		return t, refusal(req, toolerr.New(toolerr.RateLimited, "limit of %d calls per minute reached; try again in %gs", w.most, seconds).
 			With("retryAfterMs", int64(seconds*1000)))
 	}
-	if n.totals() {
+	if n.countsTotals() {
 		t.total = n.tally(callerKey{c.AccountName(), "", true}, now)
 	}
 	if c.ModelTurn != "" || identical > 0 {
@@ -126,7 +126,7 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	return t, nil
 }
 
-// limitError says which limit a call would be over; nil: none. n.mu is held.
+// limitError returns an error if a call would exceed a limit. n.mu is held.
 func (n *counters) limitError(c call.Caller, t ticket, identical int) *toolerr.Error {
 	cfg := n.cfg
 	switch {
@@ -142,10 +142,11 @@ func (n *counters) limitError(c call.Caller, t ticket, identical int) *toolerr.E
 	return nil
 }
 
-// rounding lets ten calls at a tenth be one.
+// rounding corrects sums of floats: ten calls at 0.1 cost 1.
 const rounding = 1e-9
 
-// giveBack counts a call as not made. That it was asked for, its minute keeps.
+// giveBack reverts admit for a call that was not made, except for the calls of the
+// minute.
 func (n *counters) giveBack(t ticket) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -172,7 +173,7 @@ func (n *counters) price(t *call.Tool) (price float64) {
 	return price
 }
 
-// calls returns how many calls of a turn were let through.
+// calls returns the number of calls of a turn that were permitted.
 func (n *counters) calls(c call.Caller) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,7 +183,7 @@ func (n *counters) calls(c call.Caller) int {
 	return 0
 }
 
-// end forgets a turn.
+// end removes the counters of a turn.
 func (n *counters) end(c call.Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -218,7 +219,8 @@ func (n *counters) tally(w callerKey, now time.Time) *tally {
 	return t
 }
 
-// forget drops the half of the callers that has not called for longest.
+// forget drops the counters of the half of the callers whose last calls are the
+// oldest.
 func (n *counters) forget() {
 	var newest, oldest time.Time
 	for _, t := range n.callers {
@@ -244,12 +246,12 @@ func (t *tally) count(hash uint64) {
 	t.same[hash]++
 }
 
-// window returns the calls of a tool; nil: it has no limit.
+// window returns the times of the last calls of a tool; nil: it has no limit.
 func (n *counters) window(t *call.Tool) *window {
 	if len(n.cfg.MaxCallsPerMinute) == 0 {
 		return nil
 	}
-	name := t.Name + "\x00" + t.Unrenamed // a reload may serve another tool under the name
+	name := t.Name + "\x00" + t.Unrenamed // after a reload the served name can mean another tool
 	w, known := n.tools[name]
 	if known {
 		return w
@@ -263,8 +265,8 @@ func (n *counters) window(t *call.Tool) *window {
 	return w
 }
 
-// isFull reports whether there were as many calls as there may be in a minute,
-// and when there will be room.
+// isFull reports whether the limit of calls in a minute is reached, and the time until
+// another call is permitted.
 func (w *window) isFull(now time.Time) (time.Duration, bool) {
 	if w == nil || len(w.times) < w.most {
 		return 0, false

@@ -54,13 +54,13 @@ const (
 	Deny  Verdict = "deny"
 )
 
-// A Rule decides on the calls it matches. What is empty matches all.
+// A Rule decides the calls that it matches. An empty field matches all.
 type Rule struct {
 	Tool   string            // pattern of the served name
-	Caller string            // pattern of the door, or of DOOR/USER for those who signed in and DOOR/ID for others
-	Args   map[string]string // argument → pattern; all must match
+	Caller string            // pattern of the entry point, or of ENTRY/USER for signed-in users and ENTRY/ID for others
+	Args   map[string]string // patterns by argument; all must match
 	Do     Verdict
-	Why    string // told to who called
+	Why    string // text for the caller
 }
 
 // Config is the policy. The zero value allows everything.
@@ -69,22 +69,22 @@ type Config struct {
 	Block []string
 	Rules []Rule
 
-	// ToolChoice is auto, required, none, or the served name of the only tool
-	// that may be called; "": auto. required is for turns.
+	// ToolChoice is auto, required, none, or the served name of the only tool that may
+	// be called; "": auto. required applies to turns.
 	ToolChoice string
 
-	MaxCallsPerMinute map[string]int // by pattern, for each tool; the least counts
-	MaxCallsPerTurn   int            // 0: any number, as below
-	MaxTotalCalls     int            // of one caller
+	MaxCallsPerMinute map[string]int // for each tool that a pattern matches; the lowest limit counts
+	MaxCallsPerTurn   int            // 0: no limit, here and below
+	MaxTotalCalls     int            // of a caller
 
 	// MaxIdenticalCalls limits calls with the same tool and arguments by one caller,
 	// in a turn if there is one; each agent of a caller counts separately. 0: 3 in a
 	// turn, otherwise no limit. Negative: no limit.
 	MaxIdenticalCalls int
 
-	MaxRounds int                // of a turn; 0: 50. Negative: any number
-	MaxCost   float64            // of one caller's calls, in the unit of Prices; 0: any
-	Prices    map[string]float64 // of a call, by pattern; the longest that matches counts
+	MaxRounds int                // of a turn; 0: 50. Negative: no limit
+	MaxCost   float64            // of a caller's calls, in the unit of Prices; 0: no limit
+	Prices    map[string]float64 // of a call, by pattern; the longest matching pattern counts
 }
 
 // The values of ToolChoice other than a name.
@@ -99,10 +99,10 @@ const (
 	defaultIdentical = 3
 )
 
-// maxPerMinute bounds what is remembered for a tool.
+// maxPerMinute bounds the memory for a tool.
 const maxPerMinute = 100_000
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	for i, r := range c.Rules {
 		if r.Do != Allow && r.Do != Ask && r.Do != Deny {
@@ -128,7 +128,7 @@ func (c Config) Validate() error {
 		}
 	}
 	for pattern, price := range c.Prices {
-		if !(price >= 0) || math.IsInf(price, 0) { // which NaN is not
+		if !(price >= 0) || math.IsInf(price, 0) { // also for NaN
 			return fmt.Errorf("policy: prices: the price of %s must be 0 or more, got %v", pattern, price)
 		}
 	}
@@ -148,24 +148,24 @@ type Policy struct {
 	approval call.Stage
 }
 
-// New returns a policy. Calls that a rule asks about go through approval
-// before they go on; without one (nil) they are refused.
+// New returns a policy. Calls with the verdict ask pass through approval; if that is
+// nil, they are refused.
 func New(c Config, approval call.Stage) *Policy {
 	return &Policy{cfg: c, counts: newCounters(c), approval: approval}
 }
 
-// Stage lets calls through that are allowed.
+// Stage returns a handler that makes only permitted calls.
 func (p *Policy) Stage(next call.Handler) call.Handler {
 	approved := refuseWithoutApproval
 	if p.approval != nil {
 		approved = p.approval(func(ctx context.Context, req *call.Request) (*call.Result, error) {
-			if ran, ok := ctx.Value(ranKey{}).(*atomic.Bool); ok {
+			if ran, ok := ctx.Value(madeKey{}).(*atomic.Bool); ok {
 				ran.Store(true)
 			}
 			return next(ctx, req)
 		})
 	}
-	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.chooses(&call.Tool{})
+	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.permitsChoice(&call.Tool{})
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		if free && !p.counts.hasLimits(req.Caller) {
 			return next(ctx, req)
@@ -187,7 +187,7 @@ func (p *Policy) Stage(next call.Handler) call.Handler {
 		var ran atomic.Bool
 		asked := *req
 		asked.Reason = d.Text
-		res, err := approved(context.WithValue(ctx, ranKey{}, &ran), &asked)
+		res, err := approved(context.WithValue(ctx, madeKey{}, &ran), &asked)
 		if !ran.Load() {
 			p.counts.giveBack(ticket)
 		}
@@ -195,23 +195,23 @@ func (p *Policy) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// ranKey is for a mark that is set when a call that was asked about is made.
-type ranKey struct{}
+// madeKey is the context key of a mark that is set when an approved call is made.
+type madeKey struct{}
 
 // A Decision is the policy's decision about a call, regardless of earlier calls.
 type Decision struct {
 	Do   Verdict `json:"do"`
-	Rule int     `json:"rule,omitempty"` // the number of the rule that says so, from 1; 0: none
-	Text string  `json:"text"`           // what says so, and why
+	Rule int     `json:"rule,omitempty"` // number of the rule that decided, from 1; 0: none
+	Text string  `json:"text"`           // the deciding setting and its reason
 }
 
-// Decide returns what the lists and rules say of a call.
+// Decide returns the decision of the lists and rules about a call.
 func (c Config) Decide(req *call.Request) (Decision, error) {
 	t := req.Tool
 	switch {
 	case c.ToolChoice == ChoiceNone:
 		return Decision{Deny, 0, "the policy of this host allows no tool calls (tool_choice: none)"}, nil
-	case !c.chooses(t):
+	case !c.permitsChoice(t):
 		return Decision{Deny, 0, "the policy of this host allows only " + c.ToolChoice + " (tool_choice)"}, nil
 	case matchesAny(c.Block, t):
 		return Decision{Deny, 0, "the policy of this host does not allow this tool (block)"}, nil
@@ -234,14 +234,14 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 	return Decision{Allow, 0, "no rule of this host's policy matches this call"}, nil
 }
 
-// Offers reports whether a tool may be called at all, so that it is of use to offer
-// it. Rules decide on single calls.
+// Offers reports whether a tool is offered to callers: the lists permit it. Rules
+// decide only about single calls.
 func (c Config) Offers(t *call.Tool) bool {
-	return c.chooses(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
+	return c.permitsChoice(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
 }
 
-// chooses reports whether tool_choice leaves a tool.
-func (c Config) chooses(t *call.Tool) bool {
+// permitsChoice reports whether ToolChoice permits a tool.
+func (c Config) permitsChoice(t *call.Tool) bool {
 	switch c.ToolChoice {
 	case "", ChoiceAuto, ChoiceRequired:
 		return true
@@ -251,8 +251,8 @@ func (c Config) chooses(t *call.Tool) bool {
 	return c.ToolChoice == t.Name || c.ToolChoice == t.Unrenamed
 }
 
-// Check reports why a call is refused whatever its caller has done so far;
-// nil: it is not. Nothing is counted.
+// Check returns an error if the lists or rules refuse a call, whatever its caller did
+// before. It counts nothing.
 func (c Config) Check(req *call.Request) error {
 	d, err := c.Decide(req)
 	if err == nil && d.Do == Deny {
@@ -261,7 +261,7 @@ func (c Config) Check(req *call.Request) error {
 	return err
 }
 
-// matchesCall tells what a rule says, and of what.
+// matchesCall describes a rule and the calls that it matches.
 func (r *Rule) matchesCall(number int) string {
 	var of []string
 	if r.Tool != "" {
@@ -313,7 +313,7 @@ func matchCaller(pattern string, c call.Caller) bool {
 	})
 }
 
-// match reports whether a pattern matches the whole of a text.
+// match reports whether a pattern matches a whole text.
 func match(pattern, text string) bool {
 	first, rest, wild := strings.Cut(pattern, "*")
 	if !wild {
@@ -345,7 +345,7 @@ func refuseWithoutApproval(_ context.Context, req *call.Request) (*call.Result, 
 	}
 }
 
-// refusal is an error of a limit.
+// refusal returns the error for an exceeded limit.
 func refusal(req *call.Request, cause *toolerr.Error) error {
 	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: cause.Error(), Cause: cause}
 }

@@ -25,17 +25,17 @@ type Turn struct {
 	rounds int
 }
 
-// Turn begins a turn of a caller's.
+// Turn begins a turn of a caller.
 func (p *Policy) Turn(c call.Caller) *Turn {
-	c.ModelTurn = "turn " + rand.Text() // another policy may take this one's place before it ends
+	c.ModelTurn = "turn " + rand.Text() // unique, because another policy can replace this one before the turn ends
 	return &Turn{p: p, caller: c}
 }
 
 // Caller returns the caller of the turn.
 func (t *Turn) Caller() call.Caller { return t.caller }
 
-// Round begins a round, before the model is asked. Its error says that there
-// were as many as there may be.
+// Round begins a round; call it before the model is asked. It returns an error if the
+// limit of rounds is reached.
 func (t *Turn) Round() error {
 	most := t.p.cfg.MaxRounds
 	if most == 0 {
@@ -58,7 +58,7 @@ func (t *Turn) Choice(asked string) (string, error) {
 		return ChoiceNone, nil
 	case named(own) && named(want) && own != want:
 		return "", toolerr.New(toolerr.PolicyDenied, "the policy of this host allows only %s (tool_choice), not %s", own, want)
-	case t.p.counts.calls(t.caller) > 0: // of a name the rest is seen to when it is called
+	case t.p.counts.calls(t.caller) > 0: // a named tool is checked when it is called
 		return ChoiceAuto, nil
 	case named(own) || want == ChoiceAuto:
 		return own, nil
@@ -70,8 +70,7 @@ func named(choice string) bool {
 	return choice != ChoiceAuto && choice != ChoiceRequired && choice != ChoiceNone
 }
 
-// End ends the turn. Its error says that no tool was called though one had to
-// be.
+// End ends the turn. It returns an error if a call was required and none was made.
 func (t *Turn) End() error {
 	called := t.p.counts.calls(t.caller)
 	t.p.counts.end(t.caller)

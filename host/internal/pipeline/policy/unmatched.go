@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Unmatched describes what of the policy can never apply to these tools: the
-// patterns of rules, allow and block that match none of them, and arguments of
-// rules that no matching tool lists. tools are all that the host serves.
+// Unmatched describes the parts of the policy that can never apply: patterns of rules,
+// allow and block that match no tool, and arguments of rules that no matching tool
+// declares. tools are all served tools.
 func (c Config) Unmatched(tools []*call.Tool) (texts []string) {
 	for _, list := range []struct {
 		name     string
@@ -50,8 +50,8 @@ func matching(pattern string, tools []*call.Tool) (matched []*call.Tool) {
 	return matched
 }
 
-// unlisted returns why a rule's argument cannot occur, or "". A tool that lists
-// no arguments may take any.
+// unlisted returns the reason why a rule's argument cannot occur, or "". A tool
+// without declared arguments may accept any.
 func unlisted(name string, tools []*call.Tool) string {
 	first := name
 	if rest, ok := strings.CutPrefix(name, "/"); ok {

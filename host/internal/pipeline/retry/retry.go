@@ -24,21 +24,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says how often and how long. Zero values mean the defaults.
+// Config holds the attempts and pauses. Zero values mean the defaults.
 type Config struct {
-	Attempts   int           // in all; 3. 1: no call is made again
-	Base       time.Duration // the first wait; 100 ms
-	MaxWait    time.Duration // of one wait; 5 s. An error that asks for more is not retried
-	PerAttempt time.Duration // how long one attempt may take; 0: as long as the call
+	Attempts   int           // total; 3. 1: no retries
+	Base       time.Duration // first pause; 100 ms
+	MaxWait    time.Duration // longest pause; 5 s. An error that demands a longer one is not retried
+	PerAttempt time.Duration // time limit of an attempt; 0: that of the call
 
-	// Retryable, unless nil, decides in place of Retryable of this package.
+	// Retryable, unless nil, replaces this package's Retryable.
 	Retryable func(error) bool
 
 	// OnRetry is called before a call is repeated. It may be nil.
 	OnRetry func(req *call.Request, attempt int, wait time.Duration, err error)
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	return retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait, PerAttempt: c.PerAttempt}.Validate()
 }
@@ -81,7 +81,7 @@ func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (
 // three.
 type withinKey struct{}
 
-// attempt makes the call once, within its own time if there is one.
+// attempt makes the call once, within PerAttempt if that is set.
 func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
 	if c.PerAttempt == 0 {
 		return next(ctx, req)
@@ -89,7 +89,7 @@ func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handle
 	late := &call.TimeoutError{Tool: req.Tool.Name, After: c.PerAttempt}
 	timed, cancel := call.WithTimeout(ctx, c.PerAttempt, late)
 	defer cancel()
-	if ask := req.Ask; ask != nil { // how long a person thinks is not the attempt's time
+	if ask := req.Ask; ask != nil { // the time for the user's answer does not count
 		asking := *req
 		asking.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			defer call.PauseClocks(timed)()
@@ -104,8 +104,8 @@ func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handle
 	return res, err
 }
 
-// watch returns the request with a mark that is set when the caller has heard
-// of the call.
+// watch returns the request with a mark that is set when the caller gets a
+// notification or question of the call.
 func watch(req *call.Request) (*call.Request, *atomic.Bool) {
 	touched := new(atomic.Bool)
 	if req.OnNotify == nil && req.Ask == nil {
@@ -127,7 +127,8 @@ func watch(req *call.Request) (*call.Request, *atomic.Bool) {
 	return &watched, touched
 }
 
-// Retryable reports whether an error says that the call failed on its way.
+// Retryable reports whether an error means that the call did not reach the server or
+// got no answer.
 func Retryable(err error) bool {
 	if errors.As(err, new(*call.MCPError)) {
 		return false
@@ -139,6 +140,5 @@ func Retryable(err error) bool {
 	return retry.Retryable(err)
 }
 
-// Permanent marks an error: the call is not made again, whatever else the
-// error says.
+// Permanent marks an error so that the call is not repeated.
 func Permanent(err error) error { return retry.Permanent(err) }

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// part returns what goes on of one part of a result's content.
+// part returns a content item, shortened if it is too large.
 func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
 			}
 			var whole string
 			if json.Unmarshal(m.Value, &whole) != nil || len(whole) <= s.head+s.tail {
-				break // something else about it is large
+				break // another member is large
 			}
 			cut := s.cut(whole)
 			short := slices.Concat(raw[:m.Start], jsonrpc.AppendString(nil, cut), raw[m.End:])
@@ -66,11 +66,11 @@ func (s *spiller) decoded(members []jsonrpc.Member, name string) string {
 	if err != nil {
 		return s.keep([]byte(encoded), "base64", kind+" that is not base64")
 	}
-	return s.keep(data, ending(kind), kind)
+	return s.keep(data, fileExtension(kind), kind)
 }
 
-// ending is the end of a file's name that other programs know a kind by.
-func ending(kind string) string {
+// fileExtension returns the usual file name extension of a media type.
+func fileExtension(kind string) string {
 	_, sub, _ := strings.Cut(kind, "/")
 	sub, _, _ = strings.Cut(sub, ";")
 	switch sub {
@@ -88,7 +88,7 @@ func ending(kind string) string {
 	return "bin"
 }
 
-// value returns the value of a string member, "" if none exists.
+// value returns a string member, "" if it does not exist.
 func value(members []jsonrpc.Member, name string) string {
 	var s string
 	for _, m := range members {

@@ -28,23 +28,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Config says what is too large.
+// Config holds the limits.
 type Config struct {
-	MaxResult int // bytes of content; 0: 1 MiB. Negative: no bound
+	MaxResult int // bytes of content; 0: 1 MiB. Negative: no limit
 
-	// Dir returns the directory for files, which it makes, and keeps from
-	// growing for ever. It is called for every result that is cut.
+	// Dir returns the directory for files, which it creates and whose size it limits.
+	// It is called for every shortened result.
 	Dir func() (string, error)
 }
 
-// Validate is there for all stages' Configs; any value is right.
+// Validate returns nil: all values are valid.
 func (c Config) Validate() error { return nil }
 
 const (
 	defaultMaxResult = 1 << 20
-	maxPart          = 64 << 10 // of a part that stays whole
-	headBytes        = 8 << 10  // half of that at most
-	tailBytes        = 4 << 10  // a quarter
+	maxPart          = 64 << 10 // bytes; smaller parts are never shortened
+	headBytes        = 8 << 10  // at most half of the limit
+	tailBytes        = 4 << 10  // at most a quarter of the limit
 )
 
 // New returns the stage.
@@ -61,22 +61,22 @@ func New(c Config) call.Stage {
 			if err != nil || len(res.Raw) <= c.MaxResult {
 				return res, err
 			}
-			return c.fit(req.Tool, res), nil
+			return c.shorten(req.Tool, res), nil
 		}
 	}
 }
 
-// result is a result taken apart.
+// result is a parsed result.
 type result struct {
 	content    []json.RawMessage
 	structured json.RawMessage // nil: none
 	meta       json.RawMessage // nil: none
 	failed     bool
-	others     []jsonrpc.Member // what else there is
+	others     []jsonrpc.Member // all other members
 }
 
-// fits reports that a result has no more content than most, as far as its members
-// show without another look at all of it: one with a single text, exactly.
+// fits reports whether a result has at most most bytes of content, as far as its size
+// shows; for a single text the answer is exact.
 func fits(members []jsonrpc.Member, most int) bool {
 	n := 0
 	for _, m := range members {
@@ -90,7 +90,7 @@ func fits(members []jsonrpc.Member, most int) bool {
 	return n <= most
 }
 
-// split takes a result apart; false: it is of another kind.
+// split parses a result; ok is false if it is not a tool result.
 func split(members []jsonrpc.Member) (r result, ok bool) {
 	var err error
 	for _, m := range members {
@@ -132,8 +132,8 @@ func (r result) contentBytes() int {
 	return n
 }
 
-// fit returns a result with at most about MaxResult bytes of content.
-func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
+// shorten returns a result with at most about MaxResult bytes of content.
+func (c Config) shorten(tool *call.Tool, whole *call.Result) *call.Result {
 	members, err := jsonrpc.Members(whole.Raw)
 	if err != nil || fits(members, c.MaxResult) {
 		return whole
@@ -163,7 +163,7 @@ func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
 	return &call.Result{Raw: r.join(s.files)}
 }
 
-// join puts a result together again.
+// join encodes a result.
 func (r result) join(files []string) json.RawMessage {
 	n := 256
 	for _, part := range r.content {
@@ -208,10 +208,10 @@ func text(t string) json.RawMessage {
 type spiller struct {
 	tool  *call.Tool
 	dir   func() (string, error)
-	head  int // how much is kept of a text's beginning
+	head  int // kept bytes at the beginning of a text
 	tail  int
 	files []string
-	path  string // of the directory
+	path  string // path of the directory
 	err   error  // why there are no files
 }
 
