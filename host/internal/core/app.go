@@ -93,7 +93,7 @@ func Open(cfg config.Config) (*App, error) {
 		return nil, err
 	}
 	a.roots.configured = fileURIs(cfg.Roots)
-	if cfg.Trace.On() {
+	if cfg.Trace.IsOn() {
 		a.tracer = trace.New(cfg.Trace, version)
 	}
 	a.spawner.SetMarks(cfg.Marks())

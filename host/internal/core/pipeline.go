@@ -150,7 +150,7 @@ func (a *App) currentPipeline() pipeline { return a.snapshot.Load().pipeline }
 //   - retry is outside breaker, so that it stops when the circuit breaker opens.
 func (w pipeline) stages() []call.Stage {
 	timed := w.cfg.Timeout
-	timed.Leads = w.callsOthers
+	timed.MakesCalls = w.callsOthers
 	stages := []call.Stage{gcTuning(), w.stats.Stage}
 	if w.audit != nil {
 		stages = append(stages, w.audit.Stage)

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// New puts the shared checks before a backend. close is called once at most
-// by a caller that keeps the contract.
+// New returns a store with checks that all backends share. A caller that keeps the
+// contract calls close at most once.
 func New(keys Keys, log Log, blobs Blobs, close func() error) *Store {
 	return &Store{Keys: checkedKeys{keys}, Log: checkedLog{log}, Blobs: checkedBlobs{blobs}, close: close}
 }
@@ -89,7 +89,7 @@ func (c checkedLog) Read(ctx context.Context, log string, after Cursor, limit in
 }
 
 func (c checkedLog) Trim(ctx context.Context, log string, keep Keep) (int, error) {
-	name, all := Below(log)
+	name, all := ParseTrimName(log)
 	if name != "" || !all {
 		if err := checkName("log", name); err != nil {
 			return 0, err
@@ -108,9 +108,9 @@ func (c checkedLog) Drop(ctx context.Context, log string) error {
 	return c.next.Drop(ctx, log)
 }
 
-// Below takes apart what Trim is given: the name of one log, or the prefix of
-// all it means.
-func Below(log string) (name string, all bool) {
+// ParseTrimName parses the argument of Trim: the name of one log, or the prefix of
+// several logs (all).
+func ParseTrimName(log string) (name string, all bool) {
 	if prefix, ok := strings.CutSuffix(log, "*"); ok && (prefix == "" || strings.HasSuffix(prefix, "/")) {
 		return prefix, true
 	}
@@ -176,23 +176,23 @@ func checkID(id string) error {
 	return nil
 }
 
-// NotFound is the error for a key or blob that is not there.
+// NotFound returns the error for a key or blob that does not exist.
 func NotFound(name string) error {
 	return toolerr.New(toolerr.NotFound, "%s is not in the store", name)
 }
 
-// Conflict is the error for a key whose version is another one.
+// Conflict returns the error for a key whose version has changed.
 func Conflict(key string) error {
 	return toolerr.New(toolerr.Conflict, "%s was changed by another program; read it again", key)
 }
 
-// Exists is the error for a blob that was written before.
+// Exists returns the error for a blob that exists already.
 func Exists(id string) error {
 	return toolerr.New(toolerr.Exists, "blob %s already exists; blobs are written once", id)
 }
 
-// Capped returns r cut off with TOO_LARGE after more than the bytes one blob
-// may have.
+// Capped returns a reader of r that fails with TOO_LARGE after the largest number of
+// bytes of a blob.
 func (q Quota) Capped(r io.Reader) io.Reader { return &capped{r: r, left: q.Blob, max: q.Blob} }
 
 type capped struct {
@@ -208,7 +208,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Full is the error for a blob that all blobs together have no room for.
+// Full returns the error for a blob for which the quota of all blobs has no room.
 func (q Quota) Full() error {
 	return toolerr.New(toolerr.LimitReached, "all blobs together would exceed the limit of %d bytes; delete some", q.Total)
 }
@@ -224,7 +224,7 @@ func (k Keep) From(now time.Time) func(bytes int, milli int64) bool {
 	}
 }
 
-// Surplus returns the blobs that Trim removes, the youngest first.
+// Surplus returns the blobs that Trim must remove, the youngest first.
 func (k Keep) Surplus(all []Blob, now time.Time) []Blob {
 	slices.SortFunc(all, func(a, b Blob) int {
 		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
@@ -238,7 +238,7 @@ func (k Keep) Surplus(all []Blob, now time.Time) []Blob {
 	return nil
 }
 
-// Expiry returns the moment as it is kept: whole milliseconds, not too early.
+// Expiry returns the time as it is stored: in whole milliseconds, rounded up.
 func Expiry(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

@@ -264,7 +264,7 @@ func (r *reader) schema(name string, into *json.RawMessage, also ...string) fiel
 		if v.IsText() { // JSON in a string, as some programs write it
 			raw = []byte(v.Text)
 		}
-		if err := validate.Usable(raw); err != nil {
+		if err := validate.CheckSchema(raw); err != nil {
 			r.problem(v, path, "invalid JSON Schema: %v", err)
 			return
 		}

@@ -41,11 +41,11 @@ import (
 // Header is the first line of a file.
 type Header struct {
 	Format    int       `json:"toolroom_session"`
-	Version   string    `json:"version"` // of the host that recorded it
+	Version   string    `json:"version"` // version of the host
 	Normalize Normalize `json:"normalize"`
 }
 
-// Normalize says what of an answer is not compared.
+// Normalize lists values that are not compared.
 type Normalize struct {
 	Pointers []string `json:"pointers"`
 	Patterns []string `json:"patterns"`
@@ -63,23 +63,23 @@ func Defaults() Normalize {
 	}
 }
 
-// Entry is one message.
+// Entry is a message of the session.
 type Entry struct {
 	From    string          `json:"from"` // client or host
 	Message json.RawMessage `json:"message,omitempty"`
-	Line    string          `json:"line,omitempty"` // of what is no JSON
+	Line    string          `json:"line,omitempty"` // text of a line that is not JSON
 	Hidden  bool            `json:"hidden,omitempty"`
 }
 
-// A Recorder writes a session down while it is carried on. What cannot be
-// written does not disturb the session: Close tells.
+// A Recorder records a running session. An error of writing does not disturb the
+// session; Close returns it.
 type Recorder struct {
 	mu  sync.Mutex
 	out io.Writer
 	err error
 }
 
-// New begins a file.
+// New writes the first line and returns the Recorder.
 func New(out io.Writer, version string) *Recorder {
 	r := &Recorder{out: out}
 	r.write(Header{Format: 1, Version: version, Normalize: Defaults()})
@@ -99,7 +99,7 @@ func (r *Recorder) write(v any) {
 	r.err = err
 }
 
-// Close returns why the file is not whole; nil: it is.
+// Close returns the first error of writing; nil: the file is complete.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// entry is a line with its credentials hidden.
+// entry returns a line with its credentials redacted.
 func entry(from string, line []byte) Entry {
 	message, hid, ok := redactLine(line)
 	if !ok {
@@ -157,8 +157,8 @@ func entry(from string, line []byte) Entry {
 	return Entry{From: from, Message: message, Hidden: hid}
 }
 
-// redactLine hides the credentials of a message. A message without any stays the
-// bytes it was.
+// redactLine redacts the credentials of a message. A message without credentials stays
+// unchanged.
 func redactLine(line []byte) (message json.RawMessage, hid, ok bool) {
 	if jsonrpc.Valid(line) != nil {
 		return nil, false, false
@@ -183,7 +183,7 @@ func decode(raw []byte) (any, error) {
 	return value, err
 }
 
-// hide hides what is a credential in a value of that name.
+// hide redacts the credentials in the value of a member with that name.
 func hide(name string, value any) (any, bool) {
 	hid := false
 	switch v := value.(type) {
@@ -215,7 +215,7 @@ func hide(name string, value any) (any, bool) {
 // the session of bash, which is a name that the model chooses.
 func secret(name string) bool { return name != "session" && redact.IsSecretName(name) }
 
-// File is a session that was read.
+// File is a recorded session.
 type File struct {
 	Header
 	Entries []Entry

@@ -20,31 +20,31 @@ import (
 
 // Outcome is the result of replaying a session.
 type Outcome struct {
-	Answers     int          `json:"answers"` // compared
+	Answers     int          `json:"answers"` // number of compared answers
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is an answer that is another one.
+// Difference is an answer that differs from the recorded one.
 type Difference struct {
-	Line    int    `json:"line"` // of the file
+	Line    int    `json:"line"` // line in the file
 	Request string `json:"request"`
-	Diff    string `json:"diff"` // unified, from the recorded to what came
+	Diff    string `json:"diff"` // unified, from the recorded to the new answer
 }
 
-// player is a session that is being played.
+// player replays a session.
 type player struct {
 	file *File
 	out  io.Writer // to the host
 
-	mu      sync.Mutex
-	answers map[string][]jsonrpc.Message
-	asked   []jsonrpc.Message // what the host asked, not yet taken
-	change  chan struct{}     // closed and replaced when something arrives
-	over    bool
+	mu           sync.Mutex
+	answers      map[string][]jsonrpc.Message
+	hostRequests []jsonrpc.Message // requests of the host that were not compared yet
+	change       chan struct{}     // closed and replaced when something arrives
+	over         bool
 
-	asks   map[string]string // what the client asked, by id
-	hidden map[string]bool   // whether something was left out of it
-	ids    map[string]string // of the host's requests: recorded to what they are now
+	clientRequests map[string]string // the client's requests by id
+	isRedacted     map[string]bool   // whether values of the request were redacted
+	ids            map[string]string // ids of the host's requests, new by recorded
 }
 
 // Replay sends the client's messages to a host, in the recorded order of messages and
@@ -58,7 +58,7 @@ func Replay(ctx context.Context, f *File, patience time.Duration, serve func(ctx
 	fromHost, out := io.Pipe()
 	p := &player{
 		file: f, out: toHost, answers: map[string][]jsonrpc.Message{}, change: make(chan struct{}),
-		asks: map[string]string{}, hidden: map[string]bool{}, ids: map[string]string{},
+		clientRequests: map[string]string{}, isRedacted: map[string]bool{}, ids: map[string]string{},
 	}
 	var work sync.WaitGroup
 	var served error
@@ -81,7 +81,7 @@ func Replay(ctx context.Context, f *File, patience time.Duration, serve func(ctx
 	return outcome, errors.Join(err, served)
 }
 
-// read takes what the host says.
+// read reads the host's messages.
 func (p *player) read(from io.Reader) {
 	lines := jsonrpc.NewReader(from, 0)
 	for {
@@ -95,13 +95,13 @@ func (p *player) read(from io.Reader) {
 		case m.Kind == jsonrpc.Response:
 			p.answers[string(m.ID)] = append(p.answers[string(m.ID)], m)
 		case m.Kind == jsonrpc.Request:
-			p.asked = append(p.asked, m)
+			p.hostRequests = append(p.hostRequests, m)
 		}
 		close(p.change)
 		p.change = make(chan struct{})
 		p.mu.Unlock()
 		if err != nil {
-			io.Copy(io.Discard, from) //nolint:errcheck // the host is not to wait
+			io.Copy(io.Discard, from) //nolint:errcheck // so that the host does not block
 			return
 		}
 	}
@@ -117,7 +117,7 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 		m, bad := jsonrpc.Split(e.Message)
 		switch {
 		case e.From == "client":
-			if err := p.say(e, m, bad == nil); err != nil {
+			if err := p.send(e, m, bad == nil); err != nil {
 				return outcome, fmt.Errorf("line %d: %w", line, err)
 			}
 		case bad != nil || m.Kind == jsonrpc.Notification:
@@ -132,8 +132,8 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 				return outcome, err
 			}
 			if d != "" {
-				what := p.asks[string(m.ID)]
-				if p.hidden[string(m.ID)] {
+				what := p.clientRequests[string(m.ID)]
+				if p.isRedacted[string(m.ID)] {
 					what += " (credentials were left out of the request)"
 				}
 				outcome.Differences = append(outcome.Differences, Difference{line, what, d})
@@ -143,8 +143,8 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 	return outcome, nil
 }
 
-// say says what the client said.
-func (p *player) say(e Entry, m jsonrpc.Message, whole bool) error {
+// send sends a recorded message of the client.
+func (p *player) send(e Entry, m jsonrpc.Message, whole bool) error {
 	text := []byte(e.Line)
 	if e.Message != nil {
 		text = e.Message
@@ -153,11 +153,11 @@ func (p *player) say(e Entry, m jsonrpc.Message, whole bool) error {
 		id := string(m.ID)
 		switch m.Kind {
 		case jsonrpc.Request:
-			p.asks[id], p.hidden[id] = name(m), e.Hidden
+			p.clientRequests[id], p.isRedacted[id] = name(m), e.Hidden
 		case jsonrpc.Response:
 			now, ok := p.ids[id]
 			if !ok {
-				return nil // to what the host did not send this request time
+				return nil // an answer to a request that the host did not send this time
 			}
 			var err error
 			if text, err = jsonrpc.SetMember(text, "id", json.RawMessage(now)); err != nil {
@@ -184,7 +184,7 @@ func name(m jsonrpc.Message) string {
 	return m.Method + " " + p.Name + p.URI
 }
 
-// until waits for something that has arrived.
+// until waits until take accepts a received message.
 func (p *player) until(ctx context.Context, patience time.Duration, take func() bool) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -205,13 +205,13 @@ func (p *player) until(ctx context.Context, patience time.Duration, take func() 
 	}
 }
 
-// question waits for a request of the host's of the same kind.
+// question waits for a request of the host with the same method.
 func (p *player) question(ctx context.Context, m jsonrpc.Message, patience time.Duration) bool {
 	return p.until(ctx, patience, func() bool {
-		for i, asked := range p.asked {
+		for i, asked := range p.hostRequests {
 			if asked.Method == m.Method {
 				p.ids[string(m.ID)] = string(asked.ID)
-				p.asked = append(p.asked[:i:i], p.asked[i+1:]...)
+				p.hostRequests = append(p.hostRequests[:i:i], p.hostRequests[i+1:]...)
 				return true
 			}
 		}
@@ -219,7 +219,7 @@ func (p *player) question(ctx context.Context, m jsonrpc.Message, patience time.
 	})
 }
 
-// compare waits for the answer and returns how it differs; "": not at all.
+// compare waits for the answer and returns the differences; "": none.
 func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patience time.Duration) (string, error) {
 	id := string(m.ID)
 	var got jsonrpc.Message
@@ -265,7 +265,7 @@ func (f *File) plain(message json.RawMessage) string {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// forget replaces what a pointer leads to.
+// forget replaces the value at a pointer.
 func forget(value any, path []string) any {
 	if len(path) == 0 {
 		return "(not compared)"
@@ -288,7 +288,7 @@ func forget(value any, path []string) any {
 	return value
 }
 
-// render writes a value a line a scalar, each with its pointer.
+// render writes a line for each scalar, with its pointer.
 func (f *File) render(out *strings.Builder, at string, value any) {
 	switch v := value.(type) {
 	case map[string]any:

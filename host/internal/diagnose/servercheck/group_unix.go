@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// inGroup starts a program in its own process group, which is ended as a whole: many
-// servers are started by a script, or by npx.
+// inGroup starts a program in its own process group, which can be killed as a whole:
+// many servers are started by a script or by npx.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
@@ -18,5 +18,5 @@ func inGroup(cmd *exec.Cmd) {
 }
 
 func killGroup(cmd *exec.Cmd) {
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // nobody may be left
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // all processes can have ended
 }

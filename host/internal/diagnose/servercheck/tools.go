@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// tool is a definition, as far as it is looked at.
+// tool holds the checked members of a definition.
 type tool struct {
 	Name        string                     `json:"name"`
 	Description string                     `json:"description"`
@@ -22,11 +22,11 @@ type tool struct {
 	Annotations map[string]json.RawMessage `json:"annotations"`
 }
 
-// maxPages keeps a server from paging for ever.
+// maxPages bounds the pages of a list.
 const maxPages = 100
 
-// list fetches all tools. meta is the member of params that a modern request
-// carries, or "".
+// list fetches all tools. meta is the member of params for protocol version
+// 2026-07-28, or "".
 func (r *report) list(s *session, meta string) (tools []tool) {
 	const name = "tools/list"
 	cursor := ""
@@ -45,7 +45,7 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 			Cursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(m.Result, &result); m.Error != nil || err != nil || result.Tools == nil {
-			r.add(Bad, name, "the answer was %s", said(m))
+			r.add(Bad, name, "the answer was %s", summary(m))
 			return nil
 		}
 		for _, definition := range result.Tools {
@@ -93,13 +93,13 @@ func (r *report) conclude(name, good string, f finding) {
 	}
 }
 
-// What is long for a model that reads it at every turn, in bytes.
+// Lengths that are too long for a model that reads them in every turn, in bytes.
 const (
 	longDescription = 4 << 10
 	longDefinition  = 16 << 10
 )
 
-// definitions checks what is listed.
+// definitions checks the tools' definitions.
 func (r *report) definitions(tools []tool) {
 	if len(tools) == 0 {
 		return
@@ -153,7 +153,7 @@ func (t tool) checkSchemas(shown string, f *finding) {
 		if s.Type != "object" {
 			f.bad = append(f.bad, fmt.Sprintf(`the %s of %s is not of type "object"`, what, shown))
 		}
-		if err := validate.Usable(schema); err != nil {
+		if err := validate.CheckSchema(schema); err != nil {
 			f.bad = append(f.bad, fmt.Sprintf("the %s of %s: %s", what, shown, excerpt(err.Error())))
 		}
 	}
@@ -186,13 +186,13 @@ func (t tool) checkAnnotations(shown string, f *finding) {
 	}
 }
 
-// refusals checks how calls are answered that cannot be carried out.
+// refusals checks the answers to invalid calls.
 func (r *report) refusals(s *session, tools []tool) {
 	m, err := s.request("tools/call", `{"name":"no_such_tool_here","arguments":{}}`)
 	r.refused("unknown tool", "", m, err)
-	i := slices.IndexFunc(tools, func(t tool) bool { return t.needs() && string(t.Annotations["readOnlyHint"]) == "true" })
+	i := slices.IndexFunc(tools, func(t tool) bool { return t.hasRequired() && string(t.Annotations["readOnlyHint"]) == "true" })
 	if i < 0 {
-		i = slices.IndexFunc(tools, tool.needs)
+		i = slices.IndexFunc(tools, tool.hasRequired)
 	}
 	arguments := "{}"
 	if i < 0 {
@@ -228,15 +228,16 @@ func mistyped(tools []tool) (i int, arguments string) {
 	return -1, ""
 }
 
-// needs reports whether the tool has an argument that it cannot do without.
-func (t tool) needs() bool {
+// hasRequired reports whether the tool has a required argument.
+func (t tool) hasRequired() bool {
 	var s struct {
 		Required []string `json:"required"`
 	}
 	return json.Unmarshal(t.Input, &s) == nil && len(s.Required) > 0
 }
 
-// refused checks that an answer is an error, by either of the two ways.
+// refused checks that an answer is an error: a JSON-RPC error or a result with
+// isError.
 func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
 	var result struct {
 		IsError bool `json:"isError"`
@@ -244,7 +245,7 @@ func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
 			Text string `json:"text"`
 		} `json:"content"`
 	}
-	code, text := fault(m)
+	code, text := errorOf(m)
 	switch {
 	case err != nil:
 		r.add(Bad, name, "%v", err)
@@ -253,9 +254,9 @@ func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
 	case code != 0:
 		r.add(Weak, name, "%srefused with %d instead of %d: %s", what, code, jsonrpc.CodeInvalidParams, text)
 	case json.Unmarshal(m.Result, &result) != nil:
-		r.add(Bad, name, "%sanswered with an invalid result: %s", what, said(m))
+		r.add(Bad, name, "%sanswered with an invalid result: %s", what, summary(m))
 	case !result.IsError:
-		r.add(Bad, name, "%snot refused: %s", what, said(m))
+		r.add(Bad, name, "%snot refused: %s", what, summary(m))
 	case len(result.Content) == 0 || strings.TrimSpace(result.Content[0].Text) == "":
 		r.add(Bad, name, "%sanswered with isError, but not why", what)
 	default:

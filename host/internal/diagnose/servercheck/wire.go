@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// session is one run of the program, seen through its streams.
+// session is a running program with its streams.
 type session struct {
 	cfg   Config
 	cmd   *exec.Cmd
@@ -26,12 +26,12 @@ type session struct {
 	mu      sync.Mutex
 	last    int
 	answers map[string]jsonrpc.Message // by id
-	noise   []string                   // the first lines that were no messages
+	noise   []string                   // first lines that are not messages
 	noises  int
-	odd     []string // answers that nobody asked for
+	odd     []string // answers without a request
 	stderr  tail
 	change  chan struct{} // closed and replaced when something arrives
-	closed  bool          // its output is at its end
+	closed  bool          // the program closed its output
 
 	exited chan struct{}
 }
@@ -52,17 +52,17 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words are the line that says why a program ended.
-func (t *tail) words() string {
+// lastLine returns the last line, which usually says why a program ended.
+func (t *tail) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return excerpt(upstream.Cause(string(t.text)))
 }
 
-// errGone is a program that has ended, or closed its output.
+// errGone means that the program has ended or closed its output.
 var errGone = errors.New("the program has ended")
 
-// open starts the program. With stdin at its end there is nothing to write to.
+// open starts the program. With atEnd, its standard input is empty.
 func open(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 	s := &session{cfg: cfg, answers: map[string]jsonrpc.Message{}, change: make(chan struct{}), exited: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, cfg.Command[0], cfg.Command[1:]...)
@@ -80,7 +80,7 @@ func open(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 		return nil, err
 	}
 	go func() {
-		s.cmd.Wait() //nolint:errcheck // ProcessState says it
+		s.cmd.Wait() //nolint:errcheck // ProcessState has the result
 		close(s.exited)
 		in.Close() //nolint:errcheck // of a pipe in memory
 	}()
@@ -88,7 +88,7 @@ func open(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 	return s, nil
 }
 
-// read takes what the program writes until it ends.
+// read reads the program's output until its end.
 func (s *session) read(out io.Reader) {
 	lines := jsonrpc.NewReader(out, 0)
 	for {
@@ -98,7 +98,7 @@ func (s *session) read(out io.Reader) {
 			s.take(func() { s.noises++ })
 		case err != nil:
 			s.take(func() { s.closed = true })
-			io.Copy(io.Discard, out) //nolint:errcheck // nothing is to wait for us
+			io.Copy(io.Discard, out) //nolint:errcheck // so that the program does not block
 			return
 		case len(bytes.TrimSpace(line)) > 0:
 			s.line(line)
@@ -199,7 +199,7 @@ func (s *session) answer(id string, patience time.Duration) (jsonrpc.Message, er
 		case ok:
 			return m, nil
 		case closed:
-			if words := s.stderr.words(); words != "" {
+			if words := s.stderr.lastLine(); words != "" {
 				return m, fmt.Errorf("%w; on its standard error: %s", errGone, words)
 			}
 			return m, errGone
@@ -222,7 +222,7 @@ func (s *session) end(patience time.Duration) (status int, ended bool) {
 	defer timer.Stop()
 	select {
 	case <-s.exited:
-		killGroup(s.cmd) // what it left behind
+		killGroup(s.cmd) // processes that it started
 		return s.cmd.ProcessState.ExitCode(), true
 	case <-timer.C:
 		s.kill()
@@ -230,14 +230,14 @@ func (s *session) end(patience time.Duration) (status int, ended bool) {
 	}
 }
 
-// kill ends the program, and what it has started, at once.
+// kill kills the program and its children.
 func (s *session) kill() {
 	killGroup(s.cmd)
 	<-s.exited
 }
 
-// fault reads a JSON-RPC error; 0: it is none.
-func fault(m jsonrpc.Message) (code int, message string) {
+// errorOf returns the code and message of a JSON-RPC error; 0: the answer is no error.
+func errorOf(m jsonrpc.Message) (code int, message string) {
 	var e struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
@@ -248,7 +248,7 @@ func fault(m jsonrpc.Message) (code int, message string) {
 	return e.Code, excerpt(e.Message)
 }
 
-// excerpt is the beginning of a text, on one line.
+// excerpt returns the beginning of a text on one line.
 func excerpt(text string) string {
 	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "?")
 	if r := []rune(text); len(r) > 100 {

@@ -10,29 +10,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ToolError stands among the codes for a tool that says itself that it
-// failed, and no code that we know, as OpenTelemetry's conventions for MCP
-// call it.
+// ToolError is the code of results with isError that name no known code. It is the
+// name in OpenTelemetry's conventions for MCP.
 const ToolError toolerr.Code = "tool_error"
 
-// A Series is all that is counted of one tool.
+// A Series holds all counters of a tool.
 type Series struct {
 	Tool   string
 	Server string
-	Calls  int64 // that have ended
+	Calls  int64 // number of ended calls
 	Bytes  int64
-	Sum    time.Duration // of all calls
+	Sum    time.Duration // total duration of all calls
 	Codes  map[toolerr.Code]int64
 
-	// Within holds for each of Bounds how many calls took less.
+	// Within holds, for each of Bounds, the number of calls that took less.
 	Within []int64
 }
 
-// The bounds of a Series: from 128 µs to 67 s, each twice the one before, so
-// that they lie between the classes.
+// The bounds of a Series: from 128 µs to 67 s, each twice the one before, so that they
+// coincide with borders of classes.
 const firstBound, lastBound = 7, 26
 
-// Bounds are the durations that calls are told apart by in a Series.
+// Bounds returns the durations for Series.Within.
 func Bounds() []time.Duration {
 	var bounds []time.Duration
 	for k := firstBound; k <= lastBound; k++ {
@@ -41,8 +40,8 @@ func Bounds() []time.Duration {
 	return bounds
 }
 
-// Series returns what was counted, in the order of the names: of the tools
-// that were called most, at most so many; the others are added up as Other.
+// Series returns the counters by tool, sorted by name: at most most tools, those with
+// the most calls; the others are added up as Other.
 func (r *Recorder) Series(most int) []Series {
 	r.mu.RLock()
 	all := make([]Series, 0, len(r.tools))
@@ -94,7 +93,7 @@ func (s *series) failed(code toolerr.Code) {
 func (s *series) series(tool string) Series {
 	out := Series{Tool: tool, Server: s.server, Bytes: s.bytes.Load(), Sum: time.Duration(s.sum.Load())}
 	for i := range s.classes {
-		// Below 2^k µs lie the classes up to the k-th octave's end.
+		// The classes up to the end of the k-th octave are below 2^k µs.
 		if k := (i - 1) / steps; i > 0 && (i-1)%steps == 0 && k >= firstBound && k <= lastBound {
 			out.Within = append(out.Within, out.Calls)
 		}

@@ -1,8 +1,8 @@
-// Package stats is the stage that counts: calls, errors, durations and bytes
-// by tool. It sees what the caller sees, refusals and waiting included.
+// Package stats is the stage that counts calls, errors, durations and bytes by tool.
+// It counts as the caller sees it, with refused calls and waiting.
 //
-// Durations are kept as a histogram whose classes are a twelfth wide, so a
-// quantile is right within 6 % and a tool takes 2 KB whatever it is called.
+// Durations are kept in a histogram whose classes are a twelfth wide, so that a
+// quantile is right within 6 % and a tool needs 2 KB, however often it is called.
 package stats
 
 import (
@@ -19,23 +19,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxTools bounds the tools that are counted one by one; what is called
-// beyond that counts as the tool Other.
+// maxTools bounds the tools with their own counters; calls of further tools are
+// counted for Other.
 const maxTools = 10_000
 
-// Other is the name under which tools are counted that are too many.
+// Other is the name for tools beyond maxTools.
 const Other = "(other)"
 
-// An Observation is one call that has ended.
+// An Observation is an ended call.
 type Observation struct {
 	Caller call.Caller
-	Tool   string // as served
+	Tool   string // served name
 	Server string
 	Took   time.Duration
-	Bytes  int64        // of the result
-	Code   toolerr.Code // of a failure; "": none
-	Failed bool         // the tool says itself that it failed
-	Said   toolerr.Code // and with which of our codes; "": with none
+	Bytes  int64        // size of the result
+	Code   toolerr.Code // code of the error; "": none
+	Failed bool         // the result has isError
+	Said   toolerr.Code // known code that the result names; "": none
 }
 
 // A Row holds the statistics of one tool.
@@ -43,13 +43,14 @@ type Row struct {
 	Tool   string        `json:"tool"`
 	Server string        `json:"server"`
 	Calls  int64         `json:"calls"`
-	Errors int64         `json:"errors"` // failures, and results that say so
+	Errors int64         `json:"errors"` // errors, and results with isError
 	P50    time.Duration `json:"p50"`    // nanoseconds
 	P99    time.Duration `json:"p99"`
 	Bytes  int64         `json:"bytes"`
 }
 
-// A Recorder counts. It is safe for concurrent use; its zero value is ready.
+// A Recorder counts calls. It is safe for concurrent use; the zero value is ready to
+// use.
 type Recorder struct {
 	// Observe, unless nil, is called after every call, by the goroutine of
 	// the call. Set it before first use.
@@ -59,7 +60,7 @@ type Recorder struct {
 	tools map[string]*series
 }
 
-// Stage counts calls.
+// Stage returns a handler that counts calls.
 func (r *Recorder) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		ctx, took := call.MeasureTime(ctx)
@@ -116,7 +117,7 @@ func (r *Recorder) series(tool, server string) *series {
 	return s
 }
 
-// Rows returns what was counted, in the order of the names.
+// Rows returns the counters, sorted by name.
 func (r *Recorder) Rows() []Row {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -138,12 +139,12 @@ type series struct {
 	sum                  atomic.Int64 // of the durations, nanoseconds
 	classes              [classes]atomic.Uint32
 
-	mu    sync.Mutex // taken by failures only
+	mu    sync.Mutex // locked only for failures
 	codes map[toolerr.Code]int64
 }
 
-// The classes of durations: below 1 µs one, then eight to each doubling up to
-// about 19 hours.
+// The classes of durations: one below 1 µs, then eight for each doubling up to about
+// 19 hours.
 const (
 	steps   = 8
 	classes = 1 + steps*36
@@ -167,7 +168,7 @@ func middle(class int) time.Duration {
 	return time.Duration(float64(uint64(1)<<octave) * (float64(steps+step) + 0.5) / steps * float64(time.Microsecond))
 }
 
-// quantile returns the duration that a share of the calls did not exceed.
+// quantile returns the duration that the given share of the calls did not exceed.
 func (s *series) quantile(share float64) time.Duration {
 	var all, seen uint64
 	for i := range s.classes {

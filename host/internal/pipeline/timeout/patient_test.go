@@ -50,7 +50,7 @@ func TestTheClockStandsStillWhileTheClientIsAsked(t *testing.T) {
 // though its client cannot be asked.
 func TestTheClockIsPausedWhileAStepWaitsForApproval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stage := timeout.New(timeout.Config{Default: 10 * time.Second, Leads: func(server string) bool { return server == "chain" }})
+		stage := timeout.New(timeout.Config{Default: 10 * time.Second, MakesCalls: func(server string) bool { return server == "chain" }})
 		step := stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
 			resume := call.PauseClocks(ctx) // as the stage of approvals does
 			time.Sleep(time.Hour)

@@ -23,19 +23,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Config says how long calls may take. A negative duration means for ever.
+// Config holds the time limits of calls. A negative duration means no limit.
 type Config struct {
 	Default time.Duration            // 0: 30 s
-	Servers map[string]time.Duration // by the server's name
-	Tools   map[string]time.Duration // by the served name
+	Servers map[string]time.Duration // by name of the server
+	Tools   map[string]time.Duration // by served name
 	Grace   time.Duration            // for tools that end their calls themselves; 0: 5 s
 
-	// Leads, unless nil, reports whether calls of a server's tools make calls
-	// of others, which may wait for approval.
-	Leads func(server string) bool
+	// MakesCalls, unless nil, reports whether a server's tools call other tools, which
+	// may wait for approval.
+	MakesCalls func(server string) bool
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	if c.Grace < 0 {
 		return fmt.Errorf("timeout: grace must not be negative, got %v", c.Grace)
@@ -53,15 +53,15 @@ func New(c Config) call.Stage {
 	}
 	return func(next call.Handler) call.Handler {
 		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-			after := c.of(req.Tool)
+			after := c.limitFor(req.Tool)
 			if after <= 0 {
 				return next(ctx, req)
 			}
 			if at, ok := ctx.Deadline(); ok && time.Until(at) <= after {
-				return next(ctx, req) // the caller's own comes first
+				return next(ctx, req) // the caller's deadline is earlier
 			}
-			if req.Ask != nil || c.Leads != nil && c.Leads(req.Tool.Server) {
-				return patient(ctx, next, req, after)
+			if req.Ask != nil || c.MakesCalls != nil && c.MakesCalls(req.Tool.Server) {
+				return callWithPauses(ctx, next, req, after)
 			}
 			timed, cancel := context.WithTimeout(ctx, after)
 			defer cancel()
@@ -74,8 +74,8 @@ func New(c Config) call.Stage {
 	}
 }
 
-// of returns how long a call of a tool may take; not positive: for ever.
-func (c Config) of(t *call.Tool) time.Duration {
+// limitFor returns the time limit for calls of a tool; 0 or less: none.
+func (c Config) limitFor(t *call.Tool) time.Duration {
 	least := time.Duration(0)
 	for _, configured := range [...]time.Duration{c.Tools[t.Name], c.Servers[t.Server]} {
 		if configured > 0 && (least == 0 || configured < least) {

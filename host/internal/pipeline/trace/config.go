@@ -9,34 +9,34 @@ import (
 	"time"
 )
 
-// Config says where spans go. The zero value is: nowhere.
+// Config holds the settings of tracing. With the zero value, tracing is off.
 type Config struct {
-	URL      string            // that batches are posted to; "": tracing is off
-	Headers  map[string]string // of each request; they may hold credentials
+	URL      string            // address of the collector; "": tracing is off
+	Headers  map[string]string // of each request; they can contain credentials
 	Timeout  time.Duration     // of a request
-	Resource map[string]string // what is said of this host
+	Resource map[string]string // attributes of this host
 	Sampler  Sampler
-	Queue    int           // spans that wait at most
-	Batch    int           // spans in a request
-	Delay    time.Duration // how long a span waits for others
+	Queue    int           // largest number of waiting spans
+	Batch    int           // number of spans in a request
+	Delay    time.Duration // time that a span waits for others
 }
 
 // A Sampler chooses the calls that are traced.
 type Sampler struct {
-	Parent bool    // follow the caller's choice where there is one
-	Ratio  float64 // of the others, or of all: from 0 to 1
+	Parent bool    // follow the caller's decision if there is one
+	Ratio  float64 // share of the other calls, from 0 to 1
 }
 
 func (s Sampler) samples(trace [16]byte, parent spanContext, known bool) bool {
 	if known && s.Parent {
 		return parent.sampled
 	}
-	// The same choice for a trace at every host with this ratio.
+	// Every host with this ratio makes the same decision for a trace.
 	return float64(binary.BigEndian.Uint64(trace[8:])>>11) < s.Ratio*(1<<53)
 }
 
-// On reports whether anything is traced.
-func (c Config) On() bool { return c.URL != "" }
+// IsOn reports whether tracing is on.
+func (c Config) IsOn() bool { return c.URL != "" }
 
 // FromEnv reads the variables that OpenTelemetry specifies. On an error
 // tracing is off.
@@ -111,7 +111,7 @@ func sampler(name, arg string) (Sampler, error) {
 	return s, nil
 }
 
-// pairs reads name=value,name=value with values escaped as in a URL.
+// pairs parses name=value,name=value with URL-escaped values.
 func pairs(text string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, pair := range strings.Split(text, ",") {
@@ -122,7 +122,7 @@ func pairs(text string) (map[string]string, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil || strings.ContainsAny(name+value, "\r\n") {
-			return nil, fmt.Errorf("the entry %d is not name=value", i+1) // which may be a secret
+			return nil, fmt.Errorf("the entry %d is not name=value", i+1) // without the text, which can be a secret
 		}
 		out[name] = value
 	}

@@ -18,7 +18,7 @@ type spanContext struct {
 	sampled bool
 }
 
-// newTrace and newSpan make ids, which are no secrets, of nothing but chance.
+// newTrace and newSpan return random ids, which are no secrets.
 func newTrace() (id [16]byte) {
 	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64()|1) // never zero
@@ -30,7 +30,7 @@ func newSpan() (id [8]byte) {
 	return id
 }
 
-// traceparent writes it in version 00.
+// traceparent encodes the context in version 00.
 func (c spanContext) traceparent() string {
 	out := append(make([]byte, 0, 55), "00-"...)
 	out = append(hex.AppendEncode(out, c.trace[:]), '-')
@@ -41,8 +41,8 @@ func (c spanContext) traceparent() string {
 	return string(append(out, "-00"...))
 }
 
-// parse reads a traceparent as W3C Trace Context asks: of a later version the
-// part that is known.
+// parse parses a traceparent as W3C Trace Context specifies: of a later version, only
+// the known part.
 func parse(text string) (c spanContext, ok bool) {
 	if len(text) < 55 || text[2] != '-' || text[35] != '-' || text[52] != '-' || text != strings.ToLower(text) {
 		return c, false
@@ -70,7 +70,7 @@ func parse(text string) (c spanContext, ok bool) {
 // maxState bounds the forwarded bytes of a tracestate.
 const maxState = 512
 
-// parentOf finds the context in _meta.
+// parentOf returns the context in _meta.
 func parentOf(params json.RawMessage) (parent spanContext, state string, ok bool) {
 	if !bytes.Contains(params, []byte("traceparent")) {
 		return parent, "", false
@@ -92,8 +92,7 @@ func parentOf(params json.RawMessage) (parent spanContext, state string, ok bool
 	return parent, state, ok
 }
 
-// metaOf returns the members of _meta; none when there are none that can be
-// read.
+// metaOf returns the members of _meta; none if it is absent or invalid.
 func metaOf(params json.RawMessage) []jsonrpc.Member {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
@@ -109,9 +108,9 @@ func metaOf(params json.RawMessage) []jsonrpc.Member {
 	return nil
 }
 
-// inject returns params with this span's context in _meta, and everything
-// else as it was. A tracestate whose traceparent could not be read goes, as
-// the standard asks.
+// inject returns params with this span's context in _meta. Everything else stays
+// unchanged, except that a tracestate without a valid traceparent is removed, as the
+// standard demands.
 func (s *span) inject(params json.RawMessage) json.RawMessage {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)
@@ -125,7 +124,7 @@ func (s *span) inject(params json.RawMessage) json.RawMessage {
 		meta = append(meta, m.Value...)
 	}
 	out, err := jsonrpc.SetMember(params, "_meta", append(meta, '}'))
-	if err != nil { // no object: the server's connection says so
+	if err != nil { // not an object: the server's connection reports it
 		return params
 	}
 	return out

@@ -21,22 +21,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// How long the end of the host waits for the last spans, and how often a
-// batch is sent that the collector is too busy for.
+// The time that Close waits for the last spans, and the number of attempts to send a
+// batch to a busy collector.
 const (
 	lastTime = 2 * time.Second
 	tries    = 4
 )
 
-// A Tracer sends spans to a collector. It is safe for concurrent use. Close
-// it, after the last call.
+// A Tracer sends spans to a collector. It is safe for concurrent use. Close it after
+// the last call.
 type Tracer struct {
 	cfg    Config
-	scope  string // the host's version
+	scope  string // version of the host
 	client *http.Client
 
 	queue   chan *span
-	begin   sync.Once // the goroutine, with the first span
+	begin   sync.Once // starts the goroutine with the first span
 	closing chan struct{}
 	ended   chan struct{}
 	life    context.Context // of the requests
@@ -49,21 +49,21 @@ type Tracer struct {
 	fault         atomic.Pointer[error]
 }
 
-// New returns a tracer that has sent nothing.
+// New returns a tracer. It sends nothing before the first span.
 func New(c Config, version string) *Tracer {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: 90 * time.Second}
 	t := &Tracer{
 		cfg: c, scope: version, queue: make(chan *span, c.Queue), closing: make(chan struct{}), ended: make(chan struct{}),
 		client: &http.Client{Transport: httpguard.Transport(transport), Timeout: c.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // headers are for the collector alone
+			return http.ErrUseLastResponse // headers are only for the collector
 		}},
 	}
 	t.life, t.cut = context.WithCancel(context.Background())
 	return t
 }
 
-// Sent returns how many spans the collector took, how many it will never see,
-// and what went wrong last; nil: nothing since.
+// Sent returns the numbers of accepted and of lost spans, and the last error; nil: no
+// error since the last success.
 func (t *Tracer) Sent() (sent, dropped int64, err error) {
 	if fault := t.fault.Load(); fault != nil {
 		err = *fault
@@ -71,7 +71,7 @@ func (t *Tracer) Sent() (sent, dropped int64, err error) {
 	return t.sent.Load(), t.dropped.Load(), err
 }
 
-// put hands a span to the goroutine, or drops it.
+// put queues a span, or drops it if the queue is full.
 func (t *Tracer) put(s *span) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -122,7 +122,7 @@ func (t *Tracer) run() {
 	}
 }
 
-// gather returns the next batch, and whether there may be another.
+// gather returns the next batch. open is false after the last one.
 func (t *Tracer) gather() (batch []*span, open bool) {
 	s, open := <-t.queue
 	if !open {
@@ -145,7 +145,7 @@ func (t *Tracer) gather() (batch []*span, open bool) {
 	return batch, true
 }
 
-// export sends a batch, again if the collector is busy or cannot be reached.
+// export sends a batch, and repeats it if the collector is busy or cannot be reached.
 func (t *Tracer) export(batch []*span) error {
 	body, err := jsonrpc.Marshal(t.encode(batch))
 	if err != nil {
@@ -171,7 +171,7 @@ func (t *Tracer) export(batch []*span) error {
 	}
 }
 
-// maxWait bounds what a collector may ask for with Retry-After.
+// maxWait bounds the pause that a collector can demand with Retry-After.
 const maxWait = 30 * time.Second
 
 // post sends one request. After an error, wait is the time until the next attempt,
@@ -190,10 +190,10 @@ func (t *Tracer) post(body []byte) (rejected int64, wait time.Duration, err erro
 		return 0, 0, err
 	}
 	defer resp.Body.Close()                                     //nolint:errcheck // all is read
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // so that the connection can be reused
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300 && err == nil:
-		return partly(answer), 0, nil
+		return rejectedSpans(answer), 0, nil
 	case code == http.StatusTooManyRequests || code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout:
 		seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		if err == nil {
@@ -204,8 +204,8 @@ func (t *Tracer) post(body []byte) (rejected int64, wait time.Duration, err erro
 	return 0, -1, fmt.Errorf("the collector answered %s", resp.Status)
 }
 
-// partly returns how many spans an answer says were not taken.
-func partly(answer []byte) int64 {
+// rejectedSpans returns the number of spans that an answer reports as rejected.
+func rejectedSpans(answer []byte) int64 {
 	var a struct {
 		PartialSuccess struct {
 			RejectedSpans json.RawMessage `json:"rejectedSpans"` // a number, or one in quotes
@@ -221,7 +221,7 @@ func partly(answer []byte) int64 {
 	return max(0, n)
 }
 
-// The form of OTLP/HTTP with JSON: ids in hex, 64-bit numbers as texts.
+// The JSON encoding of OTLP/HTTP: ids in hex, 64-bit numbers as strings.
 type (
 	otlpRequest struct {
 		ResourceSpans []otlpResource `json:"resourceSpans"`
@@ -311,8 +311,8 @@ func (t *Tracer) encode(batch []*span) otlpRequest {
 		for _, a := range s.attrs {
 			out.Attributes = append(out.Attributes, attributeOf(a.key, a.value))
 		}
-		if s.fault != "" {
-			out.Status = otlpStatus{Message: attributeOf("", s.words).Value.Text, Code: statusError}
+		if s.errorType != "" {
+			out.Status = otlpStatus{Message: attributeOf("", s.errorText).Value.Text, Code: statusError}
 		}
 		scope.Spans = append(scope.Spans, out)
 	}

@@ -40,37 +40,38 @@ const (
 
 // span is a span that has not ended.
 type span struct {
-	id     spanContext
-	parent [8]byte // zero: none
-	remote bool    // whether the parent is
-	kind   int
-	name   string
-	begin  time.Time
-	took   time.Duration
-	state  string // tracestate
-	fault  string // error.type; "": none
-	words  string // of the error
-	attrs  []attribute
+	id        spanContext
+	parent    [8]byte // zero: none
+	remote    bool    // the parent is in another process
+	kind      int
+	name      string
+	begin     time.Time
+	took      time.Duration
+	state     string // tracestate
+	errorType string // error.type; "": none
+	errorText string // text of the error
+	attrs     []attribute
 }
 
 type attribute struct{ key, value string }
 
 type spanKey struct{}
 
-// Stage makes the span of a call as it came. It is the outermost stage.
+// Stage returns a handler that makes the span of a call as received. It is the
+// outermost stage.
 func (t *Tracer) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		s := t.root(req.Params)
 		s.tool(req)
-		s.door(req.Caller)
+		s.setEntryPoint(req.Caller)
 		res, err := next(context.WithValue(ctx, spanKey{}, s), req)
 		t.endCall(s, res, err)
 		return res, err
 	}
 }
 
-// Sending makes the span of a call as it is sent to its server, whose parent
-// context it becomes. It is the innermost stage.
+// Sending returns a handler that makes the span of a call as sent to its server, and
+// passes the span's context to the server. It is the innermost stage.
 func (t *Tracer) Sending(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		s := t.child(ctx)
@@ -84,14 +85,14 @@ func (t *Tracer) Sending(next call.Handler) call.Handler {
 	}
 }
 
-// Forward makes both spans of a message that is no call of a tool.
+// Forward makes both spans of a request that is not a tool call.
 func (t *Tracer) Forward(next call.Forwarder) call.Forwarder {
 	return func(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 		outer := t.root(m.Params)
-		outer.message(m)
-		outer.door(m.Caller)
+		outer.setMessageName(m)
+		outer.setEntryPoint(m.Caller)
 		inner := t.child(context.WithValue(ctx, spanKey{}, outer))
-		inner.message(m)
+		inner.setMessageName(m)
 		inner.add("toolroom.server", m.Server)
 		sent := *m
 		sent.Params = inner.inject(m.Params)
@@ -102,7 +103,7 @@ func (t *Tracer) Forward(next call.Forwarder) call.Forwarder {
 	}
 }
 
-// root begins a span for params that came in.
+// root begins a span for received params.
 func (t *Tracer) root(params json.RawMessage) *span {
 	s := &span{kind: kindServer, begin: time.Now()}
 	parent, state, ok := parentOf(params)
@@ -146,9 +147,9 @@ func (s *span) tool(req *call.Request) {
 	s.add("gen_ai.tool.name", name)
 }
 
-// message names the span of a message by its prompt; a URI would make names
-// without number.
-func (s *span) message(m *call.ServerRequest) {
+// setMessageName names the span of a request by its prompt. It does not use a URI,
+// because there is no limit on the number of URIs.
+func (s *span) setMessageName(m *call.ServerRequest) {
 	s.name = m.Method
 	s.add("mcp.method.name", m.Method)
 	members, err := jsonrpc.Members(m.Params)
@@ -168,8 +169,8 @@ func (s *span) message(m *call.ServerRequest) {
 	}
 }
 
-// door says how the caller came.
-func (s *span) door(c call.Caller) {
+// setEntryPoint sets the attributes for the caller's entry point.
+func (s *span) setEntryPoint(c call.Caller) {
 	switch {
 	case c.Depth > 0:
 		s.add("network.transport", "unix")
@@ -187,12 +188,12 @@ func (s *span) door(c call.Caller) {
 
 func (t *Tracer) endCall(s *span, res *call.Result, err error) {
 	if err == nil && res.IsError() {
-		s.fault = "tool_error"
+		s.errorType = "tool_error"
 	}
 	t.end(s, err)
 }
 
-// end hands a span over.
+// end ends a span and queues it.
 func (t *Tracer) end(s *span, err error) {
 	if !s.id.sampled {
 		return
@@ -201,11 +202,11 @@ func (t *Tracer) end(s *span, err error) {
 	var answered *call.MCPError
 	switch {
 	case errors.As(err, &answered):
-		s.fault, s.words = strconv.Itoa(answered.Code), answered.Message
-		s.add("rpc.response.status_code", s.fault)
+		s.errorType, s.errorText = strconv.Itoa(answered.Code), answered.Message
+		s.add("rpc.response.status_code", s.errorType)
 	case err != nil:
-		s.fault = string(toolerr.CodeOf(err))
+		s.errorType = string(toolerr.CodeOf(err))
 	}
-	s.add("error.type", s.fault)
+	s.add("error.type", s.errorType)
 	t.put(s)
 }

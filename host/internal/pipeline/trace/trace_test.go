@@ -88,7 +88,7 @@ func open(t *testing.T, pairs ...string) (*Tracer, *collector) {
 	t.Helper()
 	c, err := FromEnv(env(append(pairs, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/")...))
 	require.NoError(t, err)
-	require.True(t, c.On())
+	require.True(t, c.IsOn())
 	tracer, at := New(c, "1.2"), &collector{}
 	tracer.client.Transport = at
 	return tracer, at
@@ -292,7 +292,7 @@ func TestTheEnvironment(t *testing.T) {
 	} {
 		c, err := FromEnv(env(pairs...))
 		require.NoError(t, err)
-		require.False(t, c.On(), pairs)
+		require.False(t, c.IsOn(), pairs)
 	}
 	for text, pairs := range map[string][]string{
 		"not an http or https URL":          {"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"},

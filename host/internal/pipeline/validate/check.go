@@ -7,14 +7,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/schemacheck"
 )
 
-// Usable reports why a schema cannot be used; nil: it can.
-func Usable(text json.RawMessage) error {
+// CheckSchema returns an error if a schema cannot be used.
+func CheckSchema(text json.RawMessage) error {
 	_, err := schemacheck.Compile(text)
 	return err
 }
 
-// Check reports what is wrong with a value by a usable schema; nil: nothing is
-// known to be.
+// Check returns an error if a value violates a usable schema. It returns nil if the
+// value is too large to be checked.
 func Check(text, value json.RawMessage) error {
 	s, err := schemacheck.Compile(text)
 	if err != nil {

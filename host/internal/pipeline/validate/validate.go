@@ -27,7 +27,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says what is checked. The zero value checks both.
+// Config switches the checks. The zero value checks both.
 type Config struct {
 	ArgumentsOff bool
 	ResultsOff   bool
@@ -37,17 +37,17 @@ type Config struct {
 	OnUnusable func(tool *call.Tool, err error)
 }
 
-// Validate is there for all stages' Configs; any value is right.
+// Validate returns nil: all values are valid.
 func (c Config) Validate() error { return nil }
 
 const (
 	// maxBytes bounds the values that are checked.
 	maxBytes = 1 << 20
-	// maxTools bounds the tools whose schemas are kept ready.
+	// maxTools bounds the tools whose compiled schemas are kept.
 	maxTools = 10_000
 )
 
-// A Validator keeps schemas ready. It is safe for concurrent use.
+// A Validator keeps compiled schemas. It is safe for concurrent use.
 type Validator struct {
 	cfg Config
 
@@ -68,10 +68,11 @@ type ready struct {
 	input, output *schemacheck.Schema
 }
 
-// New returns a validator; schemas are made ready when first needed.
+// New returns a validator; schemas are compiled at the first use.
 func New(c Config) *Validator { return &Validator{cfg: c, tools: map[string]*schemas{}} }
 
-// Arguments refuses calls whose arguments the tool would not take.
+// Arguments returns a handler that refuses calls with arguments that violate the input
+// schema.
 func (v *Validator) Arguments(next call.Handler) call.Handler {
 	if v.cfg.ArgumentsOff {
 		return next
@@ -85,7 +86,7 @@ func (v *Validator) Arguments(next call.Handler) call.Handler {
 		if err != nil {
 			return nil, err
 		}
-		if s := v.of(t).input; s != nil && len(arguments) <= maxBytes {
+		if s := v.schemasOf(t).input; s != nil && len(arguments) <= maxBytes {
 			if f := v.check(t, s, arguments); f != nil {
 				return nil, argumentsError(f, t)
 			}
@@ -94,7 +95,7 @@ func (v *Validator) Arguments(next call.Handler) call.Handler {
 	}
 }
 
-// Results refuses results that are not what the tool declares.
+// Results returns a handler that refuses results that violate the output schema.
 func (v *Validator) Results(next call.Handler) call.Handler {
 	if v.cfg.ResultsOff {
 		return next
@@ -109,7 +110,7 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 		if content == nil || len(content) > maxBytes {
 			return res, nil
 		}
-		if s := v.of(t).output; s != nil {
+		if s := v.schemasOf(t).output; s != nil {
 			if f := v.check(t, s, content); f != nil {
 				return nil, resultError(f, t)
 			}
@@ -118,8 +119,8 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 	}
 }
 
-// structured returns the structuredContent of a result that is complete and
-// none of failure, or nil.
+// structured returns the structuredContent of a complete result without isError, or
+// nil.
 func structured(res *call.Result) json.RawMessage {
 	if !res.Names.MayHave("structuredContent") || !bytes.Contains(res.Raw, []byte(`"structuredContent"`)) {
 		return nil
@@ -140,8 +141,8 @@ func structured(res *call.Result) json.RawMessage {
 	return content
 }
 
-// of returns a tool's schemas.
-func (v *Validator) of(t *call.Tool) *ready {
+// schemasOf returns a tool's schemas.
+func (v *Validator) schemasOf(t *call.Tool) *ready {
 	r := v.find(t)
 	r.once.Do(func() {
 		if !v.cfg.ArgumentsOff {
@@ -165,7 +166,7 @@ func (v *Validator) find(t *call.Tool) *ready {
 		clear(v.tools)
 	}
 	if s != nil && bytes.Equal(s.tool.Input, t.Input) && bytes.Equal(s.tool.Output, t.Output) {
-		s = &schemas{t, s.ready} // listed again
+		s = &schemas{t, s.ready} // the tool was listed again with the same schemas
 	} else {
 		s = &schemas{t, &ready{}}
 	}
@@ -185,7 +186,7 @@ func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *sc
 	return s
 }
 
-// check returns what is wrong with a value; nil: nothing is known to be.
+// check returns the violations of a schema; nil: none are known.
 func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMessage) *schemacheck.Faults {
 	f, err := s.Check(value)
 	if err != nil {
@@ -201,7 +202,7 @@ func (v *Validator) unusable(t *call.Tool, err error) {
 	}
 }
 
-// argumentsError is the error of a call that is refused.
+// argumentsError returns the error for a refused call.
 func argumentsError(f *schemacheck.Faults, t *call.Tool) error {
 	e := &call.ValidationError{
 		Type: call.ArgsInvalid, Tool: t.Name, Path: f.Path,
@@ -213,7 +214,7 @@ func argumentsError(f *schemacheck.Faults, t *call.Tool) error {
 	return e
 }
 
-// resultError is the error of a result that is refused.
+// resultError returns the error for a refused result.
 func resultError(f *schemacheck.Faults, t *call.Tool) error {
 	return &call.ValidationError{
 		Type: call.ResultInvalid, Tool: t.Name, Path: f.Path,

@@ -1,5 +1,5 @@
-// Package backend opens the store that a configuration names. It alone knows
-// all backends, and so all their libraries.
+// Package backend opens the store that a configuration names. Only this package
+// imports all backends, and so their libraries.
 package backend
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says where state is kept, and how much.
+// Config holds the location and the limits of the store.
 type Config struct {
-	// URL is "" for a database in Dir, "memory:" for nothing that lasts, or
-	// that of a NATS cluster: nats://, tls://, ws:// or wss://, several with
-	// commas. Its parameters are name, replicas and credentials (a file).
+	// URL is "" for a database in Dir, "memory:" for a store in memory, or the URL of
+	// a NATS cluster: nats://, tls://, ws:// or wss://, several separated by commas.
+	// Its parameters are name, replicas and credentials (a file).
 	URL string
 	Dir string // the state directory
 
 	Token    secret.Text   // for the cluster; "": none
-	MaxBytes int64         // of keys and logs; 0: 512 MiB
+	MaxBytes int64         // of keys and of logs; 0: 512 MiB
 	Quota    store.Quota   // of blobs
-	Wait     time.Duration // for other processes; 0: 10 s
+	Wait     time.Duration // longest wait for other processes; 0: 10 s
 }
 
-// String says where state is kept, without credentials.
+// String returns the location without credentials.
 func (c Config) String() string {
 	switch {
 	case c.URL == "memory:":
@@ -42,7 +42,7 @@ func (c Config) String() string {
 	return "sqlite in " + c.Dir
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	_, err := c.parse()
 	switch {
@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Open returns the store. Nothing is touched before it is first used.
+// Open returns the store. It does nothing before the first use.
 func Open(c Config) (*store.Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -74,8 +74,7 @@ func Open(c Config) (*store.Store, error) {
 	return jetstream.New(cluster), nil
 }
 
-// parse takes the URL of a cluster apart. Its parameters stand after the last
-// of its servers.
+// parse parses the URL of a cluster. Its parameters follow the last server.
 func (c Config) parse() (jetstream.Config, error) {
 	j := jetstream.Config{Token: c.Token.Reveal(), MaxBytes: c.MaxBytes, Quota: c.Quota}
 	if c.URL == "" || c.URL == "memory:" {
@@ -84,7 +83,7 @@ func (c Config) parse() (jetstream.Config, error) {
 	servers, parameters, _ := strings.Cut(c.URL, "?")
 	for server := range strings.SplitSeq(servers, ",") {
 		u, err := url.Parse(strings.TrimSpace(server))
-		if err != nil { // whose text would repeat a password
+		if err != nil { // the error's text would contain a password
 			return j, toolerr.New(toolerr.InvalidInput, "store: the url cannot be read; write nats://HOST:4222")
 		}
 		switch u.Scheme {
@@ -98,5 +97,5 @@ func (c Config) parse() (jetstream.Config, error) {
 		return j, toolerr.New(toolerr.InvalidInput, "store: the url's parameters cannot be read: %w", err)
 	}
 	j.URL = servers
-	return j, parameter(&j, values)
+	return j, setParameters(&j, values)
 }

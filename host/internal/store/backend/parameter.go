@@ -19,13 +19,13 @@ func isName(value string) bool {
 	return 1 <= len(value) && len(value) <= 64
 }
 
-// parameter applies the query parameters of the URL.
-func parameter(j *jetstream.Config, values url.Values) error {
+// setParameters applies the query parameters of the URL.
+func setParameters(j *jetstream.Config, values url.Values) error {
 	for key := range values {
 		value := values.Get(key)
 		switch key {
 		case "name":
-			// It begins the names of streams and subjects.
+			// The value is a prefix of the names of streams and subjects.
 			if !isName(value) {
 				return toolerr.New(toolerr.InvalidInput, "store: the name %.80q is not 1 to 64 of [a-zA-Z0-9_-]", value)
 			}

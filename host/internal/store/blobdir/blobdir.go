@@ -1,7 +1,7 @@
-// Package blobdir keeps blobs as files of one directory, 0600 in 0700, shared
-// by all hosts of a machine. A blob is written aside, synced, and linked to
-// its name, which fails if the name is taken: who reads finds it whole or not
-// at all, and two writers cannot both win.
+// Package blobdir stores blobs as files of one directory (mode 0600 in 0700) that all
+// hosts of a machine share. A blob is written to a temporary file, synced, and linked
+// to its name, which fails if the name exists. So a reader finds either the whole blob
+// or nothing, and of two writers only one succeeds.
 package blobdir
 
 import (
@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// prefix keeps an id from being a device of the system, like con.
+	// prefix keeps an id from being the name of a device on Windows, such as con.
 	prefix = "b_"
-	// aside is the prefix of the names of unfinished files.
-	aside = "aside-"
-	// abandoned is the age of what somebody began to write and never ended.
-	abandoned = time.Hour
+	// tempPrefix is the prefix of the names of unfinished files.
+	tempPrefix = "aside-"
+	// abandonedAge is the age from which an unfinished file is removed.
+	abandonedAge = time.Hour
 )
 
 // Config describes a directory. Dir must be set.
 type Config struct {
 	Dir    string
 	Quota  store.Quota
-	NoSync bool             // a power cut may then take what was just written
+	NoSync bool             // a power cut can lose the last written blobs
 	Now    func() time.Time // nil: time.Now
 }
 
-// New returns the blobs in a directory, which is made when one is written.
+// New returns the blobs in a directory, which the first Create creates.
 func New(c Config) store.Blobs {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -49,8 +49,8 @@ type dir struct{ Config }
 
 func (d *dir) path(id string) string { return filepath.Join(d.Dir, prefix+id) }
 
-// Create implements store.Blobs. Blobs together never have more than the
-// quota, whoever writes at once: each counts what the others are writing.
+// Create implements store.Blobs. The blobs together never exceed the quota, even with
+// concurrent writers: each also counts the unfinished files of the others.
 func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Blob{}, err
@@ -62,7 +62,7 @@ func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, e
 		return store.Blob{}, store.Exists(id)
 	}
 	// CreateTemp makes files 0600.
-	f, err := os.CreateTemp(d.Dir, aside+"*")
+	f, err := os.CreateTemp(d.Dir, tempPrefix+"*")
 	if err != nil {
 		return store.Blob{}, err
 	}
@@ -73,14 +73,14 @@ func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, e
 	return b, errors.Join(err, os.Remove(f.Name()))
 }
 
-// write fills and closes f.
+// write writes the content to f and closes f.
 func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b store.Blob, err error) {
 	defer func() {
 		if e := f.Close(); err == nil {
 			err = e
 		}
 	}()
-	size, err := io.Copy(f, d.Quota.Capped(whileWanted{ctx, r}))
+	size, err := io.Copy(f, d.Quota.Capped(cancelReader{ctx, r}))
 	if err != nil {
 		return b, err
 	}
@@ -102,14 +102,14 @@ func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b 
 	return b, err
 }
 
-// publish gives a written file its name, unless somebody was first.
+// publish links a written file to its name, unless the name exists.
 func (d *dir) publish(from, id string) error {
 	err := os.Link(from, d.path(id))
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrExist):
 		return store.Exists(id)
-	default: // a file system without links: of two writers at once the later wins there
+	default: // a file system without links: the later of two concurrent writers wins
 		if _, e := os.Lstat(d.path(id)); e == nil {
 			return store.Exists(id)
 		}
@@ -179,16 +179,16 @@ func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	err := d.visit(func(name string, info fs.FileInfo) {
 		if id, ok := strings.CutPrefix(name, prefix); ok {
 			all = append(all, describe(id, info))
-		} else if time.Since(info.ModTime()) > abandoned { // the system's clock made that time
+		} else if time.Since(info.ModTime()) > abandonedAge { // the system's clock set that time
 			left = append(left, name)
 		}
 	})
 	for _, name := range left {
-		err = errors.Join(err, gone(os.Remove(filepath.Join(d.Dir, name))))
+		err = errors.Join(err, ignoreRemoved(os.Remove(filepath.Join(d.Dir, name))))
 	}
 	removed := 0
 	for _, b := range keep.Surplus(all, d.Now()) {
-		if e := cmp.Or(ctx.Err(), gone(os.Remove(d.path(b.ID)))); e != nil {
+		if e := cmp.Or(ctx.Err(), ignoreRemoved(os.Remove(d.path(b.ID)))); e != nil {
 			return removed, errors.Join(err, e)
 		}
 		removed++
@@ -196,18 +196,18 @@ func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	return removed, err
 }
 
-// visit calls f with every file of the store's own, also those being written.
+// visit calls f for every file of the store, also for unfinished ones.
 func (d *dir) visit(f func(name string, info fs.FileInfo)) error {
 	entries, err := os.ReadDir(d.Dir)
 	if err != nil {
-		return gone(err)
+		return ignoreRemoved(err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) && !strings.HasPrefix(e.Name(), aside) {
+		if !strings.HasPrefix(e.Name(), prefix) && !strings.HasPrefix(e.Name(), tempPrefix) {
 			continue
 		}
 		info, err := e.Info()
-		if gone(err) != nil {
+		if ignoreRemoved(err) != nil {
 			return err
 		}
 		if err == nil && info.Mode().IsRegular() {
@@ -221,8 +221,8 @@ func describe(id string, info fs.FileInfo) store.Blob {
 	return store.Blob{ID: id, Size: info.Size(), Created: info.ModTime()}
 }
 
-// gone is err, unless it says that somebody else removed the file.
-func gone(err error) error {
+// ignoreRemoved returns err, or nil if another process has removed the file.
+func ignoreRemoved(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -236,13 +236,13 @@ func absent(err error, id string) error {
 	return err
 }
 
-// whileWanted ends a copy whose caller has gone.
-type whileWanted struct {
+// cancelReader ends a copy when its context ends.
+type cancelReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (w whileWanted) Read(p []byte) (int, error) {
+func (w cancelReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -13,7 +13,7 @@ import (
 // others could otherwise read or replace its files.
 func Private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return elsewhere(err)
+		return withAdvice(err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -23,20 +23,20 @@ func Private(dir string) error {
 		return fmt.Errorf("%s belongs to another user; choose another directory with --state", dir)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return elsewhere(os.Chmod(dir, 0o700))
+		return withAdvice(os.Chmod(dir, 0o700))
 	}
 	return nil
 }
 
-// elsewhere adds to an error what can be done.
-func elsewhere(err error) error {
+// withAdvice adds to an error what the user can do.
+func withAdvice(err error) error {
 	if err != nil {
 		err = fmt.Errorf("%w; choose another directory with --state", err)
 	}
 	return err
 }
 
-// syncDir makes a new name outlast a power cut.
+// syncDir makes new names in a directory survive a power cut.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -19,13 +19,14 @@ import (
 
 const (
 	chunkSize = 512 << 10
-	// abandoned is the age of content that belongs to no blob.
-	abandoned = time.Hour
+	// abandonedAge is the age from which content without a blob is removed.
+	abandonedAge = time.Hour
 )
 
 type blobs cluster
 
-// described is the content of the message NAME.blob.ID: which upload is the blob.
+// described is the content of the message NAME.blob.ID: it names the upload that is
+// the blob.
 type described struct {
 	Upload  string `json:"upload"`
 	Size    int64  `json:"size"`
@@ -41,7 +42,7 @@ func (c *cluster) chunk(upload string, n int64) string {
 }
 
 // Create uploads the content under a separate name, and then makes it the blob, unless
-// the blob exists by then.
+// the blob exists.
 func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)
@@ -87,9 +88,8 @@ func (c *cluster) upload(ctx context.Context, s *streams, d *described, r io.Rea
 	}
 }
 
-// publish makes an upload the blob of an id, if it has none and all together
-// stay within the quota: nothing may happen to any blob between looking and
-// publishing.
+// publish makes an upload the blob of an id, if the id has none and all blobs stay
+// within the quota. No other blob may change between the check and the publication.
 func (c *cluster) publish(ctx context.Context, s *streams, id string, d described) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *cluster) publish(ctx context.Context, s *streams, id string, d describe
 		m := nats.NewMsg(c.Name + ".blob." + id)
 		m.Data = data
 		_, err = s.js.PublishMsg(ctx, m, js.WithExpectStream(c.Name+"-keys"), js.WithExpectLastSequenceForSubject(seq, filter))
-		if !wrongSequence(err) {
+		if !isWrongSequence(err) {
 			return c.explain(ctx, err)
 		}
 	}
@@ -140,15 +140,15 @@ func (c *cluster) describedBlobs(ctx context.Context, s *streams) (map[string]de
 	return all, c.explain(ctx, err)
 }
 
-// discard removes the content of an upload. What stays, since the cluster
-// has gone, Trim removes.
+// discard removes the content of an upload. If the cluster cannot be reached, Trim
+// removes it later.
 func (c *cluster) discard(ctx context.Context, s *streams, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
 	_ = s.chunk.Purge(ctx, js.WithPurgeSubject(c.Name+".chunk."+upload+".>"))
 }
 
-// find returns what a blob is, with the version of that.
+// find returns the description of a blob, and its version.
 func (c *cluster) find(ctx context.Context, s *streams, id string) (described, store.Version, error) {
 	m, seq, live, err := c.last(ctx, s, c.Name+".blob."+id)
 	var d described
@@ -189,7 +189,7 @@ func (b *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob,
 
 // content reads a blob, one chunk at a time.
 type content struct {
-	ctx  context.Context // of Open: what is read is read for its caller
+	ctx  context.Context // context of Open, whose caller reads
 	c    *cluster
 	s    *streams
 	id   string
@@ -231,7 +231,7 @@ func (b *blobs) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	if err := c.remove(ctx, c.Name+".blob."+id, id, version); err != nil {
-		if toolerr.Is(err, toolerr.Conflict) { // somebody else deleted it
+		if toolerr.Is(err, toolerr.Conflict) { // another process has deleted it
 			return store.NotFound("blob " + id)
 		}
 		return err
@@ -246,11 +246,11 @@ func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	old := map[string]bool{} // uploads; those of now may belong to a blob soon
+	old := map[string]bool{} // old uploads; recent ones may become blobs soon
 	err = scan(ctx, s.chunk, c.Name+".chunk.>", 1, true, func(m js.Msg, _ uint64) bool {
 		meta, err := m.Metadata()
 		upload, _, ok := strings.Cut(strings.TrimPrefix(m.Subject(), c.Name+".chunk."), ".")
-		if err == nil && ok && time.Since(meta.Timestamp) > abandoned {
+		if err == nil && ok && time.Since(meta.Timestamp) > abandonedAge {
 			old[upload] = true
 		}
 		return true

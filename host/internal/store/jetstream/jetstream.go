@@ -38,7 +38,7 @@ const (
 	schema    = 1
 	schemaKey = "toolroom_schema"
 
-	// wait bounds one request whose caller set no deadline.
+	// wait limits a request whose caller has no deadline.
 	wait = 5 * time.Second
 	// again is how long the result of a failed attempt applies to all callers.
 	dial = 2 * time.Second
@@ -49,17 +49,17 @@ const (
 
 // Config describes a store. URL must be set.
 type Config struct {
-	URL         string // one, or several with commas: nats:// or tls://, ws:// or wss://
-	Name        string // of this store among others in the cluster; "": toolroom
-	Credentials string // a file with a user's credentials; "": none
+	URL         string // one URL or several separated by commas: nats://, tls://, ws:// or wss://
+	Name        string // name of this store in the cluster; "": toolroom
+	Credentials string // file with a user's credentials; "": none
 	Token       string // "": none
-	Replicas    int    // of streams that are made; 0: 1
-	MaxBytes    int64  // of keys and of logs, each, where they are made; 0: 512 MiB
+	Replicas    int    // of created streams; 0: 1
+	MaxBytes    int64  // limit of created streams of keys and of logs, each; 0: 512 MiB
 	Quota       store.Quota
 	Now         func() time.Time // nil: time.Now
 }
 
-// New returns the store at a URL. It connects when it is first used.
+// New returns the store at a URL. The first use connects.
 func New(c Config) *store.Store {
 	if c.Name == "" {
 		c.Name = "toolroom"
@@ -83,7 +83,7 @@ type cluster struct {
 
 	mu     sync.Mutex
 	opened *streams
-	failed error // of the last try to connect, at tried
+	failed error // error of the last attempt to connect, at tried
 	tried  time.Time
 	closed bool
 }
@@ -95,7 +95,8 @@ type streams struct {
 	keys, log, chunk js.Stream
 }
 
-// open connects if need be. What fails is tried again by the next caller.
+// open returns the connection, and connects if there is none. After a failure the next
+// caller tries again.
 func (c *cluster) open(ctx context.Context) (*streams, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (c *cluster) connect(ctx context.Context) (*streams, error) {
 	return s, nil
 }
 
-// prepare finds the streams, or makes them.
+// prepare opens or creates the streams.
 func (c *cluster) prepare(ctx context.Context, s *streams) (err error) {
 	if s.js, err = js.New(s.conn, js.WithDefaultTimeout(wait)); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (c *cluster) prepare(ctx context.Context, s *streams) (err error) {
 	keys.MaxMsgsPerSubject, keys.AllowMsgTTL = 1, true
 	log.Name, log.Subjects = c.Name+"-log", []string{c.Name + ".log.>"}
 	chunk.Name, chunk.Subjects = c.Name+"-chunk", []string{c.Name + ".chunk.>"}
-	// Those that are being written count, and a message is more than its data.
+	// Uploads count, too, and a message is larger than its data.
 	chunk.MaxBytes = 2*c.Quota.Total + c.Quota.Blob + 1<<20
 	for _, one := range []struct {
 		stream *js.Stream
@@ -177,12 +178,12 @@ func (c *cluster) prepare(ctx context.Context, s *streams) (err error) {
 	return nil
 }
 
-// stream returns the stream of a name, made if it is not there.
+// stream returns the stream with a name, and creates it if it does not exist.
 func stream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js.Stream, error) {
 	s, err := j.Stream(ctx, config.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
 		s, err = j.CreateStream(ctx, config)
-		if errors.Is(err, js.ErrStreamNameAlreadyInUse) { // somebody was first
+		if errors.Is(err, js.ErrStreamNameAlreadyInUse) { // another process has created it
 			s, err = j.Stream(ctx, config.Name)
 		}
 	}
@@ -213,7 +214,7 @@ func (c *cluster) close() error {
 	return nil
 }
 
-// where is the URL without what is secret in it.
+// where returns the URL without secrets.
 func (c *cluster) where() string {
 	var all []string
 	for one := range strings.SplitSeq(c.URL, ",") {
@@ -231,12 +232,12 @@ func (c *cluster) where() string {
 	return strings.Join(all, ",")
 }
 
-// What the server says that its client has no names for
+// Error codes of the server for which its client library has no names
 // (nats-server/server/errors.json).
 const (
 	insufficientResources = 10023
 	noStorage             = 10047
-	storeFailed           = 10077 // "maximum bytes exceeded", and disks that are full
+	storeFailed           = 10077 // "maximum bytes exceeded", also for a full disk
 )
 
 // explain converts an error of the library and adds advice.
@@ -264,8 +265,8 @@ func (c *cluster) explain(ctx context.Context, err error) error {
 	return toolerr.New(toolerr.ExecutionError, "the store at %s: %w", c.where(), err)
 }
 
-// wrongSequence reports that somebody else was first.
-func wrongSequence(err error) bool {
+// isWrongSequence reports whether another process changed the subject first.
+func isWrongSequence(err error) bool {
 	var api *js.APIError
 	return errors.As(err, &api) &&
 		(api.ErrorCode == js.JSErrCodeStreamWrongLastSequence || api.ErrorCode == js.JSErrCodeStreamWrongLastSequenceConstant)

@@ -24,8 +24,8 @@ const (
 
 type keys cluster
 
-// last returns what a subject has: the sequence of its last message, 0 for
-// none, and whether that is a value.
+// last returns the last message of a subject, and its sequence; 0: none. live is false
+// if the message marks a deletion or has expired.
 func (c *cluster) last(ctx context.Context, s *streams, subject string) (m *js.RawStreamMsg, seq uint64, live bool, err error) {
 	m, err = s.keys.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, js.ErrMsgNotFound) {
@@ -86,7 +86,7 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 }
 
 func (c *cluster) remove(ctx context.Context, subject, key string, was store.Version) error {
-	if was <= store.Absent { // Any and Absent: mostly there is nothing to do
+	if was <= store.Absent { // with Any and Absent, mostly one attempt is enough
 		s, err := c.open(ctx)
 		if err != nil {
 			return err
@@ -139,10 +139,11 @@ func (c *cluster) swap(ctx context.Context, m *nats.Msg, key string, was store.V
 		if err == nil {
 			return ack.Sequence, nil
 		}
-		if !wrongSequence(err) {
+		if !isWrongSequence(err) {
 			return 0, c.explain(ctx, err)
 		}
-		// Somebody was first, or the server removed what had expired: look.
+		// Another process was first, or the server removed an expired value: read
+		// again.
 	}
 }
 
@@ -166,7 +167,7 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 	slices.Sort(names)
 	var page []store.Entry
 	bytes := 0
-	for _, name := range slices.Compact(names) { // one that changed meanwhile comes twice
+	for _, name := range slices.Compact(names) { // a key that changed meanwhile is listed twice
 		if len(page) == limit || bytes > store.MaxPageBytes {
 			break
 		}

@@ -90,7 +90,7 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 		return 0, err
 	}
 	filter := c.subject("log", name)
-	if prefix, all := store.Below(name); all {
+	if prefix, all := store.ParseTrimName(name); all {
 		filter = c.below("log", prefix)
 	}
 	type batch struct {

@@ -165,7 +165,7 @@ func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	name, all := store.Below(name)
+	name, all := store.ParseTrimName(name)
 	meant := func(r record) bool { return r.log == name || all && strings.HasPrefix(r.log, name) }
 	goes := keep.From(m.now())
 	var cut store.Cursor // the youngest that goes

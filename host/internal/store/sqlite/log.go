@@ -84,7 +84,7 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 
 // meant is the condition for the records of one log, or of those below it.
 func meant(name string) (where string, args []any) {
-	if prefix, all := store.Below(name); all {
+	if prefix, all := store.ParseTrimName(name); all {
 		return "log >= ?1 AND log < ?2", []any{prefix, following(prefix)}
 	}
 	return "log = ?1", []any{name}

@@ -9,11 +9,11 @@ import (
 
 const modernVersion = "2026-07-28"
 
-// meta is the member of params that modern requests carry.
+// meta is the member of params that requests of protocol version 2026-07-28 contain.
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
-// modern is a session in the modern era, and reports whether there was one.
-// To speak the legacy era alone is no fault.
+// modern checks a session of protocol version 2026-07-28. It returns false if the
+// server does not support it, which is no failure if the other handshake works.
 func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 	const name = "handshake, modern"
 	s, err := open(ctx, cfg, false)
@@ -39,7 +39,7 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 		r.add(level, name, "server/discover: %v; clients that try this era first wait for it", err)
 		return false
 	}
-	if code, _ := fault(m); code != 0 {
+	if code, _ := errorOf(m); code != 0 {
 		r.add(without, name, "not supported: refused with %d", code)
 		return false
 	}
@@ -48,7 +48,7 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 		Capabilities json.RawMessage `json:"capabilities"`
 	}
 	if err := json.Unmarshal(m.Result, &result); err != nil || result.Capabilities == nil || !slices.Contains(result.Versions, modernVersion) {
-		r.add(Bad, name, "the answer to server/discover does not name version %s, or no capabilities: %s", modernVersion, said(m))
+		r.add(Bad, name, "the answer to server/discover does not name version %s, or no capabilities: %s", modernVersion, summary(m))
 		return false
 	}
 	r.add(Good, name, "version %s", modernVersion)
@@ -56,13 +56,13 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 	listed := quiet.list(s, meta)
 	for _, c := range quiet.checks {
 		c.Name += ", modern"
-		r.take(c)
+		r.addChecks(c)
 	}
 	if legacy {
 		return true
 	}
 	tools.definitions(listed)
-	r.take(tools.checks...)
+	r.addChecks(tools.checks...)
 	return true
 }
 
@@ -73,7 +73,7 @@ func (r *report) ends(ctx context.Context, cfg Config) {
 		r.add(Bad, "end of input", "it cannot be started again: %v", err)
 		return
 	}
-	s.answer(s.ask("initialize", initialize), cfg.Start) //nolint:errcheck // it was looked at before
+	s.answer(s.ask("initialize", initialize), cfg.Start) //nolint:errcheck // checked before
 	s.notify("notifications/initialized", "")
 	id := s.ask("tools/list", "")
 	status, ended := s.end(cfg.Patience)

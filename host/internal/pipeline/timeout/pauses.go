@@ -9,16 +9,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// patient carries out a call during which somebody may be asked, with a clock
-// that is paused meanwhile.
-func patient(ctx context.Context, next call.Handler, req *call.Request, after time.Duration) (*call.Result, error) {
+// callWithPauses makes a call with a clock that is paused while the user is asked a
+// question.
+func callWithPauses(ctx context.Context, next call.Handler, req *call.Request, after time.Duration) (*call.Result, error) {
 	late := &call.TimeoutError{Tool: req.Tool.Name, After: after}
 	timed, cancel := call.WithTimeout(ctx, after, late)
 	defer cancel()
 	asking := *req
 	if req.Ask != nil {
 		asking.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			defer call.PauseClocks(timed)() // the server's ctx need not descend from the call's
+			defer call.PauseClocks(timed)() // the context of the server's question need not descend from the call's
 			return req.Ask(ctx, method, params)
 		}
 	}

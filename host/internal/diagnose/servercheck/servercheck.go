@@ -1,16 +1,10 @@
-// Package servercheck looks at a program that says that it is an MCP server on
-// standard input and output: does it shake hands in either era, are its tools'
-// definitions ones that clients and models take, does it answer what is wrong
-// as it should, and does it end when its input does. Each check says what it
-// found in one line.
+// Package servercheck checks a program that should be an MCP server on standard input
+// and output: the handshake in both protocol generations, the definitions of its
+// tools, its answers to invalid input, and its end at the end of the input. Each check
+// has a result of one line.
 //
-// The program is run several times, and every time ended. No tool is called
-// with arguments that fit: one that needs some is called without any, which it
-// must refuse.
-//
-// Sources: the MCP specification, versions 2025-11-25 and 2026-07-28
-// ("Lifecycle", "Transports: stdio", "Tools"); JSON-RPC 2.0; JSON Schema
-// 2020-12; the names that the models' APIs take.
+// The program is run several times, each time in a process group that is killed at the
+// end.
 package servercheck
 
 import (
@@ -26,21 +20,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Config is the program.
+// Config holds the program and the limits.
 type Config struct {
-	Command  []string      // absolute, and its arguments
-	Env      []string      // the whole environment
-	Dir      string        // working directory; "": this one
-	Start    time.Duration // until the first answer; 0: 60 s, since some are downloaded first
-	Patience time.Duration // for every other answer; 0: 10 s
-	BigLine  int           // bytes of the long message; 0: 4 MiB
+	Command  []string      // absolute path, and arguments
+	Env      []string      // complete environment
+	Dir      string        // working directory; "": this process's
+	Start    time.Duration // time until the first answer; 0: 60 s, because some programs are downloaded first
+	Patience time.Duration // time until any other answer; 0: 10 s
+	BigLine  int           // length of the long message in bytes; 0: 4 MiB
 
 	// Found, unless nil, is called with each check as soon as its level is known, in the
 	// order in which Run returns them.
 	Found func(Check)
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	if len(c.Command) == 0 || !filepath.IsAbs(c.Command[0]) {
 		return errors.New("checkup: command is not an absolute path")
@@ -48,17 +42,17 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Level is how a check came out.
+// Level is the result of a check.
 type Level string
 
 // The levels. Only Bad is a failure.
 const (
 	Good Level = "ok"
-	Weak Level = "warn" // allowed, and in somebody's way
+	Weak Level = "warn" // permitted, but a problem for some clients or models
 	Bad  Level = "fail"
 )
 
-// Check is one thing looked at.
+// Check is a check with its result.
 type Check struct {
 	Name   string `json:"check"`
 	Level  Level  `json:"level"`
@@ -68,25 +62,25 @@ type Check struct {
 // report collects checks.
 type report struct {
 	checks []Check
-	found  func(Check) // nil: nothing is called
-	told   int         // checks that found was called with
-	open   bool        // the level of the checks that were not told may change
+	found  func(Check) // nil: not called
+	told   int         // number of checks that were passed to found
+	open   bool        // the levels of the other checks can still change
 }
 
 func (r *report) add(level Level, name, format string, args ...any) {
-	r.take(Check{name, level, fmt.Sprintf(format, args...)})
+	r.addChecks(Check{name, level, fmt.Sprintf(format, args...)})
 }
 
-// take adds checks.
-func (r *report) take(checks ...Check) {
+// addChecks adds checks.
+func (r *report) addChecks(checks ...Check) {
 	r.checks = append(r.checks, checks...)
 	if !r.open {
-		r.tell()
+		r.flush()
 	}
 }
 
-// tell calls found with the checks that it was not called with.
-func (r *report) tell() {
+// flush passes new checks to found.
+func (r *report) flush() {
 	r.open = false
 	for ; r.told < len(r.checks); r.told++ {
 		if r.found != nil {
@@ -95,8 +89,8 @@ func (r *report) tell() {
 	}
 }
 
-// Run carries out all checks, and returns them in their order. Once the
-// handshake fails, there are no more.
+// Run makes all checks and returns them in order. After a failed handshake there are
+// no further checks.
 func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -113,22 +107,23 @@ func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	r := &report{found: cfg.Found, open: true}
 	legacy := r.legacy(ctx, cfg)
 	modern := ctx.Err() == nil && r.modern(ctx, cfg, legacy)
-	if !legacy && modern { // which is enough
+	if !legacy && modern { // one generation is enough
 		r.checks[0].Level = Weak
 	}
-	r.tell()
+	r.flush()
 	if ctx.Err() == nil && (legacy || modern) {
 		r.ends(ctx, cfg)
 	}
 	return r.checks, ctx.Err()
 }
 
-// versions are the legacy versions of the protocol.
+// versions returns the protocol versions with the initialize handshake.
 func versions() []string { return []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} }
 
 const initialize = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
-// legacy is a session in the legacy era, and reports whether there was one.
+// legacy checks a session with the initialize handshake. It returns false if the
+// handshake failed.
 func (r *report) legacy(ctx context.Context, cfg Config) bool {
 	const name = "handshake, legacy"
 	s, err := open(ctx, cfg, false)
@@ -141,10 +136,10 @@ func (r *report) legacy(ctx context.Context, cfg Config) bool {
 	m, err := s.answer(s.ask("initialize", initialize), cfg.Start)
 	if err != nil {
 		r.add(Bad, name, "initialize: %v", err)
-		r.noise(s) // which may be why
+		r.noise(s) // this can be the reason
 		return false
 	}
-	if code, text := fault(m); code != 0 {
+	if code, text := errorOf(m); code != 0 {
 		r.add(Bad, name, "initialize was refused with %d: %s", code, text)
 		return false
 	}
@@ -168,7 +163,7 @@ func (r *report) legacy(ctx context.Context, cfg Config) bool {
 	default:
 		r.add(Good, name, "%s %s, version %s, after %d ms", excerpt(result.Info.Name), excerpt(result.Info.Version), result.Version, took.Milliseconds())
 	}
-	r.tell()
+	r.flush()
 	s.notify("notifications/initialized", "")
 	r.ping(s, "ping", "ping", "")
 	if result.Capabilities["tools"] == nil {
@@ -190,7 +185,7 @@ func (r *report) ping(s *session, name, method, params string) bool {
 		r.add(Bad, name, "%v", err)
 		return false
 	}
-	if code, text := fault(m); code != 0 {
+	if code, text := errorOf(m); code != 0 {
 		r.add(Bad, name, "it was answered with error %d: %s", code, text)
 		return false
 	}
@@ -198,14 +193,14 @@ func (r *report) ping(s *session, name, method, params string) bool {
 	return true
 }
 
-// robust sends input that must not bring a server down.
+// robust sends input that must not end a server.
 func (r *report) robust(s *session) {
 	m, err := s.request("no/such/method", "")
-	switch code, _ := fault(m); {
+	switch code, _ := errorOf(m); {
 	case err != nil:
 		r.add(Bad, "unknown method", "%v", err)
 	case code != jsonrpc.CodeMethodNotFound:
-		r.add(Bad, "unknown method", "it should be refused with %d; it was answered with %s", jsonrpc.CodeMethodNotFound, said(m))
+		r.add(Bad, "unknown method", "it should be refused with %d; it was answered with %s", jsonrpc.CodeMethodNotFound, summary(m))
 	default:
 		r.add(Good, "unknown method", "refused with %d", code)
 	}
@@ -219,13 +214,13 @@ func (r *report) robust(s *session) {
 
 	s.send([]byte(`{"jsonrpc":"2.0","id":`))
 	r.open = true
-	defer r.tell()
+	defer r.flush()
 	if r.alive(s, "malformed line", "") {
 		s.mu.Lock()
 		m, told := s.answers["null"]
 		s.mu.Unlock()
 		last := &r.checks[len(r.checks)-1]
-		if code, _ := fault(m); told && code == jsonrpc.CodeParse {
+		if code, _ := errorOf(m); told && code == jsonrpc.CodeParse {
 			last.Detail = fmt.Sprintf("refused with %d, and it goes on", code)
 		} else {
 			last.Level, last.Detail = Weak, fmt.Sprintf("it goes on, but does not say %d", jsonrpc.CodeParse)
@@ -238,7 +233,7 @@ func (r *report) alive(s *session, name, detail string) bool {
 	if m, err := s.request("ping", ""); err != nil {
 		r.add(Bad, name, "after it a ping is unanswered: %v", err)
 		return false
-	} else if code, text := fault(m); code != 0 {
+	} else if code, text := errorOf(m); code != 0 {
 		r.add(Bad, name, "after it a ping is answered with error %d: %s", code, text)
 		return false
 	}
@@ -248,7 +243,7 @@ func (r *report) alive(s *session, name, detail string) bool {
 
 func (r *report) bigLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
-	switch code, text := fault(m); {
+	switch code, text := errorOf(m); {
 	case err != nil:
 		r.add(Bad, "big line", "a ping of %d KiB: %v", size>>10, err)
 	case code != 0:
@@ -258,16 +253,16 @@ func (r *report) bigLine(s *session, size int) {
 	}
 }
 
-// said is an answer in a few words.
-func said(m jsonrpc.Message) string {
-	if code, text := fault(m); code != 0 {
+// summary returns a short description of an answer.
+func summary(m jsonrpc.Message) string {
+	if code, text := errorOf(m); code != 0 {
 		return fmt.Sprintf("error %d: %s", code, text)
 	}
 	return "a result: " + excerpt(string(m.Result))
 }
 
-// noise tells of lines on standard output that were no messages, and reports
-// whether there were any.
+// noise reports lines on standard output that are not messages. It returns whether
+// there were any.
 func (r *report) noise(s *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +272,7 @@ func (r *report) noise(s *session) bool {
 	return s.noises > 0
 }
 
-// clean checks for other output than answers on standard output.
+// clean checks that standard output contains nothing but messages.
 func (r *report) clean(s *session) {
 	if r.noise(s) {
 		return
