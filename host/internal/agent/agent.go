@@ -67,107 +67,107 @@ type Tools interface {
 // Bounds are the limits of a run. Zero means the default; a negative value means no
 // limit.
 type Bounds struct {
-	Turns     int           // answers of the model; 25
-	Tokens    int           // input and output of all turns together; no bound
-	Cost      float64       // in the unit of the models' prices, where they have some; no bound
-	Time      time.Duration // 600 s, not counting pauses in which a person is asked (call.Pause)
-	Grace     time.Duration // for the summary beyond Time; 60 s
-	Identical int           // calls of the same tool with the same arguments; 3
-	Parallel  int           // calls at once; 10
+	Turns     int           // number of answers of the model; 25
+	Tokens    int           // input and output of all turns together; no limit
+	Cost      float64       // in the currency of the models' prices; no limit
+	Time      time.Duration // 600 s, without the time in which a user answers a question (call.PauseClocks)
+	Grace     time.Duration // time for the summary after Time; 60 s
+	Identical int           // number of calls of a tool with the same arguments; 3
+	Parallel  int           // number of concurrent calls; 10
 }
 
 // Config configures a run.
 type Config struct {
 	Model  provider.Model
-	Larger []provider.Model // that may take over where the conversation does not fit
+	Larger []provider.Model // models that replace Model if the conversation does not fit
 	Tools  Tools            // nil: none
 
-	// Theirs are tools that the caller runs: a turn that calls some ends the run,
-	// after the calls of ours that it also made.
-	Theirs []llm.Tool
+	// CallerTools are tools that the caller runs. A turn that calls some of them ends
+	// the run, after the other calls of the turn.
+	CallerTools []llm.Tool
 
 	// Request holds the parameters of each request except messages and tools, such as
 	// temperature and limits of an answer.
 	Request llm.Request
 
-	System  string // before the conversation; "": nothing
+	System  string // instructions before the conversation; "": none
 	Bounds  Bounds
-	Counter tokens.Counter // nil: estimates
-	Journal Journal        // nil: none is kept
+	Counter tokens.Counter // nil: an estimate
+	Journal Journal        // nil: none
 
-	// Again is the number of times in a run that a turn is repeated after its answer
-	// broke off. The events of the partial answer are then void, as an Error and the
-	// new Turn say. If nothing was received, the provider has already retried.
-	Again int
+	// Retries is the number of times in a run that a turn is repeated after its answer
+	// broke off. The events of the partial answer are then void, as an Error and a new
+	// Turn show. If nothing was received, the provider has already retried.
+	Retries int
 
-	// Whole, unless nil, is called while the run goes on with the messages that it has
-	// added since the last time, whenever the conversation is whole with them: each call
-	// has its result. The last messages come with the Outcome alone.
-	Whole func(added []llm.Message)
+	// OnMessages, unless nil, is called during the run with the messages that were
+	// added since the last time, whenever each call in them has its result. The last
+	// messages are only in the Outcome.
+	OnMessages func(added []llm.Message)
 
-	On func(Event) // nil: nobody is told; called by one goroutine at a time, in order
+	On func(Event) // nil: no events; called by one goroutine at a time, in order
 }
 
-// An Ending is why a run ended.
+// An Ending is the reason why a run ended.
 type Ending string
 
 // The endings.
 const (
-	Goal      Ending = "goal reached"         // the model called nothing more
-	Theirs    Ending = "the caller's tools"   // the caller is to make calls
-	Rounds    Ending = "turn limit"           // Bounds.Turns, or the policy's
-	Tokens    Ending = "token limit"          //
-	Cost      Ending = "cost limit"           //
-	Time      Ending = "time limit"           //
-	Identical Ending = "identical calls"      // the model asked for the same again and again
-	Context   Ending = "context full"         // it does not fit any model, however it is cut
-	Length    Ending = "answer cut"           // the answer reached MaxTokens
-	Refused   Ending = "refused by the model" //
-	Empty     Ending = "empty answer"         // the model said nothing, also when asked again
-	Denied    Ending = "denied by policy"     // no choice of tools is left of the one asked for
-	Waiting   Ending = "approval pending"     // a call waits for somebody's decision
-	Cancelled Ending = "cancelled"            //
-	Failed    Ending = "model error"          // Outcome.Err says which
-	Unkept    Ending = "journal error"        // a step could not be written down, and so not be made
+	EndGoal         Ending = "goal reached"         // the model made no more calls
+	EndCallerTools  Ending = "the caller's tools"   // the caller must run tools
+	EndTurns        Ending = "turn limit"           // Bounds.Turns, or the policy's limit of rounds
+	EndTokens       Ending = "token limit"          //
+	EndCost         Ending = "cost limit"           //
+	EndTime         Ending = "time limit"           //
+	EndIdentical    Ending = "identical calls"      // the model repeated the same calls
+	EndContext      Ending = "context full"         // the conversation does not fit any model, even shortened
+	EndLength       Ending = "answer cut"           // the answer reached MaxTokens
+	EndRefused      Ending = "refused by the model" //
+	EndEmpty        Ending = "empty answer"         // the model returned nothing, twice
+	EndDenied       Ending = "denied by policy"     // the policy excludes the requested tool choice
+	EndPending      Ending = "approval pending"     // a call waits for a decision
+	EndCancelled    Ending = "cancelled"            //
+	EndModelError   Ending = "model error"          // see Outcome.Err
+	EndJournalError Ending = "journal error"        // a step could not be stored, and so was not made
 )
 
-// An Outcome is the result of a run. Every run has one, however it ended.
+// An Outcome is the result of a run. Every run has one.
 type Outcome struct {
-	Why      Ending
-	Err      error         // why the model or a bound ended it, where there is more to say; nil: nothing
-	Messages []llm.Message // what the run added to the conversation; with it valid for every vendor
-	Response *llm.Response // the last answer of the model, as it is in Messages; nil: there was none
-	Summed   bool          // the last answer is the summary at a bound
-	Theirs   []*llm.ToolCall
-	Pending  []*call.Pending
-	Usage    llm.Usage
-	Cost     float64
-	Turns    int
-	Calls    map[string]int // by tool
-	Took     time.Duration
+	Why        Ending
+	Err        error         // details of the ending; nil: none
+	Messages   []llm.Message // messages that the run added; the whole conversation is valid for every vendor
+	Response   *llm.Response // the last answer of the model, also in Messages; nil: none
+	HasSummary bool          // the last answer is the summary after a limit was reached
+	Theirs     []*llm.ToolCall
+	Pending    []*call.Pending
+	Usage      llm.Usage
+	Cost       float64
+	Turns      int
+	Calls      map[string]int // number of calls by tool
+	Took       time.Duration
 }
 
-// An EventType says which members of an Event are set.
+// An EventType says which fields of an Event are set.
 type EventType string
 
-// The types of events. Turn and Delta are of the model; Call and Response belong
-// together by ID.
+// The types of events. TurnEvent and DeltaEvent belong to the model. CallEvent and
+// ResultEvent of a call have the same ID.
 const (
-	Turn     EventType = "turn"          // a turn begins: Turn, Model
-	Piece    EventType = "delta"         // Delta
-	Answered EventType = "answer"        // Response: a turn's whole answer, its calls with the ids they have in the history
-	Called   EventType = "tool.call"     // ID, Call
-	Progress EventType = "tool.progress" // ID, Text
-	Returned EventType = "tool.response" // ID, Call, Result, Took
-	Error    EventType = "error"         // ID where it is a call's, Err
-	Cut      EventType = "compacted"     // Text: what was cut or left out to make it fit
-	Ended    EventType = "ended"         // Text: the Ending
+	TurnEvent      EventType = "turn"          // a turn begins: Turn, Model
+	DeltaEvent     EventType = "delta"         // Delta
+	AnswerEvent    EventType = "answer"        // Response: the complete answer of a turn, with the ids of its calls in the history
+	CallEvent      EventType = "tool.call"     // ID, Call
+	ProgressEvent  EventType = "tool.progress" // ID, Text
+	ResultEvent    EventType = "tool.response" // ID, Call, Result, Took
+	ErrorEvent     EventType = "error"         // Err; ID if it belongs to a call
+	CompactedEvent EventType = "compacted"     // Text: which content was shortened or left out
+	EndEvent       EventType = "ended"         // Text: the Ending
 )
 
-// An Event is something that happened in a run.
+// An Event is an event of a run.
 type Event struct {
 	Type     EventType
-	ID       string // one for each call of a run, also where a model repeats its own
+	ID       string // unique for each call of a run, even if the model repeats an id
 	Turn     int
 	Model    string
 	Delta    llm.Delta
@@ -179,8 +179,8 @@ type Event struct {
 	Took     time.Duration
 }
 
-// A Journal keeps the steps of a run, each before the next is begun, so that a run
-// that was killed goes on where it was. Entries are read back in order by Resume.
+// A Journal stores the steps of a run, each before the next one begins, so that a
+// killed run can continue. Resume reads the entries in order.
 type Journal interface {
 	Append(ctx context.Context, entry json.RawMessage) error
 	Read(ctx context.Context) ([]json.RawMessage, error)

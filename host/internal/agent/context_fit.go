@@ -15,38 +15,39 @@ import (
 // keptResults is the number of latest results that are shortened last.
 const keptResults = 4
 
-// What is assumed where nobody has said how much a model takes: a window that those of
-// all vendors have, and as many tools as OpenAI's API and many like it take at most. What
-// does not fit into the window is sent all the same: the model says if it is too much.
+// Assumptions for a model without known limits: a window that models of all vendors
+// have, and the largest number of tools that OpenAI's API and compatible ones accept.
+// A request that exceeds the window is sent nevertheless: the model returns an error
+// if it is too long.
 const (
 	usualWindow = 128_000
 	usualTools  = 128
 )
 
-// fitRequest makes the request of a turn, which fits the model; see package budget. What is
-// cut of the history stays cut.
+// fitRequest returns the request of a turn, made to fit the model; see package
+// contextbudget. Shortened parts of the history stay shortened.
 func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 	req := r.cfg.Request
 	req.Choice, req.Tools = choice, tools
 	if len(tools) == 0 {
 		req.Choice, req.Parallel = nil, nil
 	}
-	if r.changed {
+	if r.modelReplaced {
 		req.Model = ""
 	}
 	req.Messages = r.conversation()
 	info := r.model.Info()
-	said, keep := info.Window > 0, r.keep
-	if !said && info.Vendor == "" { // no vendor's, and no model at all perhaps: it takes what there is
+	said, keep := info.Window > 0, r.keptResults
+	if !said && info.Vendor == "" { // an unknown model, or none: it accepts what it is sent
 		return &req, nil
 	}
 	if !said {
 		info.Window = usualWindow
 	}
-	plan, err := r.planned(info, req, tools)
+	plan, err := r.fitWithFewerResults(info, req, tools)
 	if err != nil && !said {
-		r.keep, info.Window = keep, math.MaxInt32
-		plan, err = r.planned(info, req, tools)
+		r.keptResults, info.Window = keep, math.MaxInt32
+		plan, err = r.fitWithFewerResults(info, req, tools)
 	}
 	if err != nil {
 		return nil, err
@@ -58,13 +59,13 @@ func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, er
 		}
 	}
 	if plan.Model.Name != info.Name {
-		r.change(plan.Model.Name)
+		r.switchModel(plan.Model.Name)
 		req.Model = ""
 	}
-	if len(plan.LeftOut) > r.left {
-		r.emit(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.LeftOut), plan.LeftOut)})
+	if len(plan.LeftOut) > r.toolsLeftOut {
+		r.emit(Event{Type: CompactedEvent, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.LeftOut), plan.LeftOut)})
 	}
-	r.left = len(plan.LeftOut)
+	r.toolsLeftOut = len(plan.LeftOut)
 	req.Messages, req.Tools = r.conversation(), plan.Tools
 	return &req, nil
 }
@@ -78,8 +79,8 @@ func (r *run) conversation() []llm.Message {
 	return append([]llm.Message{system}, r.history...)
 }
 
-// planned is Fit, with ever fewer results that stay whole.
-func (r *run) planned(info provider.Info, req llm.Request, tools []llm.Tool) (contextbudget.Plan, error) {
+// fitWithFewerResults calls Fit, with ever fewer results that are not shortened.
+func (r *run) fitWithFewerResults(info provider.Info, req llm.Request, tools []llm.Tool) (contextbudget.Plan, error) {
 	cfg := contextbudget.Config{Counter: r.cfg.Counter}
 	said := r.model.Info().Window > 0
 	if !said || info.Vendor == llm.OpenAI {
@@ -97,14 +98,14 @@ func (r *run) planned(info provider.Info, req llm.Request, tools []llm.Tool) (co
 	model := contextbudget.Model{Name: info.Name, Window: info.Window, MaxOutput: info.MaxOutput}
 	compacted := 0
 	for {
-		cfg.KeepResults = max(1, r.keep)
+		cfg.KeepResults = max(1, r.keptResults)
 		plan, err := contextbudget.Fit(cfg, model, ask)
 		plan.Compacted += compacted
-		if err == nil || r.keep == 0 {
+		if err == nil || r.keptResults == 0 {
 			return plan, err
 		}
-		r.keep--
-		messages, n := contextbudget.Compact(cfg.Counter, ask.Request.Messages, r.keep)
+		r.keptResults--
+		messages, n := contextbudget.Compact(cfg.Counter, ask.Request.Messages, r.keptResults)
 		ask.Request.Messages = messages
 		compacted += n
 	}
@@ -117,12 +118,13 @@ func (r *run) replaceHistory(messages []llm.Message, text string) error {
 	if err := r.writeStep(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
 		return err
 	}
-	r.emit(Event{Type: Cut, Turn: r.out.Turns, Text: text})
+	r.emit(Event{Type: CompactedEvent, Turn: r.out.Turns, Text: text})
 	return nil
 }
 
-// permitRepeats permits calls again whose results are cut in messages and not yet in the
-// history: the model is told to repeat them if it needs the results.
+// permitRepeats permits repeated calls whose results are shortened in messages and not
+// yet in the history, because the model is told to repeat them if it needs the
+// results.
 func (r *run) permitRepeats(messages []llm.Message) {
 	whole := map[string]bool{}
 	for _, m := range r.history {
@@ -145,18 +147,18 @@ func (r *run) permitRepeats(messages []llm.Message) {
 		for _, p := range m.Parts {
 			if p.ToolCall != nil && cut[p.ToolCall.ID] {
 				key := callKey(p.ToolCall)
-				r.same[key] = min(r.same[key], max(most-1, 0))
+				r.identicalCalls[key] = min(r.identicalCalls[key], max(most-1, 0))
 			}
 		}
 	}
 }
 
-// change has another model take over.
-func (r *run) change(name string) {
+// switchModel replaces the model.
+func (r *run) switchModel(name string) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name {
-			r.model, r.changed = m, true
-			r.emit(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation no longer fits the model; " + name + " takes over"})
+			r.model, r.modelReplaced = m, true
+			r.emit(Event{Type: CompactedEvent, Turn: r.out.Turns, Model: name, Text: "the conversation no longer fits the model; " + name + " takes over"})
 			return
 		}
 	}
@@ -166,32 +168,32 @@ func (r *run) change(name string) {
 // results, then switches to a larger model. answer is the model's partial answer, or
 // nil.
 func (r *run) makeSpace(answer *llm.Response) (Ending, error) {
-	for r.keep > 0 {
-		r.keep--
-		messages, n := contextbudget.Compact(r.cfg.Counter, r.history, r.keep)
+	for r.keptResults > 0 {
+		r.keptResults--
+		messages, n := contextbudget.Compact(r.cfg.Counter, r.history, r.keptResults)
 		if n == 0 {
 			continue
 		}
 		if err := r.replaceHistory(messages, fmt.Sprintf("%d tool results were shortened", n)); err != nil {
-			return Unkept, err
+			return EndJournalError, err
 		}
-		return r.resumed(answer)
+		return r.continueAnswer(answer)
 	}
 	larger := slices.Clone(r.cfg.Larger)
 	slices.SortStableFunc(larger, func(a, b provider.Model) int { return cmp.Compare(a.Info().Window, b.Info().Window) })
 	for _, m := range larger {
 		if m.Info().Window > r.model.Info().Window {
-			r.change(m.Info().Name)
-			return r.resumed(answer)
+			r.switchModel(m.Info().Name)
+			return r.continueAnswer(answer)
 		}
 	}
-	return Context, toolerr.New(toolerr.LimitReached, "the conversation does not fit into the context of %s", r.model.Info().Name)
+	return EndContext, toolerr.New(toolerr.LimitReached, "the conversation does not fit into the context of %s", r.model.Info().Name)
 }
 
-// resumed has the model go on after what it had said.
-func (r *run) resumed(answer *llm.Response) (Ending, error) {
+// continueAnswer asks the model to continue after its partial answer.
+func (r *run) continueAnswer(answer *llm.Response) (Ending, error) {
 	if answer == nil {
 		return "", nil
 	}
-	return r.emitText("Your answer was cut because the context was full. Old content was removed: continue.")
+	return r.addUserText("Your answer was cut because the context was full. Old content was removed: continue.")
 }

@@ -148,11 +148,11 @@ func TestWhateverTheModelAnswers(t *testing.T) {
 			return o.result(ctx, c)
 		}
 		log := &memory{}
-		cfg := agent.Config{Model: m, Tools: box, Journal: log, Again: o.IntN(3), System: pick(o, "", "be good"), Request: llm.Request{MaxTokens: 100}, Bounds: agent.Bounds{
+		cfg := agent.Config{Model: m, Tools: box, Journal: log, Retries: o.IntN(3), System: pick(o, "", "be good"), Request: llm.Request{MaxTokens: 100}, Bounds: agent.Bounds{
 			Turns: 1 + o.IntN(12), Tokens: pick(o, 0, 3000), Identical: pick(o, 0, -1, 2), Time: time.Minute, Grace: time.Minute,
 		}}
 		if o.in(3) {
-			cfg.Theirs = []llm.Tool{{Name: "ask"}}
+			cfg.CallerTools = []llm.Tool{{Name: "ask"}}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		told := 0
@@ -174,13 +174,13 @@ func TestWhateverTheModelAnswers(t *testing.T) {
 		}
 		valid(t, answered(whole, out.Theirs))
 
-		again := agent.Resume(t.Context(), agent.Config{Model: script(says("x")), Theirs: cfg.Theirs, Journal: log, Bounds: agent.Bounds{Turns: 3}}, nil)
-		if out.Why == agent.Goal || out.Why == agent.Theirs || out.Why == agent.Refused || out.Why == agent.Length || out.Why == agent.Empty {
+		again := agent.Resume(t.Context(), agent.Config{Model: script(says("x")), CallerTools: cfg.CallerTools, Journal: log, Bounds: agent.Bounds{Turns: 3}}, nil)
+		if out.Why == agent.EndGoal || out.Why == agent.EndCallerTools || out.Why == agent.EndRefused || out.Why == agent.EndLength || out.Why == agent.EndEmpty {
 			require.Equal(t, plain(t, out.Messages), plain(t, again.Messages), "seed %d", seed)
 			require.Equal(t, out.Why, again.Why)
 			require.Len(t, again.Theirs, len(out.Theirs))
 		}
-		require.NotEqual(t, agent.Unkept, again.Why, "seed %d: %v", seed, again.Err)
+		require.NotEqual(t, agent.EndJournalError, again.Why, "seed %d: %v", seed, again.Err)
 	}
 	t.Log(ends)
 	require.GreaterOrEqual(t, len(ends), 6, "they end for many reasons")

@@ -14,12 +14,12 @@ import (
 // The kinds of steps of a journal, in order.
 const (
 	stepBegin  = "begin"  // Messages: the conversation before the run
-	stepSaid   = "said"   // Messages: of the user's, added
-	stepTurn   = "turn"   // Turn, Model: it is about to be asked
+	stepSaid   = "said"   // Messages: added by the user
+	stepTurn   = "turn"   // Turn, Model: before the request to the model
 	stepAnswer = "answer" // Turn, Model, Response
-	stepCall   = "call"   // Turn, ID, Repeat: it is about to be made
-	stepResult = "result" // Turn, ID, Result (none: the caller is to make the call), Pending
-	stepCut    = "cut"    // Messages: the whole history, which from now on says less
+	stepCall   = "call"   // Turn, ID, Repeat: before the call
+	stepResult = "result" // Turn, ID, Result (none: the caller makes the call), Pending
+	stepCut    = "cut"    // Messages: the shortened history
 	stepEnd    = "end"    // Why, Error, Milliseconds
 )
 
@@ -38,14 +38,14 @@ type step struct {
 	Error    string          `json:"error,omitempty"`
 	Summed   bool            `json:"summed,omitempty"`
 
-	Milliseconds int64 `json:"ms,omitempty"` // that the run has taken until now, as far as is known
+	Milliseconds int64 `json:"ms,omitempty"` // duration of the run so far
 }
 
 // journalTimeout limits writing a step. A step is also written after the run has been
 // cancelled.
 const journalTimeout = 30 * time.Second
 
-// writeStep writes a step down. Without a journal there is nothing to do.
+// writeStep stores a step. Without a journal it does nothing.
 func (r *run) writeStep(s step) error {
 	if r.cfg.Journal == nil {
 		return nil
@@ -55,8 +55,8 @@ func (r *run) writeStep(s step) error {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
 		defer cancel()
-		r.telling.Lock()
-		defer r.telling.Unlock()
+		r.emitting.Lock()
+		defer r.emitting.Unlock()
 		err = r.cfg.Journal.Append(ctx, raw)
 	}
 	if err != nil {
@@ -65,17 +65,17 @@ func (r *run) writeStep(s step) error {
 	return nil
 }
 
-// ending is the last step.
-func (r *run) ending() step {
-	s := step{Step: stepEnd, Turn: r.out.Turns, Why: r.out.Why, Summed: r.out.Summed}
+// endStep returns the last step.
+func (r *run) endStep() step {
+	s := step{Step: stepEnd, Turn: r.out.Turns, Why: r.out.Why, Summed: r.out.HasSummary}
 	if r.out.Err != nil {
 		s.Error = r.out.Err.Error()
 	}
 	return s
 }
 
-// steps reads a journal.
-func steps(ctx context.Context, j Journal) ([]step, error) {
+// readSteps reads a journal.
+func readSteps(ctx context.Context, j Journal) ([]step, error) {
 	if j == nil {
 		return nil, toolerr.New(toolerr.NotFound, "the run has no journal")
 	}

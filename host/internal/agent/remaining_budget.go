@@ -6,20 +6,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Left is the part of a run's bounds that remains during a call, for tools that run
+// Left is the remaining part of a run's limits during a call, for tools that run
 // agents: these may not use more. Earlier use by such tools is not subtracted. A nil
-// member has no bound.
+// field has no limit.
 type Left struct {
 	Turns  *int     `json:"turns,omitempty"`
 	Tokens *int     `json:"tokens,omitempty"`
 	Cost   *float64 `json:"cost,omitempty"`
-	MS     *int64   `json:"ms,omitempty"` // to the end of its time
+	MS     *int64   `json:"ms,omitempty"` // milliseconds until the time limit
 }
 
 type leftKey struct{}
 
-// LeftOf returns what remains of the run that makes the call of ctx. ok is false
-// without a run.
+// LeftOf returns the remaining limits of the run that makes the call of ctx. ok is
+// false without a run.
 func LeftOf(ctx context.Context) (Left, bool) {
 	left, ok := ctx.Value(leftKey{}).(Left)
 	if rest, timed := call.TimeLeft(ctx); ok && timed {
@@ -29,7 +29,7 @@ func LeftOf(ctx context.Context) (Left, bool) {
 	return left, ok
 }
 
-// withLeft is the context of a call.
+// withLeft returns the context for a call, with the remaining limits.
 func (r *run) withLeft(ctx context.Context) context.Context {
 	var left Left
 	b, used := r.cfg.Bounds, r.out.Usage

@@ -14,19 +14,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// DurationMember is the member of a result (ToolResult.ExtraMembers) that says how many
-// milliseconds the call took.
+// DurationMember is the member of a result (ToolResult.ExtraMembers) with the duration
+// of the call in milliseconds.
 const DurationMember = "duration_ms"
 
-// maxArguments bounds how much of a call's arguments a failure repeats.
+// maxArguments bounds the arguments that a failure repeats, in bytes.
 const maxArguments = 500
 
-// told is the result of a call that could not be made.
-func told(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult {
+// errorResult returns the result for a call that could not be made.
+func errorResult(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult {
 	said := string(toolerr.CodeOf(err)) + ": " + strings.ToValidUTF8(err.Error(), "\uFFFD")
 	return &llm.ToolResult{
 		ID: c.ID, Name: c.Name, IsError: true, ExtraMembers: duration(took),
-		Content: []llm.Part{{Type: llm.TextPart, Text: form(c, "error: "+said, took)}},
+		Content: []llm.Part{{Type: llm.TextPart, Text: failureText(c, "error: "+said, took)}},
 	}
 }
 
@@ -34,8 +34,8 @@ func duration(took time.Duration) []llm.Member {
 	return []llm.Member{{Name: DurationMember, Value: strconv.AppendInt(nil, took.Milliseconds(), 10)}}
 }
 
-// form is the text of a failure.
-func form(c *llm.ToolCall, said string, took time.Duration) string {
+// failureText returns the text of a failure.
+func failureText(c *llm.ToolCall, said string, took time.Duration) string {
 	arguments := canonicalArguments(c)
 	if cut := textfmt.Head(arguments, maxArguments); cut != arguments {
 		arguments = cut + "…"
@@ -43,11 +43,11 @@ func form(c *llm.ToolCall, said string, took time.Duration) string {
 	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
 }
 
-// shown is the result of a call as the model is sent it.
-func (r *run) shown(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.ToolResult {
+// modelResult converts the result of a call for the model.
+func (r *run) modelResult(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.ToolResult {
 	result, _, err := mcp.DecodeResult(res.Raw, c.ID, c.Name)
 	if err != nil {
-		return told(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
+		return errorResult(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
 	}
 	result.ExtraMembers = append(result.ExtraMembers, duration(took)...)
 	textOnly(result)
@@ -63,9 +63,9 @@ func (r *run) shown(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.
 		if text := strings.Join(said, "\n"); text != "" {
 			output = "output:\n" + text
 		}
-		result.Content = append([]llm.Part{{Type: llm.TextPart, Text: form(c, output, took)}}, result.Content...)
+		result.Content = append([]llm.Part{{Type: llm.TextPart, Text: failureText(c, output, took)}}, result.Content...)
 	}
-	r.bound(result)
+	r.shortenLong(result)
 	return result
 }
 
@@ -80,15 +80,15 @@ func textOnly(result *llm.ToolResult) {
 	result.Structured = nil
 }
 
-// bound cuts the middle out of a result that would take more than a quarter of the
+// shortenLong removes the middle of a result that takes more than a quarter of the
 // model's context.
-func (r *run) bound(result *llm.ToolResult) {
+func (r *run) shortenLong(result *llm.ToolResult) {
 	most := r.model.Info().Window / 4
 	if most <= 0 {
 		return
 	}
 	for i, p := range result.Content {
-		// No text has more tokens than bytes.
+		// A text has at most as many tokens as bytes.
 		if p.Type != llm.TextPart || len(p.Text) <= most {
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 // messages; otherwise its outcome is returned. Any other run continues with new
 // bounds.
 func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
-	past, err := steps(ctx, cfg.Journal)
+	past, err := readSteps(ctx, cfg.Journal)
 	if err != nil {
 		return newRun(cfg, messages).unkept(err)
 	}
@@ -32,14 +32,14 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	}
 	ended := again.end
 	if ended != nil && len(messages) == 0 && ended.Why.endedByItself() {
-		again.settle()
-		return r.ended(*ended)
+		again.addStoredResults()
+		return r.outcomeOf(*ended)
 	}
-	r.earlier = time.Duration(past[len(past)-1].Milliseconds) * time.Millisecond
-	waits := ended != nil && ended.Why == Waiting
+	r.earlierDuration = time.Duration(past[len(past)-1].Milliseconds) * time.Millisecond
+	waits := ended != nil && ended.Why == EndPending
 	if ended != nil {
 		if !waits {
-			again.settle()
+			again.addStoredResults()
 		}
 		begin := step{Step: stepBegin}
 		if !waits {
@@ -51,14 +51,14 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 		}
 	}
 	return r.loop(ctx, func(ctx context.Context) (Ending, error) {
-		if why, err := again.finish(ctx); why != "" {
+		if why, err := again.finishCalls(ctx); why != "" {
 			return why, err
 		}
 		if len(messages) > 0 {
 			return r.add(messages...)
 		}
 		if last := len(r.history) - 1; last >= 0 && r.history[last].Role == llm.AssistantRole {
-			return r.emitText("Go on.")
+			return r.addUserText("Go on.")
 		}
 		return "", nil
 	})
@@ -66,26 +66,26 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 
 // endedByItself reports whether a run ended by itself, so that there is nothing to continue.
 func (e Ending) endedByItself() bool {
-	return slices.Contains([]Ending{Goal, Theirs, Refused, Length, Empty}, e)
+	return slices.Contains([]Ending{EndGoal, EndCallerTools, EndRefused, EndLength, EndEmpty}, e)
 }
 
-// ended is the outcome of a run that has ended.
-func (r *run) ended(s step) *Outcome {
+// outcomeOf returns the outcome of a run that has ended.
+func (r *run) outcomeOf(s step) *Outcome {
 	o := r.out
-	o.Why, o.Summed, o.Took = s.Why, s.Summed, time.Duration(s.Milliseconds)*time.Millisecond
+	o.Why, o.HasSummary, o.Took = s.Why, s.Summed, time.Duration(s.Milliseconds)*time.Millisecond
 	if s.Error != "" {
 		o.Err = errors.New(s.Error)
 	}
-	o.Messages = slices.Clone(r.history[r.given:])
-	if s.Why == Theirs && o.Response != nil {
-		known := answers(o.Messages)
+	o.Messages = slices.Clone(r.history[r.messagesBefore:])
+	if s.Why == EndCallerTools && o.Response != nil {
+		known := answeredCalls(o.Messages)
 		o.Theirs = slices.DeleteFunc(o.Response.Calls(), func(c *llm.ToolCall) bool { return known[c.ID] })
 	}
 	return o
 }
 
-// answers are the ids of the calls that have results.
-func answers(messages []llm.Message) map[string]bool {
+// answeredCalls returns the ids of the calls with results.
+func answeredCalls(messages []llm.Message) map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -104,11 +104,11 @@ func (r *run) answerOpenCalls(following []llm.Message) {
 		if m.Role != llm.AssistantRole {
 			continue
 		}
-		known := answers(slices.Concat(r.history[i:], following))
+		known := answeredCalls(slices.Concat(r.history[i:], following))
 		var missing []llm.Part
 		for _, p := range m.Parts {
 			if p.ToolCall != nil && !known[p.ToolCall.ID] {
-				missing = append(missing, llm.Part{Type: llm.ResultPart, ToolResult: told(p.ToolCall, errCut, 0)})
+				missing = append(missing, llm.Part{Type: llm.ResultPart, ToolResult: errorResult(p.ToolCall, errCut, 0)})
 			}
 		}
 		if len(missing) > 0 {
@@ -118,18 +118,18 @@ func (r *run) answerOpenCalls(following []llm.Message) {
 	}
 }
 
-// journalReader is a run as far as its journal has been read.
+// journalReader restores a run from its journal.
 type journalReader struct {
 	*run
-	open    *llm.Response   // whose calls may not have been made; nil: none
-	begun   map[string]step // steps by the ids of open's calls
+	open    *llm.Response   // an answer whose calls may not have been made; nil: none
+	begun   map[string]step // steps by the ids of its calls
 	results map[string]step
-	end     *step // nil: it has not ended
+	end     *step // nil: the run has not ended
 }
 
 func (a *journalReader) read(s step) {
-	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != Waiting) {
-		a.settle()
+	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != EndPending) {
+		a.addStoredResults()
 	}
 	switch s.Step {
 	case stepBegin:
@@ -140,7 +140,7 @@ func (a *journalReader) read(s step) {
 		a.history = append(a.history, s.Messages...)
 	case stepTurn:
 		a.out.Turns++
-		a.model, a.changed = a.modelNamed(s.Model)
+		a.model, a.modelReplaced = a.modelNamed(s.Model)
 	case stepAnswer:
 		a.open, a.begun, a.results = s.Response, map[string]step{}, map[string]step{}
 		a.admitAnswer(s.Response)
@@ -160,7 +160,8 @@ func (a *journalReader) read(s step) {
 	}
 }
 
-// modelNamed returns the model with a name if it had taken over, else the first one.
+// modelNamed returns the model that had replaced the first one, by name, or else the
+// first one.
 func (r *run) modelNamed(name string) (m provider.Model, changed bool) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name && name != r.cfg.Model.Info().Name {
@@ -170,17 +171,17 @@ func (r *run) modelNamed(name string) (m provider.Model, changed bool) {
 	return r.cfg.Model, false
 }
 
-// settle takes in the results of the calls of the last answer. It is called once it
-// is known that none of them is made any more.
-func (a *journalReader) settle() {
+// addStoredResults adds the stored results of the calls of the last answer. It is
+// called when no further call of it is made.
+func (a *journalReader) addStoredResults() {
 	if a.open == nil {
 		return
 	}
 	m := llm.Message{Role: llm.ToolRole}
-	theirs := a.end != nil && a.end.Why == Theirs
+	theirs := a.end != nil && a.end.Why == EndCallerTools
 	for _, c := range a.open.Calls() {
 		if !a.isCallerTool(c.Name) && c.Malformed == "" {
-			a.same[callKey(c)]++
+			a.identicalCalls[callKey(c)]++
 		}
 		s, known := a.results[c.ID]
 		_, begun := a.begun[c.ID]
@@ -192,9 +193,9 @@ func (a *journalReader) settle() {
 			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: s.Result})
 		case theirs:
 		case begun && !known:
-			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: told(c, errUnknown, 0)})
+			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: errorResult(c, errUnknown, 0)})
 		default:
-			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: told(c, errCut, 0)})
+			m.Parts = append(m.Parts, llm.Part{Type: llm.ResultPart, ToolResult: errorResult(c, errCut, 0)})
 		}
 	}
 	if len(m.Parts) > 0 {
@@ -206,30 +207,30 @@ func (a *journalReader) settle() {
 // begin starts a new run after the end of an earlier one, with its conversation and
 // the new messages.
 func (a *journalReader) begin(s step) {
-	a.out, a.same, a.earlier, a.empty = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0
+	a.out, a.identicalCalls, a.earlierDuration, a.emptyAnswers = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0
 	if a.open == nil {
 		a.answerOpenCalls(s.Messages)
 	}
 	a.history = append(a.history, s.Messages...)
-	a.given = len(a.history)
+	a.messagesBefore = len(a.history)
 	a.end = nil
 }
 
-// finish makes the calls of the last answer that were not made.
-func (a *journalReader) finish(ctx context.Context) (Ending, error) {
+// finishCalls makes the calls of the last answer that were not made.
+func (a *journalReader) finishCalls(ctx context.Context) (Ending, error) {
 	if a.open == nil {
 		return "", nil
 	}
 	calls := a.open.Calls()
 	a.out.Response = a.open
 	if len(calls) == 0 {
-		return a.act(ctx, a.open, nil, nil)
+		return a.handleAnswer(ctx, a.open, nil, nil)
 	}
 	tools, choice := []llm.Tool(nil), a.cfg.Request.Choice
 	if a.cfg.Tools != nil {
 		var err error
 		if tools, choice, err = a.cfg.Tools.List(ctx, choice); err != nil {
-			return Denied, err
+			return EndDenied, err
 		}
 	}
 	all := a.planCalls(calls, a.addCallerTools(tools), choice)
@@ -238,9 +239,9 @@ func (a *journalReader) finish(ctx context.Context) (Ending, error) {
 		b, begun := a.begun[p.call.ID]
 		switch {
 		case known && s.Result == nil:
-			p.known, p.theirs, p.refuse = true, true, nil
+			p.isStored, p.byCaller, p.refuse = true, true, nil
 		case known && s.Pending == nil:
-			p.known, p.result, p.refuse, p.theirs = true, s.Result, nil, false
+			p.isStored, p.result, p.refuse, p.byCaller = true, s.Result, nil, false
 			a.out.Calls[p.call.Name]++
 		case begun && !known:
 			p.begun, p.repeat = true, p.repeat || b.Repeat
@@ -250,5 +251,5 @@ func (a *journalReader) finish(ctx context.Context) (Ending, error) {
 	return a.makeCalls(ctx, all)
 }
 
-// errUnknown is the result of a call that may or may not have been made.
+// errUnknown is the result of a call that may have been made.
 var errUnknown = toolerr.New(toolerr.ExecutionError, "the outcome of this call is unknown: the run was killed during it, so it may have taken effect; check before you repeat it")

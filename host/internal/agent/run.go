@@ -17,7 +17,7 @@ import (
 )
 
 // Run continues a conversation until the run ends. It does not modify messages. When
-// ctx ends, it stops, and the outcome contains what exists.
+// ctx ends, the run ends, and the outcome contains its results so far.
 func Run(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	r := newRun(cfg, messages)
 	if err := r.writeStep(step{Step: stepBegin, Messages: messages}); err != nil {
@@ -26,7 +26,7 @@ func Run(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	return r.loop(ctx, r.turn)
 }
 
-// withDefaults are the bounds with their defaults; 0 is no bound in them.
+// withDefaults returns the limits with defaults; 0 then means no limit.
 func (b Bounds) withDefaults() Bounds {
 	b.Turns = max(0, cmp.Or(b.Turns, 25))
 	b.Tokens = max(0, b.Tokens)
@@ -38,27 +38,27 @@ func (b Bounds) withDefaults() Bounds {
 	return b
 }
 
-// run is one run under way.
+// run is the state of a run.
 type run struct {
-	cfg     Config
-	model   provider.Model
-	given   int // messages of the conversation before the run
-	kept    int // messages that Config.Whole need not be told of any more
-	history []llm.Message
-	ids     callIDs
-	same    map[string]int // calls by tool and arguments
-	out     *Outcome
-	earlier time.Duration // that the run took before it was resumed
-	again   int           // turns that were asked for anew
-	heard   bool          // whether something came of the last answer
-	empty   int           // answers with nothing in them, one after the other
-	changed bool          // whether another model has taken over
-	left    int           // tools that did not fit into the last request
-	keep    int           // old results that stay whole when the context is full
+	cfg              Config
+	model            provider.Model
+	messagesBefore   int // number of messages before the run
+	messagesReported int // number of messages that OnMessages has got
+	history          []llm.Message
+	ids              callIDs
+	identicalCalls   map[string]int // number of calls by tool and arguments
+	out              *Outcome
+	earlierDuration  time.Duration // duration of the run before it was resumed
+	retries          int           // number of repeated turns
+	receivedPart     bool          // a part of the last answer was received
+	emptyAnswers     int           // number of successive empty answers
+	modelReplaced    bool          // the model was replaced
+	toolsLeftOut     int           // number of tools that did not fit into the last request
+	keptResults      int           // number of old results that are not shortened when the context is full
 
-	measured func() time.Duration // since the run began or was resumed; nil: not yet
+	measured func() time.Duration // time since the run began or was resumed; nil: not begun
 
-	telling sync.Mutex // held while On is called, and while a step is written down
+	emitting sync.Mutex // held while On is called and while a step is stored
 }
 
 func newRun(cfg Config, messages []llm.Message) *run {
@@ -67,23 +67,23 @@ func newRun(cfg Config, messages []llm.Message) *run {
 		cfg.Counter = tokens.Estimator{}
 	}
 	return &run{
-		cfg: cfg, model: cfg.Model, given: len(messages), kept: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
-		same: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, keep: keptResults,
+		cfg: cfg, model: cfg.Model, messagesBefore: len(messages), messagesReported: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
+		identicalCalls: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, keptResults: keptResults,
 	}
 }
 
-// loop runs first, then asks the model and makes its calls until there is an ending.
+// loop calls first, and then requests turns and makes their calls until the run ends.
 func (r *run) loop(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
 	var work context.Context
 	cancel := func() {}
 	work, r.measured = call.MeasureTime(ctx)
 	if most := r.cfg.Bounds.Time; most > 0 {
-		work, cancel = call.WithTimeout(work, max(0, most-r.earlier), errTime)
+		work, cancel = call.WithTimeout(work, max(0, most-r.earlierDuration), errTime)
 	}
 	defer cancel()
 	why, err := first(work)
 	for why == "" {
-		r.whole()
+		r.reportMessages()
 		why, err = r.turn(work)
 	}
 	return r.close(ctx, why, err)
@@ -95,78 +95,78 @@ var errTime = errors.New("the run has timed out")
 // duration returns the duration of the run without the time in which a person was asked.
 func (r *run) duration() time.Duration {
 	if r.measured == nil {
-		return r.earlier
+		return r.earlierDuration
 	}
-	return r.earlier + r.measured()
+	return r.earlierDuration + r.measured()
 }
 
-// whole tells what was added since it was told last.
-func (r *run) whole() {
-	if r.cfg.Whole == nil || r.kept >= len(r.history) {
+// reportMessages calls OnMessages with the messages since the last call.
+func (r *run) reportMessages() {
+	if r.cfg.OnMessages == nil || r.messagesReported >= len(r.history) {
 		return
 	}
-	r.cfg.Whole(slices.Clone(r.history[r.kept:]))
-	r.kept = len(r.history)
+	r.cfg.OnMessages(slices.Clone(r.history[r.messagesReported:]))
+	r.messagesReported = len(r.history)
 }
 
-// close ends a run, with a summary if it was a bound that ended it.
+// close ends a run, with a summary if a limit was reached.
 func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 	switch ended := ctx.Err(); {
 	case why == interrupted && errors.Is(ended, context.DeadlineExceeded):
-		why, err = Time, ended
+		why, err = EndTime, ended
 	case why == interrupted && ended != nil:
-		why, err = Cancelled, context.Cause(ctx)
+		why, err = EndCancelled, context.Cause(ctx)
 	case why == interrupted:
-		why, err = Time, nil
+		why, err = EndTime, nil
 	}
-	if why.bound() && ctx.Err() == nil {
+	if why.isLimit() && ctx.Err() == nil {
 		if failed := r.addSummary(ctx, why); failed != nil {
 			err = errors.Join(err, failed)
 		}
 	}
 	r.out.Why, r.out.Err = why, err
-	r.out.Messages = slices.Clone(r.history[r.given:])
+	r.out.Messages = slices.Clone(r.history[r.messagesBefore:])
 	r.out.Took = r.duration()
-	if fault := r.writeStep(r.ending()); fault != nil {
+	if fault := r.writeStep(r.endStep()); fault != nil {
 		r.out.Err = errors.Join(r.out.Err, fault)
 	}
-	r.emit(Event{Type: Ended, Text: string(why), Err: err, Turn: r.out.Turns, Took: r.out.Took})
+	r.emit(Event{Type: EndEvent, Text: string(why), Err: err, Turn: r.out.Turns, Took: r.out.Took})
 	return r.out
 }
 
 func (r *run) unkept(err error) *Outcome {
-	r.out.Why, r.out.Err = Unkept, err
-	r.out.Messages = slices.Clone(r.history[r.given:])
+	r.out.Why, r.out.Err = EndJournalError, err
+	r.out.Messages = slices.Clone(r.history[r.messagesBefore:])
 	r.out.Took = r.duration()
-	r.emit(Event{Type: Ended, Text: string(Unkept), Err: err, Turn: r.out.Turns, Took: r.out.Took})
+	r.emit(Event{Type: EndEvent, Text: string(EndJournalError), Err: err, Turn: r.out.Turns, Took: r.out.Took})
 	return r.out
 }
 
 // interrupted is a preliminary ending; close determines its cause.
 const interrupted Ending = "interrupted"
 
-// bound reports whether it is a bound that ended a run, so that the model is asked to
-// sum up.
-func (e Ending) bound() bool {
-	return slices.Contains([]Ending{Rounds, Tokens, Cost, Time, Identical, Context}, e)
+// isLimit reports whether a limit ended the run, so that the model is asked for a
+// summary.
+func (e Ending) isLimit() bool {
+	return slices.Contains([]Ending{EndTurns, EndTokens, EndCost, EndTime, EndIdentical, EndContext}, e)
 }
 
-// boundReached says which bound has been reached; "": none.
+// boundReached returns the limit that is reached; "": none.
 func (r *run) boundReached() Ending {
 	b, o := r.cfg.Bounds, r.out
 	switch {
 	case b.Turns > 0 && o.Turns >= b.Turns:
-		return Rounds
+		return EndTurns
 	case b.Tokens > 0 && o.Usage.Input+o.Usage.Output >= b.Tokens:
-		return Tokens
+		return EndTokens
 	case b.Cost > 0 && o.Cost >= b.Cost:
-		return Cost
+		return EndCost
 	}
 	return ""
 }
 
-// turn asks the model once and makes the calls that it answers with. It returns why
-// the run is to end; "": it is to go on.
+// turn requests an answer and makes its calls. It returns the reason to end the run;
+// "": none.
 func (r *run) turn(ctx context.Context) (Ending, error) {
 	if ctx.Err() != nil {
 		return interrupted, nil
@@ -178,30 +178,31 @@ func (r *run) turn(ctx context.Context) (Ending, error) {
 	choice := r.cfg.Request.Choice
 	if r.cfg.Tools != nil {
 		if err := r.cfg.Tools.Begin(); err != nil {
-			return Rounds, err
+			return EndTurns, err
 		}
 		var err error
 		if tools, choice, err = r.cfg.Tools.List(ctx, choice); err != nil {
 			if ctx.Err() != nil {
 				return interrupted, nil
 			}
-			return Denied, err
+			return EndDenied, err
 		}
 	}
 	tools = r.addCallerTools(tools)
-	choice, err := offered(choice, tools)
+	choice, err := limitChoice(choice, tools)
 	if err != nil {
-		return Denied, err
+		return EndDenied, err
 	}
 	answer, why, err := r.requestTurn(ctx, tools, choice)
 	if why != "" || answer == nil {
 		return why, err
 	}
-	return r.act(ctx, answer, tools, choice)
+	return r.handleAnswer(ctx, answer, tools, choice)
 }
 
-// offered is a choice among tools: vendors refuse one of others.
-func offered(choice *llm.Choice, tools []llm.Tool) (*llm.Choice, error) {
+// limitChoice limits a tool choice to the offered tools, because vendors refuse a
+// choice of others.
+func limitChoice(choice *llm.Choice, tools []llm.Tool) (*llm.Choice, error) {
 	if choice == nil || len(choice.ToolNames) == 0 || choice.Mode == llm.ChoiceNone {
 		return choice, nil
 	}
@@ -220,76 +221,76 @@ func offered(choice *llm.Choice, tools []llm.Tool) (*llm.Choice, error) {
 // addCallerTools adds the caller's tools. A caller's tool replaces one of ours with the
 // same name.
 func (r *run) addCallerTools(tools []llm.Tool) []llm.Tool {
-	if len(r.cfg.Theirs) == 0 {
+	if len(r.cfg.CallerTools) == 0 {
 		return tools
 	}
 	ours := slices.DeleteFunc(slices.Clone(tools), func(t llm.Tool) bool { return r.isCallerTool(t.Name) })
-	return append(ours, r.cfg.Theirs...)
+	return append(ours, r.cfg.CallerTools...)
 }
 
 func (r *run) isCallerTool(name string) bool {
-	return slices.ContainsFunc(r.cfg.Theirs, func(t llm.Tool) bool { return t.Name == name })
+	return slices.ContainsFunc(r.cfg.CallerTools, func(t llm.Tool) bool { return t.Name == name })
 }
 
-// act does what an answer asks for.
-func (r *run) act(ctx context.Context, answer *llm.Response, tools []llm.Tool, choice *llm.Choice) (Ending, error) {
+// handleAnswer makes the calls of an answer, or ends the run.
+func (r *run) handleAnswer(ctx context.Context, answer *llm.Response, tools []llm.Tool, choice *llm.Choice) (Ending, error) {
 	calls := answer.Calls()
 	switch {
 	case answer.StopReason == llm.StopRefusal:
-		return Refused, nil
+		return EndRefused, nil
 	case len(calls) > 0:
-		r.empty = 0
+		r.emptyAnswers = 0
 		return r.makeCalls(ctx, r.planCalls(calls, tools, choice))
 	case answer.StopReason == llm.StopFault || len(answer.Parts) == 0 && answer.StopReason != llm.StopLength:
-		return r.nothing(answer)
+		return r.handleEmptyAnswer(answer)
 	}
-	r.empty = 0
+	r.emptyAnswers = 0
 	switch answer.StopReason {
 	case llm.StopPause:
 		return "", nil
 	case llm.StopLength:
-		return Length, nil
+		return EndLength, nil
 	case llm.StopContext:
 		return r.makeSpace(answer)
 	}
-	return Goal, nil
+	return EndGoal, nil
 }
 
-// nothing asks again after an answer with nothing in it, once.
-func (r *run) nothing(answer *llm.Response) (Ending, error) {
-	r.empty++
+// handleEmptyAnswer repeats the request once after an empty answer.
+func (r *run) handleEmptyAnswer(answer *llm.Response) (Ending, error) {
+	r.emptyAnswers++
 	fault := answer.StopReason == llm.StopFault
 	switch {
-	case r.empty > 1 && fault:
-		return Failed, toolerr.New(toolerr.ModelError, "the model sent two unreadable answers (%s)", cmp.Or(answer.VendorStop, string(answer.StopReason)))
-	case r.empty > 1:
-		return Empty, nil
+	case r.emptyAnswers > 1 && fault:
+		return EndModelError, toolerr.New(toolerr.ModelError, "the model sent two unreadable answers (%s)", cmp.Or(answer.VendorStop, string(answer.StopReason)))
+	case r.emptyAnswers > 1:
+		return EndEmpty, nil
 	case fault:
-		return r.emitText("Your last answer could not be read, and none of it was executed. Send it again, with tool calls in the required format.")
+		return r.addUserText("Your last answer could not be read, and none of it was executed. Send it again, with tool calls in the required format.")
 	}
-	return r.emitText("Your last answer was empty. Continue the task, or answer with what you have.")
+	return r.addUserText("Your last answer was empty. Continue the task, or answer with what you have.")
 }
 
-// emitText adds a message of the user's.
-func (r *run) emitText(text string) (Ending, error) {
+// addUserText adds a message of the user.
+func (r *run) addUserText(text string) (Ending, error) {
 	return r.add(llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}})
 }
 
-// add adds messages.
+// add adds messages to the history.
 func (r *run) add(messages ...llm.Message) (Ending, error) {
 	r.history = append(r.history, messages...)
 	if err := r.writeStep(step{Step: stepSaid, Messages: messages}); err != nil {
-		return Unkept, err
+		return EndJournalError, err
 	}
 	return "", nil
 }
 
-// emit tells of an event.
+// emit reports an event.
 func (r *run) emit(e Event) {
 	if r.cfg.On == nil {
 		return
 	}
-	r.telling.Lock()
-	defer r.telling.Unlock()
+	r.emitting.Lock()
+	defer r.emitting.Unlock()
 	r.cfg.On(e)
 }

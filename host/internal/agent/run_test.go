@@ -42,7 +42,7 @@ func TestCallsAreMadeUntilThereAreNone(t *testing.T) {
 	box := tools("ls", "grep", "view")
 	var events []agent.Event
 	o := ask(t, agent.Config{Model: m, Tools: box, System: "be brief", On: func(e agent.Event) { events = append(events, e) }})
-	require.Equal(t, agent.Goal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Why)
 	require.NoError(t, o.Err)
 	require.Equal(t, "done", o.Text())
 	require.Equal(t, 3, o.Turns)
@@ -60,15 +60,15 @@ func TestCallsAreMadeUntilThereAreNone(t *testing.T) {
 	begun := map[string]bool{}
 	for _, e := range events {
 		switch e.Type {
-		case agent.Called:
+		case agent.CallEvent:
 			begun[e.ID] = true
-		case agent.Returned:
+		case agent.ResultEvent:
 			require.True(t, begun[e.ID], "a call is told of before its result")
 		}
 	}
 	require.Len(t, begun, 3)
-	require.Equal(t, agent.Turn, events[0].Type)
-	require.Equal(t, agent.Ended, events[len(events)-1].Type)
+	require.Equal(t, agent.TurnEvent, events[0].Type)
+	require.Equal(t, agent.EndEvent, events[len(events)-1].Type)
 }
 
 func TestFailuresAreTold(t *testing.T) {
@@ -88,7 +88,7 @@ func TestFailuresAreTold(t *testing.T) {
 		to("1", "a", `{"z":1,"b":{"y":2,"x":[]}}`), to("2", "b", `{}`), to("3", "c", `{}`), to("4", "d", `{}`), to("5", "nothing", `{}`),
 		llm.ToolCall{ID: "6", Name: "a", Malformed: `{"z":`},
 	), says("ok"))})
-	require.Equal(t, agent.Goal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Why)
 	all := results(o.Messages)
 	for id, want := range map[string]string{
 		"1": "tool: a\narguments: {\"b\":{\"x\":[],\"y\":2},\"z\":1}\nerror: SERVER_OFFLINE: it is gone\nduration_ms: \\d+",
@@ -118,10 +118,10 @@ func quoted(text string) string {
 
 func TestAtABoundTheModelSumsUp(t *testing.T) {
 	for why, b := range map[agent.Ending]agent.Bounds{
-		agent.Rounds:    {Turns: 4, Identical: -1},
-		agent.Tokens:    {Tokens: 400, Identical: -1},
-		agent.Cost:      {Cost: 4, Identical: -1},
-		agent.Identical: {Identical: 4},
+		agent.EndTurns:     {Turns: 4, Identical: -1},
+		agent.EndTokens:    {Tokens: 400, Identical: -1},
+		agent.EndCost:      {Cost: 4, Identical: -1},
+		agent.EndIdentical: {Identical: 4},
 	} {
 		m := script(wants(to("x", "ls", `{}`)))
 		m.info.Price = provider.Price{Input: 1e6 / 110, Output: 1e6 / 110}
@@ -134,7 +134,7 @@ func TestAtABoundTheModelSumsUp(t *testing.T) {
 		}
 		o := ask(t, agent.Config{Model: m, Tools: tools("ls"), Bounds: b})
 		require.Equal(t, why, o.Why)
-		require.True(t, o.Summed, why)
+		require.True(t, o.HasSummary, why)
 		require.NoError(t, o.Err)
 		require.Equal(t, "the findings", o.Text())
 		require.Equal(t, 4, o.Calls["ls"], why)
@@ -150,8 +150,8 @@ func TestTheTimeLimit(t *testing.T) {
 	}
 	m := script(wants(to("1", "sleep", `{}`)), says("sum"))
 	o := ask(t, agent.Config{Model: m, Tools: box, Bounds: agent.Bounds{Time: 20 * time.Millisecond}})
-	require.Equal(t, agent.Time, o.Why)
-	require.True(t, o.Summed)
+	require.Equal(t, agent.EndTime, o.Why)
+	require.True(t, o.HasSummary)
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "error: CANCELLED: the run ended during this call, which may have taken effect")
 	valid(t, append([]llm.Message{user("go")}, o.Messages...))
 }
@@ -166,9 +166,9 @@ func TestARoundThatThePolicyRefusesIsABound(t *testing.T) {
 		return nil
 	}
 	o := ask(t, agent.Config{Model: script(wants(to("1", "ls", `{}`)), wants(to("2", "ls", `{}`)), says("sum")), Tools: box})
-	require.Equal(t, agent.Rounds, o.Why)
+	require.Equal(t, agent.EndTurns, o.Why)
 	require.ErrorContains(t, o.Err, "all 2 rounds")
-	require.True(t, o.Summed)
+	require.True(t, o.HasSummary)
 }
 
 func TestChoicesAreOfToolsThatAreThere(t *testing.T) {
@@ -182,9 +182,9 @@ func TestChoicesAreOfToolsThatAreThere(t *testing.T) {
 
 	box.choice = &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{"gone"}}
 	o = ask(t, agent.Config{Model: m, Tools: box})
-	require.Equal(t, agent.Denied, o.Why)
+	require.Equal(t, agent.EndDenied, o.Why)
 	require.ErrorContains(t, o.Err, "gone must be called")
-	require.Equal(t, agent.Unkept, agent.Resume(t.Context(), agent.Config{Model: m}, nil).Why)
+	require.Equal(t, agent.EndJournalError, agent.Resume(t.Context(), agent.Config{Model: m}, nil).Why)
 }
 
 // Old results are cut, then a larger model takes over; what does not fit at all is said
@@ -207,12 +207,12 @@ func TestTheContext(t *testing.T) {
 	}
 	var cuts []string
 	on := func(e agent.Event) {
-		if e.Type == agent.Cut {
+		if e.Type == agent.CompactedEvent {
 			cuts = append(cuts, e.Text)
 		}
 	}
 	o := ask(t, agent.Config{Model: turns(8), Tools: box, On: on})
-	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
+	require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
 	require.Contains(t, strings.Join(cuts, "; "), "were shortened")
 	require.Contains(t, results(o.Messages)["call_1"].Content[0].Text, "old result, shortened")
 
@@ -228,7 +228,7 @@ func TestTheContext(t *testing.T) {
 	require.Equal(t, []string{"the conversation no longer fits the model; large takes over"}, cuts)
 
 	o = agent.Run(t.Context(), agent.Config{Model: turns(0), Tools: box}, long)
-	require.Equal(t, agent.Context, o.Why)
+	require.Equal(t, agent.EndContext, o.Why)
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(o.Err))
 
 	// A model that says so itself, of which no window is known.
@@ -241,7 +241,7 @@ func TestTheContext(t *testing.T) {
 		return first(ctx, n, r, on)
 	}
 	o = ask(t, agent.Config{Model: m, Tools: box})
-	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
+	require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "old result, shortened")
 }
 
@@ -255,8 +255,8 @@ func TestTheCallersTools(t *testing.T) {
 		require.Equal(t, "ls", c.Name, "what the caller declares is the caller's")
 		return result("here"), nil
 	}
-	o := ask(t, agent.Config{Model: m, Tools: box, Theirs: []llm.Tool{{Name: "ask_user"}}})
-	require.Equal(t, agent.Theirs, o.Why)
+	o := ask(t, agent.Config{Model: m, Tools: box, CallerTools: []llm.Tool{{Name: "ask_user"}}})
+	require.Equal(t, agent.EndCallerTools, o.Why)
 	require.Len(t, o.Theirs, 2)
 	require.Equal(t, []string{"2", "3"}, []string{o.Theirs[0].ID, o.Theirs[1].ID})
 	require.Len(t, results(o.Messages), 1)
@@ -272,7 +272,7 @@ func TestWhatWaitsForApprovalEndsTheRun(t *testing.T) {
 		return result("x"), nil
 	}
 	o := ask(t, agent.Config{Model: script(wants(to("1", "rm", `{}`), to("2", "ls", `{}`))), Tools: box})
-	require.Equal(t, agent.Waiting, o.Why)
+	require.Equal(t, agent.EndPending, o.Why)
 	require.Len(t, o.Pending, 1)
 	require.Equal(t, "p1", o.Pending[0].ID)
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "error: PENDING_APPROVAL: rm: wait for it")
@@ -297,8 +297,8 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 			},
 		}, []llm.Message{user("go")})
 		cancel()
-		require.Contains(t, []agent.Ending{agent.Cancelled, agent.Goal}, o.Why)
-		require.False(t, o.Summed)
+		require.Contains(t, []agent.Ending{agent.EndCancelled, agent.EndGoal}, o.Why)
+		require.False(t, o.HasSummary)
 		valid(t, append([]llm.Message{user("go")}, o.Messages...))
 	}
 }
@@ -317,14 +317,14 @@ func TestAnswersThatAreNoGoal(t *testing.T) {
 		why     agent.Ending
 		text    string
 	}{
-		"empty once":  {[]*llm.Response{empty, says("x")}, agent.Goal, "x"},
-		"empty twice": {[]*llm.Response{empty}, agent.Empty, ""},
-		"fault once":  {[]*llm.Response{fault, says("x")}, agent.Goal, "x"},
-		"fault twice": {[]*llm.Response{fault}, agent.Failed, ""},
-		"pause":       {[]*llm.Response{paused, paused, says("x")}, agent.Goal, "x"},
-		"cut":         {[]*llm.Response{cut}, agent.Length, "and th"},
-		"refused":     {[]*llm.Response{refused}, agent.Refused, "I will not"},
-		"nothing":     {[]*llm.Response{{}}, agent.Empty, ""},
+		"empty once":  {[]*llm.Response{empty, says("x")}, agent.EndGoal, "x"},
+		"empty twice": {[]*llm.Response{empty}, agent.EndEmpty, ""},
+		"fault once":  {[]*llm.Response{fault, says("x")}, agent.EndGoal, "x"},
+		"fault twice": {[]*llm.Response{fault}, agent.EndModelError, ""},
+		"pause":       {[]*llm.Response{paused, paused, says("x")}, agent.EndGoal, "x"},
+		"cut":         {[]*llm.Response{cut}, agent.EndLength, "and th"},
+		"refused":     {[]*llm.Response{refused}, agent.EndRefused, "I will not"},
+		"nothing":     {[]*llm.Response{{}}, agent.EndEmpty, ""},
 	} {
 		o := ask(t, agent.Config{Model: script(c.answers...)})
 		require.Equal(t, c.why, o.Why, name)
@@ -343,23 +343,23 @@ func TestAModelThatFails(t *testing.T) {
 		}}
 	}
 	o := ask(t, agent.Config{Model: broken(1)})
-	require.Equal(t, agent.Failed, o.Why)
+	require.Equal(t, agent.EndModelError, o.Why)
 	require.ErrorContains(t, o.Err, "the connection was cut")
 	require.Empty(t, o.Messages)
-	o = ask(t, agent.Config{Model: broken(2), Again: 2})
-	require.Equal(t, agent.Goal, o.Why)
+	o = ask(t, agent.Config{Model: broken(2), Retries: 2})
+	require.Equal(t, agent.EndGoal, o.Why)
 	require.Equal(t, 3, o.Turns)
 	require.Equal(t, llm.Usage{Input: 300, Output: 30}, o.Usage, "what broke off was paid for, too")
 	// Where nothing came at all the provider has asked as often as it is of use.
 	down := &model{say: func(context.Context, int, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
 		return nil, toolerr.New(toolerr.TransportError, "nobody is there")
 	}}
-	require.Equal(t, agent.Failed, ask(t, agent.Config{Model: down, Again: 2}).Why)
+	require.Equal(t, agent.EndModelError, ask(t, agent.Config{Model: down, Retries: 2}).Why)
 	require.Len(t, down.asked, 1)
 	o = ask(t, agent.Config{Model: &model{say: func(context.Context, int, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
 		panic("in the streets")
 	}}})
-	require.Equal(t, agent.Failed, o.Why)
+	require.Equal(t, agent.EndModelError, o.Why)
 	require.Equal(t, toolerr.Internal, toolerr.CodeOf(o.Err))
 }
 
@@ -367,10 +367,10 @@ func TestIDsAreUniqueAndOfAFormThatAllTake(t *testing.T) {
 	var pieces, whole []string
 	m := script(wants(to("a", "ls", `{}`), to("a", "ls", `{"n":1}`), to("", "ls", `{"n":2}`), to("ü b", "ls", `{"n":3}`)), wants(to("a", "ls", `{"n":4}`)), says("x"))
 	o := ask(t, agent.Config{Model: m, Tools: tools("ls"), On: func(e agent.Event) {
-		if e.Type == agent.Piece && e.Delta.Type == llm.CallPart && e.Delta.ID != "" {
+		if e.Type == agent.DeltaEvent && e.Delta.Type == llm.CallPart && e.Delta.ID != "" {
 			pieces = append(pieces, e.Delta.ID)
 		}
-		if e.Type == agent.Answered {
+		if e.Type == agent.AnswerEvent {
 			for _, c := range e.Response.Calls() {
 				whole = append(whole, c.ID)
 			}
@@ -397,7 +397,7 @@ func TestAHundredCallsAtOnceAreBounded(t *testing.T) {
 		return result("x"), nil
 	}
 	o := ask(t, agent.Config{Model: script(wants(calls...), says("x")), Tools: box, Bounds: agent.Bounds{Parallel: 7}})
-	require.Equal(t, agent.Goal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Why)
 	require.Equal(t, 128, o.Calls["ls"])
 	require.LessOrEqual(t, most.Load(), int32(7))
 	require.Len(t, o.Messages[1].Parts, 150)
@@ -442,11 +442,11 @@ func TestWaitingForAPersonIsNotTheRunsTime(t *testing.T) {
 			On: func(e agent.Event) { events = append(events, e) },
 		})
 		require.NoError(t, o.Err)
-		require.Equal(t, agent.Goal, o.Why)
+		require.Equal(t, agent.EndGoal, o.Why)
 		require.Equal(t, 3*time.Second, o.Took)
 		require.Equal(t, int64(8000), *left.MS)
 		require.JSONEq(t, "3000", string(results(o.Messages)["1"].ExtraMembers[0].Value))
-		at := slices.IndexFunc(events, func(e agent.Event) bool { return e.Type == agent.Returned })
+		at := slices.IndexFunc(events, func(e agent.Event) bool { return e.Type == agent.ResultEvent })
 		require.Equal(t, 3*time.Second, events[at].Took)
 	})
 }
@@ -463,8 +463,8 @@ func TestTheRunsTimeEndsAfterAPause(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		o := ask(t, agent.Config{Model: script(wants(to("1", "edit", `{}`)), says("as far as it came")), Tools: box, Bounds: agent.Bounds{Time: 10 * time.Second}})
-		require.Equal(t, agent.Time, o.Why)
-		require.True(t, o.Summed)
+		require.Equal(t, agent.EndTime, o.Why)
+		require.True(t, o.HasSummary)
 		require.Equal(t, 10*time.Second, o.Took)
 	})
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// requestTurn asks the model for a turn and adds its answer to the history. Without an answer
-// and without an ending, the caller asks again.
+// requestTurn requests a turn from the model and adds its answer to the history. If it
+// returns neither an answer nor an ending, the caller repeats the request.
 func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*llm.Response, Ending, error) {
 	req, err := r.fitRequest(tools, choice)
 	if err != nil {
-		return nil, Context, err
+		return nil, EndContext, err
 	}
 	r.out.Turns++
 	if err := r.writeStep(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
-		return nil, Unkept, err
+		return nil, EndJournalError, err
 	}
-	r.emit(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
-	answer, err := r.forwardDelta(ctx, req)
+	r.emit(Event{Type: TurnEvent, Turn: r.out.Turns, Model: r.model.Info().Name})
+	answer, err := r.askModel(ctx, req)
 	if err == nil {
 		why, err := r.acceptAnswer(answer)
 		return answer, why, err
@@ -38,32 +38,32 @@ func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Cho
 		return nil, interrupted, r.takePartialAnswer(answer)
 	}
 	r.addUsage(answer)
-	r.emit(Event{Type: Error, Turn: r.out.Turns, Err: err})
+	r.emit(Event{Type: ErrorEvent, Turn: r.out.Turns, Err: err})
 	switch code := toolerr.CodeOf(err); {
 	case code == toolerr.LimitReached:
 		why, fault := r.makeSpace(nil)
-		if why == Context {
+		if why == EndContext {
 			fault = err
 		}
 		return nil, why, fault
-	case r.again < r.cfg.Again && r.heard && (code == toolerr.TransportError || code == toolerr.ModelError || code == toolerr.Timeout):
-		r.again++
+	case r.retries < r.cfg.Retries && r.receivedPart && (code == toolerr.TransportError || code == toolerr.ModelError || code == toolerr.Timeout):
+		r.retries++
 		return nil, "", nil
 	}
-	return nil, Failed, err
+	return nil, EndModelError, err
 }
 
-// acceptAnswer makes an answer part of the history.
+// acceptAnswer stores an answer and adds it to the history.
 func (r *run) acceptAnswer(answer *llm.Response) (Ending, error) {
 	if err := r.writeStep(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
-		return Unkept, err
+		return EndJournalError, err
 	}
 	r.admitAnswer(answer)
-	r.emit(Event{Type: Answered, Turn: r.out.Turns, Response: answer})
+	r.emit(Event{Type: AnswerEvent, Turn: r.out.Turns, Response: answer})
 	return "", nil
 }
 
-// admitAnswer counts an answer and adds what it says.
+// admitAnswer counts an answer and adds it to the history.
 func (r *run) admitAnswer(answer *llm.Response) {
 	r.out.Response = answer
 	r.addUsage(answer)
@@ -72,8 +72,8 @@ func (r *run) admitAnswer(answer *llm.Response) {
 	}
 }
 
-// addUsage counts what an answer took, also one that broke off and is not taken; nil: there
-// is none.
+// addUsage adds the usage of an answer, also of a partial one that is dropped; nil:
+// none.
 func (r *run) addUsage(answer *llm.Response) {
 	if answer == nil || answer.Usage == nil {
 		return
@@ -84,7 +84,7 @@ func (r *run) addUsage(answer *llm.Response) {
 	r.out.Cost += r.model.Info().Price.Cost(*u)
 }
 
-// takePartialAnswer keeps what the model had said when it was interrupted: its words.
+// takePartialAnswer keeps the texts of an interrupted answer.
 func (r *run) takePartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
@@ -98,25 +98,25 @@ func (r *run) takePartialAnswer(answer *llm.Response) error {
 	return err
 }
 
-// forwardDelta has the model answer, and makes of the answer what a history can hold. It
-// always has a usage, counted here if the model did not say.
-func (r *run) forwardDelta(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
+// askModel requests an answer, forwards its deltas, and returns it in a form that the
+// history can contain. It always has a usage, estimated if the model reports none.
+func (r *run) askModel(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			answer, err = nil, toolerr.New(toolerr.Internal, "the model's provider failed: %v\n%s", fault, debug.Stack())
 		}
 	}()
 	own := map[int]string{}
-	r.heard = false
+	r.receivedPart = false
 	answer, err = r.model.Ask(ctx, req, func(d llm.Delta) {
-		r.heard = true
+		r.receivedPart = true
 		if d.Type == llm.CallPart && d.ID != "" {
 			if own[d.Index] == "" {
-				own[d.Index] = r.ids.own(d.ID)
+				own[d.Index] = r.ids.assign(d.ID)
 			}
 			d.ID = own[d.Index]
 		}
-		r.emit(Event{Type: Piece, Turn: r.out.Turns, Delta: d})
+		r.emit(Event{Type: DeltaEvent, Turn: r.out.Turns, Delta: d})
 	})
 	if answer == nil {
 		if err == nil {
@@ -124,15 +124,15 @@ func (r *run) forwardDelta(ctx context.Context, req *llm.Request) (answer *llm.R
 		}
 		return nil, err
 	}
-	r.heard = r.heard || len(answer.Parts) > 0
+	r.receivedPart = r.receivedPart || len(answer.Parts) > 0
 	kept := *answer
 	kept.Parts = r.cleanParts(answer.Parts, own, answer.StopReason != llm.StopRefusal)
 	kept.Usage = plausibleUsage(kept.Usage, r.estimate(req, &kept))
 	return &kept, err
 }
 
-// What a model says of its usage is believed where it is as much as a part of the
-// estimate, beyond an amount that is not worth the question.
+// A reported usage is accepted if it is at least a part of the estimate, or if the
+// estimate is too small to matter.
 const (
 	believedPart = 4
 	doubtless    = 2000 // tokens
@@ -143,9 +143,9 @@ const (
 // models that count nothing.
 func plausibleUsage(said, about *llm.Usage) *llm.Usage {
 	if said == nil {
-		return possible(*about)
+		return clampUsage(*about)
 	}
-	u := possible(*said)
+	u := clampUsage(*said)
 	for _, n := range []struct {
 		said  *int
 		about int
@@ -157,16 +157,16 @@ func plausibleUsage(said, about *llm.Usage) *llm.Usage {
 	return u
 }
 
-// maxPlausibleTokens is more than any model takes at once.
+// maxPlausibleTokens is more than the context of any model.
 const maxPlausibleTokens = 1 << 30
 
-// possible is a usage as one can be, whatever the model says: bounds are never further
-// away for it.
-func possible(u llm.Usage) *llm.Usage {
+// clampUsage limits a usage to possible values, so that the limits of a run always
+// work.
+func clampUsage(u llm.Usage) *llm.Usage {
 	for _, n := range []*int{&u.Input, &u.Output, &u.Reasoning, &u.CacheRead, &u.CacheWrite} {
 		*n = min(max(*n, 0), maxPlausibleTokens)
 	}
-	u.CacheRead = min(u.CacheRead, u.Input) // of which it is a part
+	u.CacheRead = min(u.CacheRead, u.Input) // they are a part of Input
 	u.CacheWrite = min(u.CacheWrite, u.Input-u.CacheRead)
 	return &u
 }
@@ -185,16 +185,16 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 				if p.Signature == nil {
 					continue
 				}
-				p.Text = "" // Anthropic refuses texts of white space alone
+				p.Text = "" // Anthropic refuses texts that are only white space
 			}
 			says = says || p.Text != ""
 		case llm.CallPart:
 			if p.ToolCall == nil || !calls {
 				continue
 			}
-			c := readable(*p.ToolCall)
+			c := normalizeCall(*p.ToolCall)
 			if c.ID = own[i]; c.ID == "" {
-				c.ID = r.ids.own(p.ToolCall.ID)
+				c.ID = r.ids.assign(p.ToolCall.ID)
 			}
 			p.ToolCall, says = &c, true
 		case llm.ImagePart, llm.OpaquePart:
@@ -203,7 +203,7 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 			}
 			says = true
 		case llm.ThinkingPart, llm.RedactedPart:
-		default: // nothing that a model says
+		default: // types that a model does not return
 			continue
 		}
 		kept = append(kept, p)
@@ -223,11 +223,12 @@ func isThought(p llm.Part) bool {
 	return p.Type == llm.ThinkingPart || p.Type == llm.RedactedPart
 }
 
-// unnamedCall is the name that a call gets which has none: vendors want one.
+// unnamedCall replaces a missing tool name, because vendors require one.
 const unnamedCall = "unnamed"
 
-// readable is a call with a name, whose arguments are an object or said not to be.
-func readable(c llm.ToolCall) llm.ToolCall {
+// normalizeCall returns a call with a name, whose arguments are an object or marked as
+// malformed.
+func normalizeCall(c llm.ToolCall) llm.ToolCall {
 	c.Name = cmp.Or(strings.ToValidUTF8(c.Name, "\uFFFD"), unnamedCall)
 	if c.Malformed != "" {
 		c.Args, c.Malformed = nil, strings.ToValidUTF8(c.Malformed, "\uFFFD")
@@ -243,7 +244,7 @@ func readable(c llm.ToolCall) llm.ToolCall {
 	return c
 }
 
-// estimate is about what an answer took.
+// estimate returns an estimate of the usage of an answer.
 func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
 	u := &llm.Usage{
 		Input:  contextbudget.MessageTokens(r.cfg.Counter, req.Messages),
@@ -255,10 +256,10 @@ func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
 	return u
 }
 
-// summaryPrompt is the message to the model when a bound is reached.
+// summaryPrompt is the message to the model when a limit is reached.
 const summaryPrompt = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
 
-// addSummary asks the model for a last answer, without tools.
+// addSummary requests a last answer without tool calls.
 func (r *run) addSummary(ctx context.Context, why Ending) error {
 	grace := r.cfg.Bounds.Grace
 	if grace > 0 {
@@ -266,17 +267,17 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 		ctx, cancel = context.WithTimeout(ctx, grace)
 		defer cancel()
 	}
-	if _, err := r.emitText(fmt.Sprintf(summaryPrompt, why)); err != nil {
+	if _, err := r.addUserText(fmt.Sprintf(summaryPrompt, why)); err != nil {
 		return err
 	}
 	var tools []llm.Tool
 	none := &llm.Choice{Mode: llm.ChoiceNone}
 	if r.cfg.Tools != nil {
-		tools, _, _ = r.cfg.Tools.List(ctx, none) //nolint:errcheck // then there are none
+		tools, _, _ = r.cfg.Tools.List(ctx, none) //nolint:errcheck // on an error there are no tools
 	}
 	tools = r.addCallerTools(tools)
 	var failed error
-	for range 2 { // again where it did not fit
+	for range 2 { // a second time if it did not fit
 		req, err := r.fitRequest(tools, none)
 		if err != nil {
 			return err
@@ -289,13 +290,13 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 		if err := r.writeStep(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
 			return err
 		}
-		r.emit(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
-		answer, err := r.forwardDelta(ctx, req)
+		r.emit(Event{Type: TurnEvent, Turn: r.out.Turns, Model: r.model.Info().Name})
+		answer, err := r.askModel(ctx, req)
 		if err == nil {
 			return r.takeSummary(answer)
 		}
 		r.addUsage(answer)
-		r.emit(Event{Type: Error, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
+		r.emit(Event{Type: ErrorEvent, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
 		failed = fmt.Errorf("no summary: %w", err)
 		if toolerr.CodeOf(err) != toolerr.LimitReached || ctx.Err() != nil {
 			break
@@ -307,7 +308,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 	return failed
 }
 
-// takeSummary takes the words of a last answer; calls are none of its business.
+// takeSummary adds the texts of a summary and ignores calls.
 func (r *run) takeSummary(answer *llm.Response) error {
 	called := len(answer.Calls()) > 0
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {
@@ -317,7 +318,7 @@ func (r *run) takeSummary(answer *llm.Response) error {
 		r.addUsage(answer)
 		return toolerr.New(toolerr.ModelError, "no summary: the model returned no text")
 	}
-	r.out.Summed = true
+	r.out.HasSummary = true
 	_, err := r.acceptAnswer(answer)
 	return err
 }

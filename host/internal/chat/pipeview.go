@@ -35,7 +35,7 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e.Type {
-	case agent.Piece:
+	case agent.DeltaEvent:
 		if e.Delta.Type != llm.TextPart && e.Delta.Type != llm.RefusalPart {
 			return
 		}
@@ -44,7 +44,7 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 		}
 		v.within, v.index = true, e.Delta.Index
 		io.WriteString(v.out, e.Delta.Text) //nolint:errcheck // a pipe that is gone ends the program
-	case agent.Returned:
+	case agent.ResultEvent:
 		v.end()
 		state := "ok"
 		if e.Result != nil && e.Result.IsError {
@@ -54,9 +54,9 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 		if v.verbose && e.Result != nil {
 			v.tell("%s", beginning(resultText(e.Result), 2000))
 		}
-	case agent.Cut:
+	case agent.CompactedEvent:
 		v.tell("%s", screen.Line(e.Text, 500))
-	case agent.Error:
+	case agent.ErrorEvent:
 		v.end()
 		if e.Err != nil {
 			v.told = message(e.Err)

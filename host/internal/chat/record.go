@@ -68,32 +68,32 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	r := record{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
 	if c := e.Call; c != nil {
 		r.Name = c.Name
-		if r.Arguments = c.Args; e.Type != agent.Called {
+		if r.Arguments = c.Args; e.Type != agent.CallEvent {
 			r.Arguments = nil
 		}
 	}
 	switch e.Type {
-	case agent.Piece:
+	case agent.DeltaEvent:
 		if e.Delta.Text == "" || e.Delta.Type == llm.CallPart {
 			return
 		}
 		r.Text, r.Part = e.Delta.Text, string(e.Delta.Type)
-	case agent.Answered:
+	case agent.AnswerEvent:
 		if e.Response != nil {
 			r.Text = spoken(e.Response.Message())
 			r.Usage = e.Response.Usage
 		}
-	case agent.Returned:
+	case agent.ResultEvent:
 		ms := e.Took.Milliseconds()
 		r.Millis = &ms
 		if e.Result != nil {
 			r.Result, r.IsError = resultText(e.Result), e.Result.IsError
 		}
-	case agent.Error:
+	case agent.ErrorEvent:
 		if e.Err != nil {
 			r.Code, r.Error = toolerr.CodeOf(e.Err), e.Err.Error()
 		}
-	case agent.Ended: // see ended
+	case agent.EndEvent: // see ended
 		return
 	}
 	v.write(r)
@@ -101,7 +101,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 
 func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
-	r := record{Type: string(agent.Ended), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
+	r := record{Type: string(agent.EndEvent), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
 	if out.Response != nil {
 		r.Text = spoken(out.Response.Message())
 	}

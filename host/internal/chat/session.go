@@ -27,7 +27,7 @@ func (c *Chat) resume(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.session, c.history, c.pending, c.turns = s, conversation.Mended(messages), "", nil
+	c.session, c.history, c.pending, c.turns = s, conversation.WithResults(messages), "", nil
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (c *Chat) say(ctx context.Context, said string) error {
 	if err != nil {
 		return err
 	}
-	c.failed = out.Why != agent.Goal
+	c.failed = out.Why != agent.EndGoal
 	if len(out.Messages) > 0 {
 		c.pending = ""
 		c.keep(ctx, kept, out.Messages[len(kept.all)-1:]...)
@@ -53,7 +53,7 @@ func (c *Chat) say(ctx context.Context, said string) error {
 		c.view.note("this turn is not saved: %v", kept.fault)
 	}
 	c.view.ended(out, c.cost(out))
-	if out.Why == agent.Cancelled && c.editor == nil && !c.cfg.Typing {
+	if out.Why == agent.EndCancelled && c.editor == nil && !c.cfg.Typing {
 		c.quitting = true // nobody sees what would follow
 	}
 	return ctx.Err()
@@ -70,9 +70,9 @@ func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm
 	tools := c.cfg.Host.Turn(ask)
 	out := agent.Run(ctx, agent.Config{
 		Model: c.model, Tools: &asking{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
-		Bounds: c.cfg.Bounds, Whole: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
+		Bounds: c.cfg.Bounds, OnMessages: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
 	}, messages)
-	if err := tools.End(); err != nil && out.Why == agent.Goal {
+	if err := tools.End(); err != nil && out.Why == agent.EndGoal {
 		out.Err = err
 	}
 	return out

@@ -93,36 +93,36 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e.Type {
-	case agent.Turn:
+	case agent.TurnEvent:
 		v.close()
 		v.begin("thinking")
-	case agent.Piece:
+	case agent.DeltaEvent:
 		v.piece(e.Delta, m)
-	case agent.Answered:
+	case agent.AnswerEvent:
 		v.close()
 		v.doing = ""
-	case agent.Called:
+	case agent.CallEvent:
 		v.close()
 		v.doing = ""
 		v.running = append(v.running, running{id: e.ID, text: described(e.Call), since: time.Now()})
-	case agent.Progress:
+	case agent.ProgressEvent:
 		for i := range v.running {
 			if v.running[i].id == e.ID {
 				v.running[i].progress = e.Text
 			}
 		}
-	case agent.Returned:
+	case agent.ResultEvent:
 		v.running = slices.DeleteFunc(v.running, func(r running) bool { return r.id == e.ID })
 		v.returned(e)
-	case agent.Cut:
+	case agent.CompactedEvent:
 		v.write("%s\n", v.paint(faint, "… "+screen.Line(e.Text, 500)))
-	case agent.Error:
+	case agent.ErrorEvent:
 		if e.Err != nil {
 			v.close()
 			v.told = message(e.Err)
 			v.write("%s %s\n", v.paint(red, "✗"), screen.Clean(v.told))
 		}
-	case agent.Ended:
+	case agent.EndEvent:
 		v.close()
 		v.doing, v.running = "", nil
 	}

@@ -129,11 +129,11 @@ func message(err error) string {
 func ending(out *agent.Outcome, told string) string {
 	var b bytes.Buffer
 	switch {
-	case out.Why == agent.Goal && out.Err == nil:
+	case out.Why == agent.EndGoal && out.Err == nil:
 		return ""
-	case out.Why == agent.Cancelled:
+	case out.Why == agent.EndCancelled:
 		return "cancelled"
-	case out.Why == agent.Waiting:
+	case out.Why == agent.EndPending:
 		for _, p := range out.Pending {
 			if p.ID == "" { // the tool itself waits, and says for what
 				fmt.Fprintf(&b, "%s: %s\n", p.Tool, p.Message)

@@ -319,9 +319,9 @@ func (p *program) listKinds(a *core.App, asJSON bool) error {
 // statusOf is the exit status of an outcome.
 func statusOf(o *agent.Outcome) int {
 	switch code := toolerr.CodeOf(o.Err); {
-	case o.Why == agent.Goal:
+	case o.Why == agent.EndGoal:
 		return exitDone
-	case o.Why == agent.Failed && (code == toolerr.TransportError || code == toolerr.AuthFailed || code == toolerr.NoModel):
+	case o.Why == agent.EndModelError && (code == toolerr.TransportError || code == toolerr.AuthFailed || code == toolerr.NoModel):
 		return exitConnect
 	}
 	return exitFailed

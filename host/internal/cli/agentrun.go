@@ -61,7 +61,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 		told.id = core.NewAgentID()
 	}
 	cfg := agent.Config{
-		System: kind.Instructions, Bounds: t.bounds(kind), Again: asksAnew, On: told.event,
+		System: kind.Instructions, Bounds: t.bounds(kind), Retries: asksAnew, On: told.event,
 		Request: llm.Request{MaxTokens: t.MaxOutput, Temperature: t.Temperature},
 	}
 	err = p.agentModel(ctx, a, t, kind, &cfg)
@@ -69,7 +69,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 		err = reachAll(ctx, a)
 	}
 	if err != nil {
-		told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil) //nolint:errcheck // it has failed
+		told.ended(&agent.Outcome{Why: agent.EndModelError, Err: err}, nil) //nolint:errcheck // it has failed
 		return exit(exitConnect, told.fault(err))
 	}
 	if t.Host == nil {
@@ -99,8 +99,8 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	} else {
 		o = agent.Run(ctx, cfg, messages)
 	}
-	if err := set.End(); err != nil && o.Why == agent.Goal {
-		o.Why, o.Err = agent.Denied, err
+	if err := set.End(); err != nil && o.Why == agent.EndGoal {
+		o.Why, o.Err = agent.EndDenied, err
 	}
 	if err := told.ended(o, append(messages, o.Messages...)); err != nil {
 		return err
@@ -296,25 +296,25 @@ const maxToldResult = 4 << 10
 
 // event tells of one.
 func (t *agentTold) event(e agent.Event) {
-	if e.Type == agent.Turn {
+	if e.Type == agent.TurnEvent {
 		t.model = e.Model
 	}
-	if !t.how.json || e.Type == agent.Ended || e.Type == agent.Piece && !t.how.deltas {
+	if !t.how.json || e.Type == agent.EndEvent || e.Type == agent.DeltaEvent && !t.how.deltas {
 		return
 	}
 	line := agentEvent{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text, Error: faultOf(e.Err)}
 	took := e.Took.Milliseconds()
 	switch e.Type {
-	case agent.Piece:
+	case agent.DeltaEvent:
 		line.Delta = &e.Delta
-	case agent.Answered:
+	case agent.AnswerEvent:
 		line.Text = provider.TextOf(e.Response.Parts)
 		if u := e.Response.Usage; u != nil {
 			line.Usage = &agentUsage{u.Input, u.Output, u.CacheRead}
 		}
-	case agent.Called:
+	case agent.CallEvent:
 		line.Name, line.Arguments, line.Malformed = e.Call.Name, e.Call.Args, e.Call.Malformed
-	case agent.Returned:
+	case agent.ResultEvent:
 		text := provider.ResultText(e.Result)
 		line.Name, line.Text, line.IsError, line.TookMS = e.Call.Name, strings.ToValidUTF8(text[:min(len(text), maxToldResult)], ""), e.Result.IsError, &took
 	}
@@ -355,7 +355,7 @@ func (t *agentTold) ended(o *agent.Outcome, whole []llm.Message) error {
 			whole = nil
 		}
 		return t.printJSON(agentEnded{
-			Type: "ended", Agent: t.id, Why: o.Why, Summed: o.Summed, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
+			Type: "ended", Agent: t.id, Why: o.Why, Summed: o.HasSummary, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
 			Turns: o.Turns, Usage: agentUsage{o.Usage.Input, o.Usage.Output, o.Usage.CacheRead}, Cost: o.Cost, Calls: o.Calls,
 			Asked: o.Pending, Theirs: o.Theirs, TookMS: o.Took.Milliseconds(), Whole: whole,
 		})

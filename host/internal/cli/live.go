@@ -77,7 +77,7 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 	var silent bool
 	for h, err := range askAll[core.Running](ctx, found, core.MethodHost) {
 		if err != nil {
-			if !h.Listens(ctx) { // it has ended meanwhile
+			if !h.IsListening(ctx) { // it has ended meanwhile
 				continue
 			}
 			p.logf("%v; it may be stopped or hanging", err)

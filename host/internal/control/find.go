@@ -19,25 +19,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// findTime limits the answer of a host to the question whether it runs.
+// findTime limits the time in which a host must answer that it runs.
 const findTime = 2 * time.Second
 
-// maxAnswer bounds an answer of a host's.
+// maxAnswer bounds the answer of a host, in bytes.
 const maxAnswer = 16 << 20
 
-// A Host is a running one, as another program sees it.
+// A Host is a running host, seen from another program.
 type Host struct {
 	Socket string
-	PID    int // as the socket's name says
+	PID    int // from the socket's name
 }
 
-// Find returns the hosts whose sockets are in a state directory, in the order
-// of their names, and removes the sockets of those that are no more.
+// Find returns the hosts with sockets in a state directory, sorted by name, and
+// removes the sockets of hosts that have ended.
 func Find(ctx context.Context, state string) ([]Host, error) {
 	return findOthers(ctx, state, "")
 }
 
-// findOthers is Find without the host whose socket is own.
+// findOthers does the same as Find, without the host whose socket is own.
 func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 	dir := hostsDir(state)
 	entries, err := os.ReadDir(dir)
@@ -59,7 +59,7 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 		case name == own:
 		case strings.HasSuffix(name, fresh):
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
-				os.Remove(name) //nolint:errcheck // the next one tries again
+				os.Remove(name) //nolint:errcheck // the next search tries again
 			}
 		case strings.HasSuffix(name, ending):
 			turns <- struct{}{}
@@ -80,12 +80,12 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 	return slices.Clip(hosts), nil
 }
 
-// isRunning reports whether somebody listens at a socket, and removes one at which
-// nobody does.
+// isRunning reports whether a process listens at a socket, and removes the socket if
+// not.
 func isRunning(ctx context.Context, name string) bool {
 	conn, err := dial(ctx, name)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		os.Remove(name) //nolint:errcheck // another has
+		os.Remove(name) //nolint:errcheck // another process has removed it
 		return false
 	}
 	if err != nil {
@@ -95,21 +95,20 @@ func isRunning(ctx context.Context, name string) bool {
 	return true
 }
 
-// Listens reports whether the host is still there.
-func (h Host) Listens(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
+// IsListening reports whether the host still runs.
+func (h Host) IsListening(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
 
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
-	err = reach(name, func(short string) (err error) {
+	err = withShortPath(name, func(short string) (err error) {
 		conn, err = new(net.Dialer).DialContext(ctx, "unix", short)
 		return err
 	})
 	return conn, err
 }
 
-// Ask has the host carry out one of its methods and decodes what it answers.
-// params may be nil.
+// Ask calls a method of the host and decodes the result. params may be nil.
 func (h Host) Ask(ctx context.Context, method string, params, result any) error {
 	conn, err := dial(ctx, h.Socket)
 	if err != nil {
@@ -138,7 +137,7 @@ func (h Host) Ask(ctx context.Context, method string, params, result any) error 
 	case err != nil:
 		return fmt.Errorf("host %d: %w", h.PID, err)
 	case m.Error != nil:
-		return answered(m.Error)
+		return parseError(m.Error)
 	}
 	return json.Unmarshal(m.Result, result)
 }
@@ -150,8 +149,8 @@ func (h Host) lost(ctx context.Context, err error) error {
 	return fmt.Errorf("host %d did not answer: %w", h.PID, err)
 }
 
-// answered is the error that a host answered with.
-func answered(object json.RawMessage) error {
+// parseError returns the error in a host's answer.
+func parseError(object json.RawMessage) error {
 	var e struct {
 		Message string
 		Data    struct{ Code toolerr.Code }

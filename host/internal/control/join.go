@@ -39,18 +39,18 @@ func Join(name, token string) func(ctx context.Context, in io.Reader, out io.Wri
 			return err
 		}
 		if m.Error != nil {
-			return answered(m.Error)
+			return parseError(m.Error)
 		}
 		said := make(chan struct{})
-		go func() { // ends with in, or with the connection
+		go func() { // ends with in or with the connection
 			defer close(said)
-			io.Copy(conn, in) //nolint:errcheck // the end of either is the end
-			conn.Close()      //nolint:errcheck // nobody waits for answers any more
+			io.Copy(conn, in) //nolint:errcheck // the end of either is the end of both
+			conn.Close()      //nolint:errcheck // the answers are not read any more
 		}()
 		io.Copy(out, answers) //nolint:errcheck // likewise
 		conn.Close()          //nolint:errcheck // it may be closed
 		if c, ok := in.(io.Closer); ok {
-			c.Close() //nolint:errcheck // so that nothing more is said
+			c.Close() //nolint:errcheck // so that nothing more is sent
 		}
 		<-said
 		return nil

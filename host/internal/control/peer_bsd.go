@@ -4,7 +4,7 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// peerOf is as unix(4) says.
+// peerOf returns the user at the other end; see unix(4).
 func peerOf(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {

@@ -2,7 +2,7 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// peerOf is as unix(7) says.
+// peerOf returns the user at the other end; see unix(7).
 func peerOf(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

@@ -4,7 +4,7 @@ package control
 
 import "net"
 
-// peerUID returns the user at the other end. On an error it is nobody.
+// peerUID returns the user at the other end. known is false after an error.
 func peerUID(conn *net.UnixConn) (uid int, known bool) {
 	uid = -1
 	raw, err := conn.SyscallConn()

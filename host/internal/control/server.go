@@ -47,28 +47,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Bounds of what clients can use of the host, in addition to those of Config.
+// Limits for clients, in addition to those of Config.
 const (
 	maxLine   = 16 << 10         // bytes of a line before toolroom/enter
-	writeTime = 30 * time.Second // for the other end to read an answer
+	writeTime = 30 * time.Second // for the client to read an answer
 )
 
-// Enter is the method that makes a connection an MCP client's.
+// Enter is the method that turns a connection into an MCP connection.
 const Enter = "toolroom/enter"
 
-// A Method answers one question of another program's.
+// A Method answers a request of another program.
 type Method func(ctx context.Context, params json.RawMessage) (any, error)
 
-// Config says what is served.
+// Config holds the methods and limits of a Server.
 type Config struct {
-	State   string            // the state directory; it may not exist yet
+	State   string            // the state directory, which need not exist
 	Control map[string]Method // by name, which begins with toolroom/
 
-	// Serve serves MCP to who has entered, until in ends or ctx does.
+	// Serve serves MCP on a connection that has entered, until in or ctx ends.
 	Serve func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error
 
-	MaxConns int           // connections at once; 0: 64
-	LineTime time.Duration // for a line to come, before toolroom/enter; 0: 5 s
+	MaxConns int           // concurrent connections; 0: 64
+	LineTime time.Duration // longest time until a line, before toolroom/enter; 0: 5 s
 }
 
 // A Server listens at the socket. Close it.
@@ -76,16 +76,16 @@ type Server struct {
 	cfg      Config
 	tokens   *Tokens
 	listener *net.UnixListener
-	name     string // of the socket
-	uid      int    // whom it serves, where the system tells who comes
+	name     string // name of the socket
+	uid      int    // only this user is served, if the system tells the user of a connection
 
 	life context.Context
 	end  context.CancelFunc
 	work sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]*list.Element // nil: it has entered
-	idle  list.List                  // of net.Conn, the one that has been silent longest first
+	conns map[net.Conn]*list.Element // element in idle; nil: it has entered
+	idle  list.List                  // of net.Conn, the one that is silent for longest first
 }
 
 // Listen opens the socket of this process and serves it.
@@ -117,7 +117,7 @@ func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 	return s, nil
 }
 
-// Name is the path of the socket.
+// Name returns the path of the socket.
 func (s *Server) Name() string { return s.name }
 
 // Close removes the socket, ends the connections and waits for them.
@@ -140,7 +140,7 @@ func (s *Server) accept() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // as when descriptors have run out: some come free
+		case err != nil: // for example no free descriptors, of which some become free
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-s.life.Done():
@@ -158,8 +158,8 @@ func (s *Server) accept() {
 	}
 }
 
-// admit makes room for a connection: of those that have not entered, the one
-// that has been silent longest has to go. It reports false when all have.
+// admit makes room for a connection: it closes the connection that is silent for
+// longest and has not entered. It returns false if all have entered.
 func (s *Server) admit(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Server) admit(conn net.Conn) bool {
 			return false
 		}
 		gone := s.idle.Remove(oldest).(net.Conn)
-		gone.Close() //nolint:errcheck // who serves it notices
+		gone.Close() //nolint:errcheck // its server notices that
 		delete(s.conns, gone)
 	}
 	s.conns[conn] = s.idle.PushBack(conn)
@@ -205,8 +205,8 @@ func (s *Server) leave(conn net.Conn) {
 	s.mu.Unlock()
 }
 
-// serve answers a connection's lines until it enters, says something that is
-// no request, or nothing for too long.
+// serve answers a connection's lines until it enters, sends an invalid request, or is
+// silent for too long.
 func (s *Server) serve(conn net.Conn) {
 	in := bufio.NewReaderSize(conn, maxLine)
 	for {
@@ -241,7 +241,7 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// answer carries out one of the methods of Control.
+// answer calls a method of Control.
 func (s *Server) answer(m jsonrpc.Message) []byte {
 	method, ok := s.cfg.Control[m.Method]
 	if !ok {
@@ -258,7 +258,7 @@ func (s *Server) answer(m jsonrpc.Message) []byte {
 	return jsonrpc.AppendResult(nil, m.ID, raw)
 }
 
-// enter serves MCP to who has a token.
+// enter serves MCP on a connection with a valid token.
 func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	var p struct {
 		Token string `json:"token"`
@@ -283,8 +283,8 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	s.cfg.Serve(ctx, as, watchedReader{in, cancel}, watchedWriter{conn})             //nolint:errcheck // the other end knows, or is gone
 }
 
-// watchedReader is the input of who has entered. Its end is the end of the agent, of whose calls
-// nobody wants the answers any more.
+// watchedReader is the input of an entered connection. Its end means that the agent
+// has ended, whose calls are then cancelled.
 type watchedReader struct {
 	io.Reader
 	gone func()
@@ -298,12 +298,12 @@ func (h watchedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// refusal is an error with its stable code.
+// refusal returns the JSON-RPC error of an error, with its stable code.
 func refusal(id json.RawMessage, err error) []byte {
 	object, fault := jsonrpc.Marshal(map[string]any{
 		"code": jsonrpc.CodeInternal, "message": err.Error(), "data": map[string]string{"code": string(toolerr.CodeOf(err))},
 	})
-	if fault != nil { // texts and a number always encode
+	if fault != nil { // texts and a number can always be encoded
 		return jsonrpc.AppendError(nil, id, jsonrpc.CodeInternal, "internal error")
 	}
 	return jsonrpc.AppendErrorObject(nil, id, object)
@@ -314,7 +314,7 @@ func write(conn net.Conn, message []byte) error {
 	return err
 }
 
-// watchedWriter waits for who reads, but not for ever.
+// watchedWriter limits the time of writing to a client that does not read.
 type watchedWriter struct{ net.Conn }
 
 func (p watchedWriter) Write(b []byte) (int, error) {

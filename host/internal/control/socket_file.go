@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// makeDir returns the directory of the sockets, which is made if need be and
-// must be open to its owner alone.
+// makeDir returns the directory of the sockets. It creates the directory, or checks
+// that only its owner can use it.
 func makeDir(state string) (string, error) {
 	if state == "" {
 		return "", errors.New("private socket: no state directory; use --state DIR")
@@ -44,7 +44,7 @@ func checkDir(dir string) error {
 
 const (
 	ending = ".sock"
-	fresh  = ".new" // of one that is not listened at yet
+	fresh  = ".new" // suffix of a socket before it is listened at
 )
 
 // listen opens a socket in dir. The socket gets its final name after it is listened
@@ -52,7 +52,7 @@ const (
 func listen(dir string) (*net.UnixListener, string, error) {
 	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+ending)
 	var listener *net.UnixListener
-	err := reach(name+fresh, func(short string) (err error) {
+	err := withShortPath(name+fresh, func(short string) (err error) {
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 		return err
 	})
@@ -74,8 +74,8 @@ func listen(dir string) (*net.UnixListener, string, error) {
 // maxPath bounds the length of a socket's path on all systems.
 const maxPath = 103
 
-// reach calls do with a path of name that the system can take.
-func reach(name string, do func(short string) error) error {
+// withShortPath calls do with a path of name that is short enough for the system.
+func withShortPath(name string, do func(short string) error) error {
 	if len(name) <= maxPath {
 		return do(name)
 	}
@@ -90,7 +90,7 @@ func reach(name string, do func(short string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(name)))
 }
 
-// pidOf is the process that a socket's name says it belongs to.
+// pidOf returns the process id in a socket's name.
 func pidOf(name string) int {
 	digits, _, _ := strings.Cut(filepath.Base(name), "-")
 	pid, err := strconv.Atoi(digits)

@@ -27,22 +27,22 @@ const (
 // zero value has none. It is safe for concurrent use.
 type Tokens struct {
 	mu     sync.Mutex
-	leases map[[sha256.Size]byte]*lease // by digest: comparing tells nothing
-	lent   map[string]int               // by call.Caller.Counted
+	leases map[[sha256.Size]byte]*lease // by digest, so that comparison reveals nothing
+	lent   map[string]int               // number of loans by call.Caller.AccountName
 }
 
 type lease struct {
-	as     call.Caller
-	over   context.Context
-	end    context.CancelFunc
-	conns  int  // that have entered, under Tokens.mu
-	goesOn bool // without its call, likewise
+	as           call.Caller
+	over         context.Context
+	end          context.CancelFunc
+	conns        int  // entered connections; protected by Tokens.mu
+	outlivesCall bool // the call was answered while the agent still runs; protected by Tokens.mu
 }
 
 // A Loan is a token for one call.
 type Loan struct {
 	Token string
-	ID    string // names the agent that uses it, to those who need not have the token
+	ID    string // name of the agent that uses the token, for others
 
 	tokens *Tokens
 	key    [sha256.Size]byte
@@ -60,7 +60,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	l.ID = hex.EncodeToString(l.key[:8])
 	over, end := context.WithCancel(context.WithoutCancel(ctx))
 	l.lease = &lease{over: over, end: end}
-	// What the client at the caller's door can do says nothing of the agent.
+	// The capabilities of the caller's client do not apply to the agent.
 	l.lease.as = call.Caller{
 		EntryPoint: caller.EntryPoint, ID: caller.ID, User: caller.User, Account: caller.Account, ModelTurn: caller.ModelTurn, Depth: caller.Depth + 1,
 		Agent: l.ID, Profile: caller.Profile, Tools: caller.Tools,
@@ -91,19 +91,19 @@ func (t *Tokens) add(l *Loan) error {
 	return nil
 }
 
-// GiveBack ends a loan, unless the call was answered while its agent is still
-// at work (goesOn): then it ends when what entered has left, or after a time.
+// GiveBack ends a loan. With outlives, the call was answered while its agent still
+// runs: then the loan ends after the last entered connection, or after agentLifetime.
 // It may be called again.
-func (l *Loan) GiveBack(goesOn bool) {
-	if !l.bound() || !goesOn || l.lease.over.Err() != nil {
+func (l *Loan) GiveBack(outlives bool) {
+	if !l.bound() || !outlives || l.lease.over.Err() != nil {
 		l.tokens.drop(l.key, l.lease)
 		return
 	}
 	l.tokens.mu.Lock()
-	l.lease.goesOn = true
+	l.lease.outlivesCall = true
 	l.tokens.mu.Unlock()
-	// Who enters meanwhile, as an agent that waited for another to end, is
-	// let in.
+	// A client can still enter meanwhile, such as an agent that waited for another
+	// one.
 	late := time.AfterFunc(agentLifetime, func() { l.tokens.drop(l.key, l.lease) })
 	context.AfterFunc(l.lease.over, func() { late.Stop() })
 }
@@ -121,7 +121,7 @@ func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
 	l.end()
 }
 
-// enter enters with a token. The caller calls leave at the end.
+// enter accepts a token. The caller calls leave at the end of the connection.
 func (t *Tokens) enter(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
 	key := sha256.Sum256([]byte(token))
 	t.mu.Lock()
@@ -134,7 +134,7 @@ func (t *Tokens) enter(token string) (as call.Caller, over context.Context, leav
 	return l.as, l.over, func() {
 		t.mu.Lock()
 		l.conns--
-		last := l.conns == 0 && l.goesOn
+		last := l.conns == 0 && l.outlivesCall
 		t.mu.Unlock()
 		if last {
 			t.drop(key, l)

@@ -17,8 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// turn is a record of a session's log: what was appended at once, or the blob that
-// it is in; or that all records of a part are void, whose counts it takes back.
+// turn is a record of a session's log: messages that were appended together, or the
+// blob that contains them, or the mark that all records of a part are void, whose
+// counts are subtracted.
 type turn struct {
 	Count    int           `json:"count"`
 	Bytes    int64         `json:"bytes"`
@@ -28,13 +29,14 @@ type turn struct {
 	Void     string        `json:"void,omitempty"` // a Part
 }
 
-// Append adds messages to the end of a session, all or none. Without any it is Get.
+// Append adds messages to the end of a session, all or none. Without messages it does
+// the same as Get.
 func (b *Store) Append(ctx context.Context, id string, messages ...llm.Message) (*Session, error) {
 	return b.AppendPart(ctx, id, "", messages...)
 }
 
-// AppendPart is Append of messages that Withdraw takes back, with all others that were
-// appended under the same name of a part.
+// AppendPart does the same as Append. Withdraw removes all messages that were appended
+// with the same part.
 func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil || len(messages) == 0 {
@@ -63,7 +65,7 @@ func (b *Store) Withdraw(ctx context.Context, id, part string) (*Session, error)
 	void := turn{Void: part}
 	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
 		switch {
-		case t.Void == part: // what was before it has been taken back
+		case t.Void == part: // earlier records of the part are void
 			void.Count, void.Bytes = 0, 0
 		case t.Part == part:
 			void.Count, void.Bytes = void.Count-t.Count, void.Bytes-t.Bytes
@@ -150,8 +152,8 @@ func (b *Store) Messages(ctx context.Context, id string) ([]llm.Message, error) 
 	return all, err
 }
 
-// turns returns the turns of a session with their messages. Where the oldest were
-// trimmed, what belongs to them goes, too.
+// turns returns the turns of a session with their messages. If the oldest turns were
+// trimmed, turns that depend on them are dropped.
 func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil {
@@ -215,8 +217,8 @@ func (b *Store) fetch(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// Fork makes a session of the first messages of another: as many as upTo, all if
-// that is 0. A call must not be parted from its results.
+// Fork creates a session with the first upTo messages of another, or all if upTo is 0.
+// A call and its results must not be separated.
 func (b *Store) Fork(ctx context.Context, id, name string, upTo int) (*Session, error) {
 	from, err := b.Get(ctx, id)
 	if err != nil {
@@ -257,7 +259,7 @@ func first(turns []turn, n int) ([]turn, error) {
 		t.Messages = t.Messages[:min(left, len(t.Messages))]
 		left -= len(t.Messages)
 		for _, m := range t.Messages {
-			note(m, open)
+			noteCalls(m, open)
 		}
 		out = append(out, t)
 	}
@@ -270,8 +272,9 @@ func first(turns []turn, n int) ([]turn, error) {
 	return out, nil
 }
 
-// note notes the calls that a message makes, and those it answers.
-func note(m llm.Message, open map[string]bool) {
+// noteCalls adds the calls of a message to open, and removes the calls that it
+// answers.
+func noteCalls(m llm.Message, open map[string]bool) {
 	for _, p := range m.Parts {
 		switch {
 		case p.ToolCall != nil:
@@ -282,7 +285,7 @@ func note(m llm.Message, open map[string]bool) {
 	}
 }
 
-// drop removes the messages of a session that is not there any more.
+// drop removes the messages of a session that was deleted.
 func (b *Store) drop(ctx context.Context, id string) error {
 	var blobs []turn
 	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {

@@ -38,18 +38,17 @@ import (
 type Session struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name,omitempty"`
-	Model    string    `json:"model,omitempty"`  // that it was last held with
-	Parent   string    `json:"parent,omitempty"` // the session it was forked from
+	Model    string    `json:"model,omitempty"`  // last used model
+	Parent   string    `json:"parent,omitempty"` // id of the session from which it was forked
 	Created  time.Time `json:"created"`
-	Updated  time.Time `json:"updated"` // when something was last appended, or the name changed
-	Expires  time.Time `json:"expires"` // when it is forgotten if nothing is appended
-	Turns    int       `json:"turns"`   // how often something was appended
+	Updated  time.Time `json:"updated"` // time of the last append or rename
+	Expires  time.Time `json:"expires"` // when it is deleted if nothing is appended
+	Turns    int       `json:"turns"`   // number of appends
 	Messages int       `json:"messages"`
 	Bytes    int64     `json:"bytes"` // of all messages
 }
 
-// storedSession is a session as it is in the store. What was appended after the cursor is
-// not counted yet.
+// storedSession is a session as stored. Messages after the cursor are not counted yet.
 type storedSession struct {
 	Session
 	Cursor store.Cursor `json:"cursor"`
@@ -74,7 +73,7 @@ type Store struct {
 
 const (
 	maxName  = 200
-	maxTries = 1000 // how often a change is tried that others are always before
+	maxTries = 1000 // attempts of a change while other processes change the session
 	inRecord = 512 << 10
 )
 
@@ -89,7 +88,7 @@ func (b *Store) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
 
 func keyOf(id string) string { return "session/" + id }
 
-// Create makes a session with the name, model and parent of s.
+// Create creates a session with the name, model and parent of s.
 func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	if err := checkName(s.Name); err != nil {
 		return nil, err
@@ -166,7 +165,7 @@ func parse(entry store.Entry) (*storedSession, error) {
 	return k, nil
 }
 
-// change applies f to a session until nobody has been before it.
+// change applies f to a session, again if another process changed it meanwhile.
 func (b *Store) change(ctx context.Context, id string, f func(*storedSession) error) (*Session, error) {
 	var err error
 	for range maxTries {
@@ -187,7 +186,7 @@ func (b *Store) change(ctx context.Context, id string, f func(*storedSession) er
 	return nil, err
 }
 
-// List returns all sessions, those first that were used last.
+// List returns all sessions, the last used first.
 func (b *Store) List(ctx context.Context) ([]Session, error) {
 	var all []Session
 	for after := ""; ; {
@@ -216,8 +215,8 @@ func (b *Store) Get(ctx context.Context, id string) (*Session, error) {
 	return &k.Session, nil
 }
 
-// Find returns the session whose id or name this is, or the only one whose id
-// begins with it.
+// Find returns the session with this id or name, or the only one whose id begins with
+// it.
 func (b *Store) Find(ctx context.Context, text string) (*Session, error) {
 	s, err := b.Get(ctx, text)
 	if err == nil || !toolerr.Is(err, toolerr.NotFound) || text == "" {
@@ -242,7 +241,7 @@ func (b *Store) Find(ctx context.Context, text string) (*Session, error) {
 	return nil, toolerr.New(toolerr.NotUnique, "%d sessions match %.80q: %s and %s …; give the id", len(found), text, found[0].ID, found[1].ID)
 }
 
-// Rename gives a session another name.
+// Rename changes the name of a session.
 func (b *Store) Rename(ctx context.Context, id, name string) (*Session, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -253,7 +252,7 @@ func (b *Store) Rename(ctx context.Context, id, name string) (*Session, error) {
 	})
 }
 
-// SetModel notes which model a session is held with.
+// SetModel sets the last used model of a session.
 func (b *Store) SetModel(ctx context.Context, id, model string) (*Session, error) {
 	return b.change(ctx, id, func(k *storedSession) error {
 		k.Model = model
@@ -261,7 +260,7 @@ func (b *Store) SetModel(ctx context.Context, id, model string) (*Session, error
 	})
 }
 
-// Delete forgets a session and its messages.
+// Delete deletes a session and its messages.
 func (b *Store) Delete(ctx context.Context, id string) error {
 	if _, _, err := b.read(ctx, id); err != nil {
 		return err

@@ -73,20 +73,20 @@ type answerStream struct {
 
 func (t *answerStream) note(e agent.Event) {
 	switch e.Type {
-	case agent.Turn:
+	case agent.TurnEvent:
 		t.pieces, t.spoken, t.calls, t.told = false, false, map[int]bool{}, nil
-	case agent.Piece:
+	case agent.DeltaEvent:
 		if t.streams {
 			t.piece(e.Delta)
 		}
-	case agent.Answered:
+	case agent.AnswerEvent:
 		if t.streams && !t.pieces {
 			for _, d := range e.Response.Deltas() {
 				t.piece(d)
 			}
 		}
 		t.answered(e.Response)
-	case agent.Called, agent.Returned, agent.Error:
+	case agent.CallEvent, agent.ResultEvent, agent.ErrorEvent:
 		t.happened(e)
 	}
 }
@@ -192,12 +192,12 @@ func (t *answerStream) happened(e agent.Event) {
 		told["call_id"] = e.ID
 	}
 	switch {
-	case e.Type == agent.Called:
+	case e.Type == agent.CallEvent:
 		told["name"], told["arguments"] = e.Call.Name, e.Call.Args
 		if e.Call.Malformed != "" {
 			told["arguments"] = e.Call.Malformed
 		}
-	case e.Type == agent.Returned:
+	case e.Type == agent.ResultEvent:
 		if e.Call != nil {
 			told["name"] = e.Call.Name
 		}
@@ -242,7 +242,7 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 		}
 		return err
 	}
-	if o.Why == agent.Waiting {
+	if o.Why == agent.EndPending {
 		t.spoken = false
 		for _, p := range o.Pending {
 			text := t.text(p.Tool + ": " + p.Message)
@@ -309,7 +309,7 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions
 	}
 	t := &answerStream{c: c, form: as(c), streams: q.Request.Stream}
 	if !t.streams {
-		c.cfg.Again = 2
+		c.cfg.Retries = 2
 		o := c.run(ctx, t.note)
 		if err := t.storeOutcome(ctx, o); err != nil {
 			fail(w, r, err)

@@ -224,7 +224,7 @@ func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
 			}
 		}
 	}
-	c.history = append(system, conversation.Mended(slices.Concat(earlier, c.fresh))...)
+	c.history = append(system, conversation.WithResults(slices.Concat(earlier, c.fresh))...)
 	return nil
 }
 

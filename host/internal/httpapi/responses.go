@@ -277,7 +277,7 @@ func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
 		return err
 	}
 	c.fresh = fresh
-	c.history = append(c.q.system(), conversation.Mended(all)...)
+	c.history = append(c.q.system(), conversation.WithResults(all)...)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done
 	if err := c.converse(ctx); err != nil {
 		return nil, nil, err
 	}
-	c.cfg = agent.Config{Model: model, Theirs: q.Tools, Request: q.Request, Bounds: a.cfg.Bounds}
+	c.cfg = agent.Config{Model: model, CallerTools: q.Tools, Request: q.Request, Bounds: a.cfg.Bounds}
 	c.cfg.Request.Tools, c.cfg.Request.Messages, c.cfg.Request.Stream = nil, nil, false
 	if a.cfg.Tools != nil && (q.only == nil || len(q.only) > 0) {
 		c.cfg.Tools, c.end = a.cfg.Tools.Turn(q.caller, q.only)
@@ -138,8 +138,8 @@ func (c *completion) known(ctx context.Context) error {
 func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outcome {
 	c.cfg.On = on
 	o := agent.Run(ctx, c.cfg, c.history)
-	if err := c.end(); err != nil && o.Why == agent.Goal {
-		o.Why, o.Err = agent.Denied, err
+	if err := c.end(); err != nil && o.Why == agent.EndGoal {
+		o.Why, o.Err = agent.EndDenied, err
 	}
 	return o
 }
@@ -214,25 +214,25 @@ func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) er
 func failure(ctx context.Context, o *agent.Outcome) error {
 	said := o.Response != nil && len(o.Response.Parts) > 0
 	switch o.Why {
-	case agent.Goal, agent.Theirs, agent.Length, agent.Refused, agent.Empty, agent.Waiting:
+	case agent.EndGoal, agent.EndCallerTools, agent.EndLength, agent.EndRefused, agent.EndEmpty, agent.EndPending:
 		return nil
-	case agent.Failed:
+	case agent.EndModelError:
 		return modelError(cmp.Or(o.Err, error(toolerr.New(toolerr.ModelError, "the model failed"))))
-	case agent.Denied:
+	case agent.EndDenied:
 		return cmp.Or(o.Err, error(toolerr.New(toolerr.PolicyDenied, "the policy allows none of the requested tools")))
-	case agent.Context:
-		if o.Summed {
+	case agent.EndContext:
+		if o.HasSummary {
 			return nil
 		}
 		return modelError(toolerr.New(toolerr.LimitReached, "%w", cmp.Or(o.Err, errors.New("the conversation does not fit the model"))))
-	case agent.Cancelled:
+	case agent.EndCancelled:
 		return &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.Cancelled), message: cmp.Or(context.Cause(ctx), context.Canceled).Error()}
-	case agent.Time:
+	case agent.EndTime:
 		if !said {
 			return &apiError{status: http.StatusGatewayTimeout, code: string(toolerr.Timeout), message: "the model did not answer in time"}
 		}
 		return nil
-	case agent.Unkept:
+	case agent.EndJournalError:
 		return o.Err
 	}
 	if !said && o.Err != nil {
@@ -244,7 +244,7 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 // ending describes the end of a run that did not reach its goal; "": it did.
 func ending(o *agent.Outcome) string {
 	switch o.Why {
-	case agent.Goal, agent.Theirs, agent.Length, agent.Refused:
+	case agent.EndGoal, agent.EndCallerTools, agent.EndLength, agent.EndRefused:
 		return ""
 	}
 	return string(o.Why)
@@ -255,13 +255,13 @@ func stop(o *agent.Outcome) llm.StopReason {
 	switch {
 	case len(o.Theirs) > 0:
 		return llm.StopCalls
-	case o.Why == agent.Length:
+	case o.Why == agent.EndLength:
 		return llm.StopLength
-	case o.Why == agent.Refused:
+	case o.Why == agent.EndRefused:
 		return llm.StopRefusal
-	case o.Why == agent.Goal && o.Response != nil && o.Response.StopReason != llm.StopCalls && o.Response.StopReason != "":
+	case o.Why == agent.EndGoal && o.Response != nil && o.Response.StopReason != llm.StopCalls && o.Response.StopReason != "":
 		return o.Response.StopReason
-	case o.Why == agent.Goal, o.Why == agent.Empty, o.Why == agent.Waiting, o.Summed:
+	case o.Why == agent.EndGoal, o.Why == agent.EndEmpty, o.Why == agent.EndPending, o.HasSummary:
 		return llm.StopEnd
 	}
 	return llm.StopLength

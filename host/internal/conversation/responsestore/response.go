@@ -29,12 +29,12 @@ import (
 // A Response is the record of a stored response without its content.
 type Response struct {
 	ID       string    `json:"id"`
-	Previous string    `json:"previous,omitempty"` // id of the response that it continues
+	Previous string    `json:"previous,omitempty"` // id of the previous response of the conversation
 	Account  string    `json:"account"`            // of the caller
 	Caller   string    `json:"caller"`             // the caller's id
 	Used     time.Time `json:"used"`
 	Bytes    int64     `json:"bytes"` // of its content
-	Chain    int64     `json:"chain"` // bytes of all of the conversation
+	Chain    int64     `json:"chain"` // bytes of the whole conversation
 	Blob     string    `json:"blob,omitempty"`
 }
 
@@ -42,7 +42,7 @@ type Response struct {
 type Content struct {
 	Body     json.RawMessage   `json:"body"`     // the response as sent to the client
 	Input    []json.RawMessage `json:"input"`    // the items of the request
-	Messages []llm.Message     `json:"messages"` // both for a model, with the host's calls
+	Messages []llm.Message     `json:"messages"` // both in the form for a model, with the host's calls
 }
 
 // A Store holds all stored responses. It is safe for concurrent use, also by several hosts.
@@ -57,15 +57,15 @@ type Store struct {
 	Total int64         // bytes of all; 0: 256 MiB
 
 	mu    sync.Mutex
-	since int   // responses since the bounds were looked at; 0: never
+	since int   // responses since the limits were checked; 0: never
 	added int64 // their bytes
 }
 
 const (
 	inValue    = 512 << 10
 	touchAfter = 24 * time.Hour
-	lookCount  = 64       // after how many responses the bounds are looked at again,
-	lookBytes  = 16 << 20 // or after how many bytes
+	lookCount  = 64       // the limits are checked again after so many responses
+	lookBytes  = 16 << 20 // or after so many bytes
 )
 
 func key(id string) string        { return "response/" + id }

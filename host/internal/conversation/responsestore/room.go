@@ -11,9 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// makeRoom deletes the least recently used responses if there are too many, or too many
-// bytes. more is the size of the one to be added. Listing all takes long, so that most
-// calls only count.
+// makeRoom deletes the least recently used responses if there are too many, or too
+// many bytes. more is the size of the new response. Listing all responses takes long,
+// so most calls only count.
 func (b *Store) makeRoom(ctx context.Context, more int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *Store) makeRoom(ctx context.Context, more int64) error {
 	return nil
 }
 
-// list returns all responses, those first that were used longest ago.
+// list returns all responses, the least recently used first.
 func (b *Store) list(ctx context.Context) ([]Response, error) {
 	var all []Response
 	for after := ""; ; {

@@ -6,7 +6,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm"
 )
 
-// callIDs are the ids of the calls of a conversation.
+// callIDs holds the ids of the calls of a conversation.
 type callIDs struct {
 	taken map[string]bool
 	n     int
@@ -24,12 +24,12 @@ func newIdents(messages []llm.Message) callIDs {
 	return ids
 }
 
-// maxID is the longest id that OpenAI takes.
+// maxID is the longest id that OpenAI accepts.
 const maxID = 40
 
-// fits reports whether every vendor takes an id. Of which characters they are is
-// Anthropic's to say.
-func fits(id string) bool {
+// isValidID reports whether every vendor accepts an id. Anthropic has the strictest
+// rule for characters.
+func isValidID(id string) bool {
 	for i := range len(id) {
 		switch c := id[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
@@ -40,9 +40,9 @@ func fits(id string) bool {
 	return id != "" && len(id) <= maxID
 }
 
-// own makes an id the conversation's: the model's, if nothing is wrong with it.
-func (s *callIDs) own(id string) string {
-	if s.taken[id] || !fits(id) {
+// assign returns the id for a new call: the model's id if it is valid and unused.
+func (s *callIDs) assign(id string) string {
+	if s.taken[id] || !isValidID(id) {
 		for s.n++; s.taken["call_"+strconv.Itoa(s.n)]; s.n++ {
 		}
 		id = "call_" + strconv.Itoa(s.n)

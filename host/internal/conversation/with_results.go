@@ -2,9 +2,10 @@ package conversation
 
 import "github.com/toolroom-mcp/toolroom/host/internal/llm"
 
-// Mended is a conversation in which every call has its result right after it, as models
-// want it: several may have added to a session at once, and not everybody answers.
-func Mended(messages []llm.Message) []llm.Message {
+// WithResults returns a conversation in which the results of each call follow it, as
+// models require: concurrent requests can have added to a session, and a call can have
+// no result.
+func WithResults(messages []llm.Message) []llm.Message {
 	results := map[string][]llm.Part{}
 	for _, m := range messages {
 		for _, p := range m.Parts {
