@@ -123,7 +123,7 @@ func (r *run) replaceHistory(messages []llm.Message, text string) error {
 }
 
 // permitRepeats permits repeated calls whose results are shortened in messages and not
-// yet in the history, because the model is told to repeat them if it needs the
+// yet in the history, because a message tells the model to repeat them if it needs the
 // results.
 func (r *run) permitRepeats(messages []llm.Message) {
 	whole := map[string]bool{}

@@ -64,7 +64,7 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	})
 }
 
-// endedByItself reports whether a run ended by itself, so that there is nothing to continue.
+// endedByItself reports whether a run ended by itself, and cannot be continued.
 func (e Ending) endedByItself() bool {
 	return slices.Contains([]Ending{EndGoal, EndCallerTools, EndRefused, EndLength, EndEmpty}, e)
 }

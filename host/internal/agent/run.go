@@ -92,7 +92,7 @@ func (r *run) loop(ctx context.Context, first func(context.Context) (Ending, err
 // errTime is the cause of the end of a run's context after Bounds.Time.
 var errTime = errors.New("the run has timed out")
 
-// duration returns the duration of the run without the time in which a person was asked.
+// duration returns the duration of the run without the time of questions to the user.
 func (r *run) duration() time.Duration {
 	if r.measured == nil {
 		return r.earlierDuration

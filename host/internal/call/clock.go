@@ -23,8 +23,7 @@ type clock struct {
 }
 
 // WithTimeout limits the time of a call. It returns a context that is cancelled after
-// d with late as its cause. Pauses do not count, because the time in which a user
-// answers a question does not belong to the call. The context has no deadline, because
+// d with late as its cause. Pauses do not count, because the user's time to answer a question does not belong to the call. The context has no deadline, because
 // pauses move it; see TimeLeft. Call cancel when the call has ended.
 func WithTimeout(ctx context.Context, d time.Duration, late error) (timed context.Context, cancel context.CancelFunc) {
 	timed, end := context.WithCancelCause(ctx)

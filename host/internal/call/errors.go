@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// An MCPError is a JSON-RPC error with which a server answered a call.
+// An MCPError is a server's JSON-RPC error for a call.
 type MCPError struct {
 	Server  string
 	Code    int

@@ -34,7 +34,7 @@ type ServerRequest struct {
 	Ask      Ask
 }
 
-// A Forwarder sends a request to its server. Its errors are those of Handler.
+// A Forwarder sends a request to its server. It returns the same errors as a Handler.
 type Forwarder func(ctx context.Context, m *ServerRequest) (json.RawMessage, error)
 
 type hostQuestion struct{}

@@ -20,8 +20,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A question is put to the user while a turn is under way. It is answered by the
-// goroutine that has the terminal.
+// A question is a question to the user during a turn. The goroutine that owns the
+// terminal asks it.
 type question struct {
 	ctx    context.Context
 	put    func(ctx context.Context) (any, error)
@@ -33,15 +33,15 @@ type reply struct {
 	err   error
 }
 
-// canAsk reports whether there is somebody to ask.
+// canAsk reports whether a user can answer questions.
 func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.Typing) }
 
-// put puts a question and waits for its answer. The time until then is neither the call's
-// nor the turn's.
-func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
+// askUser queues a question and waits for the answer. The time does not count for the
+// call or the turn.
+func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
 	if in, ok := ctx.Value(callingKey{}).(*calling); ok {
 		if in.ctx != nil {
-			defer call.PauseClocks(in.ctx)() // ctx need not descend from it
+			defer call.PauseClocks(in.ctx)() // its context need not descend from in.ctx
 		}
 		began := time.Now()
 		defer func() { c.waits.add(in.call.ID, time.Since(began)) }()
@@ -55,7 +55,7 @@ func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, erro
 	select {
 	case r := <-answer:
 		return r.value, r.err
-	case <-ctx.Done(): // somebody else has answered, or it is too late
+	case <-ctx.Done(): // it was answered elsewhere, or the time is over
 		return nil, ctx.Err()
 	}
 }
@@ -70,15 +70,15 @@ func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	defer done()
 	defer c.hold()()
 	value, err := q.put(ctx)
-	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
 		err, stuck = context.Canceled, interrupt()
 	}
 	q.answer <- reply{value, err}
 	return stuck
 }
 
-// hold leaves the terminal to a question, until release. What was typed before it is
-// no answer to it.
+// hold gives the terminal to a question until release is called. Keys that were
+// pressed before do not count as an answer.
 func (c *Chat) hold() (release func()) {
 	if c.editor == nil {
 		return func() {}
@@ -88,15 +88,15 @@ func (c *Chat) hold() (release func()) {
 	return c.screen.Release
 }
 
-// callTool is the tool that calls another one by its name; see package offer.
+// callTool is the tool that calls another tool by its name; see package toolsearch.
 const callTool = "call_tool"
 
-// calling is the call that a question is asked in.
+// calling is the call during which a question is asked.
 type calling struct {
-	ctx     context.Context // of the call; its clocks are paused while the user is asked
+	ctx     context.Context // context of the call, whose clocks are paused during the question
 	call    *llm.ToolCall
-	verdict *verdict // what the user decided where a form has no place for it; nil: nothing
-	agreed  bool     // the user has been asked about what it is part of
+	verdict *verdict // the user's decision as far as a form cannot express it; nil: none
+	agreed  bool     // the user has agreed to the call that contains this one
 }
 
 type callingKey struct{}
@@ -105,10 +105,10 @@ type callingKey struct{}
 type asking struct {
 	agent.Tools
 	chat   *Chat
-	agreed bool // the user has been asked about what the calls are part of
+	agreed bool // the user has agreed to the call that contains these calls
 }
 
-// Call makes a call, again once it was approved.
+// Call makes a call, and repeats it after approval.
 func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(string)) (*call.Result, error) {
 	in := &calling{ctx: ctx, call: tc, agreed: a.agreed}
 	ctx = context.WithValue(ctx, callingKey{}, in)
@@ -132,7 +132,7 @@ func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(strin
 			if d.args == nil {
 				return nil, err
 			}
-			a.chat.view.note("%v", err) // the arguments are not right: once more
+			a.chat.view.note("%v", err) // the edited arguments are invalid: ask again
 		}
 	}
 }
@@ -140,15 +140,15 @@ func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(strin
 // verdict is the user's decision about a call.
 type verdict struct {
 	approve bool
-	args    json.RawMessage // instead of those asked for; nil: those
+	args    json.RawMessage // replace the call's arguments; nil: unchanged
 }
 
-// approval asks the user whether a call may be made.
+// approval asks the user to approve a call.
 func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
 	if in.agreed {
 		return verdict{approve: true}, nil
 	}
-	value, err := c.put(ctx, func(ctx context.Context) (any, error) {
+	value, err := c.askUser(ctx, func(ctx context.Context) (any, error) {
 		if c.always[tool] {
 			return verdict{approve: true}, nil
 		}
@@ -197,8 +197,8 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 	return value.(verdict), nil //nolint:forcetypeassert // as above
 }
 
-// whole is "it", or how much there is to allow where the beginning is not seen any more:
-// what matters may stand there.
+// whole returns "it", or the length of the text if its beginning scrolled out of
+// sight, because that may be important.
 func (c *Chat) whole(about string) string {
 	if c.cfg.Terminal == nil {
 		return "it"
@@ -214,7 +214,7 @@ func (c *Chat) whole(about string) string {
 	return fmt.Sprintf("all %d lines", n)
 }
 
-// indented is JSON for a person to decide on.
+// indented formats JSON for a user's decision.
 func indented(args json.RawMessage) string {
 	return "  " + strings.ReplaceAll(approve.Shown(args), "\n", "\n  ")
 }
@@ -223,7 +223,7 @@ func indented(args json.RawMessage) string {
 func (c *Chat) show(text string) {
 	text = screen.Clean(text)
 	if c.editor != nil {
-		fmt.Fprint(c.cfg.Out, text) //nolint:errcheck // the question itself tells
+		fmt.Fprint(c.cfg.Out, text) //nolint:errcheck // the question itself reports it
 		return
 	}
 	fmt.Fprint(c.cfg.Err, text) //nolint:errcheck // likewise
@@ -245,7 +245,7 @@ func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
 	}
 }
 
-// line asks for a line. At a terminal Esc gives it up: lineedit.ErrEscape.
+// line asks for a line. At a terminal, Esc cancels it with lineedit.ErrEscape.
 func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error) {
 	if c.editor != nil {
 		h := c.editor.History
@@ -257,7 +257,7 @@ func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error)
 	return c.source.Line(ctx)
 }
 
-// yes asks a question of the chat itself.
+// yes asks a yes-or-no question of the chat itself.
 func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
 	if !c.canAsk() {
 		return false, nil
@@ -266,7 +266,7 @@ func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
 	defer done()
 	defer c.hold()()
 	key, err := c.key(ctx, text+" [y]es, [n]o: ", "yn")
-	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
 		return false, nil
 	}
 	return key == 'y', err
@@ -291,7 +291,8 @@ type field struct {
 	Default     json.RawMessage `json:"default"`
 }
 
-// Ask asks the user what a server asks the host's client; see call.Ask.
+// Ask answers a server's question to the host's client by asking the user; see
+// call.Ask.
 func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	var f form
 	if method != "elicitation/create" {
@@ -302,7 +303,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 	}
 	in, _ := ctx.Value(callingKey{}).(*calling)
 	if in != nil && call.IsHostQuestion(ctx) {
-		dismiss := json.RawMessage(`{"action":"cancel"}`) // then the call waits: see asking.Call
+		dismiss := json.RawMessage(`{"action":"cancel"}`) // the call then waits; see asking.Call
 		if in.call.Name == callTool {
 			return dismiss, nil // it is about another tool and its arguments
 		}
@@ -311,7 +312,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		switch {
 		case err != nil:
 			return nil, err
-		case c.cfg.Host.Approve != nil && (v.args != nil || !v.approve): // other arguments, or a denial that holds for this call alone
+		case c.cfg.Host.Approve != nil && (v.args != nil || !v.approve): // edited arguments, or a denial only for this call
 			in.verdict = &v
 			return dismiss, nil
 		case v.approve:
@@ -319,17 +320,17 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		}
 		return json.RawMessage(`{"action":"accept","content":{"decision":"deny"}}`), nil
 	}
-	value, err := c.put(ctx, func(ctx context.Context) (any, error) { return c.fill(ctx, f) })
+	value, err := c.askUser(ctx, func(ctx context.Context) (any, error) { return c.fill(ctx, f) })
 	if errors.Is(err, lineedit.ErrEscape) {
 		return json.RawMessage(`{"action":"cancel"}`), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return value.(json.RawMessage), nil //nolint:forcetypeassert // as fill returns it
+	return value.(json.RawMessage), nil //nolint:forcetypeassert // fill returns this type
 }
 
-// fill has the user fill in a form.
+// fill asks the user to fill in a form.
 func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
 	c.show(f.Message + "\n")
 	if f.Mode == "url" {
@@ -362,7 +363,7 @@ func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
 	return jsonrpc.Marshal(map[string]any{"action": "accept", "content": content})
 }
 
-// value asks for a field of a form; nil: it is left out.
+// value asks for a field of a form; nil: the field is left out.
 func (c *Chat) value(ctx context.Context, name string, f field, required bool) (any, error) {
 	label := screen.Line(name, 40)
 	if f.Title != "" {

@@ -43,23 +43,23 @@ type Models interface {
 	// List returns information about all models.
 	List(ctx context.Context) []provider.Info
 
-	// Get returns the model of a name, or the default.
+	// Get returns the model with a name, or the default for "".
 	Get(ctx context.Context, name string) (provider.Model, error)
 }
 
-// Tools are the tools of one turn. End them.
+// Tools are the tools of one turn. Call End after the turn.
 type Tools interface {
 	agent.Tools
 	End() error
 }
 
-// Host holds the functions of the host that a chat uses. A nil member is not
+// Host holds the functions of the host that a chat uses. A nil function is not
 // available.
 type Host struct {
 	Models Models
 
-	// Turn begins a turn. ask is asked what servers ask the user, approvals
-	// among it; nil: nobody can be asked.
+	// Turn begins a turn. ask gets the questions of servers and of the host
+	// (approvals); nil: the user cannot be asked.
 	Turn func(ask call.Ask) Tools
 
 	// Approve decides a call that waits for approval. With args, the call is made with
@@ -71,7 +71,7 @@ type Host struct {
 
 	Sessions *conversation.Store
 
-	// Changes are those that tools made to files since a time, the newest first.
+	// Changes returns the changes of files by tools since a time, the newest first.
 	Changes func(since time.Time) []*state.Change
 }
 
@@ -90,48 +90,48 @@ type Config struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	// Terminal is the terminal of In and Out; nil: none. Typing says that a person
+	// Terminal is the terminal of In and Out; nil: none. Typing means that a user
 	// types In although Terminal is nil.
 	Terminal Terminal
 	Typing   bool
-	Styled   bool // with colours …
+	Styled   bool // with colours and other styles
 
-	// Interrupts tells of Ctrl-C where the terminal makes a signal of it.
+	// Interrupts receives Ctrl-C if the terminal sends a signal for it.
 	Interrupts <-chan os.Signal
 
-	Model   string // as Models.Get takes it
-	Session string // to go on with: an id, its beginning, or a name; "last": the last one
+	Model   string // name for Models.Get
+	Session string // session to continue: an id, its beginning, or a name; "last": the last one
 	System  string
-	Request llm.Request // temperature and bounds
+	Request llm.Request // temperature and limits
 	Bounds  agent.Bounds
 
-	History *lineedit.History // nil: what is typed is not kept
-	Notice  string            // told at the beginning; "": nothing
+	History *lineedit.History // of typed texts; nil: none
+	Notice  string            // shown at the beginning; "": none
 	JSON    bool
 	Verbose bool
 }
 
-// Chat is a conversation.
+// Chat is a running chat.
 type Chat struct {
 	cfg    Config
 	source *lineedit.Source
-	editor *lineedit.Editor // nil: there is no terminal
+	editor *lineedit.Editor // nil: no terminal
 	out    *sink
 	view   view
-	screen *screen.Screen // nil: there is no terminal
+	screen *screen.Screen // nil: no terminal
 
 	questions chan *question
 	waits     waits
-	always    map[string]bool // tools whose calls need not be asked about any more
+	always    map[string]bool // tools whose calls are approved without a question
 
 	model    provider.Model
 	history  []llm.Message
-	session  *conversation.Session // nil: nothing has been said yet
-	pending  string                // what the model is to be told with what is said next
-	turns    []*turn               // that changed files, the last one last
+	session  *conversation.Session // nil: no message yet
+	pending  string                // text for the model, added to the next message
+	turns    []*turn               // turns that changed files, oldest first
 	spent    map[string]*spending
-	order    []string // of spent
-	failed   bool     // the last turn
+	order    []string // models in spent, in order of their first use
+	failed   bool     // the last turn failed
 	quitting bool
 }
 
@@ -139,7 +139,7 @@ type Chat struct {
 // reason.
 var ErrFailed = errors.New("the turn failed")
 
-// New returns a chat. It asks the models for the configured one.
+// New returns a chat. It requests the configured model from the models.
 func New(ctx context.Context, cfg Config) (*Chat, error) {
 	out := &sink{to: cfg.Out}
 	if cfg.Terminal == nil {
@@ -182,7 +182,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 		name = c.session.Model
 	}
 	m, err := cfg.Host.Models.Get(ctx, name)
-	if err != nil && cfg.Model == "" && name != "" { // the session's is not there any more
+	if err != nil && cfg.Model == "" && name != "" { // the session's model does not exist any more
 		c.view.note("%v", err)
 		m, err = cfg.Host.Models.Get(ctx, "")
 	}
@@ -190,13 +190,13 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 	return c, err
 }
 
-// Notice tells something that the user should know. Any goroutine may call it.
+// Notice shows a notice to the user. Any goroutine may call it.
 func (c *Chat) Notice(text string) { c.view.note("%s", text) }
 
-// Once says one thing, and returns when it is answered.
+// Once sends one message, and returns after the answer.
 func (c *Chat) Once(ctx context.Context, prompt string) error {
 	c.notice()
-	if err := c.say(ctx, prompt); err != nil {
+	if err := c.runTurn(ctx, prompt); err != nil {
 		return err
 	}
 	if err := c.out.failed(); err != nil || !c.failed {
@@ -243,14 +243,14 @@ func (c *Chat) Talk(ctx context.Context) error {
 		if err := c.cfg.History.Add(said); err != nil && c.editor != nil {
 			c.view.note("the input history is not saved: %v", err)
 		}
-		if err := c.take(ctx, said); err != nil {
+		if err := c.handleInput(ctx, said); err != nil {
 			return err
 		}
 	}
 	return c.end()
 }
 
-// end says how a chat through pipes ended.
+// end returns the result of a chat through pipes.
 func (c *Chat) end() error {
 	if err := c.out.failed(); err != nil {
 		return err
@@ -261,19 +261,19 @@ func (c *Chat) end() error {
 	return nil
 }
 
-// take carries out a command, or sends the text to the model. An unknown command is never
-// sent, except a call in the form of the model "command" (/grep {…}).
-func (c *Chat) take(ctx context.Context, said string) error {
-	name, args, ok := slashed(said)
+// handleInput runs a command, or sends the text to the model. An unknown command is
+// never sent, except a call in the form of the model "command" (/grep {…}).
+func (c *Chat) handleInput(ctx context.Context, said string) error {
+	name, args, ok := splitCommand(said)
 	if !ok {
-		return c.say(ctx, said)
+		return c.runTurn(ctx, said)
 	}
 	why := refused(name, said)
 	if why == "" {
 		return c.command(ctx, name, args)
 	}
 	if c.model.Info().Name == commandModel && c.hasTool(ctx, name) {
-		return c.say(ctx, said)
+		return c.runTurn(ctx, said)
 	}
 	c.view.note("%s", why)
 	c.failed = true
@@ -288,7 +288,7 @@ func (c *Chat) hasTool(ctx context.Context, name string) bool {
 func (c *Chat) greet() {
 	c.view.note("%s; type /help for commands", c.model.Info().Name)
 	if c.session != nil {
-		c.view.note("%s", c.recollection())
+		c.view.note("%s", c.summary())
 	}
 }
 
@@ -305,18 +305,18 @@ func (c *Chat) prompt(ctx context.Context) (string, error) {
 	} else {
 		said, err = c.lines(ctx)
 	}
-	if err != nil && context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+	if err != nil && context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
 		return "", lineedit.ErrInterrupt
 	}
 	return said, err
 }
 
-// lines reads a line, and those after it while they end in a backslash.
+// lines reads a line, and further lines while they end in a backslash.
 func (c *Chat) lines(ctx context.Context) (string, error) {
 	var all []string
 	for {
 		if c.cfg.Typing && !c.cfg.JSON {
-			fmt.Fprint(c.cfg.Err, map[bool]string{true: "> ", false: "  "}[len(all) == 0]) //nolint:errcheck // nowhere else to say so
+			fmt.Fprint(c.cfg.Err, map[bool]string{true: "> ", false: "  "}[len(all) == 0]) //nolint:errcheck // an error of the output cannot be shown
 		}
 		line, err := c.source.Line(ctx)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A command is typed after a slash.
+// A command is a text after a slash.
 type command struct {
 	name, args, help string
 }
@@ -38,9 +38,9 @@ func commands() []command {
 	}
 }
 
-// slashed splits a text that is meant as a command: a slash and a word. A path
-// (/etc/hosts) is not a command, and a text that begins with a blank is not.
-func slashed(said string) (name string, args []string, ok bool) {
+// splitCommand splits a command: a slash and a word, and arguments. A path
+// (/etc/hosts) is no command, nor is a text that begins with a blank.
+func splitCommand(said string) (name string, args []string, ok bool) {
 	rest, ok := strings.CutPrefix(said, "/")
 	first, _, _ := strings.Cut(rest, "\n")
 	fields := strings.Fields(first)
@@ -57,7 +57,7 @@ func slashed(said string) (name string, args []string, ok bool) {
 	return fields[0], fields[1:], true
 }
 
-// refused returns why a text cannot be carried out as a command, or "" if it can.
+// refused returns the reason why a text is no valid command, or "".
 func refused(name, said string) string {
 	var names []string
 	for _, c := range commands() {
@@ -73,7 +73,7 @@ func refused(name, said string) string {
 	return ""
 }
 
-// suggested returns "; did you mean /NAME?", or "." if no command is near.
+// suggested returns "; did you mean /NAME?", or "." if no command has a similar name.
 func suggested(name string, names []string) string {
 	for _, known := range names {
 		if strings.HasPrefix(known, name) {
@@ -86,7 +86,7 @@ func suggested(name string, names []string) string {
 	return "."
 }
 
-// completions are the commands that a text may become.
+// completions returns the commands that begin with a text.
 func completions(text string) []string {
 	var found []string
 	for _, c := range commands() {
@@ -100,7 +100,7 @@ func completions(text string) []string {
 // command runs a command. An error ends the chat; a mistake in the command is only
 // reported.
 func (c *Chat) command(ctx context.Context, name string, args []string) error {
-	if name == "undo" { // which sees to interrupts itself
+	if name == "undo" { // it handles interrupts itself
 		if err := c.undo(ctx); err != nil {
 			c.view.note("/undo: %s", message(err))
 		}
@@ -123,7 +123,7 @@ func (c *Chat) command(ctx context.Context, name string, args []string) error {
 	case "clear":
 		c.forget()
 	case "cost":
-		c.costs()
+		c.showCosts()
 	case "help":
 		c.help()
 	case "quit":
@@ -135,8 +135,8 @@ func (c *Chat) command(ctx context.Context, name string, args []string) error {
 	return nil
 }
 
-// columnsOf are rows with their cells below each other.
-func columnsOf(rows [][]string) string {
+// formatColumns formats rows with aligned cells.
+func formatColumns(rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -154,7 +154,7 @@ func (c *Chat) help() {
 	for _, cmd := range commands() {
 		rows = append(rows, []string{"/" + cmd.name + " " + cmd.args, cmd.help})
 	}
-	text := columnsOf(rows)
+	text := formatColumns(rows)
 	if c.editor != nil {
 		text += "\nAlt-Enter, Ctrl-J, or a backslash before Enter start a new line; pasted text keeps its lines.\n" +
 			"Ctrl-C stops the current turn; pressed twice on an empty line it ends the chat, as Ctrl-D does.\n"
@@ -172,7 +172,7 @@ func (c *Chat) tools(ctx context.Context, text string) error {
 			Title       string `json:"title"`
 			Description string `json:"description"`
 		}
-		json.Unmarshal(t.Definition, &d) //nolint:errcheck // then it says nothing of itself
+		json.Unmarshal(t.Definition, &d) //nolint:errcheck // without a description if it is invalid
 		if text != "" && !strings.Contains(strings.ToLower(t.Name+" "+d.Title+" "+d.Description), strings.ToLower(text)) {
 			continue
 		}
@@ -185,7 +185,7 @@ func (c *Chat) tools(ctx context.Context, text string) error {
 		c.view.print("no such tool")
 		return ctx.Err()
 	}
-	c.view.print(columnsOf(rows))
+	c.view.print(formatColumns(rows))
 	return ctx.Err()
 }
 
@@ -207,10 +207,10 @@ func (c *Chat) servers() {
 		c.view.print("no servers")
 		return
 	}
-	c.view.print(columnsOf(rows))
+	c.view.print(formatColumns(rows))
 }
 
-// switchModel shows the models, or goes on with another one.
+// switchModel lists the models, or switches to another one.
 func (c *Chat) switchModel(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		m, err := c.cfg.Host.Models.Get(ctx, strings.Join(args, " "))
@@ -229,7 +229,7 @@ func (c *Chat) switchModel(ctx context.Context, args []string) error {
 		}
 		rows = append(rows, []string{mark, m.Name, m.Provider, window(m)})
 	}
-	c.view.print(columnsOf(rows))
+	c.view.print(formatColumns(rows))
 	return ctx.Err()
 }
 
@@ -240,8 +240,8 @@ func window(m provider.Info) string {
 	return fmt.Sprintf("%d tokens", m.Window)
 }
 
-// costs shows show token usage.
-func (c *Chat) costs() {
+// showCosts shows the token usage.
+func (c *Chat) showCosts() {
 	rows := [][]string{}
 	total := 0.0
 	for _, name := range c.order {
@@ -264,10 +264,10 @@ func (c *Chat) costs() {
 	case len(rows) > 1 && total > 0:
 		rows = append(rows, []string{"together", "", "", "", fmt.Sprintf("%.4f", total)})
 	}
-	c.view.print(columnsOf(rows))
+	c.view.print(formatColumns(rows))
 }
 
-// save writes the conversation to a file that is not there yet.
+// save writes the conversation to a new file.
 func (c *Chat) save(name string) error {
 	switch {
 	case name == "":
@@ -297,7 +297,7 @@ func (c *Chat) save(name string) error {
 	return err
 }
 
-// transcript is a conversation to be read.
+// transcript formats a conversation as Markdown.
 func transcript(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -317,7 +317,7 @@ func transcript(messages []llm.Message) string {
 	return b.String()
 }
 
-// quoted is text in a code block that it does not end.
+// quoted returns text in a code block whose fence does not occur in the text.
 func quoted(text string) string {
 	longest, run := 0, 0
 	for _, r := range text {

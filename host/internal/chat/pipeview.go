@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 )
 
-// pipeView writes what the model says to one stream, and all else to another.
+// pipeView writes the model's text to one stream, and everything else to another.
 type pipeView struct {
 	mu      sync.Mutex
 	out     *screen.Cleaner
@@ -20,7 +20,7 @@ type pipeView struct {
 	verbose bool
 	index   int
 	within  bool
-	told    string // the last error of the turn
+	told    string // last shown error of the turn
 }
 
 func newPipeView(out, err io.Writer, verbose bool) *pipeView {

@@ -17,25 +17,25 @@ import (
 // that replace text in a file are shown as diffs. The diffs are made from the arguments
 // alone, since the file may change before the call is made, and the arguments cannot.
 
-// The bounds of one proposal. Longer ones show their beginning first, and cannot be
-// approved before the user has asked for the rest.
+// The limits of a proposal. A longer one shows its beginning first, and can be
+// approved only after the user has seen the rest.
 const (
 	maxProposal      = 200 // lines
 	maxProposalBytes = 32 << 10
-	beginsWith       = 60 // lines that are shown of what is longer
+	beginsWith       = 60 // shown lines of a longer proposal
 )
 
-// oldNames are the names of the parameter of edit tools with the text to replace.
+// oldNames lists the names of the parameter of edit tools with the text to replace.
 func oldNames() []string {
 	return []string{"old_string", "old_str", "old_text", "oldText", "oldString"}
 }
 
-// newNames are the names of the parameter with the text to put there.
+// newNames lists the names of the parameter with the new text.
 func newNames() []string {
 	return []string{"new_string", "new_str", "new_text", "newText", "newString"}
 }
 
-// contentNames are the names of the parameter with the whole text of a file.
+// contentNames lists the names of the parameter with the whole text of a file.
 func contentNames() []string { return []string{"content", "contents", "file_text"} }
 
 // replacement is the change of one text to another.
@@ -62,7 +62,7 @@ func proposal(args json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// replacements takes the replacements out of a call's arguments. rest are the other
+// replacements returns the replacements in a call's arguments. rest holds the other
 // members.
 func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replacement) {
 	if left, one, ok := replacementOf(members); ok {
@@ -84,7 +84,7 @@ func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replace
 	return object(left), all
 }
 
-// severalOf reads a list of replacements that have nothing but their texts.
+// severalOf parses a list of replacements whose objects have no other members.
 func severalOf(m jsonrpc.Member) (all []replacement, ok bool) {
 	var items []json.RawMessage
 	if m.Name != "edits" || json.Unmarshal(m.Value, &items) != nil || len(items) == 0 {
@@ -104,7 +104,7 @@ func severalOf(m jsonrpc.Member) (all []replacement, ok bool) {
 	return all, true
 }
 
-// replacementOf takes an old and a new text out of members.
+// replacementOf returns the old and the new text of members. rest holds the others.
 func replacementOf(members []jsonrpc.Member) (rest []jsonrpc.Member, r replacement, ok bool) {
 	was, will := false, false
 	for _, m := range members {
@@ -121,11 +121,11 @@ func replacementOf(members []jsonrpc.Member) (rest []jsonrpc.Member, r replaceme
 	return rest, r, was && will
 }
 
-// textOf is a member that has one of these names and is a text; nil if it is not.
+// textOf returns a string member with one of these names; nil: it is another member.
 func textOf(m jsonrpc.Member, names []string) *string {
 	var text *string
 	if !slices.Contains(names, m.Name) || json.Unmarshal(m.Value, &text) != nil || text == nil || strings.ContainsRune(*text, utf8.RuneError) {
-		return nil // half of a surrogate pair, for example, would be shown as another character
+		return nil // for example half of a surrogate pair, which would be shown as another character
 	}
 	return text
 }
@@ -158,7 +158,7 @@ func (r replacement) diff() string {
 	for line := range strings.Lines(text) {
 		line = approve.Visible(strings.TrimSuffix(line, "\n"))
 		switch {
-		case strings.HasPrefix(line, "@@"): // the numbers are not the file's
+		case strings.HasPrefix(line, "@@"): // the line numbers are not those of the file
 			if hunks++; hunks > 1 {
 				b.WriteString("    …\n")
 			}
@@ -176,13 +176,14 @@ func (r replacement) diff() string {
 	return b.String()
 }
 
-// endings shows the blanks and tabs at the end of a line.
+// endings makes the blanks and tabs at the end of a line visible.
 func endings(line string) string {
 	body := strings.TrimRight(line[1:], " \t")
 	return line[:1] + body + strings.NewReplacer(" ", "·", "\t", "→").Replace(line[1+len(body):])
 }
 
-// beginningOf returns as much of a proposal as is shown first, and whether that is all.
+// beginningOf returns the part of a proposal that is shown first. all means that it is
+// complete.
 func beginningOf(text string) (shown string, all bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) <= maxProposal && len(text) <= maxProposalBytes {

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A record is a line of JSON output: an event of the agent loop under its type, a note
-// of the chat, or print, the answer to a command. It has only the members of its type.
+// A record is a line of JSON output: an event of the agent loop with its type, a note
+// of the chat, or print, the result of a command. It has only the members of its type.
 type record struct {
 	Type  string `json:"type"`
 	Turn  int    `json:"turn,omitempty"`
@@ -93,7 +93,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 		if e.Err != nil {
 			r.Code, r.Error = toolerr.CodeOf(e.Err), e.Err.Error()
 		}
-	case agent.EndEvent: // see ended
+	case agent.EndEvent: // see the record ended
 		return
 	}
 	v.write(r)

@@ -14,10 +14,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Last is the name of the session that was used last.
+// Last is the name for the last used session.
 const Last = "last"
 
-// resume goes on with a session.
+// resume continues a session.
 func (c *Chat) resume(ctx context.Context, name string) error {
 	s, err := c.find(ctx, name)
 	if err != nil {
@@ -45,15 +45,15 @@ func (c *Chat) find(ctx context.Context, name string) (*conversation.Session, er
 	return &all[0], nil
 }
 
-// underway is a turn as far as it is kept in the session: what has been said and done is
-// there also when the program is killed before the turn has ended.
+// underway is a running turn that is stored in the session step by step, so that its
+// messages survive a kill of the program.
 type underway struct {
 	said  string
-	part  string        // the session's name for it
-	all   []llm.Message // of the turn
-	kept  int           // of all
-	made  bool          // the session was made for it
-	fault error         // why the rest of all is not kept
+	part  string        // name of the turn in the session
+	all   []llm.Message // messages of the turn
+	kept  int           // number of stored messages
+	made  bool          // the session was created for this turn
+	fault error         // why the other messages are not stored
 }
 
 func (c *Chat) underway(said string) *underway { return &underway{said: said, part: rand.Text()} }
@@ -61,25 +61,26 @@ func (c *Chat) underway(said string) *underway { return &underway{said: said, pa
 // noteTime limits storing a message.
 const noteTime = 10 * time.Second
 
-// keep keeps what was added to a turn, and what could not be kept before.
+// keep stores the messages that were added to a turn, and earlier ones that could not
+// be stored.
 func (c *Chat) keep(ctx context.Context, u *underway, added ...llm.Message) {
 	book := c.cfg.Host.Sessions
 	u.all = append(u.all, added...)
 	if book == nil || u.kept == len(u.all) {
 		return
 	}
-	// What was said is kept though the turn was given up.
+	// The messages are stored even if the turn is cancelled.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	u.fault = c.append(ctx, book, u)
-	if toolerr.Is(u.fault, toolerr.NotFound) && c.session != nil { // it was deleted elsewhere
+	if toolerr.Is(u.fault, toolerr.NotFound) && c.session != nil { // another program deleted it
 		c.session = nil
 		u.fault = c.append(ctx, book, u)
 	}
 }
 
-// append adds to the session what it does not have of the turn; to a new one, what was
-// said before, too.
+// append appends to the session the messages of the turn that it does not have; to a
+// new session, also the earlier messages.
 func (c *Chat) append(ctx context.Context, book *conversation.Store, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
@@ -113,7 +114,7 @@ func (c *Chat) withdraw(ctx context.Context, u *underway) {
 	defer cancel()
 	switch {
 	case c.session == nil || u.kept == 0 && !u.made:
-		u.fault = nil // it is not there
+		u.fault = nil // it does not exist
 	case u.made:
 		u.fault = book.Delete(ctx, c.session.ID)
 		c.session = nil
@@ -124,13 +125,13 @@ func (c *Chat) withdraw(ctx context.Context, u *underway) {
 		}
 		u.fault = err
 	}
-	if toolerr.Is(u.fault, toolerr.NotFound) { // it was deleted elsewhere
+	if toolerr.Is(u.fault, toolerr.NotFound) { // another program deleted it
 		u.fault = nil
 	}
 }
 
-// recollection says which session it is, and what was said last.
-func (c *Chat) recollection() string {
+// summary returns the session's name and its last message.
+func (c *Chat) summary() string {
 	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, textfmt.Count(len(c.history), "message"))
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
@@ -144,7 +145,7 @@ func (c *Chat) recollection() string {
 	return text
 }
 
-// spoken is the text of a message.
+// spoken returns the text of a message.
 func spoken(m llm.Message) string {
 	var all []string
 	for _, p := range m.Parts {
@@ -155,7 +156,7 @@ func spoken(m llm.Message) string {
 	return strings.Join(all, "\n")
 }
 
-// sessionCommand shows sessions and goes from one to another.
+// sessionCommand lists sessions, or switches to another session.
 func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	book := c.cfg.Host.Sessions
 	if book == nil {
@@ -171,7 +172,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 			c.view.print("a new, empty session; /session list shows the saved ones")
 			return nil
 		}
-		c.view.print(c.recollection())
+		c.view.print(c.summary())
 	case "list":
 		return c.listSessions(ctx)
 	case "new":
@@ -194,7 +195,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 			return err
 		}
 		c.session = s
-		c.view.print(c.recollection())
+		c.view.print(c.summary())
 	case "delete":
 		s, err := c.find(ctx, rest)
 		if err != nil {
@@ -211,7 +212,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 		if err := c.resume(ctx, strings.Join(args, " ")); err != nil {
 			return err
 		}
-		c.view.print(c.recollection())
+		c.view.print(c.summary())
 	}
 	return nil
 }
@@ -236,7 +237,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		}
 		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), textfmt.Count(s.Messages, "message"), screen.Line(s.Name, 60)})
 	}
-	text := columnsOf(rows)
+	text := formatColumns(rows)
 	if len(all) > mostListed {
 		text += fmt.Sprintf("and %d older sessions", len(all)-mostListed)
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// sink is standard output where it is no terminal. What cannot be written is lost, and
-// who asked is to know.
+// sink is standard output that is no terminal. It keeps the first error of writing for
+// the exit status.
 type sink struct {
 	to io.Writer
 

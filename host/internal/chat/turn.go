@@ -23,8 +23,8 @@ type spending struct {
 
 func words(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
 
-// say has the model answer what was said. Its error ends the chat.
-func (c *Chat) say(ctx context.Context, said string) error {
+// runTurn sends a message to the model and shows the answer. Its error ends the chat.
+func (c *Chat) runTurn(ctx context.Context, said string) error {
 	began := time.Now()
 	text := said
 	if c.pending != "" {
@@ -46,7 +46,7 @@ func (c *Chat) say(ctx context.Context, said string) error {
 		c.keep(ctx, kept, out.Messages[len(kept.all)-1:]...)
 		c.history = append(append(c.history, asked), out.Messages...)
 		c.noteChanges(began, out)
-	} else { // it is as if it had not been said
+	} else { // as if the message had not been sent
 		c.withdraw(ctx, kept)
 	}
 	if kept.fault != nil {
@@ -54,13 +54,13 @@ func (c *Chat) say(ctx context.Context, said string) error {
 	}
 	c.view.ended(out, c.cost(out))
 	if out.Why == agent.EndCancelled && c.editor == nil && !c.cfg.Typing {
-		c.quitting = true // nobody sees what would follow
+		c.quitting = true // further output cannot be seen
 	}
 	return ctx.Err()
 }
 
-// ask runs the agent over a conversation. whole gets the added messages: see
-// agent.Config.
+// ask runs the agent for a conversation. whole gets the added messages: see
+// agent.Config.OnMessages.
 func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
 	c.waits.reset()
 	ask := c.Ask
@@ -78,7 +78,7 @@ func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm
 	return out
 }
 
-// cost counts what a turn took, and says what that was.
+// cost counts the usage of a turn, and returns its cost.
 func (c *Chat) cost(out *agent.Outcome) float64 {
 	info := c.model.Info()
 	s := c.spent[info.Name]
@@ -106,7 +106,7 @@ func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
 	if c.cfg.Terminal != nil {
 		defer c.cfg.Terminal.Quiet()()
 	}
-	done := make(chan any, 1) // what it panicked with; nil: it did not
+	done := make(chan any, 1) // value of a panic of work; nil: none
 	go func() {
 		defer func() {
 			p := recover()
@@ -136,7 +136,7 @@ func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
 		select {
 		case p := <-done:
 			if p != nil {
-				panic(p) // here, where the terminal is put right on the way
+				panic(p) // in this goroutine, which restores the terminal
 			}
 			return nil
 		case q := <-c.questions:

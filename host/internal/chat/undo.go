@@ -24,7 +24,7 @@ import (
 // turn left it. A file that was changed since, or between two changes of the turn, is
 // not changed, and is named.
 
-// editor is the tool that takes changes back.
+// editor is the name of the tool that reverts changes.
 const editor = "edit"
 
 // maxTurns bounds the turns that can be undone.
@@ -32,13 +32,13 @@ const maxTurns = 50
 
 // turn holds the file changes of a turn.
 type turn struct {
-	changes []*state.Change // the newest first
-	foreign []string        // files that somebody else's tools changed meanwhile
+	changes []*state.Change // newest first
+	foreign []string        // files that other programs' tools changed meanwhile
 }
 
-// noteChanges remembers what a turn did to files: the changes of its time to files
-// that its calls named. With a call that makes others (an agent's, or one of a
-// tool by its name) it is all changes of its time.
+// noteChanges records the file changes of a turn: the changes during the turn to files
+// that its calls name. If a call makes other calls (an agent's, or one of a tool by
+// its name), it records all changes during the turn.
 func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
 	if c.cfg.Host.Changes == nil {
 		return
@@ -66,8 +66,8 @@ func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
 	}
 }
 
-// touched are the names of files in the calls of a turn, and whether there were
-// calls that may have made others.
+// touched returns the file names in the calls of a turn. others means that calls may
+// have made other calls.
 func touched(messages []llm.Message) (names []string, others bool) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -93,8 +93,8 @@ func touched(messages []llm.Message) (names []string, others bool) {
 	return names, others
 }
 
-// sameFile reports whether a name, as a call has it, may be that of a file. A name
-// is relative to a root that only the tool knows, so its end has to do.
+// sameFile reports whether a name in a call can mean a file. A name is relative to a
+// root that only the tool knows, so only its end is compared.
 func sameFile(name, path string) bool {
 	if filepath.IsAbs(name) {
 		resolved, err := filepath.EvalSymlinks(name)
@@ -107,7 +107,7 @@ func sameFile(name, path string) bool {
 	return strings.HasSuffix(filepath.ToSlash(path), "/"+name)
 }
 
-// undo takes back what the last turn that changed files did to them, after asking.
+// undo reverts the file changes of the last turn that changed files, after a question.
 func (c *Chat) undo(ctx context.Context) error {
 	if len(c.turns) == 0 {
 		return toolerr.New(toolerr.NotFound, "nothing to undo: no turn of this chat changed files with the tools, or all changes are undone (file changes by commands cannot be undone)")
@@ -125,7 +125,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	var rows [][]string
 	for _, path := range files {
 		row := []string{" ", path, describedChange(changes[path])}
-		if why := c.stands(ctx, path, changes[path]); why != "" {
+		if why := c.whyNotRevertible(ctx, path, changes[path]); why != "" {
 			row[0], row[2] = "!", "not undone: "+why
 		} else {
 			good = append(good, path)
@@ -135,7 +135,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	for _, path := range t.foreign {
 		rows = append(rows, []string{"!", path, "not undone: it was changed since, but not by this turn"})
 	}
-	c.view.print(columnsOf(rows))
+	c.view.print(formatColumns(rows))
 	if len(good) == 0 {
 		return toolerr.New(toolerr.Stale, "no change of the last turn can be undone")
 	}
@@ -150,7 +150,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	var failed error
 	err = c.during(ctx, func(ctx context.Context) {
 		for _, path := range good {
-			if failed = c.takeBack(ctx, path, len(changes[path])); failed != nil {
+			if failed = c.revert(ctx, path, len(changes[path])); failed != nil {
 				return
 			}
 			taken = append(taken, path)
@@ -163,7 +163,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	return err
 }
 
-// undone notes which files of a turn are as they were, and has the model told.
+// undone records which files of a turn are reverted, and informs the model.
 func (c *Chat) undone(t *turn, taken []string) {
 	t.changes = slices.DeleteFunc(t.changes, func(change *state.Change) bool { return slices.Contains(taken, change.Path) })
 	if len(t.changes) == 0 {
@@ -198,8 +198,9 @@ func describedChange(changes []*state.Change) string {
 	return text
 }
 
-// stands says why a turn's changes of a file cannot be taken back; "": they can.
-func (c *Chat) stands(ctx context.Context, path string, changes []*state.Change) string {
+// whyNotRevertible returns the reason why a turn's changes of a file cannot be
+// reverted; "": they can.
+func (c *Chat) whyNotRevertible(ctx context.Context, path string, changes []*state.Change) string {
 	for i := 1; i < len(changes); i++ {
 		if changes[i].After != changes[i-1].Before {
 			return "it was changed by something else between two changes of the turn"
@@ -228,8 +229,8 @@ func (c *Chat) stands(ctx context.Context, path string, changes []*state.Change)
 	return ""
 }
 
-// takeBack takes back the last n changes of a file.
-func (c *Chat) takeBack(ctx context.Context, path string, n int) error {
+// revert reverts the last n changes of a file.
+func (c *Chat) revert(ctx context.Context, path string, n int) error {
 	for range n {
 		if err := c.callUndo(ctx, path, false); err != nil {
 			return err
@@ -238,7 +239,7 @@ func (c *Chat) takeBack(ctx context.Context, path string, n int) error {
 	return nil
 }
 
-// callUndo calls edit for its last change of a file.
+// callUndo calls edit to revert its last change of a file.
 func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 	args, err := jsonrpc.Marshal(map[string]any{"file_path": path, "undo": true, "dry_run": dryRun})
 	if err != nil {
@@ -249,7 +250,7 @@ func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 		ask = nil
 	}
 	tools := c.cfg.Host.Turn(ask)
-	defer tools.End() //nolint:errcheck // that no call was made is no fault here
+	defer tools.End() //nolint:errcheck // a turn without calls is no error here
 	in := &asking{Tools: tools, chat: c, agreed: true}
 	res, err := in.Call(ctx, &llm.ToolCall{Name: editor, Args: args}, nil)
 	if err != nil || !res.IsError() {

@@ -15,20 +15,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 )
 
-// A view shows what happens. Its methods may be called by several goroutines.
+// A view shows the events of a chat. Several goroutines may call its methods.
 type view interface {
 	event(e agent.Event, m provider.Info)
 	ended(out *agent.Outcome, cost float64)
-	note(format string, args ...any) // something of the chat's own
-	print(text string)               // the answer to a command
+	note(format string, args ...any) // a note of the chat
+	print(text string)               // the result of a command
 	tick(now time.Time)
-	idle() // nothing is under way any more
+	idle() // nothing is running any more
 }
 
-// commandModel is the model whose answers are results of tools as they are.
+// commandModel is the name of the model whose answers are unchanged results of tools.
 const commandModel = "command"
 
-// answering is a part of an answer that is being written.
+// answering writes a part of an answer.
 type answering interface {
 	io.Writer
 	End() error
@@ -38,29 +38,29 @@ type marked struct{ *markdown.Writer }
 
 func (m marked) End() error { return m.Close() }
 
-// screenView shows it at a terminal.
+// screenView shows events at a terminal.
 type screenView struct {
 	screen  *screen.Screen
-	waited  func(id string) time.Duration // of a call, or with "" of the turn, for the user
+	waited  func(id string) time.Duration // time that a call, or with "" the turn, waited for the user
 	width   func() int
 	styled  bool
 	verbose bool
 
 	mu      sync.Mutex
-	part    answering // nil: none is being written
+	part    answering // the current part of the answer; nil: none
 	index   int       // of the part
 	kind    llm.PartType
 	running []running
-	doing   string // what is under way where no tool is
+	doing   string // activity in the status line while no tool runs
 	since   time.Time
-	told    string   // the last error of the turn
-	notes   []string // that came while a part was being written
+	told    string   // last shown error of the turn
+	notes   []string // notes that wait for the end of the current part
 }
 
 // maxNotes bounds the waiting notes.
 const maxNotes = 20
 
-// running is a call that is under way.
+// running is a running call.
 type running struct {
 	id, text, progress string
 	since              time.Time
@@ -70,7 +70,7 @@ func newScreenView(s *screen.Screen, waited func(string) time.Duration, width fu
 	return &screenView{screen: s, waited: waited, width: width, styled: styled, verbose: verbose}
 }
 
-// paint is text in a colour, or faint.
+// paint returns text in a colour or faint.
 func (v *screenView) paint(sgr, text string) string {
 	if !v.styled {
 		return text
@@ -131,7 +131,7 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 
 func (v *screenView) begin(doing string) { v.doing, v.since = doing, time.Now() }
 
-// piece shows more of an answer.
+// piece shows a piece of an answer.
 func (v *screenView) piece(d llm.Delta, m provider.Info) {
 	if d.Type == llm.CallPart || d.Type == llm.ThinkingPart && !v.verbose || d.Type == llm.RedactedPart || d.Type == llm.OpaquePart {
 		if d.Type == llm.CallPart {
@@ -160,7 +160,7 @@ func (v *screenView) piece(d llm.Delta, m provider.Info) {
 	io.WriteString(v.part, d.Text) //nolint:errcheck // a terminal that is gone ends the chat
 }
 
-// close ends the part that is being written.
+// close ends the current part.
 func (v *screenView) close() {
 	if v.part != nil {
 		v.part.End() //nolint:errcheck // a terminal that is gone ends the chat
@@ -172,7 +172,7 @@ func (v *screenView) close() {
 	v.notes = nil
 }
 
-// returned shows the line of a call.
+// returned shows the line of a finished call.
 func (v *screenView) returned(e agent.Event) {
 	mark := v.paint(green, "✓")
 	text := outcome(e.Result)
@@ -192,7 +192,7 @@ func (v *screenView) returned(e agent.Event) {
 	}
 }
 
-// line says what is under way.
+// line shows the status line.
 func (v *screenView) line(now time.Time) {
 	var text string
 	switch n := len(v.running); {
@@ -249,7 +249,7 @@ func (v *screenView) note(format string, args ...any) {
 	text := screen.Clean(fmt.Sprintf(format, args...))
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.part != nil { // it would part an answer in two
+	if v.part != nil { // it would interrupt an answer
 		v.notes = append(v.notes[max(len(v.notes)-maxNotes, 0):], text)
 		return
 	}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// waits counts how long the calls of a turn waited for the user. The time that is shown of a
-// call under way excludes it.
+// waits counts the time that the calls of a turn waited for the user. The shown
+// duration of a running call excludes it.
 type waits struct {
 	mu sync.Mutex
-	by map[string]time.Duration // by the id of a call
+	by map[string]time.Duration // by id of the call
 }
 
 func (w *waits) add(id string, d time.Duration) {
@@ -27,7 +27,7 @@ func (w *waits) of(id string) time.Duration {
 	return w.by[id]
 }
 
-// reset forgets the waits of the last turn.
+// reset clears the times of the last turn.
 func (w *waits) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

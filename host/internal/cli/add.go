@@ -27,7 +27,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// addFlags are the flags of add.
+// addFlags holds the flags of add.
 type addFlags struct {
 	name, via, registry string
 	set                 []string
@@ -109,7 +109,7 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	if err := p.showPlan(plan, s); err != nil {
 		return err
 	}
-	if err := p.agreed(f); err != nil {
+	if err := p.confirm(f); err != nil {
 		return err
 	}
 	if !f.noTry {
@@ -122,7 +122,7 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
-// planAdd finds out what a source is.
+// planAdd determines what a source is, and returns the plan for it.
 func (p *program) planAdd(ctx context.Context, source, command []string, f addFlags) (serverjson.Plan, error) {
 	switch {
 	case len(source) == 0 && len(command) > 0:
@@ -130,7 +130,7 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 			return serverjson.Plan{}, usage("name the server with --name")
 		}
 		command = slices.Clone(command)
-		if strings.ContainsAny(command[0], `/\`) { // else relative to the configuration
+		if strings.ContainsAny(command[0], `/\`) { // other names are searched on PATH
 			path, err := filepath.Abs(command[0])
 			if err != nil {
 				return serverjson.Plan{}, exit(exitFailed, err)
@@ -160,7 +160,7 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 	return plan, nil
 }
 
-// registryName is the form of names in the registry: a reversed domain and a name.
+// registryName matches names in the registry: a reversed domain and a name.
 var registryName = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
 
 // entry returns the description of a source in the registry's format.
@@ -199,7 +199,7 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 	return e, nil
 }
 
-// hostLabel returns the part of a host's name that tells servers apart: example of
+// hostLabel returns the distinguishing part of a host's name: example of
 // mcp.example.com.
 func hostLabel(host string) string {
 	labels := strings.Split(host, ".")
@@ -236,8 +236,8 @@ func (p *program) showPlan(plan serverjson.Plan, s dialect.Server) error {
 	return nil
 }
 
-// agreed asks whether to go on.
-func (p *program) agreed(f addFlags) error {
+// confirm asks the user whether to continue.
+func (p *program) confirm(f addFlags) error {
 	if f.yes {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 	if err != nil {
 		return exit(exitFailed, fmt.Errorf("%s: %w; nothing was changed", file, err))
 	}
-	// In the same directory, since paths in it are relative to it.
+	// In the same directory, because paths in it are relative to it.
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return exit(exitFailed, err)
 	}
@@ -321,7 +321,7 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	defer os.Remove(temp.Name()) //nolint:errcheck // left over at most
+	defer os.Remove(temp.Name()) //nolint:errcheck // at worst the file is left over
 	_, err = temp.Write(next)
 	if err := errors.Join(err, temp.Close()); err != nil {
 		return exit(exitFailed, err)
@@ -329,7 +329,7 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 	config, only := p.flags.Config, p.only
 	defer func() { p.flags.Config, p.only, p.trial = config, only, false }()
 	p.flags.Config, p.only, p.trial = temp.Name(), []string{name}, true
-	p.notices = func(string) {} // they name the temporary file
+	p.notices = func(string) {} // they would name the temporary file
 	if err := p.startable(name); err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (p *program) startable(name string) error {
 	}
 	var problems dialect.Problems
 	if _, err := p.load(dir); !errors.As(err, &problems) {
-		return nil // of the rest, with tells
+		return nil // trying the server reports everything else
 	}
 	for _, problem := range problems {
 		if problem.Server == name && !problem.Warning {

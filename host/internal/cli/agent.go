@@ -24,42 +24,41 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxTask bounds a task, with the conversation that it goes on with.
+// maxTask bounds a task with its conversation, in bytes.
 const maxTask = 64 << 20
 
-// agentTask is the task of an agent. agent reads it as JSON.
+// agentTask is the task of an agent, as flags or as JSON on standard input.
 type agentTask struct {
 	Prompt       string        `json:"prompt"`
-	Agent        string        `json:"agent"`        // a kind; "": explore, or none if there is a system
-	System       string        `json:"system"`       // in place of the kind's instructions
-	Model        string        `json:"model"`        // "": the kind's, else the default
+	Agent        string        `json:"agent"`        // name of a kind; "": explore, or none if System is set
+	System       string        `json:"system"`       // replaces the kind's instructions
+	Model        string        `json:"model"`        // "": that of the kind, or else the default
 	Tools        []string      `json:"tools"`        // patterns; null: those of the kind
-	Except       []string      `json:"except"`       // patterns
-	Conversation []llm.Message `json:"conversation"` // to go on with: that of an outcome
-	Resume       string        `json:"resume"`       // id of the agent to go on with
+	Except       []string      `json:"except"`       // patterns of excluded tools
+	Conversation []llm.Message `json:"conversation"` // conversation to continue, from an outcome
+	Resume       string        `json:"resume"`       // id of the agent to continue
 
 	MaxTurns    int      `json:"max_turns"`
 	MaxTokens   int      `json:"max_tokens"`
 	MaxCost     float64  `json:"max_cost"`
 	TimeoutMS   int64    `json:"timeout_ms"`
 	GraceMS     int64    `json:"grace_ms"`
-	MaxOutput   int      `json:"max_output"` // tokens of one answer
+	MaxOutput   int      `json:"max_output"` // tokens of an answer
 	Temperature *float64 `json:"temperature"`
 
-	Host     *agentDoor `json:"host"`     // whose tools are the only ones
+	Host     *agentHost `json:"host"`     // the agent uses only this host's tools
 	Attached bool       `json:"attached"` // the end of the input ends the agent
 }
 
-// agentDoor is how an agent gets at the tools of the host that the call came from
-// which it works for.
-type agentDoor struct {
+// agentHost is the connection to the host for whose call the agent works.
+type agentHost struct {
 	Socket string `json:"socket"`
 	Token  string `json:"token"`
 }
 
 func (p *program) agent() *cobra.Command {
 	var t agentTask
-	var how agentHow
+	var how agentOutput
 	var timeout, grace time.Duration
 	var temperature float64
 	cmd := &cobra.Command{
@@ -119,8 +118,8 @@ is configured or it could not be reached.`,
 	return cmd
 }
 
-// agentHow holds the output options of a run.
-type agentHow struct{ json, deltas, list bool }
+// agentOutput holds the output options of a run.
+type agentOutput struct{ json, deltas, list bool }
 
 // task returns the task. rest is the standard input after it.
 func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, error) {
@@ -153,12 +152,12 @@ func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, er
 	if err != nil {
 		return flags, nil, usage("the task on standard input is not one JSON object of at most %d bytes: %v", maxTask, err)
 	}
-	t.overlay(flags)
+	t.applyFlags(flags)
 	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.check()
 }
 
-// onlyMembers refuses an object with members that its struct does not have, spelt as
-// they are: a bound, or a set of tools, that is not read is none.
+// onlyMembers refuses an object with members that its struct does not have, because an
+// unread limit or set of tools would have no effect.
 func onlyMembers(what string, object json.RawMessage, of any) error {
 	found, err := jsonrpc.Members(object)
 	if err != nil {
@@ -174,8 +173,8 @@ func onlyMembers(what string, object json.RawMessage, of any) error {
 		if !known {
 			return fmt.Errorf("%s has no member %.60q%s (known: %s)", what, m.Name, dialect.Nearest(m.Name, names), strings.Join(names, ", "))
 		}
-		if field == reflect.TypeFor[*agentDoor]() && string(m.Value) != "null" {
-			if err := onlyMembers(m.Name, m.Value, agentDoor{}); err != nil {
+		if field == reflect.TypeFor[*agentHost]() && string(m.Value) != "null" {
+			if err := onlyMembers(m.Name, m.Value, agentHost{}); err != nil {
 				return err
 			}
 		}
@@ -183,7 +182,8 @@ func onlyMembers(what string, object json.RawMessage, of any) error {
 	return nil
 }
 
-// startsObject reports whether the first that is not white space begins an object.
+// startsObject reports whether the first character that is not white space begins an
+// object.
 func startsObject(in *bufio.Reader) bool {
 	for n := 1; n <= 4096; n++ {
 		head, err := in.Peek(n)
@@ -197,8 +197,8 @@ func startsObject(in *bufio.Reader) bool {
 	return false
 }
 
-// overlay puts what flags say over a task. Sets of tools become smaller only.
-func (t *agentTask) overlay(f agentTask) {
+// applyFlags applies flags to a task. They can only reduce the set of tools.
+func (t *agentTask) applyFlags(f agentTask) {
 	for _, text := range []struct{ into, of *string }{{&t.Agent, &f.Agent}, {&t.Model, &f.Model}, {&t.System, &f.System}, {&t.Resume, &f.Resume}} {
 		if *text.of != "" {
 			*text.into = *text.of
@@ -249,7 +249,7 @@ func (t agentTask) check() error {
 	return nil
 }
 
-// kind is how the agent goes about its work.
+// kind returns the agent's kind, with the task's changes.
 func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
 	name := t.Agent
 	if name == "" && t.System != "" {
@@ -273,21 +273,21 @@ func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
 	return agent.Kind{}, usage("no kind of agent %q; available: %s", name, strings.Join(names, ", "))
 }
 
-// bounds returns the bounds of the task; those that it does not set come from its
-// kind. A task of another program (attached) cannot exceed those of its kind.
+// bounds returns the limits of the task; those that it does not set come from its
+// kind. A task of another program (attached) cannot exceed the limits of its kind.
 func (t agentTask) bounds(k agent.Kind) agent.Bounds {
 	b := k.Bounds
-	b.Turns = bounded(t.MaxTurns, b.Turns, t.Attached)
-	b.Tokens = bounded(t.MaxTokens, b.Tokens, t.Attached)
-	b.Cost = bounded(t.MaxCost, b.Cost, t.Attached)
-	b.Time = bounded(time.Duration(t.TimeoutMS)*time.Millisecond, b.Time, t.Attached)
-	b.Grace = bounded(time.Duration(t.GraceMS)*time.Millisecond, b.Grace, t.Attached)
+	b.Turns = effectiveLimit(t.MaxTurns, b.Turns, t.Attached)
+	b.Tokens = effectiveLimit(t.MaxTokens, b.Tokens, t.Attached)
+	b.Cost = effectiveLimit(t.MaxCost, b.Cost, t.Attached)
+	b.Time = effectiveLimit(time.Duration(t.TimeoutMS)*time.Millisecond, b.Time, t.Attached)
+	b.Grace = effectiveLimit(time.Duration(t.GraceMS)*time.Millisecond, b.Grace, t.Attached)
 	return b
 }
 
-// bounded is a bound of a task, or of its kind where the one of the task is 0, or both
-// hold and the kind's is less.
-func bounded[N int | float64 | time.Duration](task, kind N, both bool) N {
+// effectiveLimit returns the limit of a task, or that of its kind if the task has none, or the
+// smaller one if both apply.
+func effectiveLimit[N int | float64 | time.Duration](task, kind N, both bool) N {
 	if task <= 0 || both && kind > 0 && kind < task {
 		return kind
 	}
@@ -299,7 +299,7 @@ func (p *program) listKinds(a *core.App, asJSON bool) error {
 		Name        string   `json:"name"`
 		Description string   `json:"description,omitempty"`
 		Model       string   `json:"model,omitempty"`
-		Tools       []string `json:"tools"` // null: all
+		Tools       []string `json:"tools"` // null: all tools
 	}
 	all := []listed{}
 	for _, k := range agent.Kinds(a.Config.Agents) {
@@ -316,7 +316,7 @@ func (p *program) listKinds(a *core.App, asJSON bool) error {
 	return nil
 }
 
-// statusOf is the exit status of an outcome.
+// statusOf returns the exit status for an outcome.
 func statusOf(o *agent.Outcome) int {
 	switch code := toolerr.CodeOf(o.Err); {
 	case o.Why == agent.EndGoal:
@@ -327,5 +327,5 @@ func statusOf(o *agent.Outcome) int {
 	return exitFailed
 }
 
-// errGone is why an agent ends whose reader is gone.
+// errGone is the cause for ending an agent whose reader is gone.
 var errGone = errors.New("the process that started this agent has ended")

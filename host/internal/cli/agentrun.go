@@ -22,11 +22,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// asksAnew is the number of times that a turn is repeated after its answer broke off.
-const asksAnew = 2
+// retries is the number of times that a turn is repeated after its answer broke off.
+const retries = 2
 
 // runAgent runs a task. rest is the standard input after the task.
-func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentHow) error {
+func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentOutput) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {
 			return core.JoinedConfig(cfg, t.Host.Socket, t.Host.Token)
@@ -37,8 +37,8 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if t.Attached {
-			go func() { // ends with the input, or with the program
-				io.Copy(io.Discard, rest) //nolint:errcheck // its end is what counts
+			go func() { // ends with the input or with the program
+				io.Copy(io.Discard, rest) //nolint:errcheck // only its end matters
 				cancel(errGone)
 			}()
 		}
@@ -46,8 +46,8 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 	})
 }
 
-// leadAgent runs the agent and tells of it.
-func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how agentHow, cancel context.CancelCauseFunc) error {
+// leadAgent runs the agent and reports its events.
+func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how agentOutput, cancel context.CancelCauseFunc) error {
 	t, ceilings, err := p.wholeTask(ctx, a, t)
 	if err != nil {
 		return err
@@ -56,20 +56,20 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	if err != nil {
 		return err
 	}
-	told := &agentTold{program: p, how: how, id: t.Resume, resumed: t.Resume != "", broke: cancel}
+	told := &agentReport{program: p, how: how, id: t.Resume, resumed: t.Resume != "", broke: cancel}
 	if told.id == "" {
 		told.id = core.NewAgentID()
 	}
 	cfg := agent.Config{
-		System: kind.Instructions, Bounds: t.bounds(kind), Retries: asksAnew, On: told.event,
+		System: kind.Instructions, Bounds: t.bounds(kind), Retries: retries, On: told.event,
 		Request: llm.Request{MaxTokens: t.MaxOutput, Temperature: t.Temperature},
 	}
 	err = p.agentModel(ctx, a, t, kind, &cfg)
 	if err == nil && t.Host != nil {
-		err = reachAll(ctx, a)
+		err = connectAll(ctx, a)
 	}
 	if err != nil {
-		told.ended(&agent.Outcome{Why: agent.EndModelError, Err: err}, nil) //nolint:errcheck // it has failed
+		told.ended(&agent.Outcome{Why: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
 		return exit(exitConnect, told.fault(err))
 	}
 	if t.Host == nil {
@@ -111,9 +111,9 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	return nil
 }
 
-// reachAll starts the servers. Without the host that has its tools, an agent would
-// report what it cannot know.
-func reachAll(ctx context.Context, a *core.App) error {
+// connectAll starts the servers. Without their tools, an agent would report things
+// that it cannot know.
+func connectAll(ctx context.Context, a *core.App) error {
 	for _, s := range a.Servers() {
 		if _, err := s.Tools(ctx); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agen
 		return t, nil, err
 	}
 	ceilings = append(ceilings, core.Ceiling{Only: first.Tools, Except: first.Except}, core.Ceiling{Only: was.Tools})
-	first.overlay(t)
+	first.applyFlags(t)
 	first.Prompt = t.Prompt
 	return first, ceilings, nil
 }
@@ -181,7 +181,7 @@ func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id
 	return j, nil
 }
 
-// agentModel finds the model, and those of its provider that may take over.
+// agentModel returns the model, and the models of its provider that may replace it.
 func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind agent.Kind, cfg *agent.Config) error {
 	name := t.Model
 	if name == "" {
@@ -200,7 +200,7 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 	}
 	cfg.Model = m
 	if info.Window > 0 {
-		cfg.Larger = larger(ctx, a, info)
+		cfg.Larger = largerModels(ctx, a, info)
 	}
 	return nil
 }
@@ -208,9 +208,9 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 // listTime limits the time in which providers list their models.
 const listTime = 3 * time.Second
 
-// larger are the models of the same provider with a larger window: a conversation is
-// not sent to somebody else.
-func larger(ctx context.Context, a *core.App, than provider.Info) []provider.Model {
+// largerModels returns the models of the same provider with a larger window. Other
+// providers must not get the conversation.
+func largerModels(ctx context.Context, a *core.App, than provider.Info) []provider.Model {
 	var all []provider.Model
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -224,15 +224,15 @@ func larger(ctx context.Context, a *core.App, than provider.Info) []provider.Mod
 	return all
 }
 
-// agentTold tells of a run, as JSON or in words.
-type agentTold struct {
+// agentReport reports a run, as JSON or as text.
+type agentReport struct {
 	*program
-	how   agentHow
+	how   agentOutput
 	id    string
 	model string
 
 	resumed bool
-	broke   context.CancelCauseFunc // called when nobody reads any more
+	broke   context.CancelCauseFunc // called when the output is not read any more
 }
 
 // agentEvent is a line of agent --json.
@@ -265,7 +265,7 @@ type agentUsage struct {
 	CacheRead int `json:"cache_read,omitempty"`
 }
 
-// agentEnded is the last line.
+// agentEnded is the last line of agent --json.
 type agentEnded struct {
 	Type   string          `json:"type"`
 	Agent  string          `json:"agent"`
@@ -284,18 +284,18 @@ type agentEnded struct {
 	Whole  []llm.Message   `json:"conversation,omitempty"`
 }
 
-func (t *agentTold) begun(model string, resumable bool) {
+func (t *agentReport) begun(model string, resumable bool) {
 	t.model = model
 	if t.how.json {
 		t.line(agentEvent{Type: "begun", Agent: t.id, Model: model, Resumable: resumable})
 	}
 }
 
-// maxToldResult bounds how much of a result an event has.
+// maxToldResult bounds the part of a result in an event, in bytes.
 const maxToldResult = 4 << 10
 
-// event tells of one.
-func (t *agentTold) event(e agent.Event) {
+// event reports an event.
+func (t *agentReport) event(e agent.Event) {
 	if e.Type == agent.TurnEvent {
 		t.model = e.Model
 	}
@@ -321,8 +321,8 @@ func (t *agentTold) event(e agent.Event) {
 	t.line(line)
 }
 
-// line writes one, and ends the agent if nobody reads it.
-func (t *agentTold) line(v any) {
+// line writes a line, and ends the agent if nobody reads it.
+func (t *agentReport) line(v any) {
 	if err := t.printJSON(v); err != nil {
 		t.broke(errGone)
 	}
@@ -335,19 +335,19 @@ func faultOf(err error) *agentFault {
 	return &agentFault{toolerr.CodeOf(err), err.Error()}
 }
 
-// fault is an error that has been told of as JSON, or is still to be.
-func (t *agentTold) fault(err error) error {
+// fault returns an error that is reported as JSON already, or is still to be reported.
+func (t *agentReport) fault(err error) error {
 	if t.how.json {
 		return errPrinted
 	}
 	return err
 }
 
-// maxWhole bounds the conversation that the last line has.
+// maxWhole bounds the conversation in the last line, in bytes.
 const maxWhole = 12 << 20
 
-// ended writes the report, and how it came about.
-func (t *agentTold) ended(o *agent.Outcome, whole []llm.Message) error {
+// ended writes the report and the outcome.
+func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its
 		// journal.
@@ -360,7 +360,7 @@ func (t *agentTold) ended(o *agent.Outcome, whole []llm.Message) error {
 			Asked: o.Pending, Theirs: o.Theirs, TookMS: o.Took.Milliseconds(), Whole: whole,
 		})
 	}
-	if o.Turns == 0 && o.Err != nil && whole == nil { // it did not begin
+	if o.Turns == 0 && o.Err != nil && whole == nil { // the run did not begin
 		return nil
 	}
 	if text := o.Text(); text != "" {

@@ -37,11 +37,11 @@ all hosts with this state directory or store. An approved call is executed once,
 when its caller makes it again. An id can be given by its first characters.`,
 		Example: "  mcp-host approvals\n  mcp-host approvals approve 7f3a\n  mcp-host approvals deny 7f3a --note 'use the staging server'",
 		Args:    onlyCommands,
-		RunE:    p.approving(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+		RunE:    p.withApprovals(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
 	decision := func(use, short, example string, args cobra.PositionalArgs, decide func(args []string) (approve.Decision, error)) *cobra.Command {
-		c := &cobra.Command{Use: use, Short: short, Example: "  mcp-host approvals " + example, Args: args, RunE: p.approving(func(ctx context.Context, a *core.App, args []string) error {
+		c := &cobra.Command{Use: use, Short: short, Example: "  mcp-host approvals " + example, Args: args, RunE: p.withApprovals(func(ctx context.Context, a *core.App, args []string) error {
 			d, err := decide(args)
 			if err != nil {
 				return err
@@ -53,16 +53,16 @@ when its caller makes it again. An id can be given by its first characters.`,
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: arguments(0, 0),
-		RunE: p.approving(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+		RunE: p.withApprovals(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	list.Flags().BoolVar(&f.all, "all", false, "also show requests decided or expired in the last day")
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: arguments(1, 1),
-		RunE: p.approving(func(ctx context.Context, a *core.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
+		RunE: p.withApprovals(func(ctx context.Context, a *core.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
 	}
 	wait := &cobra.Command{
 		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: arguments(1, 1),
-		RunE: p.approving(func(ctx context.Context, a *core.App, args []string) error {
+		RunE: p.withApprovals(func(ctx context.Context, a *core.App, args []string) error {
 			return p.awaitApproval(ctx, a, args[0], f)
 		}),
 	}
@@ -90,11 +90,11 @@ when its caller makes it again. An id can be given by its first characters.`,
 	return cmd
 }
 
-// approving runs f with a host, which starts nothing.
-func (p *program) approving(f func(ctx context.Context, a *core.App, args []string) error) func(*cobra.Command, []string) error {
+// withApprovals runs f with a host that starts no servers.
+func (p *program) withApprovals(f func(ctx context.Context, a *core.App, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
-			a.OnNotice(func(string) {}) // what changed elsewhere is not the question
+			a.OnNotice(func(string) {}) // notices about other changes would only disturb
 			err := f(ctx, a, args)
 			var e *exitError
 			switch {
@@ -108,7 +108,7 @@ func (p *program) approving(f func(ctx context.Context, a *core.App, args []stri
 	}
 }
 
-// approval is a record as it is printed.
+// approval is a record for output.
 type approval struct {
 	*approve.Record
 	State approve.State `json:"state"` // at present
@@ -145,7 +145,7 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 	return nil
 }
 
-// oneLine is some JSON for a table; of a longer one the beginning, marked as cut.
+// oneLine returns JSON for a table: the beginning of a long one, marked as cut.
 func oneLine(raw json.RawMessage) string {
 	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {
@@ -168,7 +168,7 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	}
 	when := func(t time.Time) string { return t.Local().Format(time.DateTime) }
 	var b strings.Builder
-	line := func(name, format string, args ...any) { // one line, whatever is in it
+	line := func(name, format string, args ...any) { // always one line
 		fmt.Fprintf(&b, "%-9s %s\n", name, approve.VisibleLine(fmt.Sprintf(format, args...)))
 	}
 	line("id", "%s", one.ID)

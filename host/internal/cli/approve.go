@@ -36,7 +36,7 @@ warn (served and reported) or enforce (withheld).`,
 	return cmd
 }
 
-// changed is a definition that is another one.
+// changed is a changed definition.
 type changed struct {
 	Name     string          `json:"name"`
 	Server   string          `json:"server"`
@@ -54,8 +54,8 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 	if err := a.TryStore(ctx); err != nil {
 		return exit(exitFailed, fmt.Errorf("tool definitions cannot be compared with first use: %w", err))
 	}
-	a.OnNotice(func(string) {})  // what it would tell is what is shown
-	for _, name := range names { // which asks the likely server alone, if that has it
+	a.OnNotice(func(string) {})  // the output shows the changes
+	for _, name := range names { // it asks only the likely server if that has the tool
 		a.Catalog.Lookup(ctx, name)
 	}
 	if len(names) == 0 {
@@ -78,7 +78,7 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(found, func(c changed) bool { return c.Name == name }) {
-			p.complain(a) //nolint:errcheck // the next says that it failed
+			p.complain(a) //nolint:errcheck // a later error reports the failure
 			return exit(exitFailed, fmt.Errorf("no tool %q with a changed definition; mcp-host tools approve lists the changed ones", name))
 		}
 	}
@@ -108,7 +108,7 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 	for _, c := range found {
 		was, is := indented(c.Was), indented(c.Is)
 		diff := textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{
-			Old: c.Name + " at first use", New: c.Name + " now", // whole: it is what is approved
+			Old: c.Name + " at first use", New: c.Name + " now", // complete, because the user approves it
 		})
 		if err := p.printf("%s", printable(diff.Text)); err != nil {
 			return err
@@ -127,8 +127,8 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 	return nil
 }
 
-// indented is a definition with a member a line, its texts' lines apart, so
-// that what is new in a long description shows.
+// indented formats a definition with a member on each line, and the lines of its texts
+// apart, so that changes in a long description are visible.
 func indented(definition json.RawMessage) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, definition, "", "  "); err != nil {

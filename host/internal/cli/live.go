@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// askTime is the time in which a running host must answer a query, and reconnectTime
+// askTime is the longest time to wait for a running host's answer, and reconnectTime
 // that to restart a server.
 const (
 	askTime       = 10 * time.Second

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// findTime limits the time in which a host must answer that it runs.
+// findTime is the longest time to wait for a host's answer.
 const findTime = 2 * time.Second
 
 // maxAnswer bounds the answer of a host, in bytes.

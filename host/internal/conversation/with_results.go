@@ -2,8 +2,7 @@ package conversation
 
 import "github.com/toolroom-mcp/toolroom/host/internal/llm"
 
-// WithResults returns a conversation in which the results of each call follow it, as
-// models require: concurrent requests can have added to a session, and a call can have
+// WithResults returns the conversation with the results of each call directly after it, as models require: concurrent requests can have added to a session, and a call can have
 // no result.
 func WithResults(messages []llm.Message) []llm.Message {
 	results := map[string][]llm.Part{}

@@ -208,7 +208,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Full returns the error for a blob for which the quota of all blobs has no room.
+// Full returns the error for a blob that exceeds the quota of all blobs.
 func (q Quota) Full() error {
 	return toolerr.New(toolerr.LimitReached, "all blobs together would exceed the limit of %d bytes; delete some", q.Total)
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Bounds of a history file. If one is exceeded, the older half of the entries is
+// The limits of a history file. If one is exceeded, the older half of the entries is
 // dropped when the file is next opened.
 const (
 	maxEntries = 2000
@@ -20,15 +20,15 @@ const (
 	maxEntry   = 64 << 10
 )
 
-// A History holds the texts typed before, oldest first. Its file is readable only by
-// the user (0600) and has one JSON string a line; several programs may append to it.
+// A History holds the typed texts, oldest first. Its file is readable only by the user
+// (0600) and has a JSON string on each line; several programs may append to it.
 type History struct {
-	path    string // "": it is kept nowhere
+	path    string // "": no file
 	entries []string
 }
 
-// OpenHistory reads a file, which need not be there. With an error there is a
-// history all the same, that is kept nowhere.
+// OpenHistory reads a file, which need not exist. With an error it also returns a
+// history, without a file.
 func OpenHistory(path string) (*History, error) {
 	h := &History{}
 	if path == "" {
@@ -60,11 +60,11 @@ func OpenHistory(path string) (*History, error) {
 	for line := range bytes.Lines(text) {
 		ours = ours || line[0] == '"'
 		var entry string
-		if json.Unmarshal(line, &entry) == nil && entry != "" { // what is cut or somebody else's is none
+		if json.Unmarshal(line, &entry) == nil && entry != "" { // incomplete lines and lines of other programs are ignored
 			h.entries = append(h.entries, entry)
 		}
 	}
-	if !ours { // it would be made one, and what it has be lost
+	if !ours { // rewriting it would lose its content
 		return h, fmt.Errorf("%s is not a history file", path)
 	}
 	h.path = path
@@ -107,8 +107,8 @@ func lineOf(entry string) []byte {
 	return append(line, '\n')
 }
 
-// Add adds a text that was typed, unless it is the last one, begins with a space
-// or is very long.
+// Add adds a typed text, unless it is the same as the last one, begins with a space or
+// is very long.
 func (h *History) Add(entry string) error {
 	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || len(entry) > maxEntry || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
 		return nil

@@ -17,13 +17,13 @@ const (
 	enter
 	newline
 	interrupt
-	eof // or delete, where there is text
+	eof // or delete, if there is text
 	suspend
 	left
 	right
 	up
 	down
-	earlier // in the history, wherever the cursor is
+	earlier // previous history entry, wherever the cursor is
 	later
 	home
 	end
@@ -46,8 +46,8 @@ type key struct {
 	text   string
 }
 
-// control returns the action of a control character.
-func control(b byte) action {
+// controlAction returns the action of a control character.
+func controlAction(b byte) action {
 	switch b {
 	case 1:
 		return home
@@ -89,10 +89,11 @@ func control(b byte) action {
 	return nothing
 }
 
-// sequence returns the action of the sequence after an escape character.
-func sequence(s string) action {
+// sequenceAction returns the action of the escape sequence with s after the escape
+// character.
+func sequenceAction(s string) action {
 	switch s {
-	case "\r", "\n", "[13;2u", "[13;3u", "[27;2;13~", "[27;3;13~": // Enter with Alt, or as some send it with Shift
+	case "\r", "\n", "[13;2u", "[13;3u", "[27;2;13~", "[27;3;13~": // Enter with Alt; some terminals send it for Shift, too
 		return newline
 	case "b", "[1;5D", "[1;3D":
 		return wordLeft
@@ -124,11 +125,11 @@ const (
 	pasteBegin = "[200~"
 	pasteEnd   = "\x1b[201~"
 
-	maxSequence = 32      // bytes; what is longer is none
-	maxPaste    = 1 << 20 // bytes of one paste that are taken
+	maxSequence = 32      // bytes; longer sequences are ignored
+	maxPaste    = 1 << 20 // bytes of a paste that are kept
 
-	// sequenceTime is the time to wait for the rest of a sequence where Esc alone
-	// is a key: terminals send a sequence at once.
+	// sequenceTime is the time to wait for the rest of a sequence if Esc alone is a
+	// key: terminals send a sequence at once.
 	sequenceTime = 100 * time.Millisecond
 )
 
@@ -152,7 +153,7 @@ func (k *keys) byte(ctx context.Context) (byte, error) {
 	return b, nil
 }
 
-// forget leaves out what has been read already.
+// forget discards bytes that were read already.
 func (k *keys) forget() {
 	k.waiting = nil
 	k.from.forget()
@@ -167,7 +168,7 @@ func (k *keys) next(ctx context.Context) (key, error) {
 	case b == 0x1b:
 		return k.escaped(ctx)
 	case b < ' ' || b == 127:
-		return key{action: control(b)}, nil
+		return key{action: controlAction(b)}, nil
 	case b < utf8.RuneSelf:
 		return key{insert, string(rune(b))}, nil
 	}
@@ -184,14 +185,14 @@ func (k *keys) next(ctx context.Context) (key, error) {
 	return key{insert, string(text)}, nil
 }
 
-// escaped reads what follows the escape character.
+// escaped reads the rest of an escape sequence.
 func (k *keys) escaped(ctx context.Context) (key, error) {
-	alone, err := k.alone(ctx)
+	alone, err := k.isAlone(ctx)
 	if err != nil || alone {
 		return key{action: escape}, err
 	}
 	b, err := k.byte(ctx)
-	for err == nil && b == 0x1b { // the key itself, pressed before
+	for err == nil && b == 0x1b { // Esc was pressed before
 		b, err = k.byte(ctx)
 	}
 	if err != nil {
@@ -199,7 +200,7 @@ func (k *keys) escaped(ctx context.Context) (key, error) {
 	}
 	seq := []byte{b}
 	switch b {
-	case 'O': // of keypads: one more
+	case 'O': // of keypads: one more character
 		if b, err = k.byte(ctx); err != nil {
 			return key{}, err
 		}
@@ -217,11 +218,11 @@ func (k *keys) escaped(ctx context.Context) (key, error) {
 	if string(seq) == pasteBegin {
 		return k.paste(ctx)
 	}
-	return key{action: sequence(string(seq))}, nil
+	return key{action: sequenceAction(string(seq))}, nil
 }
 
-// alone reports whether nothing follows the escape character, where that is a key.
-func (k *keys) alone(ctx context.Context) (bool, error) {
+// isAlone reports whether nothing follows the escape character, if Esc alone is a key.
+func (k *keys) isAlone(ctx context.Context) (bool, error) {
 	if !k.escapes || len(k.waiting) > 0 {
 		return false, nil
 	}
@@ -238,7 +239,7 @@ func (k *keys) alone(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// paste reads what is pasted, with its lines.
+// paste reads a pasted text with its lines.
 func (k *keys) paste(ctx context.Context) (key, error) {
 	var text []byte
 	for !bytes.HasSuffix(text, []byte(pasteEnd)) {
@@ -246,7 +247,7 @@ func (k *keys) paste(ctx context.Context) (key, error) {
 		if err != nil {
 			return key{}, err
 		}
-		if len(text) >= maxPaste+len(pasteEnd) { // what does not fit is left out, from before the mark
+		if len(text) >= maxPaste+len(pasteEnd) { // the rest up to the end mark is dropped
 			text = append(text[:maxPaste], text[maxPaste+1:]...)
 		}
 		text = append(text, b)

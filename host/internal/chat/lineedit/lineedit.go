@@ -30,10 +30,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// ErrInterrupt is Ctrl-C at an empty text.
+// ErrInterrupt is the error for Ctrl-C at an empty text.
 var ErrInterrupt = errors.New("interrupted")
 
-// ErrEscape is Esc, where it ends a text.
+// ErrEscape is the error for Esc if it ends a text.
 var ErrEscape = errors.New("cancelled with Esc")
 
 var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
@@ -43,13 +43,13 @@ const maxLine = 4 << 20
 
 // A Terminal provides the terminal functions that an editor uses.
 type Terminal interface {
-	// Raw has the terminal send each key as it is pressed, until restore.
+	// Raw makes the terminal send each key at once, until restore is called.
 	Raw() (restore func(), err error)
 
 	// Size returns the numbers of columns and rows.
 	Size() (columns, rows int)
 
-	// Flush forgets what was typed and not read yet.
+	// Flush discards typed keys that were not read yet.
 	Flush()
 }
 
@@ -57,9 +57,9 @@ type Terminal interface {
 type Editor struct {
 	Terminal Terminal
 	Out      io.Writer
-	History  *History // nil: there is none
+	History  *History // nil: none
 
-	// Complete returns what the beginning of a text may become; nil: nothing.
+	// Complete returns the completions of a text; nil: none.
 	Complete func(text string) []string
 
 	keys keys
@@ -77,13 +77,13 @@ const (
 	clearAll  = "\x1b[H\x1b[2J"
 )
 
-// Read reads a text, which begins as initial. Its error is ErrInterrupt, io.EOF,
-// ctx's, or that of the terminal.
+// Read reads a text, which begins as initial. Its error is ErrInterrupt, io.EOF, the
+// error of ctx or of the terminal.
 func (e *Editor) Read(ctx context.Context, prompt, initial string) (string, error) {
 	return e.read(ctx, prompt, initial)
 }
 
-// ReadOrEscape is Read, which Esc ends with ErrEscape.
+// ReadOrEscape does the same as Read, but Esc ends it with ErrEscape.
 func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (string, error) {
 	e.keys.escapes = true
 	defer func() { e.keys.escapes = false }()
@@ -102,7 +102,7 @@ func (e *Editor) read(ctx context.Context, prompt, initial string) (string, erro
 		k, err := e.keys.next(ctx)
 		if err == nil {
 			var done bool
-			if done, err = r.key(k); done {
+			if done, err = r.handleKey(k); done {
 				r.leave("")
 				return string(r.text.runes), nil
 			}
@@ -118,8 +118,7 @@ func (e *Editor) read(ctx context.Context, prompt, initial string) (string, erro
 	}
 }
 
-// Key reads one key that is one of those in choices, in which Ctrl-C need not be:
-// it is ErrInterrupt. prompt is written before it.
+// Key writes prompt and reads one of the keys in choices. Ctrl-C returns ErrInterrupt.
 func (e *Editor) Key(ctx context.Context, prompt, choices string) (rune, error) {
 	r := &reading{editor: e, prompt: screen.Clean(prompt)}
 	if err := r.raw(); err != nil {
@@ -154,16 +153,16 @@ func (e *Editor) Forget() {
 	e.Terminal.Flush()
 }
 
-// reading is a text being read.
+// reading is a text that is being read.
 type reading struct {
 	editor  *Editor
 	prompt  string
 	text    text
 	restore func()
-	row     int // of the cursor, below the first that is shown
+	row     int // row of the cursor, from the first shown row
 
-	place int    // in the history
-	typed string // the text that was left for the history
+	place int    // index in the history
+	typed string // the text that was replaced by a history entry
 }
 
 func (r *reading) raw() error {
@@ -180,7 +179,7 @@ func (r *reading) raw() error {
 }
 
 func (r *reading) write(s string) {
-	io.WriteString(r.editor.Out, s) //nolint:errcheck // a terminal that is gone ends the reading
+	io.WriteString(r.editor.Out, s) //nolint:errcheck // reading ends if the terminal is gone
 }
 
 // show redraws the text.
@@ -201,7 +200,7 @@ func (r *reading) show() {
 	r.write(b.String())
 }
 
-// top puts the cursor where the text begins.
+// top moves the cursor to the beginning of the text.
 func (r *reading) top(b *strings.Builder) {
 	if r.row > 0 {
 		fmt.Fprintf(b, "\x1b[%dA", r.row)
@@ -209,15 +208,15 @@ func (r *reading) top(b *strings.Builder) {
 	b.WriteByte('\r')
 }
 
-// leave puts the cursor below the text.
+// leave moves the cursor below the text.
 func (r *reading) leave(mark string) {
 	r.text.at = len(r.text.runes)
 	r.show()
 	r.write(mark + "\r\n")
 }
 
-// key does what a key does, and reports whether the text is done.
-func (r *reading) key(k key) (done bool, err error) {
+// handleKey handles a key. done means that the text is complete.
+func (r *reading) handleKey(k key) (done bool, err error) {
 	t := &r.text
 	switch k.action {
 	case nothing:
@@ -256,12 +255,12 @@ func (r *reading) key(k key) (done bool, err error) {
 		r.row = 0
 	case up, down:
 		if by := map[action]int{up: -1, down: 1}[k.action]; !t.vertical(by) {
-			r.remember(by)
+			r.showHistory(by)
 		}
 	case earlier:
-		r.remember(-1)
+		r.showHistory(-1)
 	case later:
-		r.remember(1)
+		r.showHistory(1)
 	case complete:
 		r.complete()
 	default:
@@ -271,8 +270,8 @@ func (r *reading) key(k key) (done bool, err error) {
 	return false, nil
 }
 
-// remember shows the text before or after this one in the history.
-func (r *reading) remember(by int) {
+// showHistory shows the history entry before or after the current one.
+func (r *reading) showHistory(by int) {
 	h := r.editor.History
 	to := r.place + by
 	if to < 0 || to > h.len() {
@@ -289,8 +288,8 @@ func (r *reading) remember(by int) {
 	r.text.set(h.at(to))
 }
 
-// complete replaces the text before the cursor by the only possible completion, and
-// lists the possible ones if there are several.
+// complete replaces the text before the cursor by the only completion, or lists the
+// completions.
 func (r *reading) complete() {
 	if r.editor.Complete == nil {
 		return

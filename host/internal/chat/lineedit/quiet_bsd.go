@@ -11,5 +11,5 @@ const (
 
 func flush(fd int) {
 	const read = 1                                    // FREAD of <sys/fcntl.h>
-	unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, read) //nolint:errcheck // then it is read as an answer
+	unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, read) //nolint:errcheck // on an error the keys count as an answer
 }

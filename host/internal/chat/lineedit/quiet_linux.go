@@ -8,5 +8,5 @@ const (
 )
 
 func flush(fd int) {
-	unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) //nolint:errcheck // then it is read as an answer
+	unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) //nolint:errcheck // on an error the keys count as an answer
 }

@@ -5,5 +5,5 @@ package lineedit
 // Flush does nothing here.
 func (f File) Flush() {}
 
-// Quiet does nothing here: what is typed meanwhile shows.
+// Quiet does nothing on this system: typed characters are shown.
 func (f File) Quiet() (restore func()) { return func() {} }

@@ -4,7 +4,7 @@ package lineedit
 
 import "golang.org/x/sys/unix"
 
-// Flush forgets what was typed and not read yet.
+// Flush discards typed keys that were not read yet.
 func (f File) Flush() { flush(int(f.In.Fd())) }
 
 // Quiet turns the echo off until restore is called. Keys that interrupt or stop the

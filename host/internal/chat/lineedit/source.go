@@ -7,17 +7,16 @@ import (
 	"sync"
 )
 
-// A Source reads from a terminal or a pipe when somebody waits for it, and only
-// then, so that what is typed meanwhile stays where it is. Nobody can end a read
-// of a terminal that is under way: who stops waiting leaves it to the next who
-// waits, or to the end of the program.
+// A Source reads from a terminal or a pipe only when a caller waits for data, so that
+// text typed meanwhile stays in the terminal. A running read of a terminal cannot be
+// cancelled: if its caller stops waiting, the next caller gets its result.
 type Source struct {
 	from io.Reader
 
 	once sync.Once
 	want chan struct{}
 	got  chan chunk
-	busy bool // a read is under way that nobody waits for
+	busy bool // a read is running, and no caller waits for it
 	held []byte
 }
 
@@ -31,7 +30,7 @@ func NewSource(from io.Reader) *Source {
 	return &Source{from: from, want: make(chan struct{}), got: make(chan chunk, 1)}
 }
 
-// serve reads each time it is asked to. It ends with the reader.
+// serve reads once for each request. It ends with the reader.
 func (s *Source) serve() {
 	buf := make([]byte, 4096)
 	for range s.want {
@@ -43,7 +42,7 @@ func (s *Source) serve() {
 	}
 }
 
-// read returns what there is, at least a byte.
+// read returns the available bytes, at least one.
 func (s *Source) read(ctx context.Context) ([]byte, error) {
 	if len(s.held) > 0 {
 		held := s.held
@@ -62,7 +61,7 @@ func (s *Source) read(ctx context.Context) ([]byte, error) {
 		select {
 		case c := <-s.got:
 			s.busy = false
-			if c.err != nil { // of which there is no more
+			if c.err != nil { // later reads return the same error
 				s.busy = true
 				s.got <- chunk{err: c.err}
 			}
@@ -78,7 +77,7 @@ func (s *Source) read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// forget leaves out what has been read already, but for the end.
+// forget discards bytes that were read already, but not the end of the input.
 func (s *Source) forget() {
 	s.held = nil
 	select {
@@ -90,8 +89,8 @@ func (s *Source) forget() {
 	}
 }
 
-// Line returns the next line without its end, of at most maxLine bytes, as from
-// a pipe. At the end of what there is it is io.EOF.
+// Line returns the next line without its end, of at most maxLine bytes, as from a
+// pipe. At the end of the input it returns io.EOF.
 func (s *Source) Line(ctx context.Context) (string, error) {
 	var line []byte
 	for {

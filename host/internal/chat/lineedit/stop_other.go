@@ -2,5 +2,5 @@
 
 package lineedit
 
-// stop does nothing: there are no jobs.
+// stop does nothing: this system has no job control.
 func stop() {}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// stop stops the program and what runs with it, as the shell's job, and returns when
-// it was continued, or where nobody stops programs.
+// stop stops the process group, as Ctrl-Z does in a shell, and returns when it is
+// continued, or at once if no shell controls it.
 func stop() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -18,6 +18,6 @@ func stop() {
 	syscall.Kill(0, syscall.SIGTSTP) //nolint:errcheck // then it goes on
 	select {
 	case <-continued:
-	case <-time.After(200 * time.Millisecond): // which pass while it is stopped, too
+	case <-time.After(200 * time.Millisecond): // the time also passes while the process is stopped
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/term"
 )
 
-// File is a terminal that is a file: keys come from In, and Out has its size.
+// File is a terminal: keys come from In, and Out has the size.
 type File struct{ In, Out *os.File }
 
-// IsTerminal reports whether a file is one.
+// IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Raw has the terminal send each key.
+// Raw makes the terminal send each key at once, until restore is called.
 func (f File) Raw() (restore func(), err error) {
 	was, err := term.MakeRaw(int(f.In.Fd()))
 	if err != nil {

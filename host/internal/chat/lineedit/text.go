@@ -7,10 +7,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// text is the text being typed.
+// text is the edited text.
 type text struct {
 	runes  []rune
-	at     int    // the cursor is before this rune
+	at     int    // index of the rune after the cursor
 	killed []rune // for yank
 }
 
@@ -28,7 +28,7 @@ func (t *text) insert(s string) {
 	t.at += len(more)
 }
 
-// cut takes out what is between two places, and keeps it for yank if keep.
+// cut removes the text between two indexes, and keeps it for yank if keep is set.
 func (t *text) cut(from, to int, keep bool) {
 	if from == to {
 		return
@@ -40,15 +40,15 @@ func (t *text) cut(from, to int, keep bool) {
 	t.at = from
 }
 
-// step is the place of the character before (-1) or after (1) a place: what
-// joins a character belongs to it.
+// step returns the index of the previous (-1) or next (1) character; combining runes
+// belong to their character.
 func (t *text) step(at, by int) int {
 	for at += by; at > 0 && at < len(t.runes) && (screen.Width(t.runes[at]) == 0 || t.runes[at-1] == '\u200d'); at += by {
 	}
 	return min(max(at, 0), len(t.runes))
 }
 
-// word is the place of the beginning (-1) or end (1) of a word.
+// word returns the index of the beginning (-1) or end (1) of a word.
 func (t *text) word(by int) int {
 	at := t.at
 	next := func() rune {
@@ -68,7 +68,7 @@ func (t *text) word(by int) int {
 	return at
 }
 
-// lineBegin and lineEnd are the ends of the line that the cursor is in.
+// lineBegin and lineEnd return the indexes of the ends of the cursor's line.
 func (t *text) lineBegin() int {
 	at := t.at
 	for at > 0 && t.runes[at-1] != '\n' {
@@ -85,7 +85,8 @@ func (t *text) lineEnd() int {
 	return at
 }
 
-// vertical moves the cursor a line up or down, and reports whether there is one.
+// vertical moves the cursor a line up or down. It returns false if there is no such
+// line.
 func (t *text) vertical(by int) bool {
 	column := screen.Columns(string(t.runes[t.lineBegin():t.at]))
 	was := t.at
@@ -109,7 +110,7 @@ func (t *text) vertical(by int) bool {
 	return true
 }
 
-// apply does what a key does to the text.
+// apply applies an editing key to the text.
 func (t *text) apply(k key) {
 	switch k.action {
 	case insert:
@@ -149,15 +150,15 @@ func (t *text) apply(k key) {
 	}
 }
 
-// A picture is how a text looks: rows of a terminal, and where the cursor is.
+// A picture is a rendered text: rows of a terminal and the position of the cursor.
 type picture struct {
 	rows     []string
 	row, col int
 }
 
-// draw makes the picture of a text with its prompt before the first line, and
-// spaces before the others, in rows of width columns, of which at most height are
-// seen: those around the cursor.
+// draw renders a text with its prompt before the first line, and spaces before the
+// others, in rows of width columns. At most height rows around the cursor are
+// rendered.
 func (t *text) draw(prompt string, width, height int) picture {
 	margin := screen.Columns(prompt)
 	if margin > width/2 {
@@ -174,7 +175,7 @@ func (t *text) draw(prompt string, width, height int) picture {
 	}
 	put := func(r rune) {
 		w := screen.Width(r)
-		if col+w > width-1 { // the last column is left: terminals differ in what comes after it
+		if col+w > width-1 { // the last column stays empty, because terminals differ in wrapping there
 			wrap()
 		}
 		b.WriteRune(r)
@@ -200,7 +201,7 @@ func (t *text) draw(prompt string, width, height int) picture {
 		row := len(p.rows)
 		for j, r := range shown {
 			put(r)
-			if i == t.at && j == 0 && len(p.rows) > row { // the cursor goes with its character
+			if i == t.at && j == 0 && len(p.rows) > row { // the cursor moves to the next row with its character
 				p.row, p.col = len(p.rows), margin
 			}
 		}

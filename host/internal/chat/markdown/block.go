@@ -4,24 +4,24 @@ import (
 	"strings"
 )
 
-// A kind says what a line is.
+// A kind is the kind of a line.
 type kind int
 
 const (
 	text kind = iota
 	heading
-	rule   // across the page
-	fenced // opens a code block
-	row    // of a table
+	rule   // horizontal line
+	fenced // opening line of a code block
+	row    // row of a table
 )
 
 // A block is the kind of a line and the quotes and list items that contain it.
 type block struct {
 	kind   kind
-	length int    // runes of the line before what it says
-	first  string // before the line as it is shown
-	hang   string // before what does not fit on it
-	level  int    // of a heading
+	length int    // number of runes before the content
+	first  string // shown before the line
+	hang   string // shown before its continuation lines
+	level  int    // level of a heading
 	fence  fence
 }
 
@@ -38,10 +38,10 @@ func (b block) style() style {
 	return 0
 }
 
-// blockOf says what a line is by its beginning, and whether that is known. With
-// whole the beginning is all of it, and everything is known.
+// blockOf determines the block of a line from its beginning. known is false if more
+// text is needed; with whole, line is complete, and the block is always known.
 func blockOf(line []rune, whole bool) (b block, known bool) {
-	column := 0 // within the innermost quote
+	column := 0 // number of columns within the innermost quote
 	for range maxNest {
 		at := b.length
 		for at < len(line) && (line[at] == ' ' || line[at] == '\t') {
@@ -80,7 +80,7 @@ func blockOf(line []rune, whole bool) (b block, known bool) {
 }
 
 // containerOf returns the shown marker of a quote or list item and its length in the
-// line, 0 if none exists.
+// line, or 0.
 func containerOf(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {
@@ -106,7 +106,7 @@ func containerOf(line []rune, whole bool) (marker string, length int, known bool
 				return "", 0, false
 			}
 			if n >= 3 {
-				return "", 0, true // a rule
+				return "", 0, true // a horizontal line
 			}
 		}
 		return after(1, "• ")
@@ -125,7 +125,7 @@ func containerOf(line []rune, whole bool) (marker string, length int, known bool
 	return "", 0, true
 }
 
-// leaf says what a line is that is within what b has.
+// leaf determines the kind of a line within the containers of b.
 func (b block) leaf(line []rune, whole bool, column int) (block, bool) {
 	r := line[0]
 	n := 1
@@ -170,7 +170,7 @@ func (b block) leaf(line []rune, whole bool, column int) (block, bool) {
 	return b, true
 }
 
-// marks counts a character in a line, and reports whether all other characters are
+// marks counts a character in a line. all reports whether all other characters are
 // white space.
 func marks(line []rune, mark rune) (n int, all bool) {
 	for _, r := range line {

@@ -7,27 +7,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// inline reads emphasis, code spans and links of a line. It holds back what may
-// begin such until it is known whether it does.
+// inline parses emphasis, code spans and links of a line. It holds back text that may
+// begin one of them until that is known.
 type inline struct {
 	put   func(cell)
-	plain bool // styles are not seen: code keeps its marks
+	plain bool // styles are not shown, so code keeps its marks
 	style style
 	depth int
 
 	held []rune
-	prev rune // the one before held; 0: the line begins
+	prev rune // rune before held; 0: beginning of the line
 	find search
 }
 
-// A search looks for the end of what held begins with. It goes on where it was
-// when there is more.
+// A search is the search for the end of an element at the beginning of held. It
+// continues when more text arrives.
 type search struct {
-	at     int // of held
-	inner  int // marks of emphasis that was begun within
-	ticks  int // of the code span that it is within
-	depth  int // of brackets
-	target int // where the address of a link begins; 0: not yet there
+	at     int // index in held
+	inner  int // marks of nested emphasis
+	ticks  int // marks of the code span around at
+	depth  int // nesting of brackets
+	target int // index of the address of a link; 0: not reached
 }
 
 // begin begins a line.
@@ -42,14 +42,15 @@ func (in *inline) add(r rune) {
 // end ends the line.
 func (in *inline) end() { in.run(true) }
 
-// run writes the text whose meaning is known. whole means that no more text follows.
+// run writes the text that is known to be text or a complete element. whole means that
+// no more text follows.
 func (in *inline) run(whole bool) {
 	for len(in.held) > 0 {
 		used := in.step(whole)
 		if used == 0 && !whole && len(in.held) < maxHeld {
 			return
 		}
-		if used == 0 { // nothing of the kind
+		if used == 0 { // no element begins here
 			used = in.literal(in.runLength(0))
 		}
 		in.prev = in.held[used-1]
@@ -59,7 +60,7 @@ func (in *inline) run(whole bool) {
 	in.held = nil
 }
 
-// literal puts the first n runes as they are.
+// literal writes the first n runes unchanged.
 func (in *inline) literal(n int) int {
 	for _, r := range in.held[:n] {
 		in.put(cell{r, in.style})
@@ -76,8 +77,8 @@ func (in *inline) runLength(i int) int {
 	return n
 }
 
-// step puts what held begins with, and returns how much that was; 0: it is not
-// known yet, or with whole nothing but text.
+// step writes the element at the beginning of held, and returns its length; 0: more
+// text is needed, or, with whole, there is no element.
 func (in *inline) step(whole bool) int {
 	r := in.held[0]
 	switch r {
@@ -108,7 +109,7 @@ func (in *inline) step(whole bool) int {
 	}
 	n := in.runLength(0)
 	if n == len(in.held) {
-		return 0 // the run may go on; a whole line has nothing after it
+		return 0 // the run may continue
 	}
 	switch {
 	case r == '`':
@@ -178,7 +179,7 @@ func (in *inline) opens(at, n int) bool {
 	return !unicode.In(after, unicode.P) || boundary(before)
 }
 
-// closes reports whether one can end it.
+// closes reports whether a run of marks can end emphasis.
 func (in *inline) closes(at, n int) bool {
 	before, after := in.around(at, n)
 	if before == 0 || unicode.IsSpace(before) {
@@ -190,7 +191,7 @@ func (in *inline) closes(at, n int) bool {
 	return !unicode.In(before, unicode.P) || boundary(after)
 }
 
-// emphasis puts what is between n marks and the ones that end it.
+// emphasis writes the text between n marks and the marks that end it.
 func (in *inline) emphasis(n int, whole bool) int {
 	f := &in.find
 	for f.at = max(f.at, n); f.at < len(in.held); {
@@ -247,7 +248,7 @@ func (in *inline) emphasised(n int) style {
 	return []style{italic, bold, bold | italic}[n-1]
 }
 
-// nested puts what is within something.
+// nested writes the content of an element.
 func (in *inline) nested(text []rune, s style) {
 	sub := inline{put: in.put, plain: in.plain, style: in.style | s, depth: in.depth + 1, held: append([]rune(nil), text...)}
 	if sub.depth > maxNest {
@@ -257,8 +258,8 @@ func (in *inline) nested(text []rune, s style) {
 	sub.run(true)
 }
 
-// link puts a link, or an image, whose bracket is at held[from]: its text, and
-// its address if that is another.
+// link writes a link or an image whose bracket is at held[from]: its text, and its
+// address if that differs.
 func (in *inline) link(from int) int {
 	f := &in.find
 	for f.at = max(f.at, from); f.target == 0; f.at++ {
@@ -328,7 +329,7 @@ func (in *inline) text(s string, more style) {
 	}
 }
 
-// autolink puts an address in angle brackets.
+// autolink writes an address in angle brackets.
 func (in *inline) autolink() int {
 	for i, r := range in.held {
 		if i == 0 {

@@ -27,13 +27,13 @@ import (
 	"unicode/utf8"
 )
 
-// Options say how it looks.
+// Options are options of the rendering.
 type Options struct {
-	Width  func() int // columns of the terminal, asked anew for each line
-	Styled bool       // with escape sequences for bold, colours ….
+	Width  func() int // columns of the terminal, called for each line
+	Styled bool       // with escape sequences for bold, colours and so on
 }
 
-// Bounds of the text held back.
+// The limits of text that is held back.
 const (
 	maxHead  = 200     // runes of the beginning of a line
 	maxHeld  = 512     // runes of emphasis, a code span or a link
@@ -42,28 +42,28 @@ const (
 	maxNest  = 6 // quotes and items on a line; emphasis within emphasis
 )
 
-// A Writer shows a text. Its methods are called by one goroutine at a time.
+// A Writer renders a text. Only one goroutine may use it at a time.
 type Writer struct {
 	o      Options
 	page   page
 	inline inline
 
-	partial []byte // the beginning of a rune
-	head    []rune // of a line, until it is known what the line is; of a row, all
+	partial []byte // incomplete UTF-8 sequence
+	head    []rune // beginning of a line whose block is not known yet, or a whole table row
 	row     bool   // the line is a row of a table
-	within  bool   // the line has been begun
+	within  bool   // a part of the line was written
 	cr      bool   // the last rune was a carriage return
 	fence   fence
 	table   []string
-	size    int // of table, in runes
+	size    int // size of table, in runes
 }
 
 // A fence is the opening line of a code block. The zero value means none.
 type fence struct {
 	mark   rune
 	length int
-	indent int // of the opening line, taken off the lines within
-	quotes int // that the opening line was within
+	indent int // indentation of the opening line, removed from the lines of the block
+	quotes int // number of quotes around the opening line
 }
 
 // New returns a writer to out.
@@ -93,8 +93,8 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return n, w.page.flush()
 }
 
-// Close ends the text: what was held back is written, and the line ended. After
-// that another text can begin.
+// Close ends the text: it writes the text that was held back, and ends the line. Then
+// another text can begin.
 func (w *Writer) Close() error {
 	for range w.partial {
 		w.rune(utf8.RuneError)
@@ -112,7 +112,7 @@ func (w *Writer) Close() error {
 	return w.page.flush()
 }
 
-// rune adds one rune; the carriage return of a line's end is dropped.
+// rune adds a rune; the carriage return of a line end is dropped.
 func (w *Writer) rune(r rune) {
 	if w.cr {
 		w.cr = false
@@ -164,7 +164,7 @@ func (w *Writer) endLine() {
 	w.within, w.row, w.head = false, false, w.head[:0]
 }
 
-// begin looks at the beginning of a line, which with whole is all of it.
+// begin examines the beginning of a line; with whole, the line is complete.
 func (w *Writer) begin(whole bool) {
 	if w.fence.mark != 0 {
 		w.beginCode(whole)
@@ -184,7 +184,7 @@ func (w *Writer) begin(whole bool) {
 	w.open(b)
 }
 
-// open begins a line that is known to be of a block.
+// open begins a line of a known block.
 func (w *Writer) open(b block) {
 	rest := w.head[b.length:]
 	w.within = true
@@ -216,7 +216,7 @@ func (w *Writer) open(b block) {
 
 func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
 
-// beginCode looks at the beginning of a line within a code block: it may be the
+// beginCode examines the beginning of a line in a code block: the line can be the
 // fence that closes it.
 func (w *Writer) beginCode(whole bool) {
 	f := w.fence
@@ -227,7 +227,7 @@ func (w *Writer) beginCode(whole bool) {
 	if closing && !whole && len(w.head) < maxHead {
 		return
 	}
-	if !closing && !whole && len(w.head) < f.indent+2*f.quotes { // what is taken off is not all there
+	if !closing && !whole && len(w.head) < f.indent+2*f.quotes { // the part to remove is not complete
 		return
 	}
 	w.within = true
@@ -250,7 +250,7 @@ func (w *Writer) beginCode(whole bool) {
 	}
 }
 
-// unquoted takes the marks of quotes off a line.
+// unquoted removes the marks of quotes from a line.
 func unquoted(line []rune, quotes int) []rune {
 	for range quotes {
 		at := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// A style is how a character looks.
+// A style is the appearance of a character.
 type style uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	code
 )
 
-// sgr are the parameters of the escape sequence that sets a style.
+// sgr returns the parameters of the escape sequence for a style.
 func (s style) sgr() string {
 	params := "0"
 	for i, n := range []int{1, 2, 3, 4, 9, 36} {
@@ -37,8 +37,8 @@ type cell struct {
 	s style
 }
 
-// A gate lets characters through, and for one that could steer the terminal what is
-// shown in its place.
+// A gate passes characters on, and replaces characters that control a terminal by a
+// visible form.
 type gate struct{ before rune }
 
 func (g *gate) pass(c cell, put func(cell)) {
@@ -61,26 +61,26 @@ func columns(cells []cell) int {
 	return n
 }
 
-// A page writes lines, broken between words.
+// A page writes lines that are wrapped between words.
 type page struct {
 	out    io.Writer
 	styled bool
 	gate   gate
 
 	buf   []byte
-	now   style // what the terminal was told last
+	now   style // style that was set last in the terminal
 	width int
-	hang  string // before each line but the first
+	hang  string // written before each line except the first
 	from  int    // the column after hang
 	col   int
 
 	gap  []cell // white space before the word
 	word []cell
-	wide bool // the word is a wide character, on both sides of which a line may end
-	join bool // the next rune belongs to it all the same
+	wide bool // the word is a wide character, next to which a line can be wrapped
+	join bool // the next rune belongs to the word nevertheless
 }
 
-// begin begins a line of the text, which may become several of the page.
+// begin begins a line of the text, which can become several lines of the page.
 func (p *page) begin(width int, first, hang string) {
 	if screen.Columns(hang) > width/2 {
 		hang = ""

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// A Cleaner writes text as Clean shows it, however it is cut into pieces.
+// A Cleaner writes text as Clean returns it, in pieces of any length.
 type Cleaner struct {
 	out     io.Writer
-	partial []byte // the beginning of a rune
-	before  rune   // the last one
-	cr      bool   // the last one was a carriage return, which may be of a line's end
-	ended   bool   // nothing has been written since the last end of a line
+	partial []byte // incomplete UTF-8 sequence
+	before  rune   // last rune
+	cr      bool   // the last rune was a carriage return, which can belong to a line end
+	ended   bool   // the last line is complete
 }
 
 // NewCleaner returns a writer to out.
@@ -41,7 +41,7 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 	return n, c.put(clean)
 }
 
-// End writes what is held back, and ends the line if it has not ended.
+// End writes incomplete text, and ends the line.
 func (c *Cleaner) End() error {
 	var clean []byte
 	if c.cr {

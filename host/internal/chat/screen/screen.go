@@ -6,30 +6,30 @@ import (
 	"sync"
 )
 
-// A Screen is a terminal that text is written to, with a line below the text
-// that says what is under way. The line is there only while the text ends with a
-// whole line; it is taken away before more is written.
+// A Screen is a terminal with text and, below it, a status line. The status line is
+// shown only while the last line of the text is complete; it is erased before more
+// text is written.
 //
-// Its methods may be called by several goroutines.
+// Several goroutines may call its methods.
 type Screen struct {
 	out   io.Writer
 	width func() int
 
 	mu      sync.Mutex
-	line    string // "": there is none
+	line    string // status line; "": none
 	drawn   bool
-	partial bool // the last line of the text has not ended
+	partial bool // the last line of the text is incomplete
 	held    bool
-	waiting []byte // text that came meanwhile
+	waiting []byte // text that was written while the screen was held
 }
 
 // New returns the screen of a terminal that understands escape sequences.
 func New(out io.Writer, width func() int) *Screen { return &Screen{out: out, width: width} }
 
-// erase takes away the line that the cursor is in.
+// erase erases the line with the cursor.
 const erase = "\r\x1b[2K"
 
-// Write writes text above the line. It has to be harmless already.
+// Write writes text above the status line. The text must be clean (see Clean).
 func (s *Screen) Write(text []byte) (int, error) {
 	if len(text) == 0 {
 		return 0, nil
@@ -53,10 +53,10 @@ func (s *Screen) write(text []byte) error {
 	return err
 }
 
-// maxWaiting bounds the text kept while the screen is held.
+// maxWaiting bounds the text that is kept while the screen is held, in bytes.
 const maxWaiting = 1 << 20
 
-// Hold leaves the terminal to a question to the user, below the text and without the
+// Hold gives the terminal to a question to the user, below the text and without the
 // status line. Later writes wait for Release.
 func (s *Screen) Hold() {
 	s.mu.Lock()
@@ -68,27 +68,27 @@ func (s *Screen) Hold() {
 		s.partial = false
 	}
 	if b.Len() > 0 {
-		s.out.Write(b.Bytes()) //nolint:errcheck // who writes text is told
+		s.out.Write(b.Bytes()) //nolint:errcheck // Write returns the error
 	}
 	s.held = true
 }
 
-// Release ends Hold. The cursor has to be at the beginning of a line.
+// Release ends Hold. The cursor must be at the beginning of a line.
 func (s *Screen) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := s.waiting
 	s.held, s.waiting = false, nil
 	if len(text) > 0 {
-		s.write(text) //nolint:errcheck // who writes text is told
+		s.write(text) //nolint:errcheck // Write returns the error
 		return
 	}
 	var b bytes.Buffer
 	s.draw(&b)
-	s.out.Write(b.Bytes()) //nolint:errcheck // who writes text is told
+	s.out.Write(b.Bytes()) //nolint:errcheck // Write returns the error
 }
 
-// Line replaces the line; "" takes it away. It is made harmless.
+// Line replaces the status line by text, cleaned; "" removes it.
 func (s *Screen) Line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,17 +100,17 @@ func (s *Screen) Line(text string) {
 	s.line = text
 	s.draw(&b)
 	if b.Len() > 0 {
-		s.out.Write(b.Bytes()) //nolint:errcheck // who writes text is told
+		s.out.Write(b.Bytes()) //nolint:errcheck // Write returns the error
 	}
 }
 
-// EndLine ends the last line of the text if it has not ended.
+// EndLine ends the last line of the text if it is incomplete.
 func (s *Screen) EndLine() {
 	s.mu.Lock()
 	partial := s.partial
 	s.mu.Unlock()
 	if partial {
-		s.Write([]byte{'\n'}) //nolint:errcheck // who writes text is told
+		s.Write([]byte{'\n'}) //nolint:errcheck // Write returns the error
 	}
 }
 

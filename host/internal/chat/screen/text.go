@@ -17,10 +17,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Clean shows the characters of a text that could steer a terminal, or that nobody
-// sees, escaped. Ends of lines and tabs stay.
+// Clean escapes the characters of a text that can control a terminal or are invisible,
+// except line ends and tabs.
 func Clean(text string) string {
-	if plain(text) {
+	if isVisibleASCII(text) {
 		return text
 	}
 	var b strings.Builder
@@ -32,8 +32,8 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// JSON is JSON without characters that steer a terminal, or hide: they are only within
-// strings, where an escape says the same.
+// JSON escapes the characters of a JSON text that control a terminal or are invisible.
+// They occur only in strings, where an escape has the same meaning.
 func JSON(line []byte) []byte {
 	steers := func(r rune) bool { return Steers(0, r) }
 	if bytes.IndexFunc(line, steers) < 0 {
@@ -52,8 +52,9 @@ func JSON(line []byte) []byte {
 	return b
 }
 
-// plain reports whether a text is one of visible ASCII, as most are.
-func plain(text string) bool {
+// isVisibleASCII reports whether a text has only visible ASCII characters, as most
+// texts do.
+func isVisibleASCII(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
 			return false
@@ -62,7 +63,8 @@ func plain(text string) bool {
 	return true
 }
 
-// Shown is one rune as Clean shows it after another; before is 0 at the beginning.
+// Shown returns a rune as Clean shows it after the rune before, which is 0 at the
+// beginning.
 func Shown(before, r rune) string {
 	if Steers(before, r) {
 		return fmt.Sprintf(`\u%04x`, r)
@@ -95,7 +97,7 @@ func Steers(before, r rune) bool {
 	case r == zeroWidthJoiner || r == zeroWidthNonJoiner:
 		return !joinsLetters(before)
 	case unicode.Is(unicode.Variation_Selector, r):
-		return !varies(before)
+		return !hasVariants(before)
 	case r == 0x2028 || r == 0x2029 || r >= 0xe0000 && r <= 0xe0fff:
 		return true
 	case unicode.Is(unicode.Cf, r): // but for signs that numbers stand on
@@ -111,9 +113,9 @@ const (
 )
 
 // joinsLetters reports whether a character is a letter or mark of a script in which
-// joiners say how letters are written.
+// joiners determine the shape of letters.
 func joinsLetters(r rune) bool {
-	if r >= 0x64b && r <= 0x655 || r == 0x670 { // Arabic's vowels, which other scripts have, too
+	if r >= 0x64b && r <= 0x655 || r == 0x670 { // Arabic vowels, which other scripts use, too
 		return true
 	}
 	return (unicode.IsLetter(r) || unicode.IsMark(r)) && unicode.In(r,
@@ -128,10 +130,11 @@ func joinsEmoji(r rune) bool {
 	return r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff || unicode.Is(unicode.So, r)
 }
 
-// varies reports whether a character has variants that selectors choose.
-func varies(r rune) bool {
+// hasVariants reports whether a character has variants that variation selectors
+// choose.
+func hasVariants(r rune) bool {
 	switch {
-	case r >= '0' && r <= '9', r == '#', r == '*', r == '\u2139': // keys, and the i of information
+	case r >= '0' && r <= '9', r == '#', r == '*', r == '\u2139': // keycaps, and the information sign
 		return true
 	case r < 0x80:
 		return false
@@ -139,8 +142,8 @@ func varies(r rune) bool {
 	return unicode.IsSymbol(r) || unicode.IsPunct(r) || unicode.In(r, unicode.Han, unicode.Mongolian, unicode.Phags_Pa, unicode.Myanmar)
 }
 
-// Line is a text on one line of at most columns columns, made harmless, its
-// white space single; what is cut shows by its last character.
+// Line returns a text on one line of at most columns columns, cleaned, with single
+// spaces. If it was cut, the last character shows that.
 func Line(text string, columns int) string {
 	text = Clean(strings.Join(strings.Fields(text), " "))
 	if columns < 1 {
@@ -159,12 +162,12 @@ func Line(text string, columns int) string {
 	return text
 }
 
-// Width returns how many columns a rune takes.
+// Width returns the number of columns of a rune.
 func Width(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1160 && r <= 0x11ff: // and vowels of Hangul, which join
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1160 && r <= 0x11ff: // also vowels of Hangul, which are joined with consonants
 		return 0
 	}
 	switch width.LookupRune(r).Kind() {
@@ -174,7 +177,7 @@ func Width(r rune) int {
 	return 1
 }
 
-// Columns returns how many columns a text of one line takes.
+// Columns returns the number of columns of a text on one line.
 func Columns(text string) int {
 	n := 0
 	for _, r := range text {

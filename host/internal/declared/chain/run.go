@@ -95,7 +95,7 @@ type stepFailed struct {
 
 func (e *stepFailed) Error() string { return "step " + e.step + " failed" }
 
-// failure returns the result of a chain in which a step failed: the step's result,
+// failure returns the result of a chain after a failed step: the step's result,
 // with the name of the step.
 func (r *run) failure(err error) (*call.Result, error) {
 	var failed *stepFailed

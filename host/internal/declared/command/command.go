@@ -161,8 +161,7 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 	return shape.Result(tool, result)
 }
 
-// isNothing reports whether the value of error or pending means that there is no
-// error, or nothing to wait for.
+// isNothing reports whether the value of error or pending means no error, or nothing to wait for.
 func isNothing(value json.RawMessage) bool {
 	switch string(value) {
 	case "null", "false", `""`:

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// MaxResult bounds the data from which a tool's result is made, in bytes.
+// MaxResult bounds the data of a tool's result, in bytes.
 const MaxResult = 10 << 20
 
 // A Shape says how the value of a tool becomes its result.

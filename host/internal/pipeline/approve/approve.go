@@ -66,7 +66,7 @@ type Config struct {
 	// URL, unless nil, returns the address at which this host serves HTTP; "": none.
 	URL func() string
 
-	// Scope, unless nil, returns the place in which a call of a tool has its effect.
+	// Scope, unless nil, returns the place where a call of a tool has its effect.
 	// An approval holds only for its place. Before the call is made, Elsewhere checks
 	// that the place is still the same.
 	Scope func(t *call.Tool) Scope
@@ -104,7 +104,7 @@ type Stage struct {
 }
 
 // New returns the stage. check returns an error if a call must not be made with its
-// arguments; it gets the arguments with which the call would be made.
+// arguments; it gets the arguments of the call as it would be made.
 func New(c Config, book *Store, check func(ctx context.Context, req *call.Request) error) *Stage {
 	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
 }
@@ -311,7 +311,7 @@ func shortText(at, now time.Time) string {
 	return at.Format(time.DateTime + "Z")
 }
 
-// run makes the call for which the approval r was taken.
+// run makes the call of the approval r.
 func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
 	key := of.key
 	approved, err := asShown(req, r.Arguments(), r.Rounds > 0)

@@ -23,7 +23,7 @@ func (b *Store) Decide(ctx context.Context, id string, d Decision) (*Record, err
 	return b.decide(ctx, id, d, func(*Record) error { return nil })
 }
 
-// Authorize returns the request to which a one-time token belongs.
+// Authorize returns the request of a one-time token.
 func (b *Store) Authorize(ctx context.Context, id, token string) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {

@@ -237,8 +237,7 @@ type Event struct {
 	Records int             `json:"records"` // number of lost records
 }
 
-// Read calls visit with the events of a directory's files since a time, in the order
-// in which they were written. skipped is the number of lines that are not events.
+// Read calls visit with the events of a directory's files since a time, in the order of writing. skipped is the number of lines that are not events.
 func Read(dir string, since time.Time, visit func(Event)) (skipped int, err error) {
 	names, err := fileNames(dir)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// recentTime is the time after its last call in which a caller still counts as
-// present.
+// recentTime is the time after a caller's last call until it counts as absent.
 const recentTime = time.Minute
 
 // maxKnown bounds the callers without running calls that a pool remembers.

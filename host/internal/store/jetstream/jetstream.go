@@ -40,7 +40,7 @@ const (
 
 	// wait limits a request whose caller has no deadline.
 	wait = 5 * time.Second
-	// again is how long the result of a failed attempt applies to all callers.
+	// dial is the longest time for a connection to a server.
 	dial = 2 * time.Second
 	// again is the time for which the result of a failed attempt is used for all
 	// callers.

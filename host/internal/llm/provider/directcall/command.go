@@ -25,8 +25,7 @@ import (
 // Name is the name of the model.
 const Name = "command"
 
-// New returns the model. provider is the name of the configured provider to which it
-// belongs.
+// New returns the model. provider is the name of its configured provider.
 func New(provider string) provider.Model { return model{provider} }
 
 type model struct{ provider string }

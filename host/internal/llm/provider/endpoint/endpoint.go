@@ -164,7 +164,7 @@ const (
 )
 
 // Post sends a request with retries. newAnswer creates the decoder for each attempt.
-// The errors are those of provider.Model.
+// It returns the same errors as provider.Model.Ask.
 func (c *Client) Post(ctx context.Context, path string, body []byte, begin func() Answer) (*llm.Response, error) {
 	var last Answer
 	once := func(ctx context.Context) (struct{}, error) {

@@ -157,7 +157,7 @@ func (a *answer) addCall(c *tree.Value) {
 	a.lastCall = at
 }
 
-// findCall returns the index of the part of the call to which a piece belongs. begins
+// findCall returns the index of the part with the piece's call. begins
 // means that the piece begins a new call. Some servers send no index, or 0 for every
 // call; then a new ID or, without IDs, a new name begins another call.
 func (a *answer) findCall(index *tree.Value, id, name string) (at int, begins bool) {

@@ -85,8 +85,7 @@ func StopReason(word string, called bool) llm.StopReason {
 }
 
 // DecodeResponse decodes the first candidate of a generateContent response. turn is
-// the number of earlier contents, from which the IDs of calls without an ID are
-// generated.
+// the number of earlier contents; generated IDs of calls contain it.
 func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {

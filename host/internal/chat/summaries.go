@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// described is a call on a line: its tool and the arguments that say most.
+// described returns a call on one line: its tool and its most important arguments.
 func described(c *llm.ToolCall) string {
 	if c == nil {
 		return ""
@@ -97,7 +97,7 @@ func pictured(m *llm.Media) string {
 	return fmt.Sprintf("[image %s, %d bytes]", m.MIME, len(m.Data)*3/4)
 }
 
-// beginning is the beginning of a text.
+// beginning returns the beginning of a text.
 func beginning(text string, most int) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
@@ -115,7 +115,7 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// message is an error with its code first.
+// message returns an error with its code first.
 func message(err error) string {
 	code := toolerr.CodeOf(err)
 	if code == "" || code == toolerr.Internal || strings.HasPrefix(err.Error(), string(code)) {
@@ -124,8 +124,8 @@ func message(err error) string {
 	return string(code) + ": " + err.Error()
 }
 
-// ending says why a turn ended, where that is not that it is done. told is the error
-// that is known already.
+// ending returns the reason why a turn ended, "" if it reached its goal. told is the
+// error that was already shown.
 func ending(out *agent.Outcome, told string) string {
 	var b bytes.Buffer
 	switch {
