@@ -13,12 +13,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A form is how a vendor's clients are told of a completion.
+// An answerWriter writes a completion in a vendor's format.
 type answerWriter interface {
-	apart() string // what stands between the texts of two turns
+	apart() string // separator between the texts of two turns
 
-	// stream prepares the form for a streamed answer to out: its pieces in order, then
-	// its end or an error.
+	// stream prepares a streamed answer to out: its pieces in order, then its end or
+	// an error.
 	stream(out *events)
 	beats() []byte
 	tell(p piece)
@@ -26,22 +26,23 @@ type answerWriter interface {
 	end(r *llm.Response, extra []any)
 	broken(err error)
 
-	// whole is the answer in one. extra are names and values of more members.
+	// whole returns an answer that is not streamed. extra holds names and values of
+	// further members.
 	whole(r *llm.Response, extra []any) *tree.Value
 }
 
-// A pieceKind says which members of a piece are set.
+// A pieceKind says which fields of a piece are set.
 type pieceKind int
 
 const (
 	pieceText      pieceKind = iota // text
 	pieceThinking                   // text
-	pieceSigned                     // text: the signature of what was thought
+	pieceSigned                     // text: the signature of thinking
 	pieceRedacted                   // text
 	pieceRefusal                    // text
 	pieceCall                       // id, name
-	pieceArguments                  // text: more of a call's
-	pieceTurned                     // the model's turn is over
+	pieceArguments                  // text: more of the arguments of a call
+	pieceTurned                     // the model's turn has ended
 )
 
 // A piece is an addition to an answer. part distinguishes the parts of a turn.
@@ -53,22 +54,22 @@ type piece struct {
 	name string
 }
 
-// answerStream tells a client of a run: of the model's words, and of the calls that are
-// the client's.
+// answerStream sends a client the events of a run: the model's texts, and the calls of
+// the client's tools.
 type answerStream struct {
 	c       *completion
 	form    answerWriter
 	streams bool
 
-	said   strings.Builder // all text, as the client is told
-	parts  []llm.Part      // of the answer, the ids of calls as the client is told
+	said   strings.Builder // all text, as the client gets it
+	parts  []llm.Part      // parts of the answer, with the ids of calls as the client gets them
 	events []map[string]any
 
-	// of the turn under way
-	pieces bool         // some were told
+	// State of the current turn.
+	pieces bool         // pieces were sent
 	spoken bool         // some of them are text
-	calls  map[int]bool // the parts that are calls of the client's
-	told   []string     // their ids
+	calls  map[int]bool // parts that are calls of the client's tools
+	told   []string     // the ids of these calls
 }
 
 func (t *answerStream) note(e agent.Event) {
@@ -91,7 +92,7 @@ func (t *answerStream) note(e agent.Event) {
 	}
 }
 
-// piece tells of a delta what the client is to know.
+// piece sends the part of a delta that the client gets.
 func (t *answerStream) piece(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {
@@ -144,7 +145,7 @@ func (t *answerStream) sendCall(d llm.Delta) {
 	}
 }
 
-// answered takes a turn's whole answer.
+// answered handles the complete answer of a turn.
 func (t *answerStream) answered(r *llm.Response) {
 	t.c.name(r, t.told)
 	if t.streams {
@@ -170,7 +171,7 @@ func (t *answerStream) answered(r *llm.Response) {
 	}
 }
 
-// unsent tells of the client's calls that came in no piece.
+// unsent sends calls of the client's tools that were in no piece.
 func (t *answerStream) unsent(r *llm.Response) {
 	for i, one := range t.c.clientCalls(r.Calls()) {
 		if i < len(t.told) {
@@ -182,7 +183,7 @@ func (t *answerStream) unsent(r *llm.Response) {
 	}
 }
 
-// happened tells of one of the host's calls who wants to know.
+// happened sends an event about a call of the host's tools, if the client wants that.
 func (t *answerStream) happened(e agent.Event) {
 	if !t.c.q.events {
 		return
@@ -255,7 +256,7 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 		}
 	}
 	err := t.c.keep(ctx, o, t.said.String())
-	if err != nil && t.c.q.session == "" { // the client's own account of the turn will do
+	if err != nil && t.c.q.session == "" { // the client has the messages of the turn itself
 		t.c.api.cfg.Logf("the parts of an answer that the client does not receive could not be stored: %v", err)
 		err = nil
 	}
@@ -265,11 +266,11 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 	return err
 }
 
-// response is the answer.
+// response returns the answer.
 func (t *answerStream) response(o *agent.Outcome) *llm.Response {
 	r := &llm.Response{Parts: t.parts, StopReason: stop(o), Usage: &o.Usage}
 	for _, p := range r.Parts {
-		if p.ToolCall != nil { // also where the run ended for another reason: they have been told
+		if p.ToolCall != nil { // also if the run ended for another reason: they were sent
 			r.StopReason = llm.StopCalls
 		}
 	}
@@ -279,7 +280,7 @@ func (t *answerStream) response(o *agent.Outcome) *llm.Response {
 	return r
 }
 
-// extra are the members of an answer that the vendors do not have.
+// extra returns members of an answer that the vendors' formats do not have.
 func (t *answerStream) extra(o *agent.Outcome) []any {
 	var extra []any
 	if why := ending(o); why != "" {
@@ -294,7 +295,7 @@ func (t *answerStream) extra(o *agent.Outcome) []any {
 	return extra
 }
 
-// complete runs a completion and tells of it.
+// complete runs a completion and sends its answer.
 func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
 	ctx, give := context.WithCancelCause(r.Context())
 	defer give(nil)
@@ -337,7 +338,7 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions
 
 func random() string { return strings.ToLower(rand.Text()) }
 
-// value is v as JSON says it.
+// value returns v as a JSON tree.
 func value(v any) *tree.Value {
 	text, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -346,7 +347,7 @@ func value(v any) *tree.Value {
 	return tree.Raw(text)
 }
 
-// object reads a body that is an object.
+// object reads a body that must be a JSON object.
 func object(w http.ResponseWriter, r *http.Request) (*tree.Value, error) {
 	text, err := body(w, r)
 	if err != nil {

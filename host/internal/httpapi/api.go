@@ -62,27 +62,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
-// Approvals are the requests for approval.
+// Approvals provides the requests for approval.
 type Approvals interface {
 	Approvals() *approve.Store
 	Decide(ctx context.Context, id string, d approve.Decision) (*approve.Record, error)
 	Redeem(ctx context.Context, id, token string, d approve.Decision) (*approve.Record, error)
 }
 
-// Models are the models that can be asked.
+// Models provides the available models.
 type Models interface {
-	// Get returns the model of a name, "" being the default; its error is NO_MODEL.
+	// Get returns the model with a name, or the default for ""; NO_MODEL if it does
+	// not exist.
 	Get(ctx context.Context, name string) (provider.Model, error)
 	List(ctx context.Context) []provider.Info
 }
 
-// Tools are the host's.
+// Tools provides the host's tools.
 type Tools interface {
 	List(ctx context.Context) []*call.Tool
 	Get(ctx context.Context, name string) (*call.Tool, bool)
 
-	// Turn returns what a caller's model may call for one completion: of what only's
-	// patterns match, nil being all. end has to be called.
+	// Turn returns the tools that a caller's model may call for one completion,
+	// limited to those that a pattern of only matches; nil: all. The caller must call
+	// end.
 	Turn(c call.Caller, only []string) (tools agent.Tools, end func() error)
 }
 
@@ -91,37 +93,37 @@ type Config struct {
 	Approvals Approvals
 	Models    Models
 	Tools     Tools
-	Call      call.Handler // one call through all stages
+	Call      call.Handler // makes a call that passes all stages
 	Sessions  *conversation.Store
-	Responses *responsestore.Store // nil: no response is stored
-	Keys      store.Keys           // for what is kept of answers, and of artifacts
+	Responses *responsestore.Store // nil: responses are not stored
+	Keys      store.Keys           // for stored answers and artifacts
 	Blobs     store.Blobs          // for their contents
 	Bounds    agent.Bounds
 	Version   string
 
-	Rate     float64       // requests a second of one client; 0: 100
-	Burst    int           // more than that for a moment; 0: 1000
-	Runs     int           // completions at once; 0: 1000
-	Beat     time.Duration // how often a stream that is silent shows that it is alive; 0: 15 s
-	Patience time.Duration // for a client that does not read; 0: 30 s
+	Rate     float64       // requests of a client per second; 0: 100
+	Burst    int           // further requests for a short time; 0: 1000
+	Runs     int           // concurrent completions; 0: 1000
+	Beat     time.Duration // interval of keep-alive messages in a silent stream; 0: 15 s
+	Patience time.Duration // time limit for a client to read; 0: 30 s
 	Now      func() time.Time
-	Logf     func(format string, args ...any) // is told what no client can be; nil: nobody is
+	Logf     func(format string, args ...any) // logs errors that no client gets; nil: not logged
 }
 
-// Door is the caller's door of calls made for the API.
+// Door is the entry point of calls through the API.
 const Door = "api"
 
-// API serves what the package describes.
+// API serves the routes of the package comment.
 type API struct {
 	cfg     Config
 	routes  []route
 	mux     *http.ServeMux
 	rate    rates
-	running chan struct{} // holds one for each completion under way
+	running chan struct{} // holds an item for each running completion
 	openapi func() []byte
 }
 
-// New makes the API. It holds nothing that has to be closed.
+// New returns the API. It needs no Close.
 func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -167,7 +169,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fail(w, r, a.missing(w, r))
 }
 
-// tooOften counts a request, and answers one too many.
+// tooOften counts a request. If the client exceeds its rate, it answers with an error
+// and returns true.
 func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
 	wait := a.rate.take(clientOf(r), a.cfg.Now())
 	if wait > 0 {
@@ -176,7 +179,7 @@ func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
 	return wait > 0
 }
 
-// missing is the error for a request that nothing serves.
+// missing returns the error for a request without a route.
 func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
 	found := false
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
@@ -193,7 +196,7 @@ func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
 	return &apiError{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
 }
 
-// Callback serves who has a one-time token, which is in the address.
+// Callback returns the handler for requests with a one-time token in the URL.
 func (a *API) Callback() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes {
@@ -203,13 +206,13 @@ func (a *API) Callback() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, r, a.missing(w, r)) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.tooOften(w, r) { // who guesses tokens, too
+		if !a.tooOften(w, r) { // limits guessing of tokens, too
 			mux.ServeHTTP(w, r)
 		}
 	})
 }
 
-// Refuse answers a request that is not let in, in the form of its path.
+// Refuse answers an unauthenticated request, in the format of the path's clients.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	code := "INVALID_INPUT"
 	switch status {
@@ -230,7 +233,7 @@ func raw(w http.ResponseWriter, status int, body []byte) {
 	w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
 }
 
-// list is a list as OpenAI's are.
+// list is a list in OpenAI's format.
 type list struct {
 	Object string `json:"object"`
 	Data   any    `json:"data"`
@@ -238,7 +241,7 @@ type list struct {
 
 func listOf(data any) list { return list{"list", data} }
 
-// deleted answers a DELETE.
+// deleted is the answer to a DELETE.
 type deleted struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

@@ -18,7 +18,7 @@ const maxWait = 5 * time.Minute
 // approval is a record as it is served.
 type approval struct {
 	*approve.Record
-	State approve.State `json:"state"` // at present
+	State approve.State `json:"state"` // current state
 }
 
 func present(r *approve.Record) approval {
@@ -76,7 +76,7 @@ func (a *API) redeemApproval(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// decide reads a decision and has it carried out.
+// decide reads a decision and passes it to do.
 func decide(w http.ResponseWriter, r *http.Request, by string, do func(context.Context, approve.Decision) (*approve.Record, error)) {
 	d, err := read(w, r)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// artifact is a file that is kept. Its content is the blob of the same id.
+// artifact is a stored file. Its content is the blob with the same id.
 type artifact struct {
 	ID      string    `json:"id"`
 	Object  string    `json:"object"`
@@ -29,7 +29,7 @@ type artifact struct {
 }
 
 const (
-	artifactsFor = 90 * 24 * time.Hour // as long as blobs are kept
+	artifactsFor = 90 * 24 * time.Hour // the lifetime of blobs
 	maxArtifacts = 10000
 	maxFileName  = 200
 )
@@ -79,13 +79,13 @@ func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, e
 		_, err = a.cfg.Keys.Put(r.Context(), artifactKey(made.ID), value, store.Absent, made.Expires)
 	}
 	if err != nil {
-		a.cfg.Blobs.Delete(r.Context(), made.ID) //nolint:errcheck // else it goes when it is old
+		a.cfg.Blobs.Delete(r.Context(), made.ID) //nolint:errcheck // otherwise it expires
 		return nil, err
 	}
 	return made, nil
 }
 
-// typeOf is a content type as it is kept.
+// typeOf returns a content type in the form in which it is stored.
 func typeOf(header string) (string, error) {
 	if header == "" {
 		return "application/octet-stream", nil
@@ -97,8 +97,8 @@ func typeOf(header string) (string, error) {
 	return mime.FormatMediaType(media, params), nil
 }
 
-// fileName is a name without directories and whatever a terminal, or a file system,
-// might take for something else.
+// fileName returns a name without directories and without characters that are special
+// for a terminal or a file system.
 func fileName(name string) string {
 	name = path.Base("/" + strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
 	name = strings.Map(func(c rune) rune {
@@ -156,7 +156,7 @@ func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, listOf(all))
 }
 
-// showArtifact sends a file so that no browser takes it for a page of this host.
+// showArtifact sends a file so that a browser does not show it as a page of this host.
 func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
 	kept, err := a.artifact(r)
 	var content io.ReadCloser

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The prefixes of the ids of calls that clients are told.
+// Prefixes of the ids of calls that clients get.
 const (
 	openaiPrefix    = "call_"
 	anthropicPrefix = "toolu_"
@@ -49,14 +49,14 @@ func readChat(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	if err := q.taken(request, losses); err != nil {
 		return nil, err
 	}
-	if q.old { // there is a place for one alone
+	if q.old { // the old format has room for only one
 		one := false
 		q.Parallel = &one
 	}
 	return q, q.choose(tools)
 }
 
-// checkChat refuses what cannot be read, and what cannot be done.
+// checkChat refuses malformed requests, and options that the host does not support.
 func checkChat(v *tree.Value) error {
 	if err := chatRule().check(v, "", ""); err != nil {
 		return err
@@ -143,14 +143,14 @@ func checkChatMessages(list *tree.Value) error {
 	return nil
 }
 
-// chatWriter tells a completion as OpenAI does.
+// chatWriter writes a completion in OpenAI's format.
 type chatWriter struct {
 	*completion
 	id      string
 	created int64
 
-	out   *events // nil: it is told as a whole
-	first bool    // whether a chunk was sent
+	out   *events // nil: the answer is not streamed
+	first bool    // a chunk was sent
 	parts map[int]int
 	calls int
 }
@@ -159,12 +159,12 @@ func newChatWriter(c *completion) *chatWriter {
 	return &chatWriter{completion: c, id: "chatcmpl-" + random(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
 }
 
-// beats is a comment, which clients pass over.
+// beats returns a comment, which clients ignore.
 func (f *chatWriter) beats() []byte { return []byte(": the host is working\n\n") }
 
 func (f *chatWriter) stream(out *events) { f.out = out }
 
-// chunk sends one.
+// chunk sends a chunk.
 func (f *chatWriter) chunk(choices []any, with ...any) {
 	body := map[string]any{"id": f.id, "object": "chat.completion.chunk", "created": f.created, "model": f.model, "choices": choices}
 	if f.q.StreamUsage {
@@ -219,9 +219,9 @@ func (f *chatWriter) apart() string { return "\n\n" }
 
 func (f *chatWriter) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }
 
-// end sends what ends a stream.
+// end sends the end of a stream.
 func (f *chatWriter) end(r *llm.Response, extra []any) {
-	if !f.first { // an answer of nothing is one, too
+	if !f.first { // also for an empty answer
 		f.delta(map[string]any{"content": ""})
 	}
 	whole, _ := openai.EncodeResponse(&llm.Response{StopReason: r.StopReason}, openai.Options{OldFunctions: f.q.old})
@@ -235,7 +235,7 @@ func (f *chatWriter) end(r *llm.Response, extra []any) {
 
 func (f *chatWriter) broken(err error) { f.out.send("", apiErrorOf(err).body()) }
 
-// whole is the answer that is not streamed: one text, and the calls.
+// whole returns an answer that is not streamed: one text, and the calls.
 func (f *chatWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	r.ID, r.Created, r.Model = f.id, f.created, f.model
 	var parts []llm.Part

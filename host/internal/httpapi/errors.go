@@ -14,19 +14,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A fault is an error as clients are told it.
+// An apiError is an error in the form for clients.
 type apiError struct {
 	status  int
 	code    string
-	param   string // the member that is wrong; "": none is
+	param   string // the wrong member; "": none
 	message string
-	retry   time.Duration // when to try again; 0: not said
-	final   bool          // trying again does not help, whatever the status suggests
+	retry   time.Duration // time until the next attempt; 0: not given
+	final   bool          // another attempt does not help, whatever the status suggests
 }
 
 func (f *apiError) Error() string { return f.message }
 
-// kind is OpenAI's type of an error.
+// kind returns OpenAI's type of the error.
 func (f *apiError) kind() string {
 	switch {
 	case f.status == http.StatusTooManyRequests:
@@ -39,7 +39,7 @@ func (f *apiError) kind() string {
 	return "invalid_request_error"
 }
 
-// kindForAnthropic is Anthropic's.
+// kindForAnthropic returns Anthropic's type of the error.
 func (f *apiError) kindForAnthropic() string {
 	switch f.status {
 	case http.StatusUnauthorized:
@@ -63,7 +63,7 @@ func (f *apiError) kindForAnthropic() string {
 	return "invalid_request_error"
 }
 
-// body is the error in the form of OpenAI's clients.
+// body returns the error in OpenAI's format.
 func (f *apiError) body() map[string]any {
 	var param any
 	if f.param != "" {
@@ -72,12 +72,12 @@ func (f *apiError) body() map[string]any {
 	return map[string]any{"error": map[string]any{"message": f.message, "type": f.kind(), "param": param, "code": f.code}}
 }
 
-// bodyForAnthropic is the error in the form of Anthropic's.
+// bodyForAnthropic returns the error in Anthropic's format.
 func (f *apiError) bodyForAnthropic() map[string]any {
 	return map[string]any{"type": "error", "error": map[string]any{"type": f.kindForAnthropic(), "message": f.message, "param": f.param, "code": f.code}}
 }
 
-// invalid is the error for a member of a request.
+// invalid returns the error for a member of a request.
 func invalid(param, format string, args ...any) error {
 	return toolerr.New(toolerr.InvalidParams, format, args...).With("param", param)
 }
@@ -111,7 +111,7 @@ func apiErrorOf(err error) *apiError {
 	return f
 }
 
-// statusOf is the status for a code. 500 is for what nobody foresaw.
+// statusOf returns the HTTP status for a code; 500 for unexpected errors.
 func statusOf(code toolerr.Code) int {
 	switch code {
 	case toolerr.InvalidParams, toolerr.InvalidInput, toolerr.MissingParameter, toolerr.BadEncoding, toolerr.NotUnique:
@@ -143,7 +143,7 @@ func statusOf(code toolerr.Code) int {
 func modelError(err error) *apiError {
 	f := *apiErrorOf(err)
 	switch code := toolerr.CodeOf(err); code {
-	case toolerr.AuthFailed: // the host's key, not the client's
+	case toolerr.AuthFailed: // the host's key was refused, not the client's
 		f.status, f.final = http.StatusInternalServerError, true
 	case toolerr.LimitReached:
 		f.code, f.param = "context_length_exceeded", "messages"
@@ -159,7 +159,7 @@ func modelError(err error) *apiError {
 	return &f
 }
 
-// forAnthropic reports whether a request is one of Anthropic's clients.
+// forAnthropic reports whether a request comes from a client of Anthropic's API.
 func forAnthropic(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/v1/messages") || r.Header.Get("Anthropic-Version") != ""
 }
@@ -188,7 +188,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	raw(w, status, body)
 }
 
-// cut is the beginning of a text.
+// cut returns the beginning of a text.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The bounds of a request and its answer.
+// The limits of a request and its answer.
 const (
 	maxBody      = 16 << 20
 	maxArtifact  = 50 << 20
@@ -25,17 +25,17 @@ const (
 	atOnce       = 64 << 10
 )
 
-// patient waits for a client to read, but not without end: one that does not is hung
-// up on.
+// deadlineWriter limits the time in which the client must read each piece. After that
+// it closes the connection.
 type deadlineWriter struct {
 	http.ResponseWriter
-	most time.Duration // for each piece
+	most time.Duration // time limit for each piece
 }
 
 // Unwrap is for http.ResponseController.
 func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Write writes in pieces, each within its time.
+// Write writes in pieces, each with its own time limit.
 func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 	for first := true; first || len(text) > 0; first = false {
 		if err := p.deadline(time.Now().Add(p.most)); err != nil {
@@ -58,7 +58,7 @@ func (p *deadlineWriter) deadline(t time.Time) error {
 	return err
 }
 
-// body reads what a request brings, which is JSON.
+// body reads the body of a request, which must be JSON.
 func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: string(toolerr.InvalidInput), message: "Content-Type must be application/json"}
@@ -71,21 +71,21 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, unread(w, err, maxBody)
 	}
-	reading(w, 0) // what the connection says from now on is that it is gone
+	reading(w, 0) // later input can only be the end of the connection
 	r.Body = http.NoBody
 	return text, nil
 }
 
-// reading bounds how long what the client still sends is waited for; 0: not at all.
+// reading limits the time to read from the client; 0: no limit.
 func reading(w http.ResponseWriter, d time.Duration) {
 	var until time.Time
 	if d > 0 {
 		until = time.Now().Add(d)
 	}
-	http.NewResponseController(w).SetReadDeadline(until) //nolint:errcheck // then the connection is gone, or none
+	http.NewResponseController(w).SetReadDeadline(until) //nolint:errcheck // the connection is gone, or there is none
 }
 
-// unread is the error for a body that did not come.
+// unread returns the error for a body that could not be read.
 func unread(w http.ResponseWriter, err error, most int64) error {
 	var large *http.MaxBytesError
 	var slow net.Error
@@ -103,7 +103,7 @@ func tooLarge(w http.ResponseWriter, most int64) error {
 	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
 }
 
-// members reads a JSON object's, which are bodies of a few. No body has none.
+// members reads a body with an object of a few members. An empty body has none.
 func members(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -130,7 +130,7 @@ func members(w http.ResponseWriter, r *http.Request, take map[string]func(value 
 	return nil
 }
 
-// bodyOf shows an object with these members.
+// bodyOf returns an example of an object with these members.
 func bodyOf(names []string) string {
 	for i, name := range names {
 		names[i] = `"` + name + `": …`
@@ -138,7 +138,7 @@ func bodyOf(names []string) string {
 	return "{" + strings.Join(names, ", ") + "}"
 }
 
-// rates bounds how often each client asks: a bucket each, filled all the time.
+// rates limits the rate of each client's requests with a token bucket.
 type rates struct {
 	each, burst float64
 
@@ -154,7 +154,8 @@ type bucket struct {
 // maxClients bounds the clients whose requests are counted.
 const maxClients = 4096
 
-// take counts a request of a client's; or it says how long it has to wait.
+// take counts a request of a client. If the client exceeds its rate, it returns the
+// time until the next request is permitted.
 func (r *rates) take(client string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +176,7 @@ func (r *rates) take(client string, now time.Time) time.Duration {
 	return 0
 }
 
-// forget makes room: of who could ask as often as anybody new, else of all.
+// forget removes clients with full buckets, or all clients if there are none.
 func (r *rates) forget(now time.Time) {
 	for client, b := range r.clients {
 		if b.left+r.each*now.Sub(b.at).Seconds() >= r.burst {
@@ -197,7 +198,7 @@ func clientOf(r *http.Request) string {
 	return host
 }
 
-// Serves reports whether a path is the API's.
+// Serves reports whether the API serves a path.
 func (a *API) Serves(path string) bool {
 	return strings.HasPrefix(path, "/v1/") || path == "/artifact" || strings.HasPrefix(path, "/artifact/") || path == "/openapi.json"
 }

@@ -19,9 +19,9 @@ import (
 
 // storedTurn is the stored data of an answer with calls of the client's tools.
 type storedTurn struct {
-	Said     string        `json:"said"` // all its text, as the client was told
+	Said     string        `json:"said"` // all text, as the client got it
 	Messages []llm.Message `json:"messages,omitempty"`
-	Blob     string        `json:"blob,omitempty"` // where they are too long
+	Blob     string        `json:"blob,omitempty"` // id of a blob with messages that are too long
 }
 
 const (
@@ -31,8 +31,8 @@ const (
 
 func turnKey(call string) string { return "turn/" + call }
 
-// storeTurn keeps the messages of an answer under the id of the first of
-// the calls that wait for the client.
+// storeTurn stores the messages of an answer under the id of the first call that the
+// client must make.
 func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string) error {
 	ids := open(messages)
 	content, err := jsonrpc.Marshal(messages)
@@ -57,7 +57,7 @@ func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string
 	return err
 }
 
-// open are the ids of calls that have no result.
+// open returns the ids of calls without a result.
 func open(messages []llm.Message) []string {
 	var ids []string
 	for _, m := range messages {
@@ -73,7 +73,7 @@ func open(messages []llm.Message) []string {
 	return ids
 }
 
-// restore puts back what was kept of the answers in a conversation.
+// restore replaces the answers in a conversation by their stored messages.
 func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Message, error) {
 	if a.cfg.Keys == nil {
 		return messages, nil
@@ -93,7 +93,8 @@ func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Messag
 	return out, nil
 }
 
-// whole returns what was kept of an answer; nil: nothing, or it is another now.
+// whole returns the stored messages of an answer; nil: none, or the client has changed
+// the answer.
 func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 	for _, p := range m.Parts {
 		if p.ToolCall == nil || !strings.HasPrefix(p.ToolCall.ID, openaiPrefix) && !strings.HasPrefix(p.ToolCall.ID, anthropicPrefix) || len(p.ToolCall.ID) > 64 {
@@ -139,7 +140,7 @@ func (a *API) fetch(ctx context.Context, kept *storedTurn) error {
 	return json.Unmarshal(text, &kept.Messages)
 }
 
-// same reports whether a message says what the client was told.
+// same reports whether a message equals the stored answer as the client got it.
 func same(m llm.Message, kept storedTurn) bool {
 	if len(kept.Messages) == 0 {
 		return false
@@ -171,14 +172,14 @@ func same(m llm.Message, kept storedTurn) bool {
 	return true
 }
 
-// equal reports whether two JSON texts say the same.
+// equal reports whether two JSON texts have the same value.
 func equal(a, b json.RawMessage) bool {
 	one, ok := jsonrpc.Canonical(nil, a)
 	two, also := jsonrpc.Canonical(nil, b)
 	return ok && also && bytes.Equal(one, two) || bytes.Equal(a, b)
 }
 
-// converse puts together the conversation that the model is asked with.
+// converse sets the conversation for the model.
 func (c *completion) converse(ctx context.Context) error {
 	messages := c.q.Messages
 	c.q.Messages = nil
@@ -196,7 +197,7 @@ func (c *completion) converse(ctx context.Context) error {
 	return err
 }
 
-// resume goes on with a session. What the system says is of this request alone.
+// resume continues a session. System messages apply only to this request.
 func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
 	if c.api.cfg.Sessions == nil {
 		return invalid("x_session", "this host does not store sessions")
@@ -234,7 +235,7 @@ func unknownResult(id string) error {
 
 // paired reports calls without results, and results without calls: models refuse both.
 func paired(messages []llm.Message) error {
-	var calls []string // since every one before had its result
+	var calls []string // all earlier calls have results
 	waiting, n := map[string]int{}, 0
 	for _, m := range messages {
 		if m.Role != llm.ToolRole && n > 0 {

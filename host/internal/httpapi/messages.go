@@ -21,8 +21,8 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 	a.complete(w, r, q, func(c *completion) answerWriter { return newMessageWriter(c) })
 }
 
-// countTokens says about how many tokens a request has, with the tools of ours that it
-// would be given.
+// countTokens answers with an estimate of the tokens of a request, including the
+// host's tools.
 func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 	q, err := readMessages(w, r)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	defer c.end() //nolint:errcheck // nothing was to be called
+	defer c.end() //nolint:errcheck // no call was made
 	all := q.Tools
 	if c.cfg.Tools != nil {
 		ours, _, err := c.cfg.Tools.List(r.Context(), q.Choice)
@@ -78,7 +78,8 @@ func readMessages(w http.ResponseWriter, r *http.Request) (*requestOptions, erro
 	return q, q.choose(only)
 }
 
-// checkMessages refuses what cannot be read, and what cannot be done.
+// checkMessages refuses malformed requests, and options that the host does not
+// support.
 func checkMessages(v *tree.Value) error {
 	if err := messageRule().check(v, "", ""); err != nil {
 		return err
@@ -172,16 +173,17 @@ func checkBlock(b *tree.Value, i int, at string) error {
 	return nil
 }
 
-// messageWriter tells a completion as Anthropic does: in blocks, one after the other.
+// messageWriter writes a completion in Anthropic's format: in blocks, one after the
+// other.
 type messageWriter struct {
 	*completion
 	id   string
 	out  *events
-	head bool // whether the beginning was sent
+	head bool // the beginning was sent
 
 	index int // of the next block
 	now   *block
-	held  map[int][]piece // what comes while a call of the client's is being told, by part
+	held  map[int][]piece // pieces that arrive while a call is being sent, by part
 	order []int           // the parts in held
 }
 
@@ -215,15 +217,15 @@ func (f *messageWriter) send(kind string, members ...any) {
 	f.out.send(kind, body)
 }
 
-// body is an answer in one.
+// body returns an answer that is not streamed.
 func (f *messageWriter) body(r *llm.Response) *tree.Value {
 	r.ID, r.Model = f.id, f.model
 	v, _ := anthropic.EncodeResponse(r, anthropic.Options{})
 	return v
 }
 
-// tell sends a piece, or holds it back: a call's block ends when the model's turn does,
-// since more may come of it until then.
+// tell sends a piece, or holds it back: the block of a call ends with the model's
+// turn, because more of the call can arrive until then.
 func (f *messageWriter) tell(p piece) {
 	if p.kind == pieceTurned {
 		f.stop()
@@ -247,9 +249,9 @@ func (f *messageWriter) tell(p piece) {
 	f.add(p)
 }
 
-// add sends a piece in the block that is for it.
+// add sends a piece in its block.
 func (f *messageWriter) add(p piece) {
-	ours := f.cfg.Model.Info().Vendor == llm.Anthropic // whose signatures clients may give back
+	ours := f.cfg.Model.Info().Vendor == llm.Anthropic // clients may return signatures of this vendor
 	switch p.kind {
 	case pieceText, pieceRefusal:
 		f.open(pieceText, p.part, tree.Obj("type", tree.Str("text"), "text", tree.Str(""), "citations", &tree.Value{}))
@@ -290,7 +292,7 @@ func (f *messageWriter) grow(kind, member, text string) {
 	f.send("content_block_delta", "index", f.index, "delta", map[string]any{"type": kind, member: text})
 }
 
-// stop ends the block that is being told.
+// stop ends the current block.
 func (f *messageWriter) stop() {
 	if f.now == nil {
 		return
@@ -302,7 +304,7 @@ func (f *messageWriter) stop() {
 
 func (f *messageWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }
 
-// end sends what ends a stream.
+// end sends the end of a stream.
 func (f *messageWriter) end(r *llm.Response, extra []any) {
 	last := f.body(&llm.Response{StopReason: r.StopReason, MatchedStop: r.MatchedStop, Usage: r.Usage})
 	members := append([]any{"delta", tree.Obj("stop_reason", last.Get("stop_reason"), "stop_sequence", last.Get("stop_sequence")), "usage", last.Get("usage")}, extra...)
@@ -312,7 +314,7 @@ func (f *messageWriter) end(r *llm.Response, extra []any) {
 
 func (f *messageWriter) broken(err error) { f.out.send("error", apiErrorOf(err).bodyForAnthropic()) }
 
-// whole is the answer that is not streamed.
+// whole returns an answer that is not streamed.
 func (f *messageWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	v := f.body(r)
 	for i := 0; i+1 < len(extra); i += 2 {

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// model is one as both vendors' clients read it.
+// model describes a model for the clients of both vendors.
 type model struct {
 	ID        string `json:"id"`
 	Object    string `json:"object"`
@@ -43,7 +43,7 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) showModel(w http.ResponseWriter, r *http.Request) {
-	id, _, _ := strings.Cut(r.PathValue("id"), "|") // tools that are chosen with it are no part of its name
+	id, _, _ := strings.Cut(r.PathValue("id"), "|") // without the chosen tools, which follow the name
 	if id == "" {
 		fail(w, r, modelError(toolerr.New(toolerr.NoModel, "the model's name is missing; GET /v1/models lists the models")))
 		return

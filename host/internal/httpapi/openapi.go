@@ -35,7 +35,7 @@ func (a *API) describe() []byte {
 			},
 		},
 	})
-	if err != nil { // what is here has a JSON form: the tests see it
+	if err != nil { // impossible: the tests encode everything here
 		return []byte(`{}`)
 	}
 	return text
@@ -126,7 +126,7 @@ func ref(schema string) map[string]any {
 	return map[string]any{"$ref": "#/components/schemas/" + schema}
 }
 
-// typed is a schema of a type, with more of its members as names and values.
+// typed returns a schema of a type. more holds names and values of further members.
 func typed(kind string, more ...any) map[string]any {
 	s := map[string]any{"type": kind}
 	for i := 0; i+1 < len(more); i += 2 {

@@ -10,14 +10,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// eventsHeader asks for events where the body cannot.
+// eventsHeader requests events from clients that cannot change the body.
 const eventsHeader = "X-Toolroom-Events"
 
-// maxModel bounds the name of a model with the tools that are chosen.
+// maxModel bounds the name of a model with the chosen tools, in bytes.
 const maxModel = 4096
 
-// extensions takes the members that are ours out of a request. It returns the tools
-// that are chosen; nil: all are.
+// extensions reads the host's own members of a request. It returns the patterns of the
+// chosen tools; nil: all tools.
 func (q *requestOptions) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
 	if header := r.Header.Get(eventsHeader); header != "" {
 		if q.events, err = strconv.ParseBool(header); err != nil {
@@ -56,8 +56,8 @@ func (q *requestOptions) extensions(v *tree.Value, r *http.Request) (tools []str
 	return tools, nil
 }
 
-// taken takes what was read of a request. What was not is wrong, or a hint that is not
-// followed: what cannot be done without changing what the answer is was refused before.
+// taken stores the decoded request. Members that were not read are errors or hints
+// that are ignored. Options that would change the answer were refused before.
 func (q *requestOptions) taken(r *llm.Request, losses llm.Losses) error {
 	q.Request = *r
 	for _, l := range losses {
@@ -67,7 +67,7 @@ func (q *requestOptions) taken(r *llm.Request, losses llm.Losses) error {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/"), "/")
 		name = tree.Unescape(name)
 		switch {
-		case slices.Contains([]string{"messages", "system"}, name): // what clients send back of answers
+		case slices.Contains([]string{"messages", "system"}, name): // clients send parts of answers back
 		case rest == "" && slices.Contains([]string{"temperature", "top_p", "max_tokens", "max_completion_tokens", "tool_choice", "function_call", "stop", "stop_sequences"}, name):
 			return invalid(name, "%s cannot be read", name)
 		default:
@@ -77,7 +77,7 @@ func (q *requestOptions) taken(r *llm.Request, losses llm.Losses) error {
 	return q.unique()
 }
 
-// unique refuses two tools of the client's with the same name.
+// unique refuses two client tools with the same name.
 func (q *requestOptions) unique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
@@ -101,15 +101,15 @@ func (q *requestOptions) ignore(name string) {
 	}
 }
 
-// absent reports whether a member is not there, or null.
+// absent reports whether a member is missing or null.
 func absent(v *tree.Value) bool { return v == nil || v.Kind == tree.Null }
 
-// is reports whether a value is a text.
+// is reports whether a value is the string text.
 func is(v *tree.Value, text string) bool { return v.Is(tree.String) && v.Text == text }
 
 func named(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
 
-// between reports a number that is not from 0 to most.
+// between returns an error for a number that is not from 0 to most.
 func between(v *tree.Value, name string, most float64) error {
 	n := v.Get(name)
 	if absent(n) {
@@ -121,7 +121,7 @@ func between(v *tree.Value, name string, most float64) error {
 	return nil
 }
 
-// whole reports a number that is not a whole one above nothing.
+// whole returns an error for a number that is not a positive integer.
 func whole(v *tree.Value, name string) error {
 	n := v.Get(name)
 	if absent(n) {

@@ -11,29 +11,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// responseWriter writes a completion as a response of OpenAI's Responses API: in items.
+// responseWriter writes a completion in the format of OpenAI's Responses API: as
+// items.
 type responseWriter struct {
 	*completion
 	id      string
 	created int64
 
-	out    *events // nil: it is told as a whole
-	head   bool    // whether response.created was sent
+	out    *events // nil: the answer is not streamed
+	head   bool    // response.created was sent
 	number int     // of the next event
 
-	items []*tree.Value     // of the output, those that are open as they began
+	items []*tree.Value     // items of the output; open ones as they began
 	open  map[int]*openItem // by part of the turn
 	order []int             // the parts in open
 }
 
-// openItem is an item of the output that has not ended.
+// openItem is an incomplete item of the output.
 type openItem struct {
 	kind  pieceKind
-	index int // in the output
+	index int // index in the output
 	id    string
 	text  strings.Builder
 
-	call string // its id
+	call string // id of the call
 	tool responses.Callable
 }
 
@@ -43,12 +44,12 @@ func newResponseWriter(c *completion) *responseWriter {
 
 func (f *responseWriter) apart() string { return "" }
 
-// beats is a comment, which clients pass over.
+// beats returns a comment, which clients ignore.
 func (f *responseWriter) beats() []byte { return []byte(": the host is working\n\n") }
 
 func (f *responseWriter) stream(out *events) { f.out = out }
 
-// send sends an event of a type. The first one comes after those that begin a response.
+// send sends an event of a type, after the events that begin a response.
 func (f *responseWriter) send(kind string, members ...any) {
 	if f.out == nil {
 		return
@@ -88,7 +89,8 @@ func (f *responseWriter) body(status string, usage *llm.Usage, extra []any) *tre
 	return v
 }
 
-// tell takes a piece. Text and thoughts are one after the other; calls may grow at once.
+// tell handles a piece. Items with text and thinking follow each other; items with
+// calls can grow at the same time.
 func (f *responseWriter) tell(p piece) {
 	switch p.kind {
 	case pieceTurned:
@@ -112,7 +114,8 @@ func (f *responseWriter) tell(p piece) {
 	}
 }
 
-// itemID is the id of an item of the output: a reference to it is found by the response.
+// itemID returns the id of an item of the output. It contains the id of the response,
+// so that a reference to the item can be found.
 func (f *responseWriter) itemID(kind string) string {
 	return kind + "_" + strings.TrimPrefix(f.id, "resp_") + "_" + strconv.Itoa(len(f.items))
 }
@@ -142,7 +145,7 @@ func (f *responseWriter) begin(p piece) *openItem {
 	return item
 }
 
-// of sends an event of an item.
+// of sends an event about an item.
 func (f *responseWriter) of(kind string, item *openItem, members ...any) {
 	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
 }
@@ -155,12 +158,12 @@ func (f *responseWriter) grow(item *openItem, text string) {
 		f.of("response.refusal.delta", item, "content_index", 0, "delta", text)
 	case item.kind == pieceThinking:
 		f.of("response.reasoning_summary_text.delta", item, "summary_index", 0, "delta", text)
-	case !item.tool.Custom: // the text of a custom tool's input is known when its JSON ends
+	case !item.tool.Custom: // the input of a custom tool is known when its JSON is complete
 		f.of("response.function_call_arguments.delta", item, "delta", text)
 	}
 }
 
-// close ends the open items that which says.
+// close completes the open items that which selects.
 func (f *responseWriter) close(which func(*openItem) bool) {
 	f.order = slices.DeleteFunc(f.order, func(part int) bool {
 		item := f.open[part]
@@ -195,7 +198,7 @@ func (f *responseWriter) done(item *openItem) {
 	f.send("response.output_item.done", "output_index", item.index, "item", f.items[item.index])
 }
 
-// part is the one part of an item with a text.
+// part returns the only part of an item with a text.
 func (i *openItem) part(text string) *tree.Value {
 	switch i.kind {
 	case pieceRefusal:
@@ -206,7 +209,7 @@ func (i *openItem) part(text string) *tree.Value {
 	return responses.TextPart(text)
 }
 
-// written is the item as it begins, or with all that it has.
+// written returns the item: as it begins, or with whole, complete.
 func (i *openItem) written(status string, whole bool) *tree.Value {
 	if i.kind == pieceCall {
 		arguments := i.text.String()
@@ -227,7 +230,7 @@ func (i *openItem) written(status string, whole bool) *tree.Value {
 
 func (f *responseWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }
 
-// ended is the response at its end.
+// ended returns the complete response.
 func (f *responseWriter) ended(r *llm.Response, extra []any) *tree.Value {
 	if r.StopReason != llm.StopLength && r.StopReason != llm.StopContext {
 		return f.body(responses.Completed, r.Usage, extra)
@@ -237,7 +240,7 @@ func (f *responseWriter) ended(r *llm.Response, extra []any) *tree.Value {
 	return v
 }
 
-// end sends what ends a stream.
+// end sends the end of a stream.
 func (f *responseWriter) end(r *llm.Response, extra []any) {
 	v := f.ended(r, extra)
 	f.send("response."+textOf(v, "status"), "response", v)
@@ -255,13 +258,13 @@ func (f *responseWriter) broken(err error) {
 	f.send("response.failed", "response", v)
 }
 
-// whole is the answer that is not streamed.
+// whole returns an answer that is not streamed.
 func (f *responseWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	f.output(r)
 	return f.ended(r, extra)
 }
 
-// output makes the items of an answer that is not streamed.
+// output sets the items of an answer that is not streamed.
 func (f *responseWriter) output(r *llm.Response) {
 	if f.out != nil || len(f.items) > 0 {
 		return

@@ -16,16 +16,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// responseAsked has the members of a request that only the Responses API has.
+// responseAsked holds the members of a request that only the Responses API has.
 type responseAsked struct {
-	previous     string // id of the response to go on with
+	previous     string // id of the response to continue
 	store        bool
 	instructions string
 	input        *tree.Value // the items
 	tools        *responses.Tools
-	echo         []any // members of the request that the response repeats, as names and values
+	echo         []any // names and values of request members that the response repeats
 
-	before int64 // bytes of the conversation that this goes on with
+	before int64 // bytes of the conversation that is continued
 }
 
 func (a *API) respond(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOpti
 	return q, q.choose(only)
 }
 
-// decoded is an error of the decoder as clients are told it.
+// decoded converts an error of the decoder for clients.
 func decoded(err error) error {
 	var f *responses.RequestError
 	if errors.As(err, &f) {
@@ -85,8 +85,8 @@ func textOf(v *tree.Value, name string) string {
 	return ""
 }
 
-// checkResponse refuses members of a wrong type or value, and requests that the host
-// cannot carry out.
+// checkResponse refuses members of a wrong type or value, and options that the host
+// does not support.
 func checkResponse(v *tree.Value) error {
 	if err := responseRule().check(v, "", ""); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) e
 	return nil
 }
 
-// readOptions reads the tools, the form of the answer and the sampling options.
+// readOptions reads the tools, the format of the answer and the sampling options.
 func (q *requestOptions) readOptions(v *tree.Value) error {
 	tools, err := responses.DecodeTools(v.Get("tools"), q.response.input)
 	if err != nil {
@@ -204,7 +204,7 @@ func (q *requestOptions) readOptions(v *tree.Value) error {
 	return nil
 }
 
-// ignoreHints names the members that are not followed, and keeps those that the response
+// ignoreHints lists the ignored members, and keeps the members that the response
 // repeats.
 func (q *requestOptions) ignoreHints(v *tree.Value) {
 	followed := []string{
@@ -236,7 +236,7 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 	}
 }
 
-// resolve puts the items that references name in place of these.
+// resolve replaces references by the items that they name.
 func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
 	for i, item := range input.All() {
@@ -257,8 +257,8 @@ func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value)
 	return out, nil
 }
 
-// follow puts together the conversation of a response: that of the response it goes on
-// with, and its own input.
+// follow sets the conversation of a response: that of the previous response, and the
+// input of this one.
 func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
 	asked := c.q.response
 	var earlier []llm.Message
@@ -281,7 +281,7 @@ func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
 	return nil
 }
 
-// system are the instructions, which hold for one request.
+// system returns the instructions, which apply to one request.
 func (q *requestOptions) system() []llm.Message {
 	if q.response == nil || q.response.instructions == "" {
 		return nil
@@ -289,7 +289,7 @@ func (q *requestOptions) system() []llm.Message {
 	return []llm.Message{{Role: llm.SystemRole, Parts: []llm.Part{{Type: llm.TextPart, Text: q.response.instructions}}}}
 }
 
-// answered reports calls without outputs, and outputs without calls.
+// answered returns an error for calls without outputs and outputs without calls.
 func answered(messages []llm.Message) error {
 	called := llm.CallNames(messages)
 	for _, m := range messages {

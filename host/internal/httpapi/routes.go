@@ -2,30 +2,29 @@ package httpapi
 
 import "net/http"
 
-// A route is one thing that is served, with what its clients are told of it: the
-// description of the API is made of the same table that serves, and so cannot say
-// anything else.
+// A route is a served method and path with its description. The same table serves
+// requests and generates the OpenAPI description, so that they always agree.
 type route struct {
-	method, path string // as net/http's patterns have them
+	method, path string // patterns of net/http
 	id           string // operationId
 	tag          string
 	summary      string
 	query        []parameter
-	body         string // the schema of a JSON body; "": none. bytes: of any type
-	status       int    // of the good answer
-	answer       string // its schema; "": no JSON
-	streams      bool   // the answer may be server-sent events
-	open         bool   // the secret is in the address, and no token is asked for
+	body         string // name of the schema of a JSON body; "": none. bytes: any type
+	status       int    // status of a successful answer
+	answer       string // name of its schema; "": no JSON
+	streams      bool   // the answer can be server-sent events
+	open         bool   // no token is required: the URL contains the secret
 	serve        http.HandlerFunc
-	errors       []int // beside those that every request may have
+	errors       []int // in addition to the errors of every request
 }
 
 type parameter struct{ name, what string }
 
-// anyBytes is the body or answer that is a file.
+// anyBytes is the body or answer of a route that transfers a file.
 const anyBytes = "bytes"
 
-// served are all routes.
+// served returns all routes.
 func (a *API) served() []route {
 	routes := []route{{
 		method: "GET", path: "/openapi.json", id: "describe", tag: "description", summary: "Get this OpenAPI description",

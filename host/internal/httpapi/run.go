@@ -17,23 +17,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// requestOptions is a completion that is asked for, in whoever's form.
+// requestOptions is a requested completion, independent of the vendor's format.
 type requestOptions struct {
-	llm.Request          // its Tools are the client's
-	base        string   // of the model's name
-	only        []string // patterns of our tools that are offered; nil: all are
+	llm.Request          // Tools are the client's tools
+	base        string   // name of the model without the chosen tools
+	only        []string // patterns of the host's tools that are offered; nil: all
 	events      bool
 	session     string
 	caller      call.Caller
 	ignored     []string
-	old         bool   // OpenAI's functions, which came before tools
-	prefix      string // of the ids of calls
-	formatParam string // where the form of the answer is asked for
+	old         bool   // OpenAI's functions, the predecessor of tools
+	prefix      string // prefix of the ids of calls
+	formatParam string // name of the parameter with the format of the answer
 
-	response *responseAsked // nil: it is not asked for at POST /v1/responses
+	response *responseAsked // nil: the request is not for POST /v1/responses
 }
 
-// choose takes apart MODEL|TOOL|TOOL, and joins it with x_tools.
+// choose parses MODEL|TOOL|TOOL, and combines the tools with x_tools.
 func (q *requestOptions) choose(tools []string) error {
 	base, names, some := strings.Cut(q.Model, "|")
 	q.base, q.Model, q.only = strings.TrimSpace(base), "", tools
@@ -52,20 +52,20 @@ func (q *requestOptions) choose(tools []string) error {
 	return nil
 }
 
-// A completion is one under way.
+// A completion is a running completion.
 type completion struct {
 	api     *API
 	q       *requestOptions
 	cfg     agent.Config
-	history []llm.Message // that the model is asked with
-	fresh   []llm.Message // of these, what the request brought and a session does not have
-	model   string        // as the answer names it
+	history []llm.Message // conversation for the model
+	fresh   []llm.Message // its messages from the request that a session does not have
+	model   string        // name in the answer
 	end     func() error
 
-	ids map[string]string // of the client's calls: the run's → what the client is told
+	ids map[string]string // ids of the client's calls: the run's id → the client's id
 }
 
-// begin makes ready what a completion needs. Its done has to be called.
+// begin prepares a completion. The caller must call done.
 func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
 	if a.cfg.Models == nil {
 		return nil, nil, &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
@@ -98,13 +98,13 @@ func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done
 		c.cfg.Tools, c.end = a.cfg.Tools.Turn(q.caller, q.only)
 	}
 	if err := c.known(ctx); err != nil {
-		c.end() //nolint:errcheck // nothing was to be called yet
+		c.end() //nolint:errcheck // no call was made yet
 		return nil, nil, err
 	}
 	return c, leave, nil
 }
 
-// known reports what is asked for by name and is not there.
+// known returns an error for a chosen tool that does not exist.
 func (c *completion) known(ctx context.Context) error {
 	choice := c.q.Choice
 	if c.q.only == nil && (choice == nil || len(choice.ToolNames) == 0) {
@@ -134,7 +134,7 @@ func (c *completion) known(ctx context.Context) error {
 	return nil
 }
 
-// run runs it.
+// run runs the agent.
 func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outcome {
 	c.cfg.On = on
 	o := agent.Run(ctx, c.cfg, c.history)
@@ -158,8 +158,8 @@ func (c *completion) declared(name string) bool {
 // it.
 func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.Text()) }
 
-// name gives the calls of an answer the ids that have been told, in their order, and
-// new ones to the rest.
+// name sets the ids of the calls of an answer: those that were sent, in their order,
+// and new ones for the rest.
 func (c *completion) name(answer *llm.Response, told []string) {
 	for i, one := range c.clientCalls(answer.Calls()) {
 		if i < len(told) {
@@ -170,7 +170,7 @@ func (c *completion) name(answer *llm.Response, told []string) {
 	}
 }
 
-// renamed are messages of the run with the ids that the client was told.
+// renamed returns messages of the run with the ids that the client got.
 func (c *completion) renamed(messages []llm.Message) []llm.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
@@ -191,8 +191,8 @@ func (c *completion) renamed(messages []llm.Message) []llm.Message {
 // disconnected.
 const storeTimeout = 10 * time.Second
 
-// keep keeps what goes on: the session's new messages, and what the client is not
-// told of an answer that has calls of its tools.
+// keep stores the session's new messages, and the messages of an answer with client
+// calls that the client does not get.
 func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -210,7 +210,7 @@ func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) er
 	return c.api.storeTurn(ctx, messages, said)
 }
 
-// failure is why a run has no answer; nil: it has one.
+// failure returns the error of a run without an answer; nil: there is an answer.
 func failure(ctx context.Context, o *agent.Outcome) error {
 	said := o.Response != nil && len(o.Response.Parts) > 0
 	switch o.Why {
@@ -250,7 +250,8 @@ func ending(o *agent.Outcome) string {
 	return string(o.Why)
 }
 
-// stop is why the answer ends, as the vendors' words are found for it.
+// stop returns the reason for the end of the answer, from which the vendor's name
+// follows.
 func stop(o *agent.Outcome) llm.StopReason {
 	switch {
 	case len(o.Theirs) > 0:

@@ -97,8 +97,8 @@ func vendors() map[string]any {
 	}
 }
 
-// objectSchema is the schema of an object: the name of a member, with ? if it may be
-// missing, and its schema or the name of its type.
+// objectSchema returns the schema of an object. pairs are names of members, with ? if
+// optional, and their schemas or the names of types.
 func objectSchema(pairs ...any) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -107,7 +107,7 @@ func (a *API) listMessages(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, listOf(request.Get("messages")))
 }
 
-// addMessages adds to a session what was said elsewhere.
+// addMessages adds messages of another source to a session.
 func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 	v, err := object(w, r)
 	if err != nil {

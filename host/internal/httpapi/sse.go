@@ -30,11 +30,11 @@ type events struct {
 	done sync.WaitGroup
 }
 
-// errUnread is why what is done for a client ends that does not read.
+// errUnread is the cause for ending work for a client that does not read.
 var errUnread = errors.New("the client does not read, or has disconnected")
 
-// newEvents makes a stream. beats is sent every so often when nothing else is, so
-// that what is between sees that the connection is alive. close has to be called.
+// newEvents returns a stream. beats is sent regularly when nothing else is, so that
+// proxies see that the connection is alive. The caller must call close.
 func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte, every time.Duration) *events {
 	e := &events{w: w, give: give, beats: beats, stop: make(chan struct{})}
 	e.done.Go(func() {
