@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/stats"
 )
 
-// logFlags say what serve logs.
+// logFlags holds the flags for the log of serve.
 type logFlags struct {
 	quiet  bool
 	format string // text or json
@@ -31,15 +31,15 @@ func (f *logFlags) check() error {
 	return nil
 }
 
-// Bounds of the log: how many lines may wait for standard error, and how long
-// the program waits for them at its end.
+// Limits of the log: the number of lines that wait for standard error, and the longest
+// time to write them at the end of the program.
 const (
 	maxLogLines = 1024
 	logEnd      = time.Second
 )
 
-// lineWriter writes lines in the background, so that no call waits for whoever
-// reads standard error. Lines that do not fit are counted, and lost.
+// lineWriter writes lines in the background, so that no call waits for the reader of
+// standard error. Lines that exceed the buffer are counted and dropped.
 type lineWriter struct {
 	lines chan []byte
 	ended chan struct{}
@@ -54,13 +54,13 @@ func newLineWriter(to io.Writer) *lineWriter {
 	go func() {
 		defer close(w.ended)
 		for line := range w.lines {
-			to.Write(line) //nolint:errcheck // nowhere else to say so
+			to.Write(line) //nolint:errcheck // an error cannot be shown
 		}
 	}()
 	return w
 }
 
-// Write takes one line.
+// Write queues a line.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close writes the lines that wait, for at most logEnd.
+// close writes the waiting lines, for at most logEnd.
 func (w *lineWriter) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -86,17 +86,16 @@ func (w *lineWriter) close() {
 	}
 }
 
-// A callLog is the log of a host that serves: a line a call, and one when it
-// stops.
+// A callLog is the log of a serving host: a line for each call, and one at the end.
 type callLog struct {
 	out   *lineWriter
-	lines *slog.Logger // nil: there are none
+	lines *slog.Logger // nil: no log
 }
 
-// startLog begins the log. Close it when nothing is served any more.
+// startLog starts the log. Close it after the last request.
 func (p *program) startLog(a *core.App, f logFlags) *callLog {
 	l := &callLog{out: newLineWriter(p.err)}
-	if f.format == "json" { // whatever is said has that form
+	if f.format == "json" { // notices also become JSON
 		p.log = slog.New(slog.NewJSONHandler(p.err, nil))
 	}
 	if f.quiet {
@@ -110,14 +109,14 @@ func (p *program) startLog(a *core.App, f logFlags) *callLog {
 	return l
 }
 
-// stop logs why the host stops.
+// stop logs the reason why the host stops.
 func (l *callLog) stop(why string) {
 	if l.lines != nil {
 		l.lines.Info("stop", "reason", why)
 	}
 }
 
-// close writes the lines that wait. Lines of calls that end later are lost.
+// close writes the waiting lines. Lines of calls that end later are dropped.
 func (l *callLog) close() {
 	l.out.mu.Lock()
 	lost := l.out.lost

@@ -13,21 +13,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// callProgress shows on standard error what a call says of itself while it
-// runs: how far it is in the status line, and log messages as lines of their
-// own. Without a status line both are lines.
+// callProgress shows on standard error the progress of a running call: the progress in
+// the status line, and log messages as lines. Without a status line, progress is also
+// shown as lines.
 type callProgress struct {
 	p      *program
 	tool   *call.Tool
-	server *upstream.Server // nil: the tool needs none
+	server *upstream.Server // nil: the tool needs no server
 	begin  time.Time
 
 	mu   sync.Mutex
-	last string // of what the call said
+	last string // last progress text
 }
 
-// showCall has a request tell how it goes on, until done is called. quiet shows
-// nothing; lines shows it although standard error is no terminal.
+// showCall shows the progress of a request until done is called. quiet shows nothing;
+// lines shows it although standard error is no terminal.
 func (p *program) showCall(a *core.App, req *call.Request, quiet, lines bool) (done func()) {
 	if quiet || p.line == nil && !lines {
 		return func() {}
@@ -42,10 +42,10 @@ func (p *program) showCall(a *core.App, req *call.Request, quiet, lines bool) (d
 	return p.waiting(false, c.status)
 }
 
-// progressToken is the member of params that asks a server for progress.
+// progressToken is the member of params that requests progress notifications.
 const progressToken = `,"_meta":{"progressToken":"cli"}`
 
-// status is the text of the status line.
+// status returns the text of the status line.
 func (c *callProgress) status() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +77,8 @@ func (c *callProgress) notified(method string, params json.RawMessage) {
 	}
 }
 
-// progressText is a progress notification in words: "40 %: compiling". Of a
-// message it is the last line, which of a command is its last output.
+// progressText formats a progress notification: "40 %: compiling". Of a message it
+// takes the last line, which for a command is its last output.
 func progressText(params json.RawMessage) string {
 	var n struct {
 		Progress float64
@@ -103,7 +103,7 @@ func progressText(params json.RawMessage) string {
 	return far + n.Message
 }
 
-// logText is a log message in words: "warning: it is old".
+// logText formats a log message: "warning: it is old".
 func logText(params json.RawMessage) string {
 	var n struct {
 		Level string

@@ -35,7 +35,7 @@ type chatFlags struct {
 	servers   []string
 	model     string
 	prompt    string
-	once      bool // prompt is given
+	once      bool // a prompt is given
 	temp      float64
 	maxTokens int
 	history   string
@@ -45,12 +45,13 @@ type chatFlags struct {
 	json      bool
 }
 
-// chatWords are the flags that are taken with one dash, too, as other chats do: all.
+// chatWords lists the flags that may be written with one dash, as in other chat
+// programs.
 func chatWords() []string {
 	return []string{"server", "model", "prompt", "temp", "maxtokens", "history", "verbose", "continue", "session", "json"}
 }
 
-// maxPrompt bounds a prompt from standard input.
+// maxPrompt bounds a prompt from standard input, in bytes.
 const maxPrompt = 4 << 20
 
 func (p *program) chat() *cobra.Command {
@@ -108,12 +109,12 @@ Flags can have one dash: -model NAME.`,
 	return cmd
 }
 
-// runChat runs the chat with a host. A signal that ends programs ends it; an
-// interrupt ends what is under way.
+// runChat runs the chat with a host. A terminating signal ends the chat; an interrupt
+// ends only the running turn.
 func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request) error {
 	var text string
 	var err error
-	if f.once { // while an interrupt ends the program as any other
+	if f.once { // then an interrupt ends the program
 		if text, err = p.promptText(f.prompt); err != nil {
 			return err
 		}
@@ -123,7 +124,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 		return err
 	}
 	defer a.Close()
-	p.listen(a, "chat") // the agents of its calls come by the socket, as of any host
+	p.listen(a, "chat") // agents of its calls connect through the socket
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // as in with
@@ -134,7 +135,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 	cfg := chat.Config{
 		Out: p.out, Err: p.err, In: p.in, Interrupts: interrupts,
 		Model: f.model, Session: f.session, Request: request, System: chatSystem(a),
-		Bounds: agent.Bounds{Turns: 50, Time: -1}, // the user sees, and can interrupt
+		Bounds: agent.Bounds{Turns: 50, Time: -1}, // the user watches, and can interrupt
 		JSON:   f.json, Verbose: f.verbose,
 	}
 	p.atTerminal(&cfg)
@@ -167,9 +168,9 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 // prompt.
 const patience = 5 * time.Second
 
-// waitForTools lists the tools before a chat begins, as its first turn would,
-// where the terminal can show what is waited for. An interrupt ends the waiting;
-// the servers go on starting.
+// waitForTools lists the tools before a chat begins and shows the progress, because
+// the first turn would otherwise wait without it. An interrupt ends the wait; the
+// servers continue to start.
 func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-chan os.Signal, asJSON, once bool) {
 	if p.line == nil || asJSON {
 		return
@@ -204,7 +205,7 @@ func chatEnd(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, chat.ErrFailed), errors.Is(err, context.Canceled): // or a signal has ended it
+	case errors.Is(err, chat.ErrFailed), errors.Is(err, context.Canceled): // or a signal ended it
 		return exit(exitFailed, errPrinted)
 	}
 	return exit(exitFailed, err)
@@ -228,7 +229,7 @@ func (p *program) promptText(text string) (string, error) {
 	return text, nil
 }
 
-// atTerminal finds out where a chat is held.
+// atTerminal sets the terminal settings of a chat.
 func (p *program) atTerminal(cfg *chat.Config) {
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {
@@ -258,7 +259,7 @@ func historyFile(flag, stateDir string) string {
 func chatSystem(a *core.App) string {
 	where := strings.Join(a.Config.Roots, ", ")
 	if where == "" {
-		where, _ = os.Getwd() //nolint:errcheck // then the tools say where they are
+		where, _ = os.Getwd() //nolint:errcheck // without it, the tools name their roots
 	}
 	return "You help a user at a terminal. Your tools work on the user's machine; find out with them what you do not know instead of guessing, " +
 		"and say what you changed. Be brief, and write Markdown. The files are in " + where + "."
@@ -294,7 +295,7 @@ func (p *program) chatHost(a *core.App, attended bool) chat.Host {
 	return h
 }
 
-// keepServers leaves only the servers with these names.
+// keepServers removes all servers except those with these names.
 func keepServers(cfg *config.Config, names []string) error {
 	var have []string
 	for _, s := range cfg.Servers {

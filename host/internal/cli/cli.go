@@ -1,5 +1,5 @@
-// Package cli is the command line of mcp-host: it reads flags, calls the
-// parts, and is the only one that prints.
+// Package cli is the command line of mcp-host: it parses flags, calls the other
+// packages, and is the only package that prints.
 package cli
 
 import (
@@ -25,13 +25,13 @@ import (
 // The exit statuses.
 const (
 	exitDone    = 0
-	exitFailed  = 1 // the tool, or the check
+	exitFailed  = 1 // the tool or the check failed
 	exitUsage   = 2
 	exitConnect = 3 // a server could not be reached
 )
 
-// exitError is an error with the status it ends the program with. An empty
-// text has been printed already.
+// exitError is an error with the exit status of the program. With an empty text, the
+// error was printed already.
 type exitError struct {
 	status int
 	err    error
@@ -44,7 +44,7 @@ func exit(status int, err error) error { return &exitError{status, err} }
 
 func usage(format string, args ...any) error { return exit(exitUsage, fmt.Errorf(format, args...)) }
 
-// errPrinted is the error of a command that has said what went wrong.
+// errPrinted is the error of a command that has already printed the reason.
 var errPrinted = errors.New("")
 
 // program is one run of the command line.
@@ -54,14 +54,14 @@ type program struct {
 	getenv   func(string) string
 	environ  []string
 	flags    config.Flags
-	only     []string    // servers, besides which there are none; nil: all
-	serves   bool        // whether it serves MCP, and so may be a server of another host
-	line     *statusLine // of standard error; nil: that is no terminal
+	only     []string    // names of the only servers to use; nil: all
+	serves   bool        // the command serves MCP, so it can be a server of another host
+	line     *statusLine // status line of standard error; nil: not a terminal
 
-	log *slog.Logger // of what is said as JSON; nil: it is text
+	log *slog.Logger // log for notices in JSON; nil: notices are text
 
-	notices func(text string) // takes the configuration's; nil: they go to standard error
-	trial   bool              // the configuration is only tried: the files that it leads to are not recorded
+	notices func(text string) // receives notices about the configuration; nil: standard error
+	trial   bool              // the configuration is only tried: its files are not recorded as used
 }
 
 // Main runs the command line of this process and returns its exit status.
@@ -85,7 +85,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		return exitDone
 	}
 	var e *exitError
-	if !errors.As(err, &e) { // cobra's: flags and arguments
+	if !errors.As(err, &e) { // an error of cobra about flags and arguments
 		e = &exitError{exitUsage, further(err, cmd.CommandPath()+" --help shows the usage")}
 	}
 	switch {
@@ -93,13 +93,13 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	case p.log != nil:
 		p.log.Error(strings.TrimSpace(e.Error()))
 	default:
-		fmt.Fprintf(stderr, "mcp-host: %s\n", printable(strings.TrimSpace(e.Error()))) //nolint:errcheck // nowhere else to say so
+		fmt.Fprintf(stderr, "mcp-host: %s\n", printable(strings.TrimSpace(e.Error()))) //nolint:errcheck // an error cannot be shown
 	}
 	return e.status
 }
 
-// doubleDash takes -mcpservers, as other hosts write it, for --mcpservers, and so
-// with what other chats have.
+// doubleDash replaces -mcpservers, as other hosts write it, by --mcpservers, and
+// likewise the flags of chatWords.
 func doubleDash(args []string) []string {
 	args = slices.Clone(args)
 	words := []string{"mcpservers"}
@@ -167,7 +167,7 @@ could not be reached.`,
 	return root
 }
 
-// guard is the process that upstream.RunGuard describes.
+// guard returns the command for the process that upstream.RunGuard describes.
 func (p *program) guard() *cobra.Command {
 	return &cobra.Command{Use: "guard", Hidden: true, Args: arguments(0, 0), RunE: func(*cobra.Command, []string) error {
 		upstream.RunGuard(p.in)
@@ -175,7 +175,7 @@ func (p *program) guard() *cobra.Command {
 	}}
 }
 
-// open makes the host that the flags and the environment ask for.
+// open opens a host with the configuration of the flags and the environment.
 func (p *program) open() (*core.App, error) {
 	return p.openChanged(func(cfg config.Config) config.Config { return cfg })
 }
@@ -224,8 +224,8 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 // load reads the configuration. dir is the directory of the bundled tools.
 func (p *program) load(dir string) (config.Config, error) { return p.loadWith(p.flags, dir) }
 
-// loadLeaving is load for a start: there is nothing to keep instead of a file
-// with a server that cannot be, as there is when a file changes.
+// loadLeaving loads the configuration at the start and leaves out servers with errors.
+// During a reload, load keeps the previous configuration instead.
 func (p *program) loadLeaving(dir string) (config.Config, error) {
 	flags := p.flags
 	flags.LeaveOut = true
@@ -250,7 +250,7 @@ func (p *program) follow(ctx context.Context, a *core.App) (stop func()) {
 		load := func() (config.Config, error) {
 			cfg, err := p.load(a.Config.Dir)
 			if err == nil {
-				cfg.Remember() //nolint:errcheck // it was told at the start
+				cfg.Remember() //nolint:errcheck // an error was reported at the start
 			}
 			return cfg, err
 		}
@@ -265,33 +265,32 @@ func (p *program) follow(ctx context.Context, a *core.App) (stop func()) {
 	}
 }
 
-// with runs f with a host, and ends the host afterwards. A signal ends f's
-// context.
+// with runs f with a host, and then closes the host. A signal ends the context of f.
 func (p *program) with(ctx context.Context, f func(ctx context.Context, a *core.App) error) error {
 	return p.withChanged(ctx, func(cfg config.Config) config.Config { return cfg }, f)
 }
 
 func (p *program) withChanged(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
-	// Nothing runs before the configuration has been read: until then, as when
-	// it is a pipe that nobody writes to, a signal just ends the program.
+	// Signals are handled only after the configuration was read: until then, for
+	// example when it is a pipe without a writer, a signal ends the program.
 	a, err := p.openChanged(change)
 	if err != nil {
 		return err
 	}
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+	if !signal.Ignored(syscall.SIGHUP) { // ignored by nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(ctx, ends...)
 	defer stop()
 	defer a.Close()
-	// So does a second signal; what still runs is killed with the program.
+	// A second signal ends the program, and its child processes are killed.
 	defer context.AfterFunc(ctx, stop)()
 	return f(ctx, a)
 }
 
 func (p *program) printf(format string, args ...any) error {
-	p.line.hide() // standard output may be the same terminal
+	p.line.hide() // standard output can be the same terminal
 	_, err := fmt.Fprintf(p.out, format, args...)
 	if err != nil {
 		return exit(exitFailed, fmt.Errorf("writing: %w", err))
@@ -304,5 +303,5 @@ func (p *program) logf(format string, args ...any) {
 		p.log.Info(fmt.Sprintf(format, args...))
 		return
 	}
-	fmt.Fprintf(p.err, "mcp-host: %s\n", printable(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
+	fmt.Fprintf(p.err, "mcp-host: %s\n", printable(fmt.Sprintf(format, args...))) //nolint:errcheck // an error cannot be shown
 }

@@ -22,7 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkFlags are the flags of config check.
+// checkFlags holds the flags of config check.
 type checkFlags struct{ json, start bool }
 
 func (p *program) configCheck() *cobra.Command {
@@ -51,7 +51,7 @@ error.`,
 	return cmd
 }
 
-// checked is the report of config check.
+// checked is the result of config check.
 type checked struct {
 	OK        bool           `json:"ok"`
 	File      string         `json:"file,omitempty"`
@@ -64,7 +64,7 @@ type checked struct {
 	Unchecked []string       `json:"unchecked"`
 }
 
-// settingView is a setting as it is written, credentials hidden.
+// settingView is a setting as written, with redacted credentials.
 type settingView struct {
 	Key   string `json:"key"`
 	File  string `json:"file"`
@@ -72,13 +72,13 @@ type settingView struct {
 	Value any    `json:"value"`
 }
 
-// signInView is the sign-in to a server.
+// signInView is the state of the sign-in to a server.
 type signInView struct {
 	Server string `json:"server"`
 	oauth.Account
 }
 
-// signIns returns the sign-ins to the servers, and what is wrong with the rest.
+// signIns returns the sign-ins to the servers, and the problems with others.
 func signIns(cfg config.Config) (views []signInView, problems []string) {
 	views = []signInView{}
 	for _, spec := range cfg.Remote {
@@ -112,7 +112,7 @@ func (v settingView) String() string {
 	return printable(v.Key) + ": " + printable(string(raw))
 }
 
-// printSettings prints what is set, as YAML.
+// printSettings prints the settings as YAML.
 func (p *program) printSettings(views []settingView) error {
 	for _, v := range views {
 		text, err := yaml.Marshal(map[string]any{v.Key: v.Value})
@@ -143,9 +143,9 @@ func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 	if err != nil {
 		r.Problems = strings.Split(err.Error(), "\n")
 		left, again := p.loadLeaving(dir)
-		if again == nil { // the rest can be looked at
+		if again == nil { // the other parts can be checked
 			cfg = left
-		} else { // cfg may be without the servers that have a tool
+		} else { // cfg can lack the servers of the tools
 			known = func(string) bool { return true }
 		}
 	}
@@ -183,7 +183,7 @@ func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 
 // isRegistered reports whether a tool is in the store.
 func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
-	cfg.Servers, cfg.Remote, cfg.Declared = nil, nil, nil // none is asked
+	cfg.Servers, cfg.Remote, cfg.Declared = nil, nil, nil // no server is started
 	a, err := core.Open(cfg)
 	if err != nil {
 		return false
@@ -193,10 +193,10 @@ func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
 	return ok
 }
 
-// checkStarted asks the servers for their tools, and looks for those that
-// declared tools name.
+// checkStarted requests the servers' tools, and checks that the tools to which
+// declared tools refer exist.
 func (p *program) checkStarted(ctx context.Context, r *checked) error {
-	p.notices = func(string) {} // they are warnings
+	p.notices = func(string) {} // they are reported as warnings
 	return p.with(ctx, func(ctx context.Context, a *core.App) error {
 		done := p.waiting(false, waitsFor(a))
 		served := a.List(ctx)
@@ -253,7 +253,8 @@ func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	return p.printf("ok       %s: %s\n", file, textfmt.Count(len(r.Servers), "server"))
 }
 
-// printSummary prints the servers, declared tools, policy, doors, sign-ins and settings.
+// printSummary prints the servers, declared tools, policy, entry points, sign-ins and
+// settings.
 func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	if err := p.printViews(cfg.Views()); err != nil {
 		return err
@@ -292,7 +293,7 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	return p.printSettings(settingViews(cfg.Settings))
 }
 
-// policyWords says how calls are decided on.
+// policyWords describes the policy.
 func policyWords(c policy.Config) []string {
 	var words []string
 	for _, list := range []struct {

@@ -51,7 +51,7 @@ times and only calls tools without their required arguments.`,
 	return cmd
 }
 
-// finding is one line of the doctor's.
+// finding is a line of the doctor's output.
 type finding struct {
 	OK     bool   `json:"ok"`
 	What   string `json:"what"`
@@ -59,14 +59,14 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// An examination is one run of the doctor. Findings are printed as they come,
-// or with asJSON at the end.
+// An examination is a run of the doctor. Findings are printed at once, or with asJSON
+// at the end.
 type examination struct {
 	*program
 	asJSON, quiet bool
 	findings      []finding
-	err           error           // of printing
-	told          map[string]bool // servers with a fault that was told
+	err           error           // error of printing
+	told          map[string]bool // servers with a reported fault
 }
 
 func (p *program) runDoctor(ctx context.Context, asJSON, quiet bool) error {
@@ -89,7 +89,7 @@ func (p *program) runDoctor(ctx context.Context, asJSON, quiet bool) error {
 	return e.end()
 }
 
-// found takes a finding in, and prints it.
+// found adds a finding and prints it.
 func (e *examination) found(f finding) {
 	e.findings = append(e.findings, f)
 	if e.asJSON || e.err != nil {
@@ -119,7 +119,7 @@ func (e *examination) end() error {
 	return nil
 }
 
-// running finds running hosts that have another configuration than their files.
+// running reports running hosts whose configuration differs from their files.
 func (e *examination) running(ctx context.Context) error {
 	hosts, err := e.live(ctx, 0)
 	for _, h := range hosts {
@@ -130,8 +130,8 @@ func (e *examination) running(ctx context.Context) error {
 	return err
 }
 
-// files finds what is wrong with the configuration, and reports whether a host
-// starts with it all the same.
+// files checks the configuration. starts means that a host can start with it in spite
+// of problems.
 func (e *examination) files() (starts bool) {
 	dir, err := discover.HostDir()
 	if err == nil {
@@ -162,15 +162,15 @@ func (e *examination) files() (starts bool) {
 	return starts
 }
 
-// notice takes a notice of the configuration in, unless it repeats a fault.
+// notice adds a notice about the configuration, unless it repeats a fault.
 func (e *examination) notice(text string) {
 	if !slices.ContainsFunc(e.findings, func(f finding) bool { return !f.OK && strings.HasPrefix(text, f.Detail) }) {
 		e.found(finding{true, "notice", text, ""})
 	}
 }
 
-// rest looks at everything except servers: the files, where state is kept, and
-// the programs next to the host.
+// rest checks everything except servers: the files, the store, and the programs next
+// to the host.
 func (e *examination) rest(ctx context.Context, a *core.App) {
 	if files := a.Config.Files; len(files) > 0 {
 		e.found(finding{true, "configuration", strings.Join(files, ", "), ""})
@@ -188,7 +188,7 @@ func (e *examination) rest(ctx context.Context, a *core.App) {
 		e.found(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
 	}
 	if len(a.Config.Missing) > 0 {
-		// Not a fault: a distribution may leave some out.
+		// No fault: a distribution may leave some out.
 		e.found(finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
 	}
 	for _, f := range unserved(a) {
@@ -237,7 +237,7 @@ func (e *examination) servers(ctx context.Context, a *core.App) {
 	})
 }
 
-// serverFinding says how a server did in its test.
+// serverFinding returns the finding about a tested server.
 func serverFinding(a *core.App, c check) finding {
 	f := finding{OK: c.Error == "", What: "server " + c.Name}
 	switch {
@@ -262,7 +262,7 @@ func serverFinding(a *core.App, c check) finding {
 	return f
 }
 
-// alone is a command for a shell that tries a server without the host.
+// alone returns a shell command that runs a server without the host.
 func alone(a *core.App, c check) string {
 	if c.URL != "" {
 		return "curl -i " + shellWord(c.URL)
@@ -276,7 +276,7 @@ func alone(a *core.App, c check) string {
 	return command
 }
 
-// catalogue finds tools that are missing though their servers answer.
+// catalogue reports tools that are missing although their servers answer.
 func (e *examination) catalogue(ctx context.Context, a *core.App) {
 	a.Catalog.Snapshot(ctx)
 	settle(ctx, a)
@@ -294,8 +294,8 @@ func (e *examination) catalogue(ctx context.Context, a *core.App) {
 	}
 }
 
-// unserved names the programs next to the host that look like tools and that
-// the configuration does not serve.
+// unserved reports programs next to the host that look like tools and are not
+// configured.
 func unserved(a *core.App) []finding {
 	var names []string
 	for _, tool := range discover.Others(a.Config.Dir) {
@@ -306,7 +306,7 @@ func unserved(a *core.App) []finding {
 	if len(names) == 0 {
 		return nil
 	}
-	dir, err := jsonrpc.Marshal(a.Config.Dir) // a JSON text is a YAML text
+	dir, err := jsonrpc.Marshal(a.Config.Dir) // JSON is valid YAML
 	if err != nil {
 		return nil
 	}

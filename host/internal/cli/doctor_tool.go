@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/diagnose/servercheck"
 )
 
-// checkTool checks one program, and prints each check as soon as it is known, or all as
-// JSON at the end.
+// checkTool checks a program, and prints each check at once, or all as JSON at the
+// end.
 func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) error {
 	found, err := exec.LookPath(command[0])
 	if err == nil {
@@ -49,7 +49,7 @@ func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) 
 	return nil
 }
 
-// printCheck prints one check of a program.
+// printCheck prints a check of a program.
 func (p *program) printCheck(c servercheck.Check) error {
 	mark := map[servercheck.Level]string{servercheck.Good: "ok  ", servercheck.Weak: "warn", servercheck.Bad: "FAIL"}[c.Level]
 	return p.printf("%s  %s: %s\n", mark, c.Name, printable(c.Detail))

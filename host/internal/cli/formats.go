@@ -21,7 +21,7 @@ type asked struct {
 	json   bool
 	format string // "": mcp
 	strict bool
-	tokens string // how they are counted; "": they are not
+	tokens string // how tokens are counted; "": not counted
 	quiet  bool
 }
 
@@ -37,7 +37,7 @@ func (a asked) check() error {
 	return nil
 }
 
-// vendor reports whether the format is another one than MCP's.
+// vendor reports whether the format is a vendor's instead of MCP's.
 func (a asked) vendor() bool { return a.format != "" && a.format != "mcp" }
 
 // printDefinitions prints MCP's definitions, as clients get them.
@@ -60,8 +60,8 @@ func (p *program) printIndented(raw json.RawMessage) error {
 	return p.printf("%s\n", pretty.String())
 }
 
-// printFormat prints definitions as a vendor's requests have them, and what
-// they lost to standard error. With --json both are one object.
+// printFormat prints definitions in a vendor's format, and the losses on standard
+// error. With --json it prints both as one object.
 func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	var defs []llm.Tool
 	for _, t := range tools {
@@ -91,7 +91,7 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	return nil
 }
 
-// single is the one definition of a list: Gemini has them in groups.
+// single returns the only definition of a list; Gemini groups definitions.
 func single(list *tree.Value) *tree.Value {
 	if inner := list.At("/0/functionDeclarations/0"); inner != nil {
 		return inner
@@ -109,8 +109,8 @@ func encodeTools(defs []llm.Tool, how asked) (*tree.Value, llm.Losses) {
 	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: llm.NewNameMap(openai.NameRule(), defs)})
 }
 
-// printLosses says what definitions lost, what is the same of several tools
-// once. What only has another form is counted.
+// printLosses prints the losses of definitions, equal losses of several tools once.
+// Losses without a change of meaning are only counted.
 func (p *program) printLosses(losses llm.Losses) {
 	var order []string
 	tools := map[string][]string{}

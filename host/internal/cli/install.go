@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// installFlags are the flags of install and uninstall.
+// installFlags holds the flags of install and uninstall.
 type installFlags struct {
 	scope, name   string
 	tools         []string
@@ -90,7 +90,7 @@ byte; a file that install created is deleted.`,
 	return cmd
 }
 
-// target is a client, and where its configuration is.
+// target is a client with the location of its configuration.
 type target struct {
 	client install.Client
 	scope  install.Scope

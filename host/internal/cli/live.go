@@ -26,8 +26,7 @@ const (
 	reconnectTime = 90 * time.Second
 )
 
-// listen opens the private socket. A host that cannot have one does its work
-// all the same.
+// listen opens the private socket. Without it, the host works nevertheless.
 func (p *program) listen(a *core.App, door string) {
 	if err := a.Listen(door); err != nil {
 		p.logf("%v; mcp-host servers and stats cannot reach this host", err)
@@ -44,14 +43,13 @@ func (h liveHost) String() string {
 	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.Door, h.Since.Local().Format(time.DateTime))
 }
 
-// hostFlag adds --host.
+// hostFlag adds the flag --host.
 func hostFlag(cmd *cobra.Command, pid *int) {
 	cmd.Flags().IntVar(pid, "host", 0, "ask only the running host with process id `PID`")
 }
 
-// live returns the running hosts that are meant: of the state directory,
-// those with the configuration of --config, if it is given, and with the
-// process id, if it is.
+// live returns the running hosts with this state directory, limited to those with the
+// configuration of --config and to the process id pid, if given.
 func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 	state, err := config.StateDir(p.flags.State, p.getenv)
 	if err != nil {
@@ -77,7 +75,7 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 	var silent bool
 	for h, err := range askAll[core.Running](ctx, found, core.MethodHost) {
 		if err != nil {
-			if !h.IsListening(ctx) { // it has ended meanwhile
+			if !h.IsListening(ctx) { // it has ended
 				continue
 			}
 			p.logf("%v; it may be stopped or hanging", err)
@@ -95,7 +93,7 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 	return hosts, nil
 }
 
-// errSilent is that hosts run, and none has answered. It has been said.
+// errSilent means that hosts run, but none has answered. The reason was printed.
 var errSilent = fmt.Errorf("%w", errPrinted)
 
 // answered is the answer of one host.
@@ -104,7 +102,7 @@ type answered[T any] struct {
 	answer T
 }
 
-// askAll asks all hosts at once and returns their answers in order.
+// askAll asks all hosts concurrently and returns their answers in order.
 func askAll[T any](ctx context.Context, hosts []control.Host, method string) iter.Seq2[answered[T], error] {
 	answers, errs := make([]answered[T], len(hosts)), make([]error, len(hosts))
 	var all sync.WaitGroup
@@ -124,9 +122,9 @@ func askAll[T any](ctx context.Context, hosts []control.Host, method string) ite
 	}
 }
 
-// noHost says what to do when none runs.
+// noHost explains what to do when no host runs.
 func (p *program) noHost(instead string) {
-	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // asked before
+	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // checked before
 	if state == "" {
 		p.logf("no state directory, so running hosts cannot be found; %s (give their directory with --state)", instead)
 		return
@@ -210,7 +208,7 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 	return nil
 }
 
-// detail describes a server besides its name and state.
+// detail describes a server, without name and state.
 func (s liveServer) detail(now time.Time) string {
 	var parts []string
 	if s.PID != 0 || s.Tools > 0 {
@@ -240,7 +238,7 @@ func (s liveServer) detail(now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// counts asks the running hosts what they have counted.
+// counts returns the counters of the running hosts.
 func (p *program) counts(ctx context.Context, hosts []liveHost) []hostStat {
 	var all []hostStat
 	for _, h := range hosts {

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// loginFlags are the flags of login.
+// loginFlags holds the flags of login.
 type loginFlags struct {
 	noBrowser, paste, device bool
 	wait                     time.Duration
@@ -64,7 +64,7 @@ them. They are deleted even if they cannot be revoked; then the exit status is 1
 	}
 }
 
-// signIn returns what is configured for the sign-in to a server.
+// signIn returns the configuration of the sign-in to a server.
 func (p *program) signIn(name string) (oauth.Config, error) {
 	dir, err := discover.HostDir()
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	return nil
 }
 
-// prompt returns the user's side of a sign-in, on this terminal.
+// prompt returns the interaction with the user for a sign-in, on this terminal.
 func (p *program) prompt(c oauth.Config, f loginFlags) oauth.Prompt {
 	say := func(format string, args ...any) error {
 		_, err := fmt.Fprintf(p.err, format+"\n", args...)
@@ -169,9 +169,9 @@ func (p *program) runLogout(ctx context.Context, name string) error {
 	return nil
 }
 
-// retake has the running hosts connect to the server again, so that they use
-// the new tokens and list its tools at once. Hosts that do not answer do it at
-// their next call.
+// retake makes the running hosts connect to the server again, so that they use the new
+// tokens and list its tools at once. Hosts that do not answer do that at their next
+// call.
 func (p *program) retake(ctx context.Context, name string, signedIn bool) {
 	hosts, err := p.live(ctx, 0)
 	if err != nil || !signedIn {

@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// nested returns why this host must not run: it was started below itself.
+// nested returns an error if this host was started below itself.
 func (p *program) nested(cfg config.Config) error {
 	marks := cfg.Marks()
 	if len(marks) == 0 {

@@ -38,7 +38,7 @@ func (p *program) stdio() *cobra.Command {
 	}
 }
 
-// serveStdio serves one client, with something around its streams.
+// serveStdio serves one client. around and aroundOut can wrap its streams.
 func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
 	p.serves = true
 	a, err := p.open()
@@ -154,7 +154,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	case err = <-done:
 		log.stop(fmt.Sprint(err))
 	case <-ctx.Done():
-		log.stop(strings.TrimSuffix(fmt.Sprint(context.Cause(ctx)), " signal received")) // the signal's name
+		log.stop(strings.TrimSuffix(fmt.Sprint(context.Cause(ctx)), " signal received")) // name of the signal
 		err = gateway.Shutdown(server, handler)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -187,7 +187,7 @@ func signInOf(a *core.App) (*gateway.Auth, error) {
 	return &gateway.Auth{Verify: v.Verify, Issuer: c.Issuer, URL: c.URL, Scopes: c.Scopes}, nil
 }
 
-// publicHost returns the values of Host at the public address.
+// publicHost returns the values of the header Host for the public address.
 func publicHost(auth *gateway.Auth) []string {
 	if auth == nil {
 		return nil
@@ -220,7 +220,7 @@ func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth
 	if token == "" {
 		says, key = "not required", "none"
 	}
-	// In one piece: who reads only as far as the token has it all the same.
+	// In one write, so that a reader that stops at the token has all lines.
 	err := p.printf("url:   %s/mcp\ntoken: %s\n\n# for clients of OpenAI's and of Anthropic's API\nexport OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s\nexport ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s\n",
 		url, says, url, key, url, key)
 	if err != nil || token == "" {
@@ -230,7 +230,7 @@ func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth
 	return nil
 }
 
-// reachable is the address to call when one listens on addr.
+// reachable returns the address to call for a listener on addr.
 func reachable(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

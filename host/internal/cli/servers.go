@@ -59,7 +59,7 @@ pings them.`,
 	return cmd
 }
 
-// named returns the servers of those names; all without names.
+// named returns the servers with these names; without names, all servers.
 func named(servers []*upstream.Server, names []string) ([]*upstream.Server, error) {
 	if len(names) == 0 {
 		return servers, nil
@@ -83,8 +83,7 @@ type check struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// test starts a server, with again a second time, lists its tools and asks it
-// for a sign of life.
+// test starts a server, with again a second time, lists its tools and sends a ping.
 func test(ctx context.Context, s *upstream.Server, again bool) check {
 	if s.Status().State == upstream.Disabled {
 		return check{Status: core.Status(s)}
@@ -112,9 +111,9 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond).Microseconds()) / 1000
 }
 
-// testAll tests all servers, four at a time, and returns the checks in the
-// order of the servers. known, unless nil, is called with each check as soon as
-// it is known, by one goroutine at a time.
+// testAll tests all servers, four at a time, and returns the checks in the order of
+// the servers. known, unless nil, is called with each finished check, by one goroutine
+// at a time.
 func testAll(ctx context.Context, servers []*upstream.Server, again bool, known func(check)) []check {
 	checks := make([]check, len(servers))
 	turns := make(chan struct{}, 4)

@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// shellCommand writes a command so that a shell reads the same words.
+// shellCommand quotes a command so that a shell reads the same words.
 func shellCommand(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = shellWord(word)
-		if i == 0 && quoted[i] == word && strings.Contains(word, "=") { // else it sets a variable
+		if i == 0 && quoted[i] == word && strings.Contains(word, "=") { // otherwise the shell would set a variable
 			quoted[i] = "'" + word + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-// shellWord writes a word so that a shell reads it as that word. A word with
-// characters that cannot be shown is written as $'…', which bash, zsh and ksh
-// know; any other as POSIX shells read it.
+// shellWord quotes a word for a shell. A word with characters that cannot be shown is
+// written as $'…', which bash, zsh and ksh support; any other word in POSIX syntax.
 func shellWord(word string) string {
 	safe := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_@%+=:,./-", c)

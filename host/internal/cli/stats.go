@@ -17,15 +17,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// summed holds sums of the audit log over a time.
+// summed holds sums of the audit log over a period.
 type summed struct {
 	Since      time.Time  `json:"since"`
 	Tools      []toolStat `json:"tools"`
-	Unfinished int        `json:"unfinished"` // started, and no end in the log
+	Unfinished int        `json:"unfinished"` // calls without an end in the log
 	Lost       int        `json:"lost"`       // events that could not be written
-	Skipped    int        `json:"skipped"`    // lines that are no events
+	Skipped    int        `json:"skipped"`    // lines that are not events
 
-	Hosts []hostStat `json:"hosts,omitempty"` // that run
+	Hosts []hostStat `json:"hosts,omitempty"` // running hosts
 }
 
 // hostStat holds the counters of one running host.
@@ -36,7 +36,7 @@ type hostStat struct {
 	Process prometheus.Process `json:"process"`
 }
 
-// toolStat is one tool's, in units that other programs expect.
+// toolStat holds the counters of a tool, in units for other programs.
 type toolStat struct {
 	Tool   string  `json:"tool"`
 	Server string  `json:"server"`
@@ -147,7 +147,7 @@ func (p *program) printStats(s summed, since time.Duration) error {
 	return p.printHosts(s.Hosts)
 }
 
-// printHosts shows how busy the running hosts are.
+// printHosts prints the load of the running hosts.
 func (p *program) printHosts(hosts []hostStat) error {
 	for _, h := range hosts {
 		var running, waiting, calls int64

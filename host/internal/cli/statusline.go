@@ -15,14 +15,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// When the status line is shown, and how often it is looked at.
+// The delay of the status line, and the interval of its updates.
 const (
 	statusAfter = 300 * time.Millisecond
 	statusEvery = 100 * time.Millisecond
 )
 
-// A statusLine is the last line of a terminal, which says what a command waits
-// for. It is standard error, too: what is written to it goes above the line.
+// A statusLine is the last line of a terminal, which shows what a command waits for.
+// Text for standard error is written above it.
 type statusLine struct {
 	to    io.Writer
 	width func() int
@@ -44,8 +44,7 @@ func newStatusLine(stderr io.Writer, getenv func(string) string) *statusLine {
 	}}
 }
 
-// Write erases the line and writes p. The line comes back when it is shown
-// again.
+// Write erases the status line and writes p. The next update shows the line again.
 func (l *statusLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,22 +62,22 @@ func (l *statusLine) show(text string) {
 	}
 	l.erase()
 	if text != "" {
-		io.WriteString(l.to, text) //nolint:errcheck // it says nothing that counts
+		io.WriteString(l.to, text) //nolint:errcheck // an error does not matter
 		l.shown = text
 	}
 }
 
-// hide erases the line, so that something else can be written to the terminal.
+// hide erases the line before other output to the terminal.
 func (l *statusLine) hide() {
 	if l != nil {
 		l.show("")
 	}
 }
 
-// erase is hide. l.mu is held.
+// erase erases the line. l.mu is held.
 func (l *statusLine) erase() {
 	if l.shown != "" {
-		io.WriteString(l.to, "\r\x1b[K") //nolint:errcheck // it says nothing that counts
+		io.WriteString(l.to, "\r\x1b[K") //nolint:errcheck // an error does not matter
 		l.shown = ""
 	}
 }
@@ -95,9 +94,9 @@ func fit(text string, columns int) string {
 	return text
 }
 
-// waiting shows the text that what returns in the status line, from statusAfter
-// on, until done is called; "" shows nothing. Nothing is shown if standard error
-// is not a terminal, or with quiet.
+// waiting shows the result of what in the status line, from statusAfter on, until done
+// is called; "" shows nothing. It shows nothing if standard error is not a terminal,
+// or with quiet.
 func (p *program) waiting(quiet bool, what func() string) (done func()) {
 	if p.line == nil || quiet {
 		return func() {}
@@ -124,8 +123,7 @@ func (p *program) waiting(quiet bool, what func() string) (done func()) {
 	})
 }
 
-// waitsFor says which servers are being asked for their tools, and how many
-// have been.
+// waitsFor describes the servers whose tools are being requested, and the progress.
 func waitsFor(a *core.App) func() string {
 	begin := time.Now()
 	return func() string {
@@ -143,7 +141,7 @@ func waitsFor(a *core.App) func() string {
 	}
 }
 
-// enumerate names the first of several, and how many more there are.
+// enumerate lists the first names, and the number of others.
 func enumerate(names []string, most int) string {
 	if len(names) > most {
 		names = append(names[:most:most], fmt.Sprintf("%d more", len(names)-most))

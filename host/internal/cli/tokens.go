@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// The ways to count of --tokens.
+// The values of --tokens.
 const (
 	estimated = "estimate"
 	exactly   = "exact"
@@ -22,8 +22,8 @@ type toolCost struct {
 	Tokens int    `json:"tokens"`
 }
 
-// printTokens prints what each definition costs in the form that was asked
-// for, and all of them together.
+// printTokens prints the size of each definition in the requested format, and the
+// total.
 func (p *program) printTokens(tools []*call.Tool, how asked) error {
 	var counter tokens.Counter = tokens.Estimator{}
 	by := "estimate"
@@ -66,7 +66,7 @@ func (p *program) printTokens(tools []*call.Tool, how asked) error {
 	return nil
 }
 
-// written is a definition as a request has it.
+// written returns a definition as a request contains it.
 func (a asked) written(t *call.Tool) (string, error) {
 	if !a.vendor() {
 		return string(t.Definition), nil

@@ -90,8 +90,8 @@ func (p *program) listTools(ctx context.Context, a *core.App, how asked) error {
 	return p.complain(a)
 }
 
-// complain says which servers and tools are missing. Definitions that have
-// changed are told of when that is noticed.
+// complain reports missing servers and tools. Changed definitions are reported when
+// they are noticed.
 func (p *program) complain(a *core.App) error {
 	settle(context.Background(), a)
 	errs := slices.DeleteFunc(a.Catalog.Errors(), func(err error) bool { return errors.As(err, new(*catalog.ChangedError)) })
@@ -104,15 +104,15 @@ func (p *program) complain(a *core.App) error {
 	return nil
 }
 
-// settle waits until definitions have been compared with those of before, but
-// not for a store that does not answer.
+// settle waits until definitions were compared with the recorded ones, but not for a
+// store that does not answer.
 func settle(ctx context.Context, a *core.App) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	a.Catalog.Settle(ctx)
 }
 
-// summary is the first sentence of a description, on one line.
+// summary returns the first sentence of a description, on one line.
 func summary(definition json.RawMessage) string {
 	var d struct {
 		Title       string `json:"title"`
@@ -134,8 +134,7 @@ func summary(definition json.RawMessage) string {
 	return printable(text)
 }
 
-// printable shows characters escaped that could steer a terminal, or are not
-// seen.
+// printable escapes characters that control a terminal or are invisible.
 func printable(text string) string { return approve.Visible(text) }
 
 func (p *program) showTool(ctx context.Context, a *core.App, name string, how asked) error {
@@ -155,14 +154,14 @@ func (p *program) showTool(ctx context.Context, a *core.App, name string, how as
 	return p.printIndented(t.Definition)
 }
 
-// find looks a tool up for a person, who may have mistyped.
+// find looks up a tool by the name that a user typed, and suggests similar names.
 func (p *program) find(ctx context.Context, a *core.App, name string) (*call.Tool, error) {
 	if t, ok := a.Catalog.Lookup(ctx, name); ok {
 		return t, nil
 	}
 	status := exitFailed
 	if p.complain(a) != nil {
-		status = exitConnect // it may be one of theirs
+		status = exitConnect // a server that is offline can have it
 	}
 	var names []string
 	for _, t := range a.Catalog.Snapshot(ctx).Tools() {
@@ -209,7 +208,7 @@ status is 1 if the tool reports an error.`,
 // callFlags holds the flags of call.
 type callFlags struct{ json, progress, quiet bool }
 
-// quietFlag adds --quiet to a command that shows what it waits for.
+// quietFlag adds --quiet to a command with a status line.
 func quietFlag(cmd *cobra.Command, quiet *bool) {
 	cmd.Flags().BoolVar(quiet, "quiet", false, "do not show waiting messages on a terminal")
 }
@@ -261,7 +260,7 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 	return nil
 }
 
-// printResult prints a result and reports whether it is an error.
+// printResult prints a result. failed means that it has isError.
 func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, err error) {
 	var r struct {
 		IsError bool `json:"isError"`
@@ -301,7 +300,7 @@ func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, er
 	return r.IsError, nil
 }
 
-// arguments makes the arguments object from the command line.
+// arguments returns the arguments object of a command line.
 func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`), nil

@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// unknownCommand is the error of a command line whose word is no command of
-// cmd, with the command that was probably meant.
+// unknownCommand returns the error for a word that is no subcommand of cmd, with the
+// most similar subcommand.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -35,7 +35,7 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// further adds what to do to an error, which may end in a question.
+// further adds advice to an error, which can end in a question.
 func further(err error, advice string) error {
 	if strings.HasSuffix(err.Error(), "?") {
 		return fmt.Errorf("%w %s", err, advice)
@@ -43,7 +43,7 @@ func further(err error, advice string) error {
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// onlyCommands refuses words after a command that only has subcommands.
+// onlyCommands refuses arguments of a command that has only subcommands.
 func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(cmd, args[0])
@@ -51,7 +51,7 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// arguments returns a check that a command is given least to most arguments.
+// arguments returns a check for least to most arguments.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
@@ -64,8 +64,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// unknownFlag adds the flag that was probably meant to the error of one that
-// does not exist. A long flag written with one dash is recognized.
+// unknownFlag adds the most similar flag to the error for an unknown flag. It
+// recognizes a long flag with one dash.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
@@ -91,7 +91,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// completion is cobra's command, which writes scripts for shells.
+// completion adds cobra's command for shell completion scripts.
 func completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd("") // argument: the command line, for programs that have no other command
 	for _, c := range root.Commands() {

@@ -16,19 +16,19 @@ import (
 type Event struct {
 	Name string // "": message
 	Data []byte
-	ID   string // of this event, or of the last one before that had any
+	ID   string // id of this event, or else of the last event with an id
 }
 
 // A Reader reads a stream of events, with a bound on the data of each.
 type Reader struct {
-	ID    string        // of the last event that had one
-	Retry time.Duration // that the server asked for; 0: none
+	ID    string        // id of the last event with an id
+	Retry time.Duration // time requested by the server; 0: none
 
 	lines *jsonrpc.Reader
 	max   int
 }
 
-// Bounds of the fields other than data.
+// Limits of the fields other than data.
 const (
 	maxField = 4 << 10 // of an id
 	maxRetry = time.Minute
@@ -39,8 +39,8 @@ func NewReader(src io.Reader, max int) *Reader {
 	return &Reader{lines: jsonrpc.NewReader(&lineEnds{src: src}, max+len("data: ")), max: max}
 }
 
-// Next returns the next event that has data. Its error is the stream's, or a
-// *jsonrpc.TooLongError after which reading can go on.
+// Next returns the next event with data. The error is the stream's, or a
+// *jsonrpc.TooLongError after which reading can continue.
 func (r *Reader) Next() (Event, error) {
 	var e Event
 	var some bool
@@ -52,7 +52,7 @@ func (r *Reader) Next() (Event, error) {
 			long.Head = bytes.TrimPrefix(bytes.TrimPrefix(long.Head, []byte("data:")), []byte(" "))
 			continue
 		case err != nil:
-			return Event{}, err // what was begun does not count
+			return Event{}, err // an incomplete event does not count
 		case len(line) > 0:
 			name, value, _ := bytes.Cut(line, []byte(":"))
 			value = bytes.TrimPrefix(value, []byte(" "))
@@ -93,11 +93,10 @@ func (r *Reader) field(e *Event, name string, value []byte) {
 	}
 }
 
-// lineEnds makes one LF of each CR, LF or CRLF. JSON has none of them inside
-// strings.
+// lineEnds converts CR, LF and CRLF to LF. JSON has none of them inside strings.
 type lineEnds struct {
 	src io.Reader
-	cr  bool // the last byte read was one
+	cr  bool // the last byte was a CR
 }
 
 func (l *lineEnds) Read(p []byte) (int, error) {
