@@ -137,7 +137,7 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.Door, oneLine(one.Arguments())) //nolint:errcheck // Flush tells
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.EntryPoint, oneLine(one.Arguments())) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)
@@ -177,7 +177,7 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	if one.Where != "" {
 		line("where", "%s", one.Where)
 	}
-	line("caller", "%s", strings.TrimSpace(one.Caller.Door+" "+printable(one.Caller.User)+" "+one.Caller.Profile))
+	line("caller", "%s", strings.TrimSpace(one.Caller.EntryPoint+" "+printable(one.Caller.User)+" "+one.Caller.Profile))
 	line("reason", "%s", one.Reason)
 	line("asked", "%s", when(one.Created))
 	if one.State == approve.Pending || one.State == approve.Approved {

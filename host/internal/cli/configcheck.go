@@ -271,15 +271,15 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	for _, s := range cfg.Off {
 		off = append(off, s.Name)
 	}
-	doors := []string{"stdio", "serve (/mcp, /v1)"}
+	entryPoints := []string{"stdio", "serve (/mcp, /v1)"}
 	for _, one := range cfg.Profiles {
-		doors = append(doors, "/mcp/"+one.Name)
+		entryPoints = append(entryPoints, "/mcp/"+one.Name)
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, line := range []struct {
 		what  string
 		names []string
-	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policyWords(cfg.Stages.Policy)}, {"endpoints", doors}} {
+	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policyWords(cfg.Stages.Policy)}, {"endpoints", entryPoints}} {
 		if len(line.names) > 0 {
 			fmt.Fprintf(w, "%s:\t%s\n", line.what, printable(strings.Join(line.names, ", "))) //nolint:errcheck // Flush tells
 		}

@@ -27,8 +27,8 @@ const (
 )
 
 // listen opens the private socket. Without it, the host works nevertheless.
-func (p *program) listen(a *core.App, door string) {
-	if err := a.Listen(door); err != nil {
+func (p *program) listen(a *core.App, entryPoint string) {
+	if err := a.Listen(entryPoint); err != nil {
 		p.logf("%v; mcp-host servers and stats cannot reach this host", err)
 	}
 }

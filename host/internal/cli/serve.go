@@ -135,10 +135,10 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	}
 	log := p.startLog(a, f.log)
 	defer log.close()
-	doors := p.api(a)
+	api := p.api(a)
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
 		Token: token, Auth: auth, Hosts: append(gateway.HostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: prometheus.ContentType,
-		API: doors, Callback: doors.Callback(),
+		API: api, Callback: api.Callback(),
 	})
 	a.SetURL("http://" + reachable(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)

@@ -1,4 +1,4 @@
-// Package control is the private door of a running host: a unix socket in the
+// Package control serves the private socket of a running host: a unix socket in the
 // state directory, by which other programs of the same user ask the host what
 // it does, and by which an agent that a call started gets at the host's tools.
 //

@@ -113,7 +113,7 @@ func (a *App) checkEdited(ctx context.Context, r *approve.Record, d approve.Deci
 	checked.Validates = false
 	req, err := (&call.Request{
 		Tool:   &checked,
-		Caller: call.Caller{EntryPoint: r.Caller.Door, ID: r.Caller.ID, User: r.Caller.User, Profile: r.Caller.Profile, Depth: r.Caller.Depth},
+		Caller: call.Caller{EntryPoint: r.Caller.EntryPoint, ID: r.Caller.ID, User: r.Caller.User, Profile: r.Caller.Profile, Depth: r.Caller.Depth},
 	}).WithArguments(d.Args)
 	if err != nil {
 		return toolerr.New(toolerr.InvalidParams, "the arguments: %w", err)

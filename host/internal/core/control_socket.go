@@ -70,13 +70,13 @@ func (p *controlSocket) close() {
 }
 
 // Listen opens the control socket, with which other programs of the user query this
-// host and agents use its tools. door says how clients reach the host. Close closes
+// host and agents use its tools. entryPoint says how clients reach the host. Close closes
 // the socket.
-func (a *App) Listen(door string) error {
+func (a *App) Listen(entryPoint string) error {
 	running := func() Running {
 		r := Running{
 			PID: os.Getpid(), Since: a.startedAt.UTC().Truncate(time.Millisecond), Version: a.version,
-			Door: door, Files: append([]string{}, a.Config.Files...),
+			Door: entryPoint, Files: append([]string{}, a.Config.Files...),
 		}
 		if err := a.Stale(); err != nil {
 			r.Stale = err.Error()

@@ -88,7 +88,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	if err := a.buildDeclared(p, before); err != nil {
 		return nil, err
 	}
-	p.handler = call.Chain(markSent(a.route), a.withTracing(p.pipeline.stages())...)
+	p.handler = call.Chain(markDispatched(a.route), a.withTracing(p.pipeline.stages())...)
 	return p, nil
 }
 
@@ -215,7 +215,7 @@ func checkApprovedTarget(ctx context.Context, req *call.Request) error {
 
 // markSent returns a handler that records that a call may have had an effect. A call
 // whose server did not start had none; the error of a nested call does not tell.
-func markSent(next call.Handler) call.Handler {
+func markDispatched(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		if req.Dispatched == nil {
 			return next(ctx, req)

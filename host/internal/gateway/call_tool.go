@@ -30,7 +30,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		return
 	}
 	modern := server.IsModernRequest(ctx)
-	if g.cfg.OnRoots != nil && x.door() == "stdio" && !modern {
+	if g.cfg.OnRoots != nil && x.entryPoint() == "stdio" && !modern {
 		if paths, err := mcpkit.ClientRoots(ctx); err == nil {
 			g.cfg.OnRoots(paths)
 		}

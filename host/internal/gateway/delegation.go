@@ -20,7 +20,7 @@ type delegation struct {
 
 type delegationKey struct{}
 
-func (e *delegation) door() string {
+func (e *delegation) entryPoint() string {
 	if e == nil {
 		return stdioID
 	}

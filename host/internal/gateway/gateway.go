@@ -256,7 +256,7 @@ func refuse(x exchange, code int, message string) {
 
 // An exchange is one request, over any transport, and the way to answer it.
 type exchange interface {
-	door() string
+	entryPoint() string
 	identity() string // of the client, see call.Caller
 	principal() string
 	params() json.RawMessage
@@ -277,7 +277,7 @@ type stdioExchange struct {
 // stdioID is the identity of the only client on stdio.
 const stdioID = "stdio"
 
-func (s stdioExchange) door() string            { return s.delegation.door() }
+func (s stdioExchange) entryPoint() string      { return s.delegation.entryPoint() }
 func (s stdioExchange) identity() string        { return s.delegation.identity() }
 func (s stdioExchange) principal() string       { return s.delegation.identity() }
 func (s stdioExchange) params() json.RawMessage { return wire.RawParams(s.ctx) }

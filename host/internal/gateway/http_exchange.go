@@ -43,7 +43,7 @@ type httpExchange struct {
 	acked  chan struct{} // closed when the subscription stream is acknowledged; nil after that, and for other requests
 }
 
-func (x *httpExchange) door() string { return "http" }
+func (x *httpExchange) entryPoint() string { return "http" }
 
 // identity returns an id of the session, or without a session of the connection. A
 // client can set any other value itself.

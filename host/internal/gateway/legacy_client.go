@@ -84,7 +84,7 @@ func (g *Gateway) forgetClient(id string) {
 
 // newCaller returns the caller of a request.
 func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Caller {
-	c := call.Caller{EntryPoint: x.door(), Modern: modern, ID: x.identity()}
+	c := call.Caller{EntryPoint: x.entryPoint(), Modern: modern, ID: x.identity()}
 	switch x := x.(type) {
 	case *httpExchange:
 		c.Profile, c.Account, c.User = x.profile, Account(x.remote), x.user

@@ -111,7 +111,7 @@ type Config struct {
 }
 
 // Door is the entry point of calls through the API.
-const Door = "api"
+const EntryPoint = "api"
 
 // API serves the routes of the package comment.
 type API struct {

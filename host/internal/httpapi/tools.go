@@ -20,7 +20,7 @@ import (
 
 // caller returns the caller of an API request, on behalf of a user if it names one.
 func caller(r *http.Request, user string) call.Caller {
-	c := call.Caller{EntryPoint: Door, ID: Door, Account: gateway.Account(r.RemoteAddr)}
+	c := call.Caller{EntryPoint: EntryPoint, ID: EntryPoint, Account: gateway.Account(r.RemoteAddr)}
 	if user != "" {
 		c.ID = strings.Map(func(r rune) rune {
 			if !unicode.IsPrint(r) {

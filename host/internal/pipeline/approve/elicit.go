@@ -64,7 +64,7 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	if r.Caller.User != "" {
 		who = r.Caller.User
 	}
-	d := Decision{By: who + " at " + r.Caller.Door, Note: strings.ToValidUTF8(answer.Content.Note[:min(len(answer.Content.Note), maxNote)], "")}
+	d := Decision{By: who + " at " + r.Caller.EntryPoint, Note: strings.ToValidUTF8(answer.Content.Note[:min(len(answer.Content.Note), maxNote)], "")}
 	switch {
 	case answer.Action == "accept" && answer.Content.Decision == "approve":
 		d.Approve = true

@@ -13,10 +13,10 @@ import (
 // The limits of pending requests, so that one caller, and all callers of one entry
 // point, leave room for others; and of stored records.
 const (
-	perCaller = 25
-	perDoor   = 75
-	maxOpen   = 16 << 20 // bytes of the arguments of all pending requests
-	maxKept   = 400
+	perCaller     = 25
+	perEntryPoint = 75
+	maxOpen       = 16 << 20 // bytes of the arguments of all pending requests
+	maxKept       = 400
 )
 
 // The keys in addition to those of records.
@@ -36,11 +36,11 @@ type placeRegister struct {
 
 // place belongs to one pending request.
 type place struct {
-	ID    string    `json:"id"`
-	Who   string    `json:"who"`
-	Door  string    `json:"door"`
-	Size  int       `json:"size"`
-	Until time.Time `json:"until"`
+	ID         string    `json:"id"`
+	Who        string    `json:"who"`
+	EntryPoint string    `json:"door"`
+	Size       int       `json:"size"`
+	Until      time.Time `json:"until"`
 }
 
 // secret returns a random key that all hosts with this store share.
@@ -65,7 +65,7 @@ func (b *Store) reserve(ctx context.Context, r *Record, who string) error {
 	if err != nil {
 		return err
 	}
-	mine := place{r.ID, who, sharedEntryPoint(r.Caller.Door), len(r.Args), r.Expires}
+	mine := place{r.ID, who, sharedEntryPoint(r.Caller.EntryPoint), len(r.Args), r.Expires}
 	var gone map[string]bool
 	var old []string
 	err = b.changeRegister(ctx, func(reg *placeRegister) (bool, error) {
@@ -97,11 +97,11 @@ func (b *Store) reserve(ctx context.Context, r *Record, who string) error {
 
 // sharedEntryPoint returns the entry point whose limits apply: the API uses those of
 // HTTP.
-func sharedEntryPoint(door string) string {
-	if door == "api" {
+func sharedEntryPoint(entryPoint string) string {
+	if entryPoint == "api" {
 		return "http"
 	}
-	return door
+	return entryPoint
 }
 
 // release releases a place. If that fails, the place expires.
@@ -120,20 +120,20 @@ func (reg *placeRegister) drop(which func(place) bool) { reg.Open = slices.Delet
 
 // isFull returns an error if there is no place for another request.
 func (reg *placeRegister) isFull(mine place) error {
-	who, door, size := 0, 0, mine.Size
+	who, sameEntryPoint, size := 0, 0, mine.Size
 	for _, p := range reg.Open {
 		size += p.Size
 		if p.Who == mine.Who {
 			who++
 		}
-		if p.Door == mine.Door {
-			door++
+		if p.EntryPoint == mine.EntryPoint {
+			sameEntryPoint++
 		}
 	}
 	switch {
 	case who >= perCaller:
 		return toolerr.New(toolerr.LimitReached, "%d of your calls need approval; continue without this call until some are decided", who)
-	case len(reg.Open) >= MaxPending || door >= perDoor:
+	case len(reg.Open) >= MaxPending || sameEntryPoint >= perEntryPoint:
 		return toolerr.New(toolerr.LimitReached, "%d calls need approval; continue without this call until some are decided", len(reg.Open))
 	case size > maxOpen:
 		return toolerr.New(toolerr.LimitReached, "the arguments of all pending calls would have %d bytes, more than %d; make smaller calls, or continue until some are decided", size, maxOpen)

@@ -70,11 +70,11 @@ func (r *Record) Public() *Record {
 
 // Caller identifies the caller of a request.
 type Caller struct {
-	Door    string `json:"door"`
-	Profile string `json:"profile,omitempty"`
-	User    string `json:"user,omitempty"`
-	ID      string `json:"id,omitempty"` // not part of the subject, because connections end
-	Depth   int    `json:"depth,omitempty"`
+	EntryPoint string `json:"door"`
+	Profile    string `json:"profile,omitempty"`
+	User       string `json:"user,omitempty"`
+	ID         string `json:"id,omitempty"` // not part of the subject, because connections end
+	Depth      int    `json:"depth,omitempty"`
 }
 
 // StateAt returns the state that a record has at a time.

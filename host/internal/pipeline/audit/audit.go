@@ -101,20 +101,20 @@ const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 // record is an event before it is encoded.
 type record struct {
-	at     time.Time
-	event  string
-	number uint64
-	tool   *call.Tool
-	door   string
-	id     string
-	user   string
-	depth  int
-	args   json.RawMessage // of a start event
-	took   time.Duration   // of an end event
-	bytes  int             // size of the result
-	failed bool            // the result has isError
-	code   toolerr.Code
-	text   string // text of the error
+	at         time.Time
+	event      string
+	number     uint64
+	tool       *call.Tool
+	entryPoint string
+	id         string
+	user       string
+	depth      int
+	args       json.RawMessage // of a start event
+	took       time.Duration   // of an end event
+	bytes      int             // size of the result
+	failed     bool            // the result has isError
+	code       toolerr.Code
+	text       string // text of the error
 }
 
 // weight returns the number of bytes that a record counts in the buffer.
@@ -162,7 +162,7 @@ func New(c Config, sink Sink) *Log {
 func (l *Log) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool}
-		r.door, r.id, r.user, r.depth = req.Caller.EntryPoint, req.Caller.ID, req.Caller.User, req.Caller.Depth
+		r.entryPoint, r.id, r.user, r.depth = req.Caller.EntryPoint, req.Caller.ID, req.Caller.User, req.Caller.Depth
 		args, err := req.Arguments()
 		if err != nil {
 			return nil, err // the params are not JSON, so no tool is called
@@ -318,17 +318,17 @@ func (l *Log) append(dst []byte, r record) []byte {
 // a hash of the id if nobody signed in.
 func (r record) caller() string {
 	if r.user != "" {
-		return r.door + "/" + r.user
+		return r.entryPoint + "/" + r.user
 	}
-	return Caller(r.door, r.id)
+	return Caller(r.entryPoint, r.id)
 }
 
 // Caller returns the name in the log of a caller that is not signed in: its entry
 // point and a hash of its id.
-func Caller(door, id string) string {
+func Caller(entryPoint, id string) string {
 	if id == "" {
-		return door
+		return entryPoint
 	}
 	sum := sha256.Sum256([]byte(id))
-	return door + "/" + hex.EncodeToString(sum[:4])
+	return entryPoint + "/" + hex.EncodeToString(sum[:4])
 }

@@ -102,8 +102,8 @@ type permitKey struct {
 
 // callerAccount identifies a caller.
 type callerAccount struct {
-	door, id string
-	depth    int
+	entryPoint, id string
+	depth          int
 }
 
 // accountOf returns the account under which a call counts.

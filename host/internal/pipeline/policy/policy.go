@@ -300,16 +300,16 @@ func matchTool(pattern string, t *call.Tool) bool {
 // matchCaller reports whether a pattern matches a caller. The API uses HTTP as well,
 // so patterns for http match it, too.
 func matchCaller(pattern string, c call.Caller) bool {
-	doors := []string{c.EntryPoint}
+	entryPoints := []string{c.EntryPoint}
 	if c.EntryPoint == "api" {
-		doors = append(doors, "http")
+		entryPoints = append(entryPoints, "http")
 	}
 	id := c.ID
 	if c.User != "" {
 		id = c.User
 	}
-	return slices.ContainsFunc(doors, func(door string) bool {
-		return match(pattern, door) || strings.Contains(pattern, "/") && match(pattern, door+"/"+id)
+	return slices.ContainsFunc(entryPoints, func(entryPoint string) bool {
+		return match(pattern, entryPoint) || strings.Contains(pattern, "/") && match(pattern, entryPoint+"/"+id)
 	})
 }
 

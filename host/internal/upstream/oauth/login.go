@@ -196,33 +196,33 @@ func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.AuthorizationEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
 	}
-	door, err := f.listen()
+	redirect, err := f.listen()
 	if err != nil {
 		return tokens{}, err
 	}
-	defer door.close()
-	client, err := f.identity(ctx, door.address, false)
+	defer redirect.close()
+	client, err := f.identity(ctx, redirect.address, false)
 	if err != nil {
 		return tokens{}, err
 	}
 	state, verifier := rand.Text(), rand.Text()+rand.Text()
-	address, err := f.authorizationAddress(client, door.address, state, verifier)
+	address, err := f.authorizationAddress(client, redirect.address, state, verifier)
 	if err != nil {
 		return tokens{}, err
 	}
 	if prompt.Paste == nil {
-		door.serve(func(answer url.Values) error { return f.checkAnswer(answer, state) })
+		redirect.serve(func(answer url.Values) error { return f.checkAnswer(answer, state) })
 	}
 	if err := prompt.Open(address); err != nil {
 		return tokens{}, err
 	}
-	answer, err := f.answer(ctx, prompt, door, state)
+	answer, err := f.answer(ctx, prompt, redirect, state)
 	if err != nil {
 		return tokens{}, err
 	}
 	return f.request(ctx, f.client, f.tokens(client), url.Values{
 		"grant_type": {"authorization_code"}, "code": {answer.Get("code")},
-		"redirect_uri": {door.address}, "code_verifier": {verifier},
+		"redirect_uri": {redirect.address}, "code_verifier": {verifier},
 	})
 }
 
@@ -260,9 +260,9 @@ func (f *flow) authorizationAddress(client registration, redirect, state, verifi
 }
 
 // answer waits for the parameters of the redirect and checks them.
-func (f *flow) answer(ctx context.Context, prompt Prompt, door *door, state string) (url.Values, error) {
+func (f *flow) answer(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
 	if prompt.Paste == nil {
-		return door.wait(ctx)
+		return redirect.wait(ctx)
 	}
 	text, err := prompt.Paste(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // callback is the path of the redirect address.
 const callback = "/callback"
 
-// A door receives the redirect on a port of this machine (RFC 8252, 7.3).
-type door struct {
+// A redirectServer receives the redirect on a port of this machine (RFC 8252, 7.3).
+type redirectServer struct {
 	address  string // the redirect address
 	listener net.Listener
 	server   *http.Server
@@ -27,7 +27,7 @@ type door struct {
 
 // listen opens the port: the configured one, that of the last registration, or
 // any.
-func (f *flow) listen() (*door, error) {
+func (f *flow) listen() (*redirectServer, error) {
 	port := f.RedirectPort
 	if port == 0 {
 		if u, err := url.Parse(f.before.Clients[f.server.Issuer].RedirectURI); err == nil {
@@ -41,7 +41,7 @@ func (f *flow) listen() (*door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no port for the redirect: %w", err)
 	}
-	return &door{
+	return &redirectServer{
 		address: "http://" + listener.Addr().String() + callback, listener: listener,
 		answers: make(chan url.Values, 1), failed: make(chan error, 1),
 	}, nil
@@ -49,7 +49,7 @@ func (f *flow) listen() (*door, error) {
 
 // serve takes the first redirect that has the state of this sign-in. Any page in
 // the browser can send others. check returns the error of a redirect.
-func (d *door) serve(check func(url.Values) error) {
+func (d *redirectServer) serve(check func(url.Values) error) {
 	host := d.listener.Addr().String()
 	d.server = &http.Server{
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10,
@@ -80,7 +80,7 @@ func (d *door) serve(check func(url.Values) error) {
 }
 
 // wait returns the parameters of the redirect.
-func (d *door) wait(ctx context.Context) (url.Values, error) {
+func (d *redirectServer) wait(ctx context.Context) (url.Values, error) {
 	select {
 	case answer := <-d.answers:
 		return answer, nil
@@ -92,7 +92,7 @@ func (d *door) wait(ctx context.Context) (url.Values, error) {
 }
 
 // close ends the server after the page in the browser has been written.
-func (d *door) close() {
+func (d *redirectServer) close() {
 	if d.server == nil {
 		d.listener.Close() //nolint:errcheck // nothing was accepted
 		return
