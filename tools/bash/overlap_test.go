@@ -316,6 +316,7 @@ func TestAKilledServersPlantInAnOverlappingRootIsTakenBack(t *testing.T) {
 			p.sub.user("git config core.fsmonitor ./x.sh")
 			for _, s := range []server{b, p.on(bin, roots[0], "state", "--sandbox", level)} {
 				r := s.bash("true")
+				require.False(t, r.IsError, r.Text)
 				require.NotContains(t, r.Text, "put back", level)
 				require.Contains(t, p.sub.config(), "fsmonitor", "what the user sets later stays, %s %s: %s", roots, level, r.Text)
 			}
