@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // filesIn makes files below a directory and returns the directory with links
@@ -105,6 +106,16 @@ func TestRootsOfAnyKind(t *testing.T) {
 	}
 }
 
+// wholeDisk are the rules of a command whose root is the whole disk. Outside
+// tested, a directory, nothing is taken back: what other programs and tests
+// change there while the command runs would count as its changes.
+type wholeDisk struct {
+	roots
+	tested string
+}
+
+func (d wholeDisk) WriteAllowed(abs string) bool { return !supervise.IsBeneath(d.tested, abs) }
+
 // TestTheWholeDiskAsRoot: commands may write the whole disk if the user gives
 // it as a root, except for the kernel's files. Secrets stay hidden.
 func TestTheWholeDiskAsRoot(t *testing.T) {
@@ -123,7 +134,7 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 			if level == proc.L2 {
 				script += "; cat home/.ssh/id_rsa && echo no; echo x > /run/x && echo no"
 			}
-			_, out := run(t, r, proc.Command{Script: "exec 2>/dev/null; " + script, Dir: dir, Rules: roots{{Path: "/"}}})
+			_, out := run(t, r, proc.Command{Script: "exec 2>/dev/null; " + script, Dir: dir, Rules: wholeDisk{roots{{Path: "/"}}, dir}})
 			require.Contains(t, out, "yes\n")
 			require.NotContains(t, out, "no\n")
 			require.NotContains(t, out, "\n/tmp\n", "the temporary directory is a private one")
