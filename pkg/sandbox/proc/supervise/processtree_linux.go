@@ -12,13 +12,17 @@ import (
 
 // processStat holds fields of /proc/PID/stat.
 type processStat struct {
-	parent int
-	ending bool // it has ended or is exiting: none of its threads runs any more
+	parent   int
+	ending   bool // it has ended or is exiting: none of its threads runs any more
+	isKernel bool // it is a thread of the kernel
 }
 
 // exitingFlag is PF_EXITING in the flags of /proc/PID/stat: the process is only
 // freeing its resources. On a busy machine that can take a while.
 const exitingFlag = 0x4
+
+// kernelThreadFlag is PF_KTHREAD in the same flags.
+const kernelThreadFlag = 0x200000
 
 // processes reads the state of all visible processes, by process id.
 func processes() map[int]processStat {
@@ -58,6 +62,7 @@ func statOf(name string) (s processStat, ok bool) {
 	threads, _ := strconv.Atoi(string(fields[17]))
 	// The first thread may have ended long before the others.
 	s.ending = threads <= 1 && (bytes.ContainsAny(fields[0], "ZXx") || flags&exitingFlag != 0)
+	s.isKernel = flags&kernelThreadFlag != 0
 	s.parent, _ = strconv.Atoi(string(fields[1]))
 	return s, true
 }
@@ -189,24 +194,47 @@ func (g *commandWatch) killAll() {
 
 // KillMarked kills the processes of a command whose supervisor was killed. It
 // finds them by the mark in their environment, and repeats until it finds no
-// more. It returns the number of killed processes.
+// more, for at most 3 seconds. It returns the number of killed processes.
 func KillMarked(mark string) int {
 	want := []byte(MarkName + "=" + mark + "\x00")
 	killed := map[int]bool{}
 	limit := time.Now().Add(3 * time.Second) // for processes stuck in the kernel
+	duringExec := false
 	for quiet := 0; quiet < 3 && time.Now().Before(limit); quiet++ {
-		if quiet > 0 { // a process during fork or exec has no readable environment
+		if quiet > 0 || duringExec {
 			time.Sleep(2 * time.Millisecond)
 		}
-		for pid := range processes() {
-			env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-			if err == nil && bytes.Contains(env, want) {
+		duringExec = false
+		for pid, s := range processes() {
+			env, ok := environOf(pid)
+			if !ok && !s.ending && !s.isKernel {
+				duringExec, quiet = true, -1
+			}
+			if bytes.Contains(env, want) {
 				unix.Kill(pid, unix.SIGKILL)
 				killed[pid], quiet = true, -1
 			}
 		}
 	}
 	return len(killed)
+}
+
+// environOf returns the environment of a process, nil if it cannot be read. ok
+// is false if the process has none at the moment, as during an exec: the kernel
+// sets the addresses of arguments and environment at the end of it.
+func environOf(pid int) (env []byte, ok bool) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	for range 3 { // an exec may end, and the next one begin, between two reads
+		env, err := os.ReadFile(dir + "/environ")
+		if err != nil || len(env) > 0 {
+			return env, true
+		}
+		args, err := os.ReadFile(dir + "/cmdline")
+		if err != nil || len(args) == 0 {
+			return nil, err != nil
+		}
+	}
+	return nil, true // arguments, but no environment
 }
 
 // maxUnreadable is the number of times in succession that the memory of a
