@@ -107,7 +107,7 @@ func TestRootsOfAnyKind(t *testing.T) {
 }
 
 // wholeDisk are the rules of a command whose root is the whole disk. Outside
-// tested, a directory, nothing is taken back: what other programs and tests
+// tested, a directory, nothing is reverted: what other programs and tests
 // change there while the command runs would count as its changes.
 type wholeDisk struct {
 	roots

@@ -12,20 +12,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
+// start starts a program with an environment, and returns its process id. It is
+// killed after the test.
+func start(t *testing.T, env []string, program string, args ...string) (pid int) {
+	t.Helper()
+	c := exec.Command(program, args...)
+	c.Env = env
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		require.NoError(t, c.Process.Kill())
+		require.Error(t, c.Wait(), "it ended by itself")
+	})
+	return c.Process.Pid
+}
+
 // TestEnvironDuringExec: a process that replaces its program all the time has no
 // environment for a moment each time, and is never taken for one without the
 // mark: it would be left running.
 func TestEnvironDuringExec(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "again")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o755))
-	c := exec.Command(script)
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), supervise.MarkName + "=a mark"}
-	require.NoError(t, c.Start())
-	defer c.Wait() //nolint:errcheck // it was killed
-	defer c.Process.Kill()
+	pid := start(t, []string{"PATH=" + os.Getenv("PATH"), supervise.MarkName + "=a mark"}, script)
 	unknown := 0
 	for range 20_000 {
-		env, ok := supervise.EnvironOf(c.Process.Pid)
+		env, ok := supervise.EnvironOf(pid)
 		if !ok {
 			unknown++
 			continue
@@ -38,13 +48,9 @@ func TestEnvironDuringExec(t *testing.T) {
 // TestEnvironThatIsEmpty: a process without environment variables is known to
 // have none.
 func TestEnvironThatIsEmpty(t *testing.T) {
-	c := exec.Command("sleep", "1000")
-	c.Env = []string{}
-	require.NoError(t, c.Start())
-	defer c.Wait() //nolint:errcheck // it was killed
-	defer c.Process.Kill()
+	pid := start(t, []string{}, "sleep", "1000")
 	require.Eventually(t, func() bool { // its exec may not have ended
-		env, ok := supervise.EnvironOf(c.Process.Pid)
+		env, ok := supervise.EnvironOf(pid)
 		require.Empty(t, env)
 		return ok
 	}, 30*time.Second, time.Millisecond)
