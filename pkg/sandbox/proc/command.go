@@ -25,6 +25,12 @@ type Rules interface {
 type Command struct {
 	// Script is run by bash -c.
 	Script string
+	// Program, instead of Script, is the absolute path of a program and its
+	// arguments. It uses Stdio, and none of Prologue, Stdin and KeepStdin.
+	Program []string
+	// Stdio are the standard input, output and error of Program. Start does not
+	// close them. Process.Output stays empty.
+	Stdio [3]*os.File
 	// Prologue returns shell code that the same bash runs before Script; nil
 	// means none. The content of the file report at the end, written by this
 	// code or by the command, becomes Result.Report.
@@ -60,15 +66,19 @@ type Layer = supervise.Layer
 // bytes, without its final NUL (MAX_ARG_STRLEN of execve(2)).
 const maxArgBytes = 128<<10 - 1
 
-// maxExtraFiles bounds Command.Files. Four descriptors are reserved: standard
-// input, output, the prologue, and the socket for the proxy's listener.
-const maxExtraFiles = supervise.MaxFiles - 4
+// maxExtraFiles bounds Command.Files. Five descriptors are reserved: standard
+// input, output and error, the prologue, and the socket for the proxy's
+// listener.
+const maxExtraFiles = supervise.MaxFiles - 5
 
 // validate returns an error for a command that no system could run, else nil.
 // It does not look at the file system.
 func (c *Command) validate() error {
+	if len(c.Program) > 0 && !filepath.IsAbs(c.Program[0]) {
+		return toolerr.New(toolerr.InvalidParams, "program %q is relative: give an absolute path", c.Program[0])
+	}
 	switch {
-	case c.Script == "":
+	case c.Script == "" && len(c.Program) == 0:
 		return toolerr.New(toolerr.MissingParameter, "the command is empty")
 	case len(c.Files) > maxExtraFiles:
 		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxExtraFiles)

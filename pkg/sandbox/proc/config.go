@@ -16,6 +16,9 @@ type Config struct {
 	// Level is the level to use. If this machine does not enforce it, commands
 	// are refused; no lower level replaces it.
 	Level Level
+	// Tested is the report of another runner's self-test of this level; nil means
+	// that the runner tests the level before its first command.
+	Tested *Report
 	// Network lets commands use the network like the server itself.
 	Network bool
 	// Egress restricts commands to these hosts at L2, through the proxy that
@@ -61,6 +64,9 @@ type Config struct {
 	// Hidden are directories of the server whose content commands cannot see,
 	// including later files. CacheDir, Writable and SpillDir stay readable.
 	Hidden []string
+
+	// Readable are directories and files in Hidden that stay readable.
+	Readable []string
 
 	// RecordDir is the directory for records of the files that the runner hid
 	// in a root. Later servers read them, since such a file may be moved to a

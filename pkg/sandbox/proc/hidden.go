@@ -60,6 +60,11 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 	if s.spillDir != "" && len(s.Cover) > 0 {
 		s.Shown = []string{s.spillDir}
 	}
+	for _, path := range r.config.Readable {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			s.Shown = append(s.Shown, resolved)
+		}
+	}
 	s.Mask = append(s.Mask, r.linkTargets(s, slices.Clone(s.Mask), rules)...)
 	outer := s.Mask
 	var objects []supervise.Pinned

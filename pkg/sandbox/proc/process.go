@@ -71,6 +71,18 @@ func (p *Process) Stop() { p.killOnce.Do(func() { close(p.kill) }) }
 // record exists only after the command has changed a file.
 func (p *Process) UndoID() string { return p.undoID }
 
+// PID returns the process id of the command's supervisor.
+func (p *Process) PID() int { return p.supervisor.process.Pid }
+
+// RefusedHosts returns the hosts that the command has asked for so far and that
+// Config.Egress does not allow, and the number of further refusals.
+func (p *Process) RefusedHosts() ([]egress.Refusal, int) {
+	if p.proxy == nil {
+		return nil, 0
+	}
+	return p.proxy.Refused()
+}
+
 // Environ returns the environment of bash as NAME=value. It must not be
 // changed.
 func (p *Process) Environ() []string { return p.env }
@@ -141,7 +153,9 @@ func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 	read := make(chan struct{})
 	tasks.Go(func() {
 		defer close(read)
-		p.copyOutput()
+		if p.supervisor.output != nil {
+			p.copyOutput()
+		}
 	})
 	if len(c.Stdin) > 0 {
 		tasks.Go(func() {
@@ -163,7 +177,9 @@ func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()
 		delete(p.runner.running, p)
-		p.runner.prestartSupervisors(p.result.Level)
+		if len(c.Program) == 0 {
+			p.runner.prestartSupervisors(p.result.Level)
+		}
 		p.runner.mu.Unlock()
 		close(p.done)
 	}()

@@ -72,6 +72,9 @@ func newRunner(c Config) *Runner {
 		storeDirCache: map[string]*dirCache{}, accountHomes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
 		passedEnv: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
 	}
+	if c.Tested != nil {
+		r.selfTest, r.noUnix = c.Tested, c.Tested.NoUnix
+	}
 	if c.Connections > 0 {
 		r.connectionSlots = make(chan struct{}, c.Connections)
 	}

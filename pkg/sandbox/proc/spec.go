@@ -44,8 +44,8 @@ func (s *spec) closeFiles() {
 
 // filesToSend returns the files to send to the supervisor, in the order of
 // their descriptors in the command.
-func (s *spec) filesToSend(c Command, stdin, output *os.File) []*os.File {
-	files := append([]*os.File{stdin, output}, c.Files...)
+func (s *spec) filesToSend(c Command, stdio [3]*os.File) []*os.File {
+	files := append(stdio[:], c.Files...)
 	if s.prologue != nil {
 		files = append(files, s.prologue)
 	}
@@ -101,6 +101,10 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 	}
 	environ.Base = appendCacheVars(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
 	s.Env, s.refusedVars = environ.Build()
+	if len(c.Program) > 0 {
+		s.Argv = c.Program
+		return s, nil
+	}
 	bash, err := findBash(s.Env)
 	if err != nil {
 		return nil, err

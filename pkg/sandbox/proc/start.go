@@ -88,18 +88,13 @@ func (e *movedError) Error() string { return e.path + " is moved meanwhile" }
 // launch starts the supervisor, sends it the spec, and waits until bash runs.
 // On an error nothing runs; temp and guard are left to the caller.
 func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeguard.Command, began time.Time) (*Process, error) {
-	stdin, stdinWriter, err := openStdin(c)
+	io, err := openPipes(c)
 	if err != nil {
-		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
+		return nil, err
 	}
-	defer stdin.Close()
-	output, write, err := outputPipe()
-	if err != nil {
-		closeAll(stdinWriter)
-		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
-	}
-	defer write.Close()
-	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, stdin, write))
+	defer io.closeTheirs()
+	stdinWriter, output := io.stdin, io.output
+	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, io.theirs))
 	if err != nil {
 		closeAll(stdinWriter, output)
 		return nil, err
@@ -128,16 +123,6 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 	r.mu.Unlock()
 	p.monitor(ctx, c, reports)
 	return p, nil
-}
-
-// openStdin returns the command's standard input, and the end of the pipe to
-// write to. write is nil if the command has no input. The caller closes both.
-func openStdin(c Command) (read, write *os.File, err error) {
-	if len(c.Stdin) == 0 && !c.KeepStdin {
-		read, err = os.Open(os.DevNull)
-		return read, nil, err
-	}
-	return os.Pipe()
 }
 
 // namespaceHint returns the likely reason, in parentheses, why this user cannot

@@ -213,7 +213,13 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		fixed = append(fixed[:len(fixed):len(fixed)], Self)
 	}
 	for _, dir := range s.Shown {
-		grants[dir] = mayRead
+		if s.Level == L2 {
+			grants[dir] = mayRead
+			continue
+		}
+		for _, name := range rules.openEntries(dir, s.Mask) {
+			grants[name] = mayRead
+		}
 	}
 	for _, dir := range s.Writable {
 		grants[dir] = mayWrite

@@ -20,6 +20,7 @@ type mountClone struct {
 	root     bool // a root: its path contains no link
 	temp     bool // the private temporary directory: its path contains no link
 	socket   bool
+	last     bool // no clone: the end of a list
 	id       fileID // identity of a socket
 }
 
@@ -135,7 +136,11 @@ func (c mountClone) attach() error {
 
 // makeMountPoint creates the mount point of the clone, if it does not exist.
 func (c mountClone) makeMountPoint() error {
-	if !c.socket {
+	var info unix.Stat_t
+	if err := unix.Fstat(c.fd, &info); err != nil {
+		return &os.PathError{Op: "stat", Path: c.path, Err: err}
+	}
+	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return os.MkdirAll(c.path, 0o700)
 	}
 	if _, err := os.Lstat(c.path); err == nil {

@@ -62,21 +62,8 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 	if err := guardFiles(s); err != nil {
 		return nil, err
 	}
-	covers, err := coverDirs(s)
-	if err != nil {
+	if err := coverAndAttach(s, clones); err != nil {
 		return nil, err
-	}
-	for _, c := range clones {
-		if c.late {
-			if err := c.attach(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, dir := range covers { // but not the directories attached in it
-		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-			return nil, &os.PathError{Op: "cover", Path: dir, Err: err}
-		}
 	}
 	for _, path := range s.Mask {
 		if err := mountBlank(path, "none"); err != nil {
@@ -96,26 +83,56 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 	return sockets, nil
 }
 
-// coverDirs mounts an empty directory over each directory of Spec.Cover that
-// exists, and returns these directories. Files created in them later are
-// hidden too. It skips roots, which must be visible, and a private /tmp, which
-// contains no files of the machine.
-func coverDirs(s *Spec) (made []string, err error) {
-	for _, dir := range s.Cover {
-		info, err := os.Lstat(dir)
-		root := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.Path == dir })
-		private := (dir == "/tmp" || dir == "/var/tmp") && !s.IsCovered(dir)
-		if err != nil || !info.IsDir() || slices.Contains(made, dir) || root || private || dir == "/" {
+// coverAndAttach covers the directories of Spec.Cover, and attaches the late clones:
+// outer directories first, so that a directory shown in a covered one is visible, and
+// one covered in a shown one is not.
+func coverAndAttach(s *Spec, clones []mountClone) error {
+	dirs := slices.Clone(s.Cover)
+	slices.SortStableFunc(dirs, func(a, b string) int { return len(a) - len(b) })
+	var made []string
+	for _, c := range append(clones[:len(clones):len(clones)], mountClone{last: true}) {
+		if !c.late && !c.last {
 			continue
 		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=64k"); isMountPointChanged(err) {
-			continue
-		} else if err != nil {
-			return nil, &os.PathError{Op: "cover", Path: dir, Err: err}
+		for len(dirs) > 0 && (c.last || len(dirs[0]) <= len(c.path)) {
+			covered, err := coverDir(s, dirs[0], made)
+			if err != nil {
+				return err
+			}
+			if covered {
+				made = append(made, dirs[0])
+			}
+			dirs = dirs[1:]
 		}
-		made = append(made, dir)
+		if !c.last {
+			if err := c.attach(); err != nil {
+				return err
+			}
+		}
 	}
-	return made, nil
+	for _, dir := range made { // but not the directories attached in it
+		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return &os.PathError{Op: "cover", Path: dir, Err: err}
+		}
+	}
+	return nil
+}
+
+// coverDir mounts an empty directory over dir, if that exists, and reports whether it
+// did. Files created in it later are hidden too. It skips roots, which must be visible,
+// and a private /tmp, which contains no files of the machine.
+func coverDir(s *Spec, dir string, made []string) (bool, error) {
+	info, err := os.Lstat(dir)
+	root := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.Path == dir })
+	private := (dir == "/tmp" || dir == "/var/tmp") && !s.IsCovered(dir)
+	if err != nil || !info.IsDir() || slices.Contains(made, dir) || root || private || dir == "/" {
+		return false, nil
+	}
+	err = unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=64k")
+	if err != nil && !isMountPointChanged(err) {
+		return false, &os.PathError{Op: "cover", Path: dir, Err: err}
+	}
+	return err == nil, nil
 }
 
 // isRootDirWritable reports whether / is a writable root.

@@ -60,8 +60,8 @@ type Pinned struct {
 
 // The server and the supervisor of a command exchange Records over a socket.
 // The server sends the Spec, then ControlMessages. With the first bytes of the
-// Spec it sends the descriptors of the command: standard input, output, then
-// further files. The supervisor sends Reports. The end of the socket tells the
+// Spec it sends the descriptors of the command: standard input, output and
+// error, then further files. The supervisor sends Reports. The end of the socket tells the
 // supervisor to kill everything at once.
 
 // Spec holds the supervisor's instructions.
@@ -86,7 +86,7 @@ type Spec struct {
 	Pinned   []Pinned // files that must not be read, wherever they are moved
 	Held     int      // number of the passed files that belong to Pinned
 	Cover    []string // directories whose content is hidden, except for Writable directories in them
-	Shown    []string // directories in Cover that stay readable
+	Shown    []string // directories and files in Cover that stay readable
 	Guard    []string // files that must not be written although they are in a root
 	Layers   []Layer  // L2 only: roots whose changes are kept separate
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -89,7 +88,7 @@ func (e *commandSetup) begin() {
 		e.done <- outcome{code: 2}
 		return
 	}
-	if len(files) < 2 { // the server wants no command
+	if len(files) < 3 { // the server wants no command
 		e.done <- outcome{}
 		return
 	}
@@ -189,7 +188,6 @@ func becomeSubreaper() error {
 
 // startBash starts bash from this thread and returns its process id.
 func startBash(s *Spec, files []uintptr) (pid int, err error) {
-	files = slices.Insert(slices.Clone(files), 1, files[1]) // for standard output and standard error
 	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},

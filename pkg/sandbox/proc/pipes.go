@@ -1,0 +1,44 @@
+package proc
+
+import (
+	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// commandPipes holds both ends of a command's standard input and output.
+type commandPipes struct {
+	theirs [3]*os.File // standard input, output and error of the command
+	shared bool        // theirs belong to the caller, see Command.Stdio
+	stdin  *os.File    // to write the command's input; nil without input
+	output *os.File    // to read the command's output; nil if shared
+}
+
+// openPipes opens the pipes of a command. A script writes its output and errors
+// to the same pipe. The caller closes both ends.
+func openPipes(c Command) (p commandPipes, err error) {
+	if len(c.Program) > 0 {
+		return commandPipes{theirs: c.Stdio, shared: true}, nil
+	}
+	if len(c.Stdin) == 0 && !c.KeepStdin {
+		p.theirs[0], err = os.Open(os.DevNull)
+	} else {
+		p.theirs[0], p.stdin, err = os.Pipe()
+	}
+	if err != nil {
+		return p, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
+	}
+	if p.output, p.theirs[1], err = outputPipe(); err != nil {
+		closeAll(p.theirs[0], p.stdin)
+		return p, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
+	}
+	p.theirs[2] = p.theirs[1]
+	return p, nil
+}
+
+// closeTheirs closes the ends of the command, which has its own descriptors.
+func (p commandPipes) closeTheirs() {
+	if !p.shared {
+		closeAll(p.theirs[:2]...)
+	}
+}
