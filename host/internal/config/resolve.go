@@ -62,6 +62,13 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 			bad("headers_helper", "%v", err)
 		}
 	}
+	if spec.Sandbox.On {
+		if err := resolveSandbox(&spec.Sandbox, from); err != nil {
+			bad("sandbox", "%v", err)
+		} else if spec.URL != "" {
+			bad("sandbox", "only servers with a command can be confined")
+		}
+	}
 	if spec.OAuth.AssertionFile != "" {
 		spec.OAuth.AssertionFile = resolveIn(from, spec.OAuth.AssertionFile)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/confine"
 	"github.com/toolroom-mcp/toolroom/host/internal/gateway"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/stats"
@@ -74,6 +75,7 @@ type App struct {
 	memoryStore    func() *store.Store // used if store is nil
 	notify         func(string)
 
+	confiner     *confine.Confiner
 	recheckEvery time.Duration
 
 	id string // random; identifies this host
@@ -92,6 +94,7 @@ func Open(cfg config.Config) (*App, error) {
 	if _, err := rand.Read(a.sessionKey[:]); err != nil {
 		return nil, err
 	}
+	a.confiner = confine.New(cfg.State)
 	a.roots.configured = fileURIs(cfg.Roots)
 	if cfg.Trace.IsOn() {
 		a.tracer = trace.New(cfg.Trace, version)

@@ -102,6 +102,7 @@ func (a *App) newServerEntry(sc config.Server, t timeout.Config, before *snapsho
 		return &serverEntry{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
 	cfg := upstreamConfig(sc, t)
+	a.confine(&cfg, sc)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
 	if signIn, ok := sc.SignIn(a.Config.State, a.version); ok {
 		cfg.Auth = oauth.NewSource(signIn)

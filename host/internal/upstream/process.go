@@ -6,15 +6,18 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
 )
 
 // A process is one run of a server's program in its own process group.
 type process struct {
 	cmd    *exec.Cmd
 	group  group
-	mark   string   // environment mark of its whole tree; "": the program ends its own children
-	stdin  *os.File // the program's input
-	stdout *os.File // the program's output
+	inside ConfinedProcess // instead of cmd and group; nil: not confined
+	mark   string          // environment mark of its whole tree; "": the program ends its own children
+	stdin  *os.File        // the program's input
+	stdout *os.File        // the program's output
 	stderr *tail
 
 	errEnd  *os.File // read end of its standard error
@@ -57,28 +60,66 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	return p, theirs, nil
 }
 
+// startInGroup starts the command in its own process group. files must be unchanged.
+func (p *process) startInGroup(s *Spawner, files *trust.Held) error {
+	err := s.onThread(p.cmd.Start)
+	if err != nil {
+		return err
+	}
+	if p.group, err = newGroup(p.cmd.Process); err == nil {
+		if err = files.Again(); err != nil {
+			p.group.kill()
+		}
+	}
+	if err != nil {
+		p.cmd.Process.Kill() //nolint:errcheck // the first error is reported
+		p.cmd.Wait()         //nolint:errcheck // it was killed
+	}
+	return err
+}
+
 // watchExit starts to watch a running command.
 func (p *process) watchExit(onExit func()) {
-	p.cmd.Env, p.cmd.Args = nil, nil // no longer used
+	p.cmd.Env, p.cmd.Args, p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = nil, nil, nil, nil, nil // no longer used
 	go func() {
 		defer close(p.errDone)
 		p.stderr.readFrom(p.errEnd)
 	}()
 	go func() {
-		awaitEnd(p.cmd.Process)
-		p.state = p.cmd.Wait()
+		p.state = p.wait()
 		close(p.exited)
 		onExit()
 	}()
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// wait waits for the end of the program.
+func (p *process) wait() error {
+	if p.inside != nil {
+		return p.inside.Wait()
+	}
+	awaitEnd(p.cmd.Process)
+	return p.cmd.Wait()
+}
+
+func (p *process) pid() int {
+	if p.inside != nil {
+		return p.inside.PID()
+	}
+	return p.cmd.Process.Pid
+}
 
 // stop ends the program as the specification requires: it closes the input, then sends
 // SIGTERM, then SIGKILL, and kills the rest of its group.
 func (p *process) stop(closeGrace, termGrace time.Duration) {
 	p.closeInput()
-	if !p.waitFor(closeGrace) {
+	switch ended := p.waitFor(closeGrace); {
+	case p.inside != nil:
+		if !ended {
+			p.inside.Stop()
+		}
+		<-p.exited
+		return
+	case !ended:
 		p.group.terminate()
 		p.waitFor(termGrace)
 	}

@@ -46,7 +46,9 @@ func (s *Spawner) SetMarks(marks []string) { s.files.Store(&marks) }
 func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	mark := ""
 	if !cfg.KillsOwnTree {
-		mark = s.mark + "." + newMark()
+		if cfg.Confine == nil {
+			mark = s.mark + "." + newMark()
+		}
 		if marks := s.files.Load(); marks != nil {
 			cfg.Env = nesting.Enter(cfg.Env, *marks)
 		}
@@ -60,21 +62,14 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.cmd.Path = files.Program(cfg.Command[0])
-	err = s.onThread(p.cmd.Start)
+	if cfg.Confine != nil {
+		err = p.startConfined(cfg, files)
+	} else {
+		p.cmd.Path = files.Program(cfg.Command[0])
+		err = p.startInGroup(s, files)
+	}
 	for _, f := range theirs {
 		f.Close() //nolint:errcheck // the child has its own
-	}
-	if err == nil {
-		if p.group, err = newGroup(p.cmd.Process); err == nil {
-			if err = files.Again(); err != nil {
-				p.group.kill()
-			}
-		}
-		if err != nil {
-			p.cmd.Process.Kill() //nolint:errcheck // the first error is reported
-			p.cmd.Wait()         //nolint:errcheck // it was killed
-		}
 	}
 	if err != nil {
 		for _, f := range []*os.File{p.stdin, p.stdout, p.errEnd} {
@@ -82,7 +77,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 		}
 		return nil, err
 	}
-	if !cfg.KillsOwnTree {
+	if !cfg.KillsOwnTree && p.inside == nil {
 		s.guardGroup(p.pid())
 	}
 	p.watchExit(onExit)
@@ -92,6 +87,9 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 // processEnded is called when a process and its group have ended. It kills processes that
 // left the group.
 func (s *Spawner) processEnded(p *process) {
+	if p.inside != nil {
+		return
+	}
 	p.group.release()
 	if p.mark != "" {
 		killMarked(p.mark)

@@ -84,6 +84,9 @@ type Config struct {
 
 	Scope Scope // "": Shared
 
+	// Confine starts the program in a sandbox; nil: it has the user's rights.
+	Confine func(ConfinedProgram) (ConfinedProcess, error)
+
 	// KillsOwnTree says that the server ends its own children when its input ends, so
 	// that it needs no guard.
 	KillsOwnTree bool

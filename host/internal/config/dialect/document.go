@@ -66,6 +66,11 @@ func Parse(file string, text []byte, opt Options) *Document {
 	for _, s := range sections {
 		d.readSection(s)
 	}
+	for _, p := range d.beside {
+		if !d.confineAll(p) {
+			d.restrictsAll(p)
+		}
+	}
 	d.switchOff(root, local, sections)
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {
@@ -150,7 +155,7 @@ func (d *Document) sections(root, local *node) []section {
 	}
 	if len(found) > 0 && !strict {
 		for _, p := range beside {
-			d.restrictsAll(p)
+			d.beside = append(d.beside, p)
 		}
 	}
 	switch {

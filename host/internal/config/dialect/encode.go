@@ -33,6 +33,7 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	e.vars("env", s.Env, s.Unset)
 	e.scalar("env_file", s.EnvFile)
 	e.scalar("cwd", s.Dir)
+	e.sandbox(s.Sandbox)
 	url := s.URL
 	if !reveal {
 		url = secret.URL(url)

@@ -103,6 +103,7 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 			s.HeadersHelper[i] = fill("headers_helper", text)
 		}
 	}
+	s.Sandbox = s.Sandbox.expand(fill, v.home)
 	s.URL = fill("url", s.URL)
 	s.Dir = v.home(fill("cwd", s.Dir))
 	s.EnvFile = v.home(fill("env_file", s.EnvFile))

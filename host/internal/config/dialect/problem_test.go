@@ -143,14 +143,10 @@ func TestProblemsAreBounded(t *testing.T) {
 // product is never left out in silence; one that permits something may be.
 func TestRestrictionsAreSaid(t *testing.T) {
 	for _, c := range []struct{ file, text, field string }{
-		{"mcp.json", `{"servers": {"x": {"command": "a", "sandboxEnabled": true}}}`, "sandboxEnabled"},
-		{"mcp.json", `{"servers": {"x": {"command": "a", "sandbox": {"network": {"allowedDomains": ["b"]}}}}}`, "sandbox"},
 		{"mcp.json", `{"servers": {"x": {"command": "a", "sandbox": "${input:s}"}}}`, "sandbox"},
-		{"settings.json", `{"mcp": {"servers": {"x": {"command": "a", "sandbox_enabled": true}}}}`, "sandbox_enabled"},
 		{"settings.json", `{"mcpServers": {"x": {"command": "a", "trust": false}}}`, "trust"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "permissions": {"network": false}}}}`, "permissions"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "readOnly": true}}}`, "readOnly"},
-		{"opencode.json", `{"mcp": {"x": {"type": "local", "command": ["a"], "sandbox": true}}}`, "sandbox"},
 		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\ndefault_tools_approval_mode = \"prompt\"", "default_tools_approval_mode"},
 		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\n[mcp_servers.x.tools.rm]\napproval_mode = \"prompt\"", "tools.rm.approval_mode"},
 		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\nexperimental_environment = \"remote\"", "experimental_environment"},
@@ -176,5 +172,4 @@ func TestRestrictionsAreSaid(t *testing.T) {
 		require.Len(t, d.Problems.Warnings(), 1, text)
 		require.Contains(t, d.Problems.Warnings()[0].Text, "has no effect on the servers")
 	}
-	require.Contains(t, problems("toolroom.yaml", "servers: {x: {command: a, sandbox: true}}"), "sandbox: unknown")
 }

@@ -12,12 +12,12 @@ func restriction(name string, n *node) string {
 	}
 	on := n.kind != nullNode && value != "false" && value != "off" && value != "none"
 	const (
-		confined  = "the host does not sandbox servers, so this server runs without a sandbox; sandbox it by its command (docker or bwrap), or remove the server"
+		confined  = "this server runs without a sandbox; set sandbox: default in toolroom.yaml, or remove the server"
 		unasked   = "the host asks before calls only by a policy rule with do: ask; add such a rule for this server's tools"
 		elsewhere = "the host starts every server on this machine; remove the server if it must not run here"
 	)
 	switch plain(name) {
-	case "sandbox", "sandboxenabled", "sandboxed", "sandboxmode", "sandboxpolicy", "sandboxpermissions", "sandboxprofile", "readonly", "isolation":
+	case "sandboxmode", "sandboxpolicy", "sandboxpermissions", "sandboxprofile", "readonly", "isolation":
 		if on && !strings.Contains(value, "danger") { // danger-full-access is no sandbox
 			return confined
 		}
@@ -59,7 +59,7 @@ func (d *Document) restrictsAll(p pair) {
 	default:
 		return // of the product's own tools, more likely
 	}
-	if why := restriction(p.key, p.value); why != "" {
+	if why := restriction("isolation", p.value); why != "" {
 		d.fault(p.line, "%s has no effect on the servers: %s", show(p.key), why)
 		d.Problems[len(d.Problems)-1].Warning = true
 	}

@@ -30,6 +30,7 @@ type Server struct {
 	Unset   []string               // variables of the host's that the server does not get
 	EnvFile string                 // more of Env, which wins
 	Dir     string
+	Sandbox Sandbox
 
 	URL           string
 	Headers       map[string]secret.Text
@@ -147,6 +148,7 @@ func (s Server) FromFiles(f func(path string) string) Server {
 	s.Env, s.Headers, s.APIKey = all(s.Env), all(s.Headers), secret.Text(change(s.APIKey.Reveal()))
 	s.OAuth.ClientSecret = secret.Text(change(s.OAuth.ClientSecret.Reveal()))
 	s.URL, s.Dir, s.EnvFile = change(s.URL), change(s.Dir), change(s.EnvFile)
+	s.Sandbox = s.Sandbox.expand(func(_, text string) string { return change(text) }, func(path string) string { return path })
 	return s
 }
 
@@ -202,4 +204,6 @@ type Document struct {
 	Problems Problems
 	Unread   []string // keys next to the servers that mean nothing here
 	Empty    bool     // it has no place with servers, which is one of the Problems
+
+	beside []pair // keys next to the servers that may restrict all of them
 }

@@ -1,0 +1,204 @@
+package dialect
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Sandbox says how the program of a server is confined. The zero value: not at all.
+type Sandbox struct {
+	On        bool
+	Level     string // L1 or L2; "": the highest that the machine enforces
+	Write     []string
+	Read      []string
+	Network   string // off, on, registries, or allow=HOST[:PORT],…; "": by the program
+	Env       []string
+	Sockets   []string
+	Memory    int64 // bytes
+	Processes int
+	OpenFiles int
+	FileSize  int64 // bytes
+}
+
+// sandboxFields are the members of sandbox.
+func sandboxFields(s *Sandbox) []field {
+	list := func(name string, also []string, doc string, into *[]string) field {
+		return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
+	}
+	size := func(name, doc string, into *int64) field {
+		return field{name, nil, doc, sizeSchema(false), func(r *reader, n *node) { *into = r.size(n) }}
+	}
+	return []field{
+		{"level", nil, "Level of confinement; the server does not start if the machine does not enforce it (default: the highest that it enforces).", oneOf("L1", "L2"), func(r *reader, n *node) { s.Level = r.choice(n, "L1", "L2") }},
+		list("write", []string{"allow_write"}, "Directories that the server can read and write, relative to this file (default none).", &s.Write),
+		list("read", []string{"allow_read"}, "Directories and files that the server can read in addition to the system, its program and its working directory, relative to this file (default none).", &s.Read),
+		{"network", []string{"net"}, "Hosts that the server can reach: off, on, registries (package registries), or a list of HOST or HOST:PORT (default registries for programs that download servers, such as npx and uvx; else off).",
+			map[string]any{"oneOf": []any{oneOf("off", "on", "registries"), typed("boolean"), listOfSome("string")}}, func(r *reader, n *node) { s.Network = r.network(n) }},
+		list("env", nil, "Names of the host's environment variables that the server gets in addition to those of env and to PATH, LANG and the like (default none).", &s.Env),
+		list("sockets", nil, "Unix sockets that the server can connect to, at level L2 only (default none).", &s.Sockets),
+		size("memory", "Memory of all its processes together; the server is ended if it uses more (default: 75 % of the machine's).", &s.Memory),
+		size("file_size", "Size of a file that it writes (default 4GiB).", &s.FileSize),
+		number("processes", nil, "Maximum number of processes (default 8192 at level L2).", &s.Processes),
+		number("open_files", nil, "Maximum number of open files of each process (default: that of the host).", &s.OpenFiles),
+	}
+}
+
+// sandboxSchema is the schema of the field sandbox.
+func sandboxSchema() map[string]any {
+	members := map[string]any{}
+	for _, f := range sandboxFields(&Sandbox{}) {
+		members[f.name] = described(f.schema, f.doc)
+	}
+	return map[string]any{"oneOf": []any{
+		map[string]any{"enum": []any{"default", "off", true, false}},
+		map[string]any{"type": "object", "additionalProperties": false, "properties": members},
+	}}
+}
+
+// readSandbox reads sandbox: default or true, off or false, a map of toolroom's, or
+// VS Code's map of filesystem and network.
+func readSandbox(r *reader, n *node) {
+	s := &r.server.Sandbox
+	switch word := strings.ToLower(n.text); {
+	case n.kind == nullNode:
+	case isOff(n):
+		s.On = false
+	case n.kind == boolNode, n.kind == textNode && (word == "default" || word == "on"):
+		s.On = true
+	case n.kind == textNode && !r.strict && strings.Contains(word, "danger"): // danger-full-access is no sandbox
+	case n.kind == textNode && !r.strict:
+		s.On = true
+		r.warn("%s is unknown here; the server is confined as with sandbox: default", show(n.text))
+	case n.kind != mapNode:
+		r.problem("want default, off, or a map of settings, not %s", n.what())
+	case !r.strict && (n.get("filesystem") != nil || n.get("network") != nil && n.get("network").kind == mapNode):
+		s.On = true
+		r.members(n, []field{
+			{"filesystem", nil, "", nil, func(r *reader, n *node) { r.members(n, r.codeFiles(s)) }},
+			{"network", nil, "", nil, func(r *reader, n *node) { r.members(n, r.codeNetwork(s)) }},
+			{"enabled", nil, "", nil, readSandboxEnabled},
+		})
+	default:
+		s.On = true
+		r.members(n, sandboxFields(s))
+	}
+}
+
+// readSandboxEnabled reads VS Code's sandboxEnabled.
+func readSandboxEnabled(r *reader, n *node) {
+	if on, ok := r.boolean(n); ok {
+		r.server.Sandbox.On = on
+	}
+}
+
+// codeFiles are the members of VS Code's sandbox.filesystem. What is to be denied is
+// denied here by default, unless it is in a directory that is allowed.
+func (r *reader) codeFiles(s *Sandbox) []field {
+	denied := func(r *reader, n *node) {
+		for _, path := range r.texts(n) {
+			if slices.ContainsFunc(slices.Concat(s.Write, s.Read), func(dir string) bool { return strings.HasPrefix(path, dir) }) {
+				r.warn("%s is in a directory that the server can use, and stays usable; allow only the directories beside it", show(path))
+			}
+		}
+	}
+	return []field{
+		{"allowWrite", nil, "", nil, func(r *reader, n *node) { s.Write = append(s.Write, r.texts(n)...) }},
+		{"allowRead", nil, "", nil, func(r *reader, n *node) { s.Read = append(s.Read, r.texts(n)...) }},
+		{"denyRead", nil, "", nil, denied},
+		{"denyWrite", nil, "", nil, denied},
+	}
+}
+
+// codeNetwork are the members of VS Code's sandbox.network.
+func (r *reader) codeNetwork(s *Sandbox) []field {
+	return []field{
+		{"allowedDomains", nil, "", nil, func(r *reader, n *node) { s.Network = r.network(n) }},
+		{"deniedDomains", nil, "", nil, func(r *reader, n *node) { r.texts(n) }}, // hosts are denied unless they are allowed
+	}
+}
+
+// network reads network access as package egress writes it.
+func (r *reader) network(n *node) string {
+	switch {
+	case n.kind == nullNode:
+		return ""
+	case isOff(n):
+		return "off"
+	case n.kind == boolNode:
+		return "on"
+	case n.kind == listNode:
+		hosts := r.texts(n)
+		if len(hosts) == 0 {
+			return "off"
+		}
+		return "allow=" + strings.Join(hosts, ",")
+	}
+	return r.choice(n, "off", "on", "registries")
+}
+
+// expand replaces the variables, with fill, and ~ in paths, with home.
+func (s Sandbox) expand(fill func(field, text string) string, home func(path string) string) Sandbox {
+	for _, list := range []*[]string{&s.Write, &s.Read, &s.Sockets} {
+		*list = slices.Clone(*list)
+		for i, path := range *list {
+			(*list)[i] = home(fill("sandbox", path))
+		}
+	}
+	s.Network = fill("sandbox", s.Network)
+	return s
+}
+
+// sandbox writes the field, as Encode does.
+func (e *encoder) sandbox(s Sandbox) {
+	if !s.On {
+		return
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	text := func(key, value string) {
+		if value != "" {
+			e.add(n, key, e.text(value))
+		}
+	}
+	whole := func(key string, value int64) {
+		if value > 0 {
+			e.add(n, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(value, 10)})
+		}
+	}
+	text("level", s.Level)
+	e.list(n, "write", s.Write)
+	e.list(n, "read", s.Read)
+	if hosts, ok := strings.CutPrefix(s.Network, "allow="); ok {
+		e.list(n, "network", strings.Split(hosts, ","))
+	} else {
+		text("network", s.Network)
+	}
+	e.list(n, "env", s.Env)
+	e.list(n, "sockets", s.Sockets)
+	whole("memory", s.Memory)
+	whole("file_size", s.FileSize)
+	whole("processes", int64(s.Processes))
+	whole("open_files", int64(s.OpenFiles))
+	if len(n.Content) == 0 {
+		e.add(e.node, "sandbox", e.text("default"))
+		return
+	}
+	e.add(e.node, "sandbox", n)
+}
+
+// confineAll applies a key next to the servers to the servers that VS Code would
+// confine: those with sandboxEnabled. It reports whether there is such a server.
+func (d *Document) confineAll(p pair) (any bool) {
+	if plain(p.key) != "sandbox" || p.value.kind != mapNode {
+		return false
+	}
+	for i := range d.Servers {
+		if s := &d.Servers[i]; s.Sandbox.On {
+			any = true
+			readSandbox(&reader{doc: d, server: s, fields: fields(), field: show(p.key), line: p.line}, p.value)
+		}
+	}
+	return any
+}

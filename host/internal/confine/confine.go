@@ -1,0 +1,177 @@
+// Package confine starts the programs of MCP servers in a sandbox of the kernel, by
+// package pkg/sandbox/proc. A confined server reads the system, its program and the
+// directories that it is given; it writes only to directories that it is given, to its
+// private home and to a private temporary directory; it reaches the network only as
+// far as its settings say; and it gets few of the host's environment variables.
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/state"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Settings say what a confined server may use. Paths are absolute. The zero value
+// gives a server nothing except the system and its program.
+type Settings struct {
+	// Level is the level of confinement; "" means the highest that the machine
+	// enforces, at least L1.
+	Level proc.Level
+	// Write are directories that the server may read and write.
+	Write []string
+	// Read are directories and files that the server may read.
+	Read []string
+	// Network is what the server may reach: off, on, registries, or
+	// allow=HOST[:PORT],…; "" means registries for programs that download the server
+	// (see DefaultNetwork), else off.
+	Network string
+	// Env are names of the host's variables that the server gets in addition to
+	// those of its configuration and the usual ones.
+	Env []string
+	// Sockets are unix sockets that the server may connect to, at L2.
+	Sockets []string
+	// Limits bound its resources.
+	Limits proc.Limits
+}
+
+// Validate returns an error for the first setting that can never work.
+func (s Settings) Validate() error {
+	if _, err := egress.ParseNet(s.Network); s.Network != "" && err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	return (&proc.Config{Level: s.Level, Sockets: s.Sockets}).Validate()
+}
+
+// Program is the program of a server.
+type Program struct {
+	Server  string   // the server's name
+	Command []string // absolute path of the program, and its arguments
+	Dir     string   // working directory; "": the host's
+	Env     []string // all variables, NAME=value
+	// Configured are the names of the variables that the server's own settings set. It
+	// gets them although they look like secrets.
+	Configured []string
+	Stdio      [3]*os.File
+	Grace      time.Duration // between TERM and KILL
+}
+
+// Confiner starts confined programs. It is safe for concurrent use.
+type Confiner struct {
+	store *state.Store
+	dir   string // the state directory
+
+	mu     sync.Mutex
+	tested map[proc.Level]*proc.Report // by the configured level
+}
+
+// New returns a Confiner that keeps private homes in a state directory.
+func New(stateDir string) *Confiner {
+	store := state.New(state.Config{Dir: stateDir})
+	return &Confiner{store: store, dir: stateDir, tested: map[proc.Level]*proc.Report{}}
+}
+
+// Process is a running confined program.
+type Process struct {
+	*proc.Process
+	runner *proc.Runner
+	closed chan struct{} // closed when the runner is closed
+	result proc.Result   // final once closed is closed
+}
+
+// Start starts a program. It returns SANDBOX_UNAVAILABLE if this machine does not
+// enforce the level or cannot restrict the network as the settings say.
+func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, error) {
+	network, err := networkOf(p.Command, s.Network)
+	if err != nil {
+		return nil, err
+	}
+	report, err := c.selfTest(ctx, s.Level)
+	if err != nil {
+		return nil, err
+	}
+	home, err := c.privateHome(p.Server)
+	if err != nil {
+		return nil, err
+	}
+	view := newView(p, s, home)
+	rules, dir, err := view.rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := proc.Config{
+		Level: s.Level, Tested: report, Network: network.On, Egress: network.Allow, Limits: s.Limits, Sockets: s.Sockets,
+		Hidden: view.hidden(c.dir), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
+		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
+	}
+	if config.TempDir, err = c.store.CommandTempsDir(); err != nil {
+		return nil, err
+	}
+	if config.WatchDir, err = c.store.RootSnapshotsDir(); err != nil {
+		return nil, err
+	}
+	runner, err := proc.New(config)
+	if err != nil {
+		return nil, err
+	}
+	process, err := runner.Start(ctx, proc.Command{Program: p.Command, Stdio: p.Stdio, Dir: dir, Rules: rules})
+	if err != nil {
+		runner.Close() //nolint:errcheck // always nil
+		return nil, err
+	}
+	started := &Process{Process: process, runner: runner, closed: make(chan struct{})}
+	go func() {
+		started.result = process.Wait()
+		runner.Close() //nolint:errcheck // always nil
+		close(started.closed)
+	}()
+	return started, nil
+}
+
+// Wait waits for the end of the program and of its descendants. It returns an error if
+// the program did not exit with status 0.
+func (p *Process) Wait() error {
+	<-p.closed
+	switch r := p.result; {
+	case r.Ending == proc.OverMemory:
+		return errors.New("it used more memory than sandbox.memory allows")
+	case r.Signal != 0:
+		return fmt.Errorf("signal: %v", r.Signal)
+	case r.ExitCode != 0:
+		return fmt.Errorf("exit status %d", r.ExitCode)
+	}
+	return nil
+}
+
+// privateHome returns the home directory of a confined server, and makes it.
+func (c *Confiner) privateHome(server string) (string, error) {
+	dir := filepath.Join(c.dir, "servers", fileName(server), "home")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", toolerr.New(toolerr.SandboxUnavailable, "the private home of server %s cannot be made: %w", server, err)
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// fileName returns a name for a file that is unique for a server's name.
+func fileName(server string) string {
+	var name strings.Builder
+	for i := range len(server) {
+		switch b := server[i]; {
+		case b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '-', b == '_':
+			name.WriteByte(b)
+		default: // file systems may ignore the case of letters
+			fmt.Fprintf(&name, "%%%02x", b)
+		}
+	}
+	return name.String()
+}

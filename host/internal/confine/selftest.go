@@ -1,0 +1,37 @@
+package confine
+
+import (
+	"context"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// selfTest tests whether this machine enforces a level. It returns a
+// SANDBOX_UNAVAILABLE error if it does not. A passed test is kept, since it takes some
+// 20 ms.
+func (c *Confiner) selfTest(ctx context.Context, level proc.Level) (*proc.Report, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if report := c.tested[level]; report != nil {
+		return report, nil
+	}
+	temp, err := c.store.CommandTempsDir()
+	if err != nil {
+		return nil, err
+	}
+	runner, err := proc.New(proc.Config{Level: level, TempDir: temp})
+	if err != nil {
+		return nil, err
+	}
+	defer runner.Close() //nolint:errcheck // always nil
+	report, err := runner.SelfTest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.tested[level] = &report
+	return &report, nil
+}
+
+// The self-test starts this program again in another role. Programs that embed the host
+// (package host/app) need not call proc.Init.
+func init() { proc.Init() }
