@@ -173,6 +173,12 @@ func (p *program) serverTable(checks []check, run bool) error {
 		if c.SignIn != "" && c.SignIn != c.State {
 			detail += "; " + c.SignIn
 		}
+		if c.Sandbox != "" {
+			detail += "; sandbox " + c.Sandbox
+		}
+		for _, refused := range c.Refused {
+			detail += "; refused " + refused
+		}
 		if c.Withheld != "" {
 			detail += "; " + c.Withheld
 		}

@@ -7,7 +7,6 @@ package confine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,10 +46,17 @@ type Settings struct {
 
 // Validate returns an error for the first setting that can never work.
 func (s Settings) Validate() error {
-	if _, err := egress.ParseNet(s.Network); s.Network != "" && err != nil {
-		return fmt.Errorf("network: %w", err)
+	var network egress.Net
+	if s.Network != "" {
+		var err error
+		if network, err = egress.ParseNet(s.Network); err != nil {
+			return fmt.Errorf("network: %w", err)
+		}
 	}
-	return (&proc.Config{Level: s.Level, Sockets: s.Sockets}).Validate()
+	if s.Level == proc.L1 {
+		return checkLevel(proc.Report{Level: proc.L1}, network, s)
+	}
+	return nil
 }
 
 // Program is the program of a server.
@@ -81,14 +87,6 @@ func New(stateDir string) *Confiner {
 	return &Confiner{store: store, dir: stateDir, tested: map[proc.Level]*proc.Report{}}
 }
 
-// Process is a running confined program.
-type Process struct {
-	*proc.Process
-	runner *proc.Runner
-	closed chan struct{} // closed when the runner is closed
-	result proc.Result   // final once closed is closed
-}
-
 // Start starts a program. It returns SANDBOX_UNAVAILABLE if this machine does not
 // enforce the level or cannot restrict the network as the settings say.
 func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, error) {
@@ -98,6 +96,9 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 	}
 	report, err := c.selfTest(ctx, s.Level)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkLevel(*report, network, s); err != nil {
 		return nil, err
 	}
 	home, err := c.privateHome(p.Server)
@@ -113,6 +114,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		Level: s.Level, Tested: report, Network: network.On, Egress: network.Allow, Limits: s.Limits, Sockets: s.Sockets,
 		Hidden: view.hidden(c.dir), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
 		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
+		EgressSetting: "sandbox.network", HowToAllow: howToAllow,
 	}
 	if config.TempDir, err = c.store.CommandTempsDir(); err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		runner.Close() //nolint:errcheck // always nil
 		return nil, err
 	}
-	started := &Process{Process: process, runner: runner, closed: make(chan struct{})}
+	started := &Process{Process: process, level: report.Level, network: network.String(), closed: make(chan struct{})}
 	go func() {
 		started.result = process.Wait()
 		runner.Close() //nolint:errcheck // always nil
@@ -138,17 +140,19 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 	return started, nil
 }
 
-// Wait waits for the end of the program and of its descendants. It returns an error if
-// the program did not exit with status 0.
-func (p *Process) Wait() error {
-	<-p.closed
-	switch r := p.result; {
-	case r.Ending == proc.OverMemory:
-		return errors.New("it used more memory than sandbox.memory allows")
-	case r.Signal != 0:
-		return fmt.Errorf("signal: %v", r.Signal)
-	case r.ExitCode != 0:
-		return fmt.Errorf("exit status %d", r.ExitCode)
+// howToAllow says how to allow a host that the proxy refused.
+func howToAllow(entry string) string {
+	return fmt.Sprintf("add %q to sandbox.network of this server in toolroom.yaml", entry)
+}
+
+// checkLevel returns a SANDBOX_UNAVAILABLE error if settings need L2 and the machine
+// does not enforce it.
+func checkLevel(report proc.Report, network egress.Net, s Settings) error {
+	switch {
+	case network.Allow != nil && report.Level != proc.L2:
+		return toolerr.New(toolerr.SandboxUnavailable, "a network of single hosts needs level L2, not %s: set sandbox.network to off or on", report.Level)
+	case len(s.Sockets) > 0 && (report.Level != proc.L2 || report.NoUnix):
+		return toolerr.New(toolerr.SandboxUnavailable, "sandbox.sockets needs level L2 with unix sockets, not %s: leave it out", report.Level)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // selfTest tests whether this machine enforces a level. It returns a
@@ -26,6 +27,9 @@ func (c *Confiner) selfTest(ctx context.Context, level proc.Level) (*proc.Report
 	defer runner.Close() //nolint:errcheck // always nil
 	report, err := runner.SelfTest(ctx)
 	if err != nil {
+		if failures := report.Failures(); ctx.Err() == nil && failures != "" {
+			err = toolerr.New(toolerr.SandboxUnavailable, "this machine cannot confine the server (%s); sandbox: off starts it without confinement", failures)
+		}
 		return nil, err
 	}
 	c.tested[level] = &report

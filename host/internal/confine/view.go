@@ -41,13 +41,19 @@ func newView(p Program, s Settings, home string) *view {
 		v.addReadable(path)
 	}
 	if p.Dir != "" && !v.isBroad(p.Dir) {
-		v.addReadable(p.Dir)
-		v.dir = p.Dir
+		if v.dir = p.Dir; !v.isWritable(p.Dir) {
+			v.addReadable(p.Dir)
+		}
 	}
 	v.readable = slices.Concat(v.readable, v.programFiles(), v.pathDirs())
 	slices.Sort(v.readable)
-	v.readable = slices.Compact(v.readable)
+	v.readable = slices.DeleteFunc(slices.Compact(v.readable), v.isWritable)
 	return v
+}
+
+// isWritable reports whether a path is in a directory that the server may write.
+func (v *view) isWritable(path string) bool {
+	return slices.ContainsFunc(v.settings.Write, func(dir string) bool { return isBeneath(realPath(dir), realPath(path)) })
 }
 
 // addReadable adds a directory or file that the server may read.

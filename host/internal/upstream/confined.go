@@ -26,6 +26,11 @@ type ConfinedProcess interface {
 	// Wait waits for the end of all processes. The error says how the program ended;
 	// nil: exit status 0.
 	Wait() error
+	// Sandbox describes the confinement, such as "L2, network off".
+	Sandbox() string
+	// Refused returns what the program was refused so far, each with the setting that
+	// would allow it.
+	Refused() []string
 }
 
 // startConfined starts a program in its sandbox. files must be unchanged.

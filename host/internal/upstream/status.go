@@ -68,7 +68,9 @@ type Status struct {
 	Withheld string   `json:"withheld,omitempty"`  // why the host does not serve its tools
 	SignIn   string   `json:"signIn,omitempty"`    // until when, with which scopes; for people
 	Last     *Failure `json:"lastFailure,omitempty"`
-	Stderr   string   `json:"stderr,omitempty"` // the end of its standard error
+	Sandbox  string   `json:"sandbox,omitempty"` // level and network of its confinement; "": it runs unconfined, or does not run
+	Refused  []string `json:"refused,omitempty"` // by its sandbox, each with the setting that would allow it
+	Stderr   string   `json:"stderr,omitempty"`  // the end of its standard error
 }
 
 // Status returns the current status.
@@ -86,7 +88,7 @@ func (s *Server) Status() Status {
 			st.Stray = *line
 		}
 		d := c.out.describe()
-		st.Stderr = d.stderr
+		st.Stderr, st.Sandbox, st.Refused = d.stderr, d.sandbox, d.refused
 		if c.isAlive() {
 			st.PID, st.Tools = d.pid, len(c.listedTools())
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -184,12 +185,23 @@ func (s *stdio) handleMessages(c *conn) {
 // exitError returns an error that describes the end of the process.
 func (s *stdio) exitError() error {
 	text := s.proc.exitText()
-	if line := Cause(s.describe().stderr); line != "" {
+	d := s.describe()
+	if line := Cause(d.stderr); line != "" {
 		text += "; on its standard error: " + line
+	}
+	if d.sandbox != "" {
+		text += "; it runs in a sandbox (" + d.sandbox + ")"
+	}
+	if len(d.refused) > 0 {
+		text += ", which refused " + strings.Join(d.refused[:min(len(d.refused), 3)], "; ")
 	}
 	return toolerr.New(toolerr.ServerOffline, "the server %s", text)
 }
 
 func (s *stdio) describe() description {
-	return description{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
+	d := description{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
+	if inside := s.proc.inside; inside != nil {
+		d.sandbox, d.refused = inside.Sandbox(), inside.Refused()
+	}
+	return d
 }

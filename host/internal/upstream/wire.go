@@ -19,6 +19,8 @@ type wire interface {
 
 // description describes a server's run.
 type description struct {
-	pid    int    // 0: not a process of the host
-	stderr string // the end of its standard error
+	pid     int      // 0: not a process of the host
+	stderr  string   // the end of its standard error
+	sandbox string   // see ConfinedProcess.Sandbox; "": not confined
+	refused []string // see ConfinedProcess.Refused
 }

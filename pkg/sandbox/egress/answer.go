@@ -18,7 +18,7 @@ func (p *Proxy) answerError(client *stream, q *request, err error) {
 	switch {
 	case errors.As(err, &no):
 		// Clients show the reason where they do not show the text.
-		status, reason, text = http.StatusForbidden, "Not allowed by --net", no.answerText()
+		status, reason, text = http.StatusForbidden, "Not allowed by "+p.config.Setting, no.answerText(p.config.HowToAllow)
 		p.recordRefusal(no)
 	case errors.As(err, &wrong):
 		if status = wrong.status; status >= http.StatusInternalServerError && q != nil {

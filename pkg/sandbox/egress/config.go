@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -26,6 +27,12 @@ type Config struct {
 	// itself.
 	Shared chan struct{}
 
+	// Setting is the name of the setting with the allowed hosts: --net.
+	Setting string
+	// HowToAllow returns what a user does to allow an entry, to follow a colon: a
+	// sentence with the flag --net.
+	HowToAllow func(entry string) string
+
 	Connections int           // at once, further ones wait: 64
 	HeadTime    time.Duration // for a request's head, and the beginning of TLS: 30 s
 	DialTime    time.Duration // for finding and reaching a host: 20 s
@@ -49,6 +56,14 @@ func (c *Config) setDefaults() {
 	}
 	if c.OwnAddresses == nil {
 		c.OwnAddresses = ownAddresses
+	}
+	if c.Setting == "" {
+		c.Setting = "--net"
+	}
+	if c.HowToAllow == nil {
+		c.HowToAllow = func(entry string) string {
+			return fmt.Sprintf("start the server with --net allow=%s (in addition to the current list) or --net on to open it", entry)
+		}
 	}
 	if c.Connections <= 0 {
 		c.Connections = 64

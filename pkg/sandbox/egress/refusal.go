@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -28,13 +27,13 @@ type refusal struct {
 
 func (r *refusal) Error() string { return toPrintable(r.asked) + " " + r.why }
 
-// answerText returns the body of the response: the reason, and which flag would
-// allow the request.
-func (r *refusal) answerText() string {
+// answerText returns the body of the response: the reason, and how to allow the
+// request.
+func (r *refusal) answerText(howToAllow func(entry string) string) string {
 	if r.allowEntry != "" {
-		return fmt.Sprintf("%s: start the server with --net allow=%s (in addition to the current list) or --net on to open it", r.Error(), r.allowEntry)
+		return r.Error() + ": " + howToAllow(r.allowEntry)
 	}
-	return r.Error() + ": no --net allow=… permits this request"
+	return r.Error() + ": no list of allowed hosts permits this request"
 }
 
 // Refused returns the refused requests, each once, in the order of their first

@@ -30,6 +30,11 @@ type Config struct {
 	// that only the bound for a single command applies.
 	Connections int
 
+	// HowToAllow replaces egress.Config.HowToAllow, with EgressSetting as
+	// egress.Config.Setting.
+	HowToAllow    func(entry string) string
+	EgressSetting string
+
 	// SpillDir is the directory for the output of commands beyond 128 KiB; ""
 	// keeps only its beginning and end. SpillBytes bounds the size of each
 	// file; 0 means DefaultSpillBytes.

@@ -25,11 +25,7 @@ func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 	if r.selfTest.Passed() {
 		return *r.selfTest, nil
 	}
-	var all []string
-	for _, tried := range append(r.selfTest.Higher, *r.selfTest) {
-		all = append(all, tried.describeFailures())
-	}
-	return *r.selfTest, unavailable("commands cannot be confined on this machine (%s)", strings.Join(all, "; "))
+	return *r.selfTest, unavailable("commands cannot be confined on this machine (%s)", r.selfTest.Failures())
 }
 
 // chooseLevel tests the configured level and returns its report. With Highest

@@ -3,6 +3,7 @@ package proc
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -97,6 +98,15 @@ func processesUnlimited() bool {
 	text, _ := os.ReadFile("/proc/self/uid_map") // first id inside, first id outside, count
 	fields := strings.Fields(string(text))
 	return len(fields) > 1 && fields[0] == "0" && fields[1] == "0"
+}
+
+// Failures describes the failed checks of this level and of those tested before it.
+func (r Report) Failures() string {
+	var all []string
+	for _, tried := range append(slices.Clone(r.Higher), r) {
+		all = append(all, tried.describeFailures())
+	}
+	return strings.Join(all, "; ")
 }
 
 // describeFailures describes the needed checks that failed, for an error.

@@ -20,7 +20,7 @@ type mountClone struct {
 	root     bool // a root: its path contains no link
 	temp     bool // the private temporary directory: its path contains no link
 	socket   bool
-	last     bool // no clone: the end of a list
+	last     bool   // no clone: the end of a list
 	id       fileID // identity of a socket
 }
 
@@ -34,12 +34,13 @@ func (s *Spec) mountsToKeep() []mountClone {
 		}
 	}
 	covered := func(dir string) bool {
-		if len(s.Cover) > 0 {
+		if len(s.Cover)+len(s.Shown) > 0 {
 			if real, err := filepath.EvalSymlinks(dir); err == nil {
 				dir = real
 			}
 		}
-		return slices.ContainsFunc(s.Cover, func(cover string) bool { return cover != dir && IsBeneath(cover, dir) })
+		contains := func(outer string) bool { return outer != dir && IsBeneath(outer, dir) }
+		return slices.ContainsFunc(s.Cover, contains) || slices.ContainsFunc(s.Shown, contains)
 	}
 	for _, root := range s.Roots {
 		if root.Path != "/" {

@@ -1,0 +1,61 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// Process is a running confined program.
+type Process struct {
+	*proc.Process
+	level   proc.Level
+	network string
+	closed  chan struct{} // closed when all its processes have ended
+	result  proc.Result   // final once closed is closed
+}
+
+// Wait waits for the end of the program and of its descendants. It returns an error if
+// the program did not exit with status 0.
+func (p *Process) Wait() error {
+	<-p.closed
+	switch r := p.result; {
+	case r.Ending == proc.OverMemory:
+		return errors.New("it used more memory than its sandbox allows (sandbox.memory)")
+	case r.Ending == proc.Lost:
+		return errors.New("the supervisor of its sandbox was killed")
+	case r.Signal != 0:
+		return fmt.Errorf("signal: %v", r.Signal)
+	case r.ExitCode != 0:
+		return fmt.Errorf("exit status %d", r.ExitCode)
+	}
+	return nil
+}
+
+// Sandbox describes the confinement: its level and its network access.
+func (p *Process) Sandbox() string { return fmt.Sprintf("%s, network %s", p.level, p.network) }
+
+// Refused returns what the program was refused so far, each with the setting that
+// would allow it.
+func (p *Process) Refused() (refused []string) {
+	hosts, more := p.RefusedHosts()
+	for _, host := range hosts {
+		text := fmt.Sprintf("network: %s %s", host.Host, host.Why)
+		if host.Opens != "" {
+			text += "; " + howToAllow(host.Opens)
+		}
+		refused = append(refused, text)
+	}
+	if more > 0 {
+		refused = append(refused, fmt.Sprintf("network: %d further requests", more))
+	}
+	select {
+	case <-p.closed:
+		for _, path := range p.result.Reverted {
+			refused = append(refused, "its change of "+path+" was reverted: another program would run or read it")
+		}
+	default:
+	}
+	return refused
+}
