@@ -66,11 +66,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 	for _, s := range sections {
 		d.readSection(s)
 	}
-	for _, p := range d.beside {
-		if !d.confineAll(p) {
-			d.restrictsAll(p)
-		}
-	}
+	d.applyBeside()
 	d.switchOff(root, local, sections)
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {
@@ -154,9 +150,7 @@ func (d *Document) sections(root, local *node) []section {
 		}
 	}
 	if len(found) > 0 && !strict {
-		for _, p := range beside {
-			d.beside = append(d.beside, p)
-		}
+		d.beside = append(d.beside, beside...)
 	}
 	switch {
 	case strict:

@@ -52,6 +52,15 @@ func (r *reader) restricted(p pair) bool {
 	return why != ""
 }
 
+// applyBeside applies the keys next to the servers that restrict them, or warns of them.
+func (d *Document) applyBeside() {
+	for _, p := range d.beside {
+		if !d.confineAll(p) {
+			d.restrictsAll(p)
+		}
+	}
+}
+
 // restrictsAll warns of a key next to the servers that limits all of them.
 func (d *Document) restrictsAll(p pair) {
 	switch plain(p.key) {
