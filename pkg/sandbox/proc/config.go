@@ -35,6 +35,10 @@ type Config struct {
 	HowToAllow    func(entry string) string
 	EgressSetting string
 
+	// Watch reports the files that commands name, and the addresses that they connect
+	// to, as Result.Accesses. Commands take longer.
+	Watch bool
+
 	// SpillDir is the directory for the output of commands beyond 128 KiB; ""
 	// keeps only its beginning and end. SpillBytes bounds the size of each
 	// file; 0 means DefaultSpillBytes.

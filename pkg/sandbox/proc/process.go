@@ -212,6 +212,8 @@ func (p *Process) handleReports(ctx context.Context, timeout time.Duration, repo
 			case !ok:
 				p.handleLostSupervisor()
 				return
+			case r.Access != 0:
+				p.result.Accesses = append(p.result.Accesses, Access{r.Access, r.Name})
 			case r.Memory:
 				p.result.Ending = OverMemory
 			case r.Exited:

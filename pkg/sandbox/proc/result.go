@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // Ending is the reason why a command ended.
@@ -58,9 +59,29 @@ type Result struct {
 	// not allow. MoreRefused counts the refusals not in that list.
 	RefusedHosts []egress.Refusal
 	MoreRefused  int
+	// Accesses are the accesses of a watched command, each once, in their order. They
+	// may have failed. They end after 50 000.
+	Accesses []Access
 	// Undo is the name of the record in Config.UndoDir, "" for a command
 	// without a record.
 	Undo string
 	// Level is the level at which the command ran.
 	Level Level
 }
+
+// Access is an access of a watched command to a file or an address.
+type Access struct {
+	Kind AccessKind
+	Name string // an absolute path as the command sees it, or an address with a port
+}
+
+// AccessKind is a kind of access.
+type AccessKind = supervise.AccessKind
+
+// The kinds of access.
+const (
+	AccessRead    = supervise.AccessRead
+	AccessWrite   = supervise.AccessWrite
+	AccessConnect = supervise.AccessConnect
+	AccessSocket  = supervise.AccessSocket
+)

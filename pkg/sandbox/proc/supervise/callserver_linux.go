@@ -27,7 +27,8 @@ type callServer struct {
 	network  bool
 	allowed  []fileID // sockets outside the roots that the command may connect to
 	slots    chan struct{}
-	recorder *recorder // nil: no undo record is kept
+	recorder *recorder      // nil: no undo record is kept
+	watcher  *accessWatcher // nil: the command is not watched
 }
 
 // fileID identifies a file.
@@ -60,7 +61,7 @@ func newCallServer(s *Spec, listener int, allowed []fileID) *callServer {
 	if listener < 0 {
 		return nil
 	}
-	return &callServer{listener: listener, network: s.Network, allowed: allowed, slots: make(chan struct{}, maxConcurrentCalls), recorder: newRecorder(s)}
+	return &callServer{listener: listener, network: s.Network, allowed: allowed, slots: make(chan struct{}, maxConcurrentCalls), recorder: newRecorder(s), watcher: newAccessWatcher(s)}
 }
 
 // serve answers calls until the process ends.
@@ -79,6 +80,7 @@ func (c *callServer) serve() {
 			return
 		}
 		c.recordBefore(&n)
+		c.watchCall(&n)
 		if c.isMadeByKernel(&n) {
 			c.letKernelMake(&n)
 			continue

@@ -99,7 +99,7 @@ func restrict(s *Spec) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, fmt.Errorf("no_new_privs: %w", err)
 	}
-	return restrictCalls(filterOptions{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != ""})
+	return restrictCalls(filterOptions{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != "", watch: s.Watch})
 }
 
 // loopbackUp enables the loopback interface in a new network namespace.

@@ -151,6 +151,7 @@ func (s *Spec) fields(f *fields) {
 	})
 	f.strings(&s.Sockets)
 	f.flag(&s.NoUnix)
+	f.flag(&s.Watch)
 	f.string(&s.Undo)
 	f.int(&s.UndoFiles)
 	f.flag(&s.Alike)
@@ -168,7 +169,8 @@ func (r *Report) fields(f *fields) {
 	for _, flag := range []*bool{&r.Program, &r.Ready, &r.Ahead, &r.Memory, &r.Exited, &r.Done} {
 		f.flag(flag)
 	}
-	for _, number := range []*int{&r.Started, &r.Status, &r.Left} {
+	f.string(&r.Name)
+	for _, number := range []*int{&r.Started, &r.Status, &r.Left, (*int)(&r.Access)} {
 		f.int(number)
 	}
 }

@@ -95,6 +95,7 @@ type filterOptions struct {
 	network bool
 	noUnix  bool // refuse unix sockets at L2 too
 	undo    bool // pass calls that change files to the supervisor, which records them
+	watch   bool // pass calls that name files to the supervisor, which reports them
 }
 
 // notifies reports whether the supervisor makes some calls itself.
@@ -169,6 +170,7 @@ func buildFilter(f filterOptions) []unix.SockFilter {
 	}
 	p.addSocketRules(f)
 	p.addUndoRules(f)
+	p.addWatchRules(f)
 	p.allow()
 	return p
 }
@@ -288,7 +290,7 @@ func restrictCalls(f filterOptions) (listener int, err error) {
 	if AuditArch == 0 {
 		return -1, fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
 	}
-	if !f.notifies() && !f.undo {
+	if !f.notifies() && !f.undo && !f.watch {
 		_, err := installFilter(buildFilter(f), 0)
 		return -1, err
 	}

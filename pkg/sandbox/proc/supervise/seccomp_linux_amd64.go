@@ -27,6 +27,22 @@ var modeCalls = [...]modeCall{
 // sysChmod is the number of chmod(2), -1 on an architecture without it.
 const sysChmod = unix.SYS_CHMOD
 
+// pathCalls lists the calls that look at a path and change no file.
+var pathCalls = [...]pathCall{
+	{number: unix.SYS_STAT, dir: noArg, path: 0},
+	{number: unix.SYS_LSTAT, dir: noArg, path: 0},
+	{number: unix.SYS_NEWFSTATAT, dir: 0, path: 1},
+	{number: unix.SYS_STATX, dir: 0, path: 1},
+	{number: unix.SYS_ACCESS, dir: noArg, path: 0},
+	{number: unix.SYS_FACCESSAT, dir: 0, path: 1},
+	{number: unix.SYS_FACCESSAT2, dir: 0, path: 1},
+	{number: unix.SYS_READLINK, dir: noArg, path: 0},
+	{number: unix.SYS_READLINKAT, dir: 0, path: 1},
+	{number: unix.SYS_EXECVE, dir: noArg, path: 0},
+	{number: unix.SYS_EXECVEAT, dir: 0, path: 1},
+	{number: unix.SYS_CHDIR, dir: noArg, path: 0},
+}
+
 // undoCalls lists the calls that change files.
 var undoCalls = [...]undoCall{
 	{number: unix.SYS_OPENAT, act: actOpen, dir: 0, path: 1, flags: 2},

@@ -23,6 +23,18 @@ var modeCalls = [...]modeCall{
 // sysChmod is the number of chmod(2), -1 on an architecture without it.
 const sysChmod = -1
 
+// pathCalls lists the calls that look at a path and change no file.
+var pathCalls = [...]pathCall{
+	{number: unix.SYS_FSTATAT, dir: 0, path: 1},
+	{number: unix.SYS_STATX, dir: 0, path: 1},
+	{number: unix.SYS_FACCESSAT, dir: 0, path: 1},
+	{number: unix.SYS_FACCESSAT2, dir: 0, path: 1},
+	{number: unix.SYS_READLINKAT, dir: 0, path: 1},
+	{number: unix.SYS_EXECVE, dir: noArg, path: 0},
+	{number: unix.SYS_EXECVEAT, dir: 0, path: 1},
+	{number: unix.SYS_CHDIR, dir: noArg, path: 0},
+}
+
 // undoCalls lists the calls that change files.
 var undoCalls = [...]undoCall{
 	{number: unix.SYS_OPENAT, act: actOpen, dir: 0, path: 1, flags: 2},

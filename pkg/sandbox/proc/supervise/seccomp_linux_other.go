@@ -22,4 +22,7 @@ var modeCalls = [...]modeCall{}
 // sysChmod is the number of chmod(2), -1 on an architecture without it.
 const sysChmod = -1
 
-var undoCalls = [...]undoCall{}
+var (
+	undoCalls = [...]undoCall{}
+	pathCalls = [...]pathCall{}
+)

@@ -97,6 +97,10 @@ type Spec struct {
 	// connections itself.
 	NoUnix bool
 
+	// Watch makes the supervisor report the files that the command names and the
+	// addresses that it connects to. Each such call takes longer.
+	Watch bool
+
 	// Undo is the name of the command's undo record, "" for none. The
 	// supervisor makes it in the directory that is the first of the UndoFiles.
 	// These are the last of the passed files; the others are the writable
@@ -105,7 +109,7 @@ type Spec struct {
 	UndoFiles int
 
 	// Alike means that s contains only the differences to the spec that the
-	// supervisor expects. All fields from Level to NoUnix that s does not set
+	// supervisor expects. All fields from Level to Watch that s does not set
 	// are equal to those of the expected spec. Env only holds the additional
 	// variables, and Drop the indexes of expected variables to remove.
 	Alike bool
@@ -164,7 +168,7 @@ func (s *Spec) expand(expected *Spec) bool {
 	s.Level, s.Network, s.Probe, s.Limits = expected.Level, expected.Network, expected.Probe, expected.Limits
 	s.Roots, s.Writable, s.Home, s.Guard = expected.Roots, expected.Writable, expected.Home, expected.Guard
 	s.Mask, s.Pinned, s.Cover, s.Shown = expected.Mask, expected.Pinned, expected.Cover, expected.Shown
-	s.Sockets, s.NoUnix = expected.Sockets, expected.NoUnix
+	s.Sockets, s.NoUnix, s.Watch = expected.Sockets, expected.NoUnix, expected.Watch
 	s.Alike = false
 	return len(s.Drop) == 0
 }
@@ -175,7 +179,7 @@ func (s *Spec) hasSameConfinement(other *Spec) bool {
 	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
 		s.Home == other.Home && slices.Equal(s.Roots, other.Roots) && slices.Equal(s.Writable, other.Writable) &&
 		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Pinned, other.Pinned) && slices.Equal(s.Cover, other.Cover) && slices.Equal(s.Shown, other.Shown) && slices.Equal(s.Guard, other.Guard) &&
-		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && (s.Undo == "") == (other.Undo == "")
+		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && s.Watch == other.Watch && (s.Undo == "") == (other.Undo == "")
 }
 
 // IsCovered reports whether a root contains dir, so that commands see the real
@@ -191,6 +195,17 @@ type ControlMessage struct {
 	Signal int  // to the process group of bash
 }
 
+// AccessKind is a kind of access of a watched command.
+type AccessKind int
+
+// The kinds of access.
+const (
+	AccessRead    AccessKind = iota + 1 // of a file, its names or its attributes
+	AccessWrite                         // to a file or its directory
+	AccessConnect                       // to an internet address
+	AccessSocket                        // to a unix socket
+)
+
 // Report is a message of the supervisor; the first field that is set applies,
 // except that Exited and Done may be sent together.
 type Report struct {
@@ -205,6 +220,9 @@ type Report struct {
 	Status  int
 	Done    bool // no descendant is left
 	Left    int  // number of processes that had to be ended
+
+	Access AccessKind // with Spec.Watch: the command accesses Name
+	Name   string     // an absolute path or an address
 }
 
 const (

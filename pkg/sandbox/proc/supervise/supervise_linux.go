@@ -56,6 +56,7 @@ func supervise() int {
 			messages <- next
 		}
 	}()
+	setup.watcher.begin(guard.report)
 	go guard.reap()
 	guard.watch(messages)
 	return 0
@@ -70,7 +71,8 @@ type commandSetup struct {
 	files   []uintptr
 	done    chan outcome
 
-	recorder *recorder // nil without an undo record
+	recorder *recorder      // nil without an undo record
+	watcher  *accessWatcher // nil for a command that is not watched
 }
 
 // outcome is the process id of the started command, or 0 and the exit status
@@ -110,7 +112,7 @@ func (e *commandSetup) begin() {
 	if e.ahead.matches(&e.spec) {
 		calls, err := e.ahead.confine(&e.spec)
 		if calls != nil && err == nil {
-			e.recorder = calls.recorder
+			e.recorder, e.watcher = calls.recorder, calls.watcher
 			go calls.serve() // ends with the process
 		}
 		e.start(err, true)
@@ -118,7 +120,7 @@ func (e *commandSetup) begin() {
 		onOtherThread(func() {
 			calls, err := confine(&e.spec)
 			if calls != nil && err == nil {
-				e.recorder = calls.recorder
+				e.recorder, e.watcher = calls.recorder, calls.watcher
 				go calls.serve() // ends with the process
 			}
 			e.start(err, false)

@@ -47,13 +47,14 @@ type undoCall struct {
 const writeOpenFlags = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
 // recordOrAllow completes the program for a call. If an undo record is kept and the
-// call may change files, the supervisor receives it; else it is allowed.
+// call may change files, or if the command is watched, the supervisor receives it; else
+// it is allowed.
 func (p *program) recordOrAllow(f filterOptions, number uint32) {
 	for _, c := range undoCalls {
-		if !f.undo || c.number != number {
+		if !f.undo && !f.watch || c.number != number {
 			continue
 		}
-		if c.act == actOpen && c.flags >= 0 {
+		if c.act == actOpen && c.flags >= 0 && !f.watch {
 			p.loadArg(uint32(c.flags))
 			p.ifTrue(unix.BPF_JSET, writeOpenFlags, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
 			p.allow()
@@ -67,7 +68,7 @@ func (p *program) recordOrAllow(f filterOptions, number uint32) {
 
 // addUndoRules adds the calls that no other part of the filter handles.
 func (p *program) addUndoRules(f filterOptions) {
-	if !f.undo {
+	if !f.undo && !f.watch {
 		return
 	}
 calls:
@@ -106,7 +107,7 @@ func (c *callServer) isMadeByKernel(n *notification) bool {
 	if changesLimitsOrScheduling(n) {
 		return checkLimitsTarget(n) == 0
 	}
-	if c.recorder == nil || n.number == unix.SYS_CONNECT {
+	if c.recorder == nil && c.watcher == nil || n.number == unix.SYS_CONNECT {
 		return false
 	}
 	for _, m := range modeCalls {
@@ -116,6 +117,11 @@ func (c *callServer) isMadeByKernel(n *notification) bool {
 	}
 	for i := range undoCalls {
 		if int64(undoCalls[i].number) == int64(n.number) {
+			return true
+		}
+	}
+	for _, p := range pathCalls {
+		if int64(p.number) == int64(n.number) {
 			return true
 		}
 	}
@@ -364,18 +370,23 @@ func (c *callServer) bindPath(n *notification) (string, error) {
 // readPath copies a path from the caller's memory. It allocates less than
 // callServer.readPath, since commands that create many files wait for it.
 func (r *recorder) readPath(n *notification, address uint64) (string, error) {
+	return readCallerPath(n, address, r.buf[:])
+}
+
+// readCallerPath copies a path from the caller's memory, by way of a buffer.
+func readCallerPath(n *notification, address uint64, buf []byte) (string, error) {
 	got := 0
-	for got < len(r.buf) {
+	for got < len(buf) {
 		const page = 4 << 10 // a page is readable as a whole or not at all
-		size := min(page-int(address+uint64(got))%page, len(r.buf)-got)
-		local := []unix.Iovec{{Base: &r.buf[got]}}
+		size := min(page-int(address+uint64(got))%page, len(buf)-got)
+		local := []unix.Iovec{{Base: &buf[got]}}
 		local[0].SetLen(size)
 		read, err := unix.ProcessVMReadv(int(n.pid), local, []unix.RemoteIovec{{Base: uintptr(address) + uintptr(got), Len: size}}, 0)
 		if err != nil {
 			return "", err
 		}
-		if i := bytes.IndexByte(r.buf[got:got+read], 0); i >= 0 {
-			return string(r.buf[:got+i]), nil
+		if i := bytes.IndexByte(buf[got:got+read], 0); i >= 0 {
+			return string(buf[:got+i]), nil
 		}
 		if got += read; read < size {
 			break
