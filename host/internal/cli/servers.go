@@ -56,6 +56,7 @@ pings them.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	hostFlag(cmd, &pid)
+	cmd.AddCommand(p.confineServer())
 	return cmd
 }
 

@@ -107,6 +107,24 @@ func (s *scene) run(t *testing.T, settings confine.Settings, script string) stri
 // try is run with the error of the start.
 func (s *scene) try(t *testing.T, settings confine.Settings, script string) (string, error) {
 	t.Helper()
+	out, p, err := s.start(t, settings, script, false)
+	if err == nil {
+		_ = p.Wait() // attacks fail
+	}
+	return out, err
+}
+
+// watch runs a script as a watched server and returns the proposal.
+func (s *scene) watch(t *testing.T, settings confine.Settings, script string) confine.Proposal {
+	t.Helper()
+	_, p, err := s.start(t, settings, script, true)
+	require.NoError(t, err)
+	return p.Proposal()
+}
+
+// start starts a script as a server and reads its output to the end.
+func (s *scene) start(t *testing.T, settings confine.Settings, script string, watch bool) (string, *confine.Process, error) {
+	t.Helper()
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	defer read.Close()
@@ -114,16 +132,15 @@ func (s *scene) try(t *testing.T, settings confine.Settings, script string) (str
 	require.NoError(t, err)
 	defer null.Close()
 	p, err := confine.New(s.state).Start(context.Background(), confine.Program{
-		Server: "hostile", Command: []string{"/bin/bash", "-c", script}, Dir: s.project, Env: os.Environ(), Stdio: [3]*os.File{null, write, write}, Grace: time.Second,
+		Server: "hostile", Command: []string{"/bin/bash", "-c", script}, Dir: s.project, Env: os.Environ(), Stdio: [3]*os.File{null, write, write}, Grace: time.Second, Watch: watch,
 	}, settings)
 	write.Close()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	out, err := io.ReadAll(read)
 	require.NoError(t, err)
-	_ = p.Wait() // attacks fail
-	return string(out), nil
+	return string(out), p, nil
 }
 
 // quoted quotes a script for the shell.

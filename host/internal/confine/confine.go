@@ -9,9 +9,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,6 +68,7 @@ type Program struct {
 	Configured []string
 	Stdio      [3]*os.File
 	Grace      time.Duration // between TERM and KILL
+	Watch      bool          // record its accesses, see Process.Proposal
 }
 
 // Confiner starts confined programs. It is safe for concurrent use.
@@ -106,6 +105,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		return nil, err
 	}
 	view := newView(p, s, home)
+	view.linkGiven()
 	rules, dir, err := view.rules(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,10 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		Level: s.Level, Tested: report, Network: network.On, Egress: network.Allow, Limits: s.Limits, Sockets: s.Sockets,
 		Hidden: view.hidden(c.dir), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
 		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
-		EgressSetting: "sandbox.network", HowToAllow: howToAllow,
+		EgressSetting: "sandbox.network", HowToAllow: howToAllow, Watch: p.Watch,
+	}
+	if p.Watch && !network.On && network.Allow == nil && report.Level == proc.L2 {
+		config.Egress = new(egress.Allow) // it allows nothing, and learns the hosts
 	}
 	if config.TempDir, err = c.store.CommandTempsDir(); err != nil {
 		return nil, err
@@ -132,6 +135,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		return nil, err
 	}
 	started := &Process{Process: process, level: report.Level, network: network.String(), closed: make(chan struct{})}
+	started.propose = func(r proc.Result) Proposal { return view.propose(r, c.dir, rules.Denied) }
 	go func() {
 		started.result = process.Wait()
 		runner.Close() //nolint:errcheck // always nil
@@ -155,27 +159,4 @@ func checkLevel(report proc.Report, network egress.Net, s Settings) error {
 		return toolerr.New(toolerr.SandboxUnavailable, "sandbox.sockets needs level L2 with unix sockets, not %s: leave it out", report.Level)
 	}
 	return nil
-}
-
-// privateHome returns the home directory of a confined server, and makes it.
-func (c *Confiner) privateHome(server string) (string, error) {
-	dir := filepath.Join(c.dir, "servers", fileName(server), "home")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", toolerr.New(toolerr.SandboxUnavailable, "the private home of server %s cannot be made: %w", server, err)
-	}
-	return filepath.EvalSymlinks(dir)
-}
-
-// fileName returns a name for a file that is unique for a server's name.
-func fileName(server string) string {
-	var name strings.Builder
-	for i := range len(server) {
-		switch b := server[i]; {
-		case b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '-', b == '_':
-			name.WriteByte(b)
-		default: // file systems may ignore the case of letters
-			fmt.Fprintf(&name, "%%%02x", b)
-		}
-	}
-	return name.String()
 }

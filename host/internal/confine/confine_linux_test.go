@@ -102,3 +102,34 @@ func TestConfinedSettingsThatCannotWork(t *testing.T) {
 	_, err := s.try(t, confine.Settings{Write: []string{filepath.Join(s.data, "missing")}}, "true")
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "%v", err)
 }
+
+// TestProposal: a watched server's refusals become settings, and with these settings
+// nothing is refused.
+func TestProposal(t *testing.T) {
+	forEachLevel(t, func(t *testing.T, s *scene, settings confine.Settings) {
+		extra := filepath.Join(filepath.Dir(s.home), "extra")
+		for i := range 6 {
+			path := filepath.Join(extra, fmt.Sprint("file", i))
+			require.NoError(t, os.MkdirAll(extra, 0o755))
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0o644))
+		}
+		script := `cat ~/.config/app/settings; cat ` + extra + `/file*; for i in 0 1 2 3 4 5; do cat ` + extra + `/file$i; done; cat ~/.ssh/id_ed25519 ~/.missing /etc/hostname main.go
+			echo x >` + s.other + `/made/new || mkdir ` + s.other + `/made; echo own >~/own; echo y >` + s.data + `/allowed; curl -s --max-time 2 http://api.weather.example/`
+		if settings.Level == proc.L2 {
+			settings.Network = "allow=other.example"
+		}
+		p := s.watch(t, settings, script)
+		require.Equal(t, []string{s.other}, p.Write)
+		require.Equal(t, []string{extra, filepath.Join(s.home, ".config", "app", "settings")}, p.Read)
+		require.Equal(t, []string{filepath.Join(s.home, ".ssh", "id_ed25519")}, p.Secrets)
+		if settings.Level == proc.L2 {
+			require.Equal(t, []string{"api.weather.example"}, p.Hosts)
+		}
+		settings.Write, settings.Read = append(settings.Write, p.Write...), p.Read
+		again := s.watch(t, settings, script)
+		require.Empty(t, again.Write)
+		require.Empty(t, again.Read)
+		require.Equal(t, p.Secrets, again.Secrets, "they are never given")
+		require.Contains(t, s.run(t, settings, "cat ~/.config/app/settings"), canary, "by its name in the private home")
+	})
+}

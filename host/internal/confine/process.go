@@ -14,6 +14,14 @@ type Process struct {
 	network string
 	closed  chan struct{} // closed when all its processes have ended
 	result  proc.Result   // final once closed is closed
+	propose func(proc.Result) Proposal
+}
+
+// Proposal waits for the end of a watched program, and returns the settings that would
+// give it what it was refused.
+func (p *Process) Proposal() Proposal {
+	<-p.closed
+	return p.propose(p.result)
 }
 
 // Wait waits for the end of the program and of its descendants. It returns an error if

@@ -25,6 +25,7 @@ type view struct {
 	homes    []string
 	readable []string // directories and files outside the roots
 	roots    []string // as sandbox.Config.Roots
+	given    []string // paths that the server may use, as they were given
 	dir      string   // working directory
 }
 
@@ -46,6 +47,7 @@ func newView(p Program, s Settings, home string) *view {
 		}
 	}
 	v.readable = slices.Concat(v.readable, v.programFiles(), v.pathDirs())
+	v.given = slices.Concat(s.Write, s.Read, v.readable)
 	slices.Sort(v.readable)
 	v.readable = slices.DeleteFunc(slices.Compact(v.readable), v.isWritable)
 	return v

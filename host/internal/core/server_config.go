@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/confine"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/timeout"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
@@ -24,21 +23,6 @@ func upstreamConfig(sc config.Server, t timeout.Config) upstream.Config {
 		c.QuietTime = quiet
 	}
 	return c
-}
-
-// confine makes the server's program start in a sandbox if its settings say so. Bundled
-// tools confine themselves.
-func (a *App) confine(c *upstream.Config, sc config.Server) {
-	if !sc.Spec.Sandbox.On || sc.Bundled {
-		return
-	}
-	settings := config.Confinement(sc.Spec.Sandbox)
-	configured := slices.Sorted(maps.Keys(sc.Spec.Env))
-	c.Confine = func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
-		return a.confiner.Start(a.life, confine.Program{
-			Server: c.Name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace,
-		}, settings)
-	}
 }
 
 // unbounded is the quiet time of a server whose calls have no timeout.

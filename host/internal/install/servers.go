@@ -1,8 +1,10 @@
 package install
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -43,4 +45,50 @@ func RemoveYAML(text []byte, member, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has no %q", member, name)
 	}
 	return yamlFormat.without(text, member, name)
+}
+
+// SetYAMLField returns a YAML text in which an entry of the mapping called member has
+// this field, in place of a field of that name; every other byte stays. It fails if
+// there is no such entry, and for forms that cannot be edited, such as braces.
+func SetYAMLField(text []byte, member, name, key string, value any) ([]byte, error) {
+	p, err := findYAML(text, member, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.first < 0:
+		return nil, fmt.Errorf("%s has no %q", member, name)
+	case p.end <= p.first+1:
+		return nil, fmt.Errorf("%q is written in braces: change it by hand", name)
+	}
+	ended := "\n"
+	if bytes.HasSuffix(p.lines[p.first], []byte("\r\n")) {
+		ended = "\r\n"
+	}
+	from, to := p.end, p.end
+	for i := p.first + 1; i < p.end; i++ {
+		content := bytes.TrimLeft(p.lines[i], " ")
+		if len(bytes.TrimSpace(content)) == 0 || content[0] == '#' {
+			continue
+		}
+		if p.indented = len(p.lines[i]) - len(content); bytes.HasPrefix(content, []byte(yamlName(key)+":")) {
+			from, to = i, min(p.blockEnd(i+1), p.end)
+			break
+		}
+		i = max(i, p.blockEnd(i+1)-1)
+	}
+	line := strings.Repeat(" ", p.indented) + yamlName(key) + ": " + inlineValue(value) + ended
+	if before := bytes.Join(p.lines[:from], nil); bytes.HasSuffix(before, []byte("\n")) {
+		text = append(before, line...)
+	} else {
+		text = append(append(before, ended...), line...)
+	}
+	text = append(text, bytes.Join(p.lines[to:], nil)...)
+	have, err := yamlFormat.entries(text, member)
+	if err != nil {
+		return nil, err
+	}
+	if entry, ok := have[name].(map[string]any); !ok || entry[key] == nil {
+		return nil, fmt.Errorf("%q is written in a form that cannot be edited: change it by hand", name)
+	}
+	return text, nil
 }

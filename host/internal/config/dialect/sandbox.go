@@ -83,8 +83,31 @@ func readSandbox(r *reader, n *node) {
 		})
 	default:
 		s.On = true
-		r.members(n, sandboxFields(s))
+		r.members(r.knownMembers(n), sandboxFields(s))
 	}
+}
+
+// knownMembers returns the map without the members that have no effect here, of which
+// it warns. In toolroom's own file, they are faults that members reports.
+func (r *reader) knownMembers(n *node) *node {
+	if r.strict {
+		return n
+	}
+	known := sandboxFields(&Sandbox{})
+	kept := *n
+	kept.pairs = nil
+	for _, p := range n.pairs {
+		if slices.ContainsFunc(known, func(f field) bool {
+			return plain(f.name) == plain(p.key) || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == plain(p.key) })
+		}) {
+			kept.pairs = append(kept.pairs, p)
+			continue
+		}
+		why := r.field + "." + show(p.key) + " has no effect; the server is confined as with sandbox: default"
+		r.warn("%s", why)
+		r.server.Ineffective = append(r.server.Ineffective, why)
+	}
+	return &kept
 }
 
 // readSandboxEnabled reads VS Code's sandboxEnabled.

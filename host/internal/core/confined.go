@@ -1,0 +1,115 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/confine"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// confine makes the server's program start in a sandbox if its settings say so. Bundled
+// tools confine themselves.
+func (a *App) confine(c *upstream.Config, sc config.Server) {
+	if sc.Spec.Sandbox.On && !sc.Bundled {
+		c.Confine = a.confinedStart(c.Name, sc, false, func(*confine.Process) {})
+	}
+}
+
+// confinedStart returns a function that starts the server's program in its sandbox and
+// calls started.
+func (a *App) confinedStart(name string, sc config.Server, watch bool, started func(*confine.Process)) func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
+	settings := config.Confinement(sc.Spec.Sandbox)
+	configured := slices.Sorted(maps.Keys(sc.Spec.Env))
+	return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
+		process, err := a.confiner.Start(a.life, confine.Program{
+			Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch,
+		}, settings)
+		if err != nil {
+			return nil, err
+		}
+		started(process)
+		return process, nil
+	}
+}
+
+// WatchedCall is a call of a tool by its name on the server.
+type WatchedCall struct {
+	Tool      string
+	Arguments json.RawMessage
+}
+
+// WatchedRun is the result of WatchServer.
+type WatchedRun struct {
+	Sandbox  string           // the level and the network
+	Err      error            // of the start or of a call
+	Proposal confine.Proposal // from all its processes
+}
+
+// WatchServer runs a server once in its sandbox, or in the default one if it has none,
+// lists its tools, makes the calls, and returns what the sandbox refused. It does not
+// touch a running process of the server. The error is for servers that cannot be
+// confined.
+func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall) (WatchedRun, error) {
+	p := a.snapshot.Load()
+	entry := p.byName[name]
+	switch {
+	case entry == nil:
+		return WatchedRun{}, toolerr.New(toolerr.NotFound, "no server is named %q", name)
+	case len(entry.cfg.Command) == 0:
+		return WatchedRun{}, toolerr.New(toolerr.InvalidParams, "server %s has no command: only programs can be confined", name)
+	case entry.cfg.Bundled:
+		return WatchedRun{}, toolerr.New(toolerr.InvalidParams, "server %s is a bundled tool, which confines itself", name)
+	}
+	var mu sync.Mutex
+	var processes []*confine.Process
+	cfg := upstreamConfig(entry.cfg, stageConfigs(p.cfg).Timeout)
+	cfg.Roots, cfg.Host = a.roots.get, a.id
+	cfg.Confine = a.confinedStart(name, entry.cfg, true, func(process *confine.Process) {
+		mu.Lock()
+		defer mu.Unlock()
+		processes = append(processes, process)
+	})
+	server, err := upstream.New(cfg, a.spawner)
+	if err != nil {
+		return WatchedRun{}, err
+	}
+	var run WatchedRun
+	_, run.Err = server.Tools(ctx)
+	for _, one := range calls {
+		if run.Err == nil {
+			_, run.Err = server.Handle(ctx, watchedRequest(name, one))
+		}
+	}
+	server.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, process := range processes {
+		run.Sandbox = process.Sandbox()
+		run.Proposal.Add(process.Proposal())
+	}
+	return run, nil
+}
+
+func watchedRequest(server string, c WatchedCall) *call.Request {
+	params, err := json.Marshal(map[string]any{"name": c.Tool, "arguments": c.Arguments})
+	if err != nil {
+		panic(err) // Arguments are JSON
+	}
+	return &call.Request{Tool: &call.Tool{Name: c.Tool, Original: c.Tool, Server: server}, Params: params, Caller: call.Caller{EntryPoint: "cli"}}
+}
+
+// SandboxOf returns the configured sandbox of a server; the zero value if it has none.
+func (a *App) SandboxOf(name string) dialect.Sandbox {
+	if entry := a.snapshot.Load().byName[name]; entry != nil {
+		return entry.cfg.Spec.Sandbox
+	}
+	return dialect.Sandbox{}
+}
