@@ -32,6 +32,7 @@ type addFlags struct {
 	name, via, registry string
 	set                 []string
 	yes, noTry, dryRun  bool
+	confine             bool
 }
 
 func (p *program) add() *cobra.Command {
@@ -67,6 +68,7 @@ Secrets are not stored: the entry refers to environment variables, which add lis
 	cmd.Flags().StringVar(&f.registry, "registry", serverjson.Base, "`URL` of the MCP registry")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.noTry, "no-try", false, "do not start the server before it is added")
+	cmd.Flags().BoolVar(&f.confine, "confine", false, "confine the server with sandbox: default")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change as a diff, start nothing and write nothing")
 	return cmd
 }
@@ -100,6 +102,9 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	}
 	if !serverName.MatchString(s.Name) {
 		return usage("--name %q: use letters, digits, - and _, at most 40", s.Name)
+	}
+	if f.confine && !s.Confine() {
+		return exit(exitFailed, fmt.Errorf("%s was not added: a sandbox cannot confine a server over HTTP or in a container; leave out --confine", s.Name))
 	}
 	entry := s.Encode(nil, true)
 	add := func(text []byte) ([]byte, error) { return install.AddYAML(text, "servers", s.Name, entry) }

@@ -141,7 +141,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 }
 
 func (p *program) configImport() *cobra.Command {
-	var write bool
+	var write, confine bool
 	cmd := &cobra.Command{
 		Use:   "import " + strings.Join(config.Products(), "|") + "|FILE",
 		Short: "Import servers from another program's configuration",
@@ -149,16 +149,18 @@ func (p *program) configImport() *cobra.Command {
 this system or from a file in any supported format, and prints them in the format of
 toolroom.yaml with credentials masked. With --write it adds them, with their
 credentials, to the user's toolroom.yaml (or the file of --config); existing servers
-of the same name stay.`,
+of the same name stay. --confine adds sandbox: default to each server with a command,
+except containers; mcp-host servers confine NAME shows what such a server still needs.`,
 		Example: "  mcp-host config import claude\n  mcp-host config import .mcp.json --write",
 		Args:    arguments(1, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write) },
+		RunE:    func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write, confine) },
 	}
+	cmd.Flags().BoolVar(&confine, "confine", false, "confine the servers with sandbox: default")
 	cmd.Flags().BoolVar(&write, "write", false, "add the servers to toolroom.yaml")
 	return cmd
 }
 
-func (p *program) runImport(source string, write bool) error {
+func (p *program) runImport(source string, write, confine bool) error {
 	found, err := config.Import(source, p.getenv)
 	if err != nil {
 		return exit(exitFailed, err)
@@ -171,6 +173,11 @@ func (p *program) runImport(source string, write bool) error {
 	}
 	if len(found.Servers) == 0 {
 		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Searched, ", ")))
+	}
+	for i := range found.Servers {
+		if s := &found.Servers[i]; confine && !s.Confine() && len(s.Command) > 0 {
+			p.logf("%s runs in a container, which sandbox cannot confine", printable(s.Name))
+		}
 	}
 	if !write {
 		text, err := found.Preview()

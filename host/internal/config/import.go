@@ -167,6 +167,11 @@ func (f *Imported) addServers(d *dialect.Document, getenv func(string) string) {
 			s.Command[0] = absolute(s.Command[0])
 		}
 		s.Dir, s.EnvFile = absolute(s.Dir), absolute(s.EnvFile)
+		for _, list := range [][]string{s.Sandbox.Write, s.Sandbox.Read, s.Sandbox.Sockets} {
+			for i := range list {
+				list[i] = absolute(list[i])
+			}
+		}
 		if why := ownHost(s, getenv); why != "" {
 			f.Skipped = append(f.Skipped, s.Name)
 			f.Problems = append(f.Problems, s.Problem("", "%s", why))

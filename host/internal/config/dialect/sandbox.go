@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -224,4 +225,19 @@ func (d *Document) confineAll(p pair) (any bool) {
 		}
 	}
 	return any
+}
+
+// Confine gives a server the default sandbox, unless it has one. It returns false for a
+// server that a sandbox cannot confine: it is reached over HTTP, or a container service
+// starts it.
+func (s *Server) Confine() bool {
+	if len(s.Command) == 0 {
+		return false
+	}
+	switch filepath.Base(s.Command[0]) {
+	case "docker", "podman", "nerdctl":
+		return false
+	}
+	s.Sandbox.On = true
+	return true
 }
