@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -168,10 +169,11 @@ func TestRealServersThroughTheHost(t *testing.T) {
 			for _, part := range s.has {
 				require.Contains(t, string(direct), part)
 			}
-			config := func() string {
+			config := func(extra map[string]any) string {
 				file := filepath.Join(t.TempDir(), "config.json")
 				real := server()
 				maps.Copy(real, patient)
+				maps.Copy(real, extra)
 				text, err := json.Marshal(map[string]any{"servers": map[string]any{"real": real}})
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(file, text, 0o600))
@@ -179,13 +181,22 @@ func TestRealServersThroughTheHost(t *testing.T) {
 			}
 			want := comparable(t, direct)
 			nameServer(t, want["asked"])
-			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(), "--state", t.TempDir()}})
+			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(nil), "--state", t.TempDir()}})
 			s.same(t, want, comparable(t, stdio), "over stdio")
+			if !s.web && runtime.GOOS == "linux" {
+				memory := t.TempDir()
+				confined := config(map[string]any{
+					"sandbox": map[string]any{"write": append([]string{memory}, s.args...)},
+					"env":     map[string]string{"MEMORY_FILE_PATH": filepath.Join(memory, "memory.json")},
+				})
+				stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", confined, "--state", t.TempDir()}})
+				s.same(t, want, comparable(t, stdio), "over stdio, confined")
+			}
 			root := fixtureRoot(t)
 			if len(s.args) > 0 {
 				root = s.args[0] // servers that ask for roots get it and use it
 			}
-			url := serveHost(t, host, root, "--config", config())
+			url := serveHost(t, host, root, "--config", config(nil))
 			web := s.run(t, map[string]any{"url": url, "headers": door{url: url}.headers()})
 			s.same(t, want, comparable(t, web), "over HTTP")
 		})

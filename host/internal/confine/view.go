@@ -140,12 +140,15 @@ func (v *view) programFiles() (files []string) {
 // packageFiles lists the files by which the top directory of a package is recognized.
 var packageFiles = [...]string{"package.json", "pyproject.toml", "pyvenv.cfg", "go.mod", "Cargo.toml", "deno.json", "composer.json", "Gemfile"}
 
-// packageOf returns the directory to show for a file: the top of its package, or of an
-// installation with a bin directory. It returns the path itself if it is a directory,
+// packageOf returns the directory to show for a file: the top of its package, with the
+// packages beside it in node_modules, or of an installation with a bin directory. It returns the path itself if it is a directory,
 // or if that directory contains a home.
 func (v *view) packageOf(path string) string {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return path
+	}
+	if before, _, ok := strings.Cut(path, "/node_modules/"); ok { // a package there uses the others
+		return before + "/node_modules"
 	}
 	dir := filepath.Dir(path)
 	for at := dir; at != "/" && !v.isBroad(at); at = filepath.Dir(at) {
