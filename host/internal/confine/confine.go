@@ -69,6 +69,7 @@ type Program struct {
 	Stdio      [3]*os.File
 	Grace      time.Duration // between TERM and KILL
 	Watch      bool          // record its accesses, see Process.Proposal
+	OnRefused  func(string)  // called for each host that it is refused, with the setting that would allow it; nil: not called
 }
 
 // Confiner starts confined programs. It is safe for concurrent use.
@@ -115,6 +116,9 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		Hidden: view.hidden(c.dir), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
 		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
 		EgressSetting: "sandbox.network", HowToAllow: howToAllow, Watch: p.Watch,
+	}
+	if p.OnRefused != nil {
+		config.OnRefused = func(refused egress.Refusal) { p.OnRefused(describeRefusal(refused)) }
 	}
 	if p.Watch && !network.On && network.Allow == nil && report.Level == proc.L2 {
 		config.Egress = new(egress.Allow) // it allows nothing, and learns the hosts

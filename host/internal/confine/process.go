@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -44,16 +45,21 @@ func (p *Process) Wait() error {
 // Sandbox describes the confinement: its level and its network access.
 func (p *Process) Sandbox() string { return fmt.Sprintf("%s, network %s", p.level, p.network) }
 
+// describeRefusal describes a refused host, with the setting that would allow it.
+func describeRefusal(r egress.Refusal) string {
+	text := fmt.Sprintf("network: %s %s", r.Host, r.Why)
+	if r.Opens != "" {
+		text += "; " + howToAllow(r.Opens)
+	}
+	return text
+}
+
 // Refused returns what the program was refused so far, each with the setting that
 // would allow it.
 func (p *Process) Refused() (refused []string) {
 	hosts, more := p.RefusedHosts()
 	for _, host := range hosts {
-		text := fmt.Sprintf("network: %s %s", host.Host, host.Why)
-		if host.Opens != "" {
-			text += "; " + howToAllow(host.Opens)
-		}
-		refused = append(refused, text)
+		refused = append(refused, describeRefusal(host))
 	}
 	if more > 0 {
 		refused = append(refused, fmt.Sprintf("network: %d further requests", more))

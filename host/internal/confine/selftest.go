@@ -36,6 +36,12 @@ func (c *Confiner) selfTest(ctx context.Context, level proc.Level) (*proc.Report
 	return &report, nil
 }
 
+// Prepare tests the level of these settings in advance, so that the first server need
+// not wait for it. It ignores failures, which the start reports.
+func (c *Confiner) Prepare(ctx context.Context, s Settings) {
+	c.selfTest(ctx, s.Level) //nolint:errcheck // see above
+}
+
 // The self-test starts this program again in another role. Programs that embed the host
 // (package host/app) need not call proc.Init.
 func init() { proc.Init() }

@@ -29,9 +29,16 @@ func (a *App) confinedStart(name string, sc config.Server, watch bool, started f
 	settings := config.Confinement(sc.Spec.Sandbox)
 	configured := slices.Sorted(maps.Keys(sc.Spec.Env))
 	return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
-		process, err := a.confiner.Start(a.life, confine.Program{
-			Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch,
-		}, settings)
+		program := confine.Program{Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch}
+		if !watch {
+			program.OnRefused = func(refused string) {
+				notice := "the sandbox of server " + name + " refused " + refused
+				if _, known := a.refusals.LoadOrStore(notice, true); !known { // a server may be restarted often
+					a.notify(notice)
+				}
+			}
+		}
+		process, err := a.confiner.Start(a.life, program, settings)
 		if err != nil {
 			return nil, err
 		}
@@ -112,4 +119,14 @@ func (a *App) SandboxOf(name string) dialect.Sandbox {
 		return entry.cfg.Spec.Sandbox
 	}
 	return dialect.Sandbox{}
+}
+
+// prepareSandbox tests in advance whether this machine enforces the sandboxes of the
+// configured servers.
+func (a *App) prepareSandbox() {
+	for _, entry := range a.snapshot.Load().servers {
+		if sandbox := entry.cfg.Spec.Sandbox; sandbox.On {
+			a.confiner.Prepare(a.life, config.Confinement(sandbox))
+		}
+	}
 }

@@ -59,6 +59,7 @@ func disabledServers(cfg config.Config) []upstream.Config {
 func (a *App) Begin() {
 	a.startEarly(a.snapshot.Load(), func(string) bool { return true })
 	a.work.Go(a.runMaintenance)
+	a.work.Go(a.prepareSandbox)
 }
 
 // startEarly starts those of the selected servers that are configured to start early.

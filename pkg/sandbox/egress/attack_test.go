@@ -252,6 +252,25 @@ func TestWhatWouldOpenIt(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// TestRefusalsAreTold: with the name of the program's own setting, each once.
+func TestRefusalsAreTold(t *testing.T) {
+	w := newInternet(t)
+	var told []string
+	p, address := w.proxy(t, "example.com", func(c *egress.Config) {
+		c.Setting = "network"
+		c.HowToAllow = func(entry string) string { return "list " + entry }
+		c.OnRefused = func(r egress.Refusal) { told = append(told, r.Host) }
+	})
+	for range 3 {
+		answer := talk(t, address, "CONNECT other.com:443 HTTP/1.1\r\n\r\n")
+		require.Contains(t, answer, " 403 Not allowed by network\r\n")
+		require.Contains(t, answer, "other.com:443 is not on the list of allowed hosts: list other.com\n")
+	}
+	talk(t, address, "CONNECT third.com:443 HTTP/1.1\r\n\r\n")
+	p.Close()
+	require.Equal(t, []string{"other.com:443", "third.com:443"}, told)
+}
+
 // TestListedAddresses: an address that is listed with its port opens that, and
 // makes a listed name usable that leads there.
 func TestListedAddresses(t *testing.T) {

@@ -33,6 +33,9 @@ type Config struct {
 	// sentence with the flag --net.
 	HowToAllow func(entry string) string
 
+	// OnRefused is called for each different refusal, one at a time; nil: for none.
+	OnRefused func(Refusal)
+
 	Connections int           // at once, further ones wait: 64
 	HeadTime    time.Duration // for a request's head, and the beginning of TLS: 30 s
 	DialTime    time.Duration // for finding and reaching a host: 20 s

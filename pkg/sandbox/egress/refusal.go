@@ -54,6 +54,9 @@ func (p *Proxy) recordRefusal(r *refusal) {
 	case slices.Contains(p.refused, one):
 	case len(p.refused) < maxRefusals:
 		p.refused = append(p.refused, one)
+		if p.config.OnRefused != nil {
+			p.config.OnRefused(one)
+		}
 	default:
 		p.moreRefused++
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	// egress.Config.Setting.
 	HowToAllow    func(entry string) string
 	EgressSetting string
+	// OnRefused is egress.Config.OnRefused.
+	OnRefused func(egress.Refusal)
 
 	// Watch reports the files that commands name, and the addresses that they connect
 	// to, as Result.Accesses. Commands take longer.

@@ -105,7 +105,7 @@ func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	}
 	config := r.egressConfig
 	config.Allow, config.Shared = r.config.Egress, r.connectionSlots
-	config.HowToAllow, config.Setting = r.config.HowToAllow, r.config.EgressSetting
+	config.HowToAllow, config.Setting, config.OnRefused = r.config.HowToAllow, r.config.EgressSetting, r.config.OnRefused
 	return egress.Start(config, listener), nil
 }
 
