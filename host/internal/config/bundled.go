@@ -103,12 +103,20 @@ func (c *Config) addHiddenDirs() {
 		if c.Servers[i].Name != "bash" || !c.Servers[i].Bundled {
 			continue
 		}
-		for _, dir := range []string{c.Store.Dir, c.Stages.Audit.Dir} {
-			if dir != "" && dir != c.State {
-				c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--hide="+dir)
-			}
+		for _, dir := range c.HiddenDirs() {
+			c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--hide="+dir)
 		}
 	}
+}
+
+// HiddenDirs returns the directories of the host's state outside the state directory.
+func (c *Config) HiddenDirs() (dirs []string) {
+	for _, dir := range []string{c.Store.Dir, c.Stages.Audit.Dir} {
+		if dir != "" && dir != c.State {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // toolArgs returns the arguments of the bundled tools. Without roots of the host, the

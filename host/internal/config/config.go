@@ -174,6 +174,10 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 			continue
 		}
 		if taken && sameProgram(cfg.Command[0], bundled.Command[0]) {
+			if spec.Sandbox.On {
+				problems = append(problems, spec.Problem("sandbox", "this is a bundled tool, which confines itself: leave it out"))
+				continue
+			}
 			c.Servers = append(c.Servers, bundled.withOwnArgs(cfg, spec))
 			continue
 		}

@@ -63,10 +63,8 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 		}
 	}
 	if spec.Sandbox.On {
-		if err := resolveSandbox(&spec.Sandbox, from); err != nil {
+		if err := resolveSandbox(&spec, from); err != nil {
 			bad("sandbox", "%v", err)
-		} else if spec.URL != "" {
-			bad("sandbox", "only servers with a command can be confined")
 		}
 	}
 	if spec.OAuth.AssertionFile != "" {

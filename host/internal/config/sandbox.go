@@ -1,13 +1,19 @@
 package config
 
 import (
+	"errors"
+
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/internal/confine"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
 // resolveSandbox makes the paths of a server's sandbox absolute.
-func resolveSandbox(s *dialect.Sandbox, from []string) error {
+func resolveSandbox(spec *dialect.Server, from []string) error {
+	s := &spec.Sandbox
+	if !spec.CanBeConfined() && len(s.Sockets) == 0 {
+		return errors.New("it can only confine a command that is no container: leave it out; docker run has options of its own")
+	}
 	for _, list := range [][]string{s.Write, s.Read, s.Sockets} {
 		for i, path := range list {
 			list[i] = resolveIn(from, path)

@@ -281,16 +281,25 @@ func (c Config) Remember() error {
 	})
 }
 
+// ProtectedFiles returns the files that decide what the host runs, sorted.
+func (c *Config) ProtectedFiles() []string {
+	paths := slices.Clone(c.Files)
+	if c.closure != nil {
+		paths = append(paths, c.closure.protect...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
 // addProtectedFiles tells the bundled tools which files decide what the host runs, so that
 // neither tools nor commands write them.
 func (c *Config) addProtectedFiles() {
-	paths := slices.Concat(c.Files, c.closure.protect)
-	slices.Sort(paths)
+	paths := c.ProtectedFiles()
 	for i := range c.Servers {
 		if !c.Servers[i].Bundled || !slices.Contains([]string{"bash", "edit", "replace"}, c.Servers[i].Name) {
 			continue
 		}
-		for _, path := range slices.Compact(paths) {
+		for _, path := range paths {
 			c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--protect="+path)
 		}
 	}

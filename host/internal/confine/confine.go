@@ -40,6 +40,10 @@ type Settings struct {
 	Sockets []string
 	// Limits bound its resources.
 	Limits proc.Limits
+
+	// Protect are files and directories that the server never writes, and Hidden
+	// directories that it never sees, whatever it was given.
+	Protect, Hidden []string
 }
 
 // Validate returns an error for the first setting that can never work.
@@ -113,7 +117,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 	}
 	config := proc.Config{
 		Level: s.Level, Tested: report, Network: network.On, Egress: network.Allow, Limits: s.Limits, Sockets: s.Sockets,
-		Hidden: view.hidden(c.dir), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
+		Hidden: append(view.hidden(c.dir), s.Hidden...), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
 		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
 		EgressSetting: "sandbox.network", HowToAllow: howToAllow, Watch: p.Watch,
 	}

@@ -133,3 +133,31 @@ func TestProposal(t *testing.T) {
 		require.Contains(t, s.run(t, settings, "cat ~/.config/app/settings"), canary, "by its name in the private home")
 	})
 }
+
+// TestConfinedByWhatItWasGiven: credentials that the user names are given; files that
+// decide what the host runs are not written, and state is not seen, even in a directory
+// that was given.
+func TestConfinedByWhatItWasGiven(t *testing.T) {
+	forEachLevel(t, func(t *testing.T, s *scene, settings confine.Settings) {
+		out := s.run(t, settings, `cat ~/.aws/credentials `+s.home+`/.aws/credentials 2>&1`)
+		require.NotContains(t, out, canary)
+		settings.Read = []string{filepath.Join(s.home, ".aws", "credentials")}
+		out = s.run(t, settings, `cat ~/.aws/credentials; cat ~/.ssh/id_ed25519 `+s.home+`/.ssh/id_ed25519 2>&1`)
+		require.Equal(t, 1, strings.Count(out, canary), out)
+
+		configuration, audit := filepath.Join(s.data, "toolroom.yaml"), filepath.Join(s.data, "audit")
+		require.NoError(t, os.WriteFile(configuration, []byte("servers: {}\n"), 0o600))
+		require.NoError(t, os.Mkdir(audit, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(audit, "log"), []byte(canary), 0o600))
+		settings.Read, settings.Protect, settings.Hidden = nil, []string{configuration}, []string{audit}
+		out = s.run(t, settings, `exec 2>&1; cd `+s.data+`; echo evil >toolroom.yaml; mv toolroom.yaml x; echo evil >y; mv y toolroom.yaml; echo written >z; cat z`)
+		require.Contains(t, out, "written\n")
+		text, err := os.ReadFile(configuration)
+		require.NoError(t, err)
+		require.Equal(t, "servers: {}\n", string(text))
+		if settings.Level == proc.L2 { // at L1, all of a root can be read
+			require.Contains(t, out, "Read-only file system", "refused, and not only restored")
+			require.NotContains(t, s.run(t, settings, `cat `+audit+`/log 2>&1`), canary)
+		}
+	})
+}

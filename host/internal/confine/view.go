@@ -73,10 +73,21 @@ func (v *view) addReadable(path string) {
 // rules returns the rules for the server's files, and its working directory with links
 // resolved.
 func (v *view) rules(ctx context.Context) (*sandbox.FS, string, error) {
-	box := sandbox.New(sandbox.Config{Roots: v.roots, AllowRootDir: true, AllowWrites: []string{v.home, v.home + "/**"}, Getenv: os.Getenv})
-	fs, err := box.FS(ctx)
+	own := []string{v.home, v.home + "/**"} // only the server reads and runs these files
+	config := sandbox.Config{Roots: v.roots, AllowRootDir: true, AllowPaths: own, AllowWrites: own, Protect: v.settings.Protect, Getenv: os.Getenv}
+	fs, err := sandbox.New(config).FS(ctx)
 	if err != nil {
 		return nil, "", err
+	}
+	for _, path := range slices.Concat(v.settings.Write, v.settings.Read) {
+		if fs.Denied(path) || fs.Denied(realPath(path)) { // the user named the credentials themselves
+			config.AllowPaths = append(slices.Clip(config.AllowPaths), path, realPath(path))
+		}
+	}
+	if len(config.AllowPaths) > len(own) {
+		if fs, err = sandbox.New(config).FS(ctx); err != nil {
+			return nil, "", err
+		}
 	}
 	dir, err := filepath.EvalSymlinks(v.dir)
 	return fs, dir, err

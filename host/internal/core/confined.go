@@ -26,9 +26,10 @@ func (a *App) confine(c *upstream.Config, sc config.Server) {
 // confinedStart returns a function that starts the server's program in its sandbox and
 // calls started.
 func (a *App) confinedStart(name string, sc config.Server, watch bool, started func(*confine.Process)) func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
-	settings := config.Confinement(sc.Spec.Sandbox)
 	configured := slices.Sorted(maps.Keys(sc.Spec.Env))
 	return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
+		settings, cfg := config.Confinement(sc.Spec.Sandbox), a.snapshot.Load().cfg
+		settings.Protect, settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
 		program := confine.Program{Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch}
 		if !watch {
 			program.OnRefused = func(refused string) {

@@ -76,10 +76,19 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 		objects = append(objects, of...)
 	}
 	s.Mask = append(s.Mask, r.otherHardLinks(s, objects)...)
+	s.Mask = slices.DeleteFunc(s.Mask, s.coversAllButShown)
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
 	s.addMasks(objects)
 	return nil
+}
+
+// coversAllButShown reports whether a masked directory is in a covered one and contains
+// a path that is shown: the cover hides the rest of it.
+func (s *spec) coversAllButShown(masked string) bool {
+	beneath := func(path string) bool { return path != masked && supervise.IsBeneath(masked, path) }
+	return slices.ContainsFunc(s.Cover, func(dir string) bool { return dir != masked && supervise.IsBeneath(dir, masked) }) &&
+		(slices.ContainsFunc(s.Shown, beneath) || slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return beneath(root.Path) }))
 }
 
 // addUncoveredGaps adds the directories of Config.Hidden in roots to s.gaps at

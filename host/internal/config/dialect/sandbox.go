@@ -227,17 +227,15 @@ func (d *Document) confineAll(p pair) (any bool) {
 	return any
 }
 
+// CanBeConfined reports whether a sandbox can confine a server. It cannot if the server
+// is reached over HTTP, or if a container service starts it.
+func (s *Server) CanBeConfined() bool {
+	return s.URL == "" && len(s.Command) > 0 && !slices.Contains([]string{"docker", "podman", "nerdctl"}, filepath.Base(s.Command[0]))
+}
+
 // Confine gives a server the default sandbox, unless it has one. It returns false for a
-// server that a sandbox cannot confine: it is reached over HTTP, or a container service
-// starts it.
+// server that cannot be confined.
 func (s *Server) Confine() bool {
-	if len(s.Command) == 0 {
-		return false
-	}
-	switch filepath.Base(s.Command[0]) {
-	case "docker", "podman", "nerdctl":
-		return false
-	}
-	s.Sandbox.On = true
-	return true
+	s.Sandbox.On = s.CanBeConfined()
+	return s.Sandbox.On
 }

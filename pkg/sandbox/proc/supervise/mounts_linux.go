@@ -52,15 +52,20 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 	if err := mountRun(s, clones, flags); err != nil {
 		return nil, fmt.Errorf("/run: %w", err)
 	}
+	late := map[string]bool{}
 	for _, c := range clones {
-		if !c.late {
-			if err := c.attach(); err != nil {
+		if c.late {
+			late[c.path] = true
+		} else if err := c.attach(); err != nil {
+			return nil, err
+		}
+	}
+	for _, root := range s.Roots {
+		if !late[root.Path] {
+			if err := guardFiles(s, root.Path); err != nil {
 				return nil, err
 			}
 		}
-	}
-	if err := guardFiles(s); err != nil {
-		return nil, err
 	}
 	if err := coverAndAttach(s, clones); err != nil {
 		return nil, err
@@ -104,8 +109,14 @@ func coverAndAttach(s *Spec, clones []mountClone) error {
 			}
 			dirs = dirs[1:]
 		}
-		if !c.last {
-			if err := c.attach(); err != nil {
+		if c.last {
+			break
+		}
+		if err := c.attach(); err != nil {
+			return err
+		}
+		if c.root {
+			if err := guardFiles(s, c.path); err != nil {
 				return err
 			}
 		}
@@ -196,20 +207,20 @@ func isMountPointChanged(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
 }
 
-// guardFiles makes the protected files of the roots read-only. It also makes
-// each directory between such a file and its root a mount point. A mount point
+// guardFiles makes the protected files of an attached root read-only. It also makes
+// each directory between such a file and the root a mount point. A mount point
 // cannot be renamed, so a command cannot move these directories away and
 // replace them.
-func guardFiles(s *Spec) error {
+func guardFiles(s *Spec, root string) error {
 	pinned := map[string]bool{}
 	for _, path := range s.Guard {
-		root := ""
+		nearest := ""
 		for _, r := range s.Roots {
-			if IsBeneath(r.Path, path) && len(r.Path) > len(root) {
-				root = r.Path
+			if IsBeneath(r.Path, path) && len(r.Path) > len(nearest) {
+				nearest = r.Path
 			}
 		}
-		if info, err := os.Lstat(path); err != nil || root == "" || path == root || info.Mode()&os.ModeSymlink != 0 {
+		if info, err := os.Lstat(path); err != nil || nearest != root || path == root || info.Mode()&os.ModeSymlink != 0 {
 			continue
 		}
 		if err := guardFile(root, path, pinned); err != nil && !isMountPointChanged(err) {

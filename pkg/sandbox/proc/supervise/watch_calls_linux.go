@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -157,14 +156,38 @@ func describeAddress(b []byte) (AccessKind, string) {
 		}
 		return AccessSocket, string(b[2:end])
 	case unix.AF_INET:
-		address, _ := netip.AddrFromSlice(b[4:8])
-		return AccessConnect, fmt.Sprintf("%s:%d", address, port)
+		return AccessConnect, fmt.Sprintf("%d.%d.%d.%d:%d", b[4], b[5], b[6], b[7], port)
 	case unix.AF_INET6:
-		if len(b) < 24 {
-			return AccessConnect, ""
+		if len(b) >= 24 {
+			return AccessConnect, formatIPv6(b[8:24], port)
 		}
-		address, _ := netip.AddrFromSlice(b[8:24])
-		return AccessConnect, netip.AddrPortFrom(address.Unmap(), uint16(port)).String()
 	}
 	return AccessConnect, ""
+}
+
+// formatIPv6 returns an address with its port: a mapped IPv4 address as such, zeros at
+// the beginning as "::". It serves instead of net/netip, whose initialization each
+// command would wait for.
+func formatIPv6(b []byte, port int) string {
+	zeros := 0
+	for zeros < 16 && b[zeros] == 0 {
+		zeros++
+	}
+	if zeros == 10 && b[10] == 0xff && b[11] == 0xff {
+		return fmt.Sprintf("%d.%d.%d.%d:%d", b[12], b[13], b[14], b[15], port)
+	}
+	text := ""
+	for i := 0; i < 16; i += 2 {
+		if i+1 < zeros {
+			continue
+		}
+		if text != "" {
+			text += ":"
+		}
+		text += strconv.FormatUint(uint64(b[i])<<8|uint64(b[i+1]), 16)
+	}
+	if zeros > 1 {
+		text = "::" + text
+	}
+	return fmt.Sprintf("[%s]:%d", text, port)
 }
