@@ -25,7 +25,9 @@ const (
 )
 
 // fitRequest returns the request of a turn, made to fit the model; see package
-// contextbudget. Shortened parts of the history stay shortened.
+// contextbudget. Shortened parts of the history stay shortened. It may also leave out
+// tools or switch to a model with a larger window for the rest of the run; each is
+// announced by an event.
 func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 	req := r.cfg.Request
 	req.Choice, req.Tools = choice, tools

@@ -43,7 +43,8 @@ func failureText(c *llm.ToolCall, said string, took time.Duration) string {
 	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
 }
 
-// modelResult converts the result of a call for the model.
+// modelResult converts the result of a call for the model. The texts of a failed call
+// become one text that explains the failure, before its other parts.
 func (r *run) modelResult(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.ToolResult {
 	result, _, err := mcp.DecodeResult(res.Raw, c.ID, c.Name)
 	if err != nil {

@@ -134,7 +134,7 @@ func qualify(server, uri string) string {
 	return scheme + url.PathEscape(server) + "/" + uri
 }
 
-// unqualify splits a qualified URI.
+// unqualify is the inverse of qualify. ok is false for a URI that qualify did not make.
 func unqualify(name string) (server, uri string, ok bool) {
 	inner := ""
 	rest, ok := strings.CutPrefix(name, scheme)

@@ -50,11 +50,12 @@ func (e *ChangedError) Error() string {
 		state = "it is withheld until it is approved"
 	}
 	return fmt.Sprintf("the definition of tool %s of server %s (%s) differs from that of its first use (%s); %s",
-		e.Tool, e.Server, digest(e.Is), digest(e.Was), state)
+		e.Tool, e.Server, shortDigest(e.Is), shortDigest(e.Was), state)
 }
 
-// digest returns the beginning of the definition's SHA-256.
-func digest(definition json.RawMessage) string {
+// shortDigest returns the beginning of the definition's SHA-256, for messages.
+// Definitions are compared as a whole.
+func shortDigest(definition json.RawMessage) string {
 	sum := sha256.Sum256(definition)
 	return hex.EncodeToString(sum[:6])
 }

@@ -63,10 +63,11 @@ func sameProgram(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// withOwnArgs returns a bundled tool that has its own entry in the configuration: with
-// the arguments that the host gives all bundled tools, except flags that the entry
-// sets, followed by the entry's arguments.
-func (s Server) withOwnArgs(cfg upstream.Config, spec dialect.Server) Server {
+// mergeEntry returns the bundled tool s with the user's entry for it, cfg and spec: the
+// entry's program, then the arguments that the host gives all bundled tools, except
+// flags that the entry sets, then the entry's arguments. Settings of the process that
+// an entry cannot have are those of s.
+func (s Server) mergeEntry(cfg upstream.Config, spec dialect.Server) Server {
 	if spec.Era == "" {
 		cfg.Era = s.Era
 	}

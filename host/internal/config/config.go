@@ -178,7 +178,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 				problems = append(problems, spec.Problem("sandbox", "this is a bundled tool, which confines itself: leave it out"))
 				continue
 			}
-			c.Servers = append(c.Servers, bundled.withOwnArgs(cfg, spec))
+			c.Servers = append(c.Servers, bundled.mergeEntry(cfg, spec))
 			continue
 		}
 		server := Server{Config: cfg, Spec: spec}

@@ -116,7 +116,7 @@ func Open(cfg config.Config) (*App, error) {
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Extensions: a.extensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
+		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
 	}, wholeCatalog{a}, a.Handler)
 	return a, err
 }
@@ -150,9 +150,9 @@ func (a *App) Servers() []*upstream.Server {
 	return all
 }
 
-// extensions returns the extensions that the running servers declare. If two declare
+// serverExtensions returns the extensions that the running servers declare. If two declare
 // the same one, the settings of the first are used.
-func (a *App) extensions() map[string]any {
+func (a *App) serverExtensions() map[string]any {
 	all := map[string]any{}
 	for _, s := range a.Servers() {
 		for name, settings := range s.Extensions() {

@@ -9,7 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// entry returns the catalog entry of a server.
+// entry returns the catalog entry of a server. Its source is wrapped if the server's
+// tools depend on a model or on a sign-in.
 func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
 	if sc.Name == Custom && a.goTools.server != nil {
 		return a.goToolEntry(s)

@@ -191,7 +191,7 @@ func (g *Gateway) subscribeStream(ctx context.Context, x exchange, session serve
 		}}) {
 			continue // such a resource never changes
 		}
-		g.forwardURI(ctx, "resources/subscribe", of, original) //nolint:errcheck // the same
+		g.forwardURI(ctx, "resources/subscribe", of, original) //nolint:errcheck // a failed subscription sends no updates
 	}
 	<-ctx.Done()
 	g.endSubscriptions(id)

@@ -117,7 +117,10 @@ func fileName(name string) string {
 	return name
 }
 
-func (a *API) artifact(r *http.Request) (*artifact, error) {
+// findArtifact returns the artifact whose id is in the request's path, or NOT_FOUND.
+// Each client of the API may read every artifact. An id that no key of the store can
+// have is not looked up.
+func (a *API) findArtifact(r *http.Request) (*artifact, error) {
 	id := r.PathValue("id")
 	missing := toolerr.New(toolerr.NotFound, "no artifact %.80q", id)
 	if len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c > '~' }) {
@@ -158,7 +161,7 @@ func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 
 // showArtifact sends a file so that a browser does not show it as a page of this host.
 func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
-	kept, err := a.artifact(r)
+	kept, err := a.findArtifact(r)
 	var content io.ReadCloser
 	if err == nil {
 		content, _, err = a.cfg.Blobs.Open(r.Context(), kept.ID)
@@ -194,7 +197,7 @@ func disposition(name string) string {
 }
 
 func (a *API) deleteArtifact(w http.ResponseWriter, r *http.Request) {
-	kept, err := a.artifact(r)
+	kept, err := a.findArtifact(r)
 	if err == nil {
 		err = a.cfg.Keys.Delete(r.Context(), artifactKey(kept.ID), store.Any)
 	}

@@ -217,6 +217,7 @@ func (f *chatWriter) tell(p piece) {
 // apart returns the separator between the texts of two turns.
 func (f *chatWriter) apart() string { return "\n\n" }
 
+// event sends a chunk with the extension x_event, which other clients ignore.
 func (f *chatWriter) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }
 
 // end sends the end of a stream.

@@ -45,7 +45,7 @@ func (r *ToolResult) ModelContent(vendor Vendor, path string, losses *Losses) []
 	return parts
 }
 
-// asJSON returns v as a JSON tree.
+// asJSON returns v as a JSON tree, null if it cannot be encoded.
 func asJSON(v any) *tree.Value {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -113,7 +113,7 @@ func New(docs []Doc) *Index {
 // fits selects the documents; nil selects all.
 func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	scores := make([]float64, len(x.names))
-	for _, term := range unique(Terms(query[:min(len(query), maxQuery)])) {
+	for _, term := range firstTerms(Terms(query[:min(len(query), maxQuery)])) {
 		at, exact := slices.BinarySearch(x.terms, term)
 		if exact {
 			x.add(scores, at, 1)
@@ -150,7 +150,8 @@ func (x *Index) add(scores []float64, term int, share float64) {
 	}
 }
 
-func unique(terms []string) []string {
+// firstTerms returns the first maxTerms different terms.
+func firstTerms(terms []string) []string {
 	var once []string
 	for _, term := range terms {
 		if !slices.Contains(once, term) && len(once) < maxTerms {

@@ -97,7 +97,9 @@ func (s *sse) endpoint(address string) (*url.URL, error) {
 	return to, nil
 }
 
-// send posts a message in the background, except the one that ends the handshake.
+// send posts a message in the background, except the one that ends the handshake. Its
+// error means that nothing was sent. A failure of a post in the background becomes the
+// answer of its request, or ends the connection.
 func (s *sse) send(message []byte) error {
 	<-s.begun
 	m, err := jsonrpc.Split(message)

@@ -134,7 +134,8 @@ func (w *writer) takeQueued() []byte {
 	return data
 }
 
-// writeNow writes data within the time of a caller.
+// writeNow writes as much of data as it can within callerWriteTime. If that is not all,
+// it returns the number of written bytes and os.ErrDeadlineExceeded.
 func (w *writer) writeNow(data []byte) (int, error) {
 	written := 0
 	if w.tryWrite != nil {
@@ -181,7 +182,7 @@ func (w *writer) drain(data []byte) {
 	}
 }
 
-// watched writes a piece within the watchdog's time. If the pipe has no deadlines, the
+// writeWatched writes a piece within the watchdog's time. If the pipe has no deadlines, the
 // end of the connection ends the write.
 func (w *writer) writeWatched(piece []byte) (int, error) {
 	if w.deadlines {

@@ -80,7 +80,8 @@ func blockOf(line []rune, whole bool) (b block, known bool) {
 }
 
 // containerOf returns the shown marker of a quote or list item and its length in the
-// line, or 0.
+// line, or 0. whole means that no more text of the line follows; known is false if more
+// text could change the result.
 func containerOf(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {

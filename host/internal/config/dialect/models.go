@@ -80,8 +80,9 @@ func (r *reader) provider(name string, n *node) lookup.Provider {
 	return p
 }
 
-// kindOf is the kind of a provider that does not say: what its name or file says,
-// or openai, as most are compatible with that.
+// kindOf guesses the kind of a provider without kind: scripted if it has a file, gemini
+// if it has a project, else its name if that is a kind, else openai, since most vendors
+// are compatible with that.
 func kindOf(name string, p lookup.Provider) lookup.Kind {
 	switch {
 	case p.File != "":

@@ -72,8 +72,8 @@ func (n *node) what() string {
 
 func (n *node) scalar() bool { return n.kind == boolNode || n.kind == numberNode || n.kind == textNode }
 
-// syntaxError is a fault of the format, with its line. Its text never holds
-// any of the file's.
+// syntaxError is a fault of the format, with its line. Its text
+// quotes nothing of the file, which may hold credentials.
 type syntaxError struct {
 	line int
 	text string

@@ -132,6 +132,8 @@ func checkRefs(raw json.RawMessage) (err error) {
 	return err
 }
 
+// refsIn returns the references in all texts of a JSON value. It leaves out malformed
+// ones, which checkRefs reports before.
 func refsIn(raw json.RawMessage) (refs []ref) {
 	eachText(raw, func(text string) {
 		found, err := parseRefs(text)

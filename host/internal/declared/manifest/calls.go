@@ -68,7 +68,8 @@ func (r *reader) program(path string, v *dialect.Tree, command string) string {
 	return found
 }
 
-// absolute returns the absolute path of a file name.
+// absolute is resolvePath, except that it accepts absolute names also where
+// resolvePath refuses all names, as in registered tools.
 func (r *reader) absolute(path string, v *dialect.Tree, name string) string {
 	if filepath.IsAbs(name) {
 		return name

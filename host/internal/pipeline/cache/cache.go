@@ -125,11 +125,11 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || of(c.cfg.MakesCalls) || of(c.cfg.IsPerCaller) {
 			return next(ctx, req)
 		}
-		k, wish, ok := c.key(req)
-		if !ok || wish == "bypass" || ctx.Err() != nil {
+		k, directive, ok := c.key(req)
+		if !ok || directive == "bypass" || ctx.Err() != nil {
 			return next(ctx, req)
 		}
-		if wish != "refresh" {
+		if directive != "refresh" {
 			if raw := c.get(k); raw != nil {
 				return &call.Result{Raw: raw}, nil
 			}
@@ -189,7 +189,7 @@ func isCacheable(res *call.Result) bool {
 
 // key returns the key of a call, and its caching directive. ok is false if the call
 // must not be cached.
-func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
+func (c *Cache) key(req *call.Request) (k key, directive string, ok bool) {
 	buf := make([]byte, 0, 512)
 	if c.cfg.Version != nil {
 		buf = jsonrpc.AppendString(buf, c.cfg.Version(req.Tool.Server))
@@ -208,7 +208,7 @@ func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
 			switch m.Name {
 			case "name", "arguments":
 			case "_meta":
-				wish = wishOf(m.Value)
+				directive = cacheDirective(m.Value)
 			default: // an answer to a question, or a task
 				return k, "", false
 			}
@@ -221,20 +221,22 @@ func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
 	if buf, ok = jsonrpc.Canonical(append(buf, ' '), arguments); !ok {
 		return k, "", false
 	}
-	return sha256.Sum256(buf), wish, true
+	return sha256.Sum256(buf), directive, true
 }
 
-func wishOf(meta json.RawMessage) string {
+// cacheDirective returns the member toolroom/cache of _meta: bypass, refresh, or "" for
+// none. A malformed one counts as bypass.
+func cacheDirective(meta json.RawMessage) string {
 	if !bytes.Contains(meta, []byte("toolroom/cache")) {
 		return ""
 	}
 	var m struct {
-		Wish string `json:"toolroom/cache"`
+		Directive string `json:"toolroom/cache"`
 	}
 	if json.Unmarshal(meta, &m) != nil {
 		return "bypass"
 	}
-	return m.Wish
+	return m.Directive
 }
 
 // get returns a cached result that has not expired, or nil.

@@ -152,10 +152,10 @@ func TestWhatIsAnotherCall(t *testing.T) {
 		"an answer":                  func(r *call.Request) { r.Params = json.RawMessage(`{"arguments":{"a":1},"inputResponses":{}}`) },
 		"a tool that changes things": func(r *call.Request) { r.Tool.ReadOnly = false },
 		"another tool":               func(r *call.Request) { r.Tool.Name = "else" },
-		"a wish": func(r *call.Request) {
+		"a directive": func(r *call.Request) {
 			r.Params = json.RawMessage(`{"arguments":{"a":1},"_meta":{"toolroom/cache":"bypass"}}`)
 		},
-		"a wish that is none": func(r *call.Request) {
+		"a directive that is none": func(r *call.Request) {
 			r.Params = json.RawMessage(`{"arguments":{"a":1},"_meta":{"toolroom/cache":7}}`)
 		},
 		"too deep": func(r *call.Request) {

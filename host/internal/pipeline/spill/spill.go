@@ -75,8 +75,9 @@ type result struct {
 	others     []jsonrpc.Member // all other members
 }
 
-// fits reports whether a result has at most most bytes of content, as far as its size
-// shows; for a single text the answer is exact.
+// fits reports whether content and structuredContent certainly have at most most bytes.
+// It parses nothing, so it can be false for a result that fits; for a single text it is
+// exact.
 func fits(members []jsonrpc.Member, most int) bool {
 	n := 0
 	for _, m := range members {

@@ -13,8 +13,8 @@ import (
 // need not wait for all.
 const trimStep = 2000
 
-// together is the number of records that one statement adds, if there are enough.
-const together = 32
+// rowsPerInsert is the number of records that one statement adds, if there are enough.
+const rowsPerInsert = 32
 
 type log database
 
@@ -26,8 +26,8 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 		for len(records) > 0 {
 			// Most of the cost of a row is the call of SQLite.
 			stmt, rows := h.append, 1
-			if len(records) >= together {
-				stmt, rows = h.appendMany, together
+			if len(records) >= rowsPerInsert {
+				stmt, rows = h.appendMany, rowsPerInsert
 			}
 			args := make([]any, 0, 2+rows)
 			args = append(args, name, now)

@@ -119,7 +119,7 @@ func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 		{&s.put, write, `INSERT OR REPLACE INTO keys (key, value, expires) VALUES (?1, ?2, ?3)`},
 		{&s.removeKey, write, `DELETE FROM keys WHERE key = ?1`},
 		{&s.append, write, insert(1)},
-		{&s.appendMany, write, insert(together)},
+		{&s.appendMany, write, insert(rowsPerInsert)},
 		{&s.sweep, write, `DELETE FROM keys WHERE version IN (SELECT version FROM keys WHERE expires > 0 AND expires <= ?1 LIMIT 1000)`},
 		{&s.vacuum, write, `PRAGMA incremental_vacuum`},
 	} {

@@ -41,7 +41,7 @@ type Config struct {
 
 	// Authorize, unless nil, sets credentials in the header of each attempt. refused
 	// means that the server refused the credentials of the attempt before.
-	Authorize func(ctx context.Context, h http.Header, again bool) error
+	Authorize func(ctx context.Context, h http.Header, refused bool) error
 
 	MaxSilence time.Duration // longest time without data from the server; 0: 5 min
 	Retry      retry.Policy  // zero: 3 attempts, pauses from 500 ms to 30 s
@@ -163,7 +163,7 @@ const (
 	Over           // no events follow
 )
 
-// Post sends a request with retries. newAnswer creates the decoder for each attempt.
+// Post sends a request with retries. begin creates the decoder for each attempt.
 // It returns the same errors as provider.Model.Ask.
 func (c *Client) Post(ctx context.Context, path string, body []byte, begin func() Answer) (*llm.Response, error) {
 	var last Answer
@@ -197,11 +197,12 @@ var errEmpty = errors.New("its answer has neither content nor a finish reason")
 // errSilent is the cause for ending an attempt that received no data for too long.
 var errSilent = errors.New("silent")
 
-// attempt sends a request once and decodes the response into an answer.
-func (c *Client) attempt(ctx context.Context, path string, body []byte, into Answer, again bool) error {
+// attempt sends a request once and decodes the response into an answer. refused means
+// that the server refused the credentials of the attempt before.
+func (c *Client) attempt(ctx context.Context, path string, body []byte, into Answer, refused bool) error {
 	heard, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := c.newRequest(heard, http.MethodPost, path, body, again)
+	req, err := c.newRequest(heard, http.MethodPost, path, body, refused)
 	if err != nil {
 		return err
 	}
@@ -329,7 +330,7 @@ func (l *watchedBody) Read(p []byte) (int, error) {
 }
 
 // newRequest returns an HTTP request with all headers.
-func (c *Client) newRequest(ctx context.Context, method, path string, body []byte, again bool) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, method, path string, body []byte, refused bool) (*http.Request, error) {
 	var from io.Reader
 	if body != nil {
 		from = bytes.NewReader(body)
@@ -345,7 +346,7 @@ func (c *Client) newRequest(ctx context.Context, method, path string, body []byt
 		req.Header.Set("User-Agent", UserAgent)
 	}
 	if c.cfg.Authorize != nil {
-		if err := c.cfg.Authorize(ctx, req.Header, again); err != nil {
+		if err := c.cfg.Authorize(ctx, req.Header, refused); err != nil {
 			return nil, err
 		}
 	}
