@@ -35,9 +35,7 @@ func newView(p Program, s Settings, home string) *view {
 		p.Dir, _ = os.Getwd() //nolint:errcheck // then it is the private home
 	}
 	v := &view{program: p, settings: s, home: home, homes: sandbox.Homes(os.Getenv), roots: []string{home}, dir: home}
-	for _, dir := range s.Write {
-		v.roots = append(v.roots, dir)
-	}
+	v.roots = append(v.roots, s.Write...)
 	for _, path := range s.Read {
 		v.addReadable(path)
 	}
