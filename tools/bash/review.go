@@ -72,15 +72,20 @@ func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) st
 	counts := map[changes.Kind]int{}
 	var names []string
 	inGit := 0
-	for _, e := range list {
+	for _, e := range changes.ShownEntries(list) {
 		switch {
-		case !e.Shown():
 		case isInGitDir(e.Path):
-			inGit++
+			if e.Shown() {
+				inGit++
+			}
 		default:
 			counts[e.Kind]++
 			if len(names) <= maxListed {
-				names = append(names, kindMarks[e.Kind]+fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path))))
+				name := kindMarks[e.Kind] + fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path)))
+				if e.Kind == changes.Created && e.Dir {
+					name += "/"
+				}
+				names = append(names, name)
 			}
 		}
 	}

@@ -88,10 +88,8 @@ func withWriteGuard(runner *proc.Runner, fsys *sandbox.FS, write func()) (lines 
 // appliedText counts applied changes: "2 created, 1 deleted"; "" for none.
 func appliedText(list []changes.Change) string {
 	counts := map[changes.Kind]int{}
-	for _, c := range list {
-		if c.Shown() {
-			counts[c.Kind]++
-		}
+	for _, e := range changes.ShownEntries(changes.Entries(list)) {
+		counts[e.Kind]++
 	}
 	var parts []string
 	for _, kind := range []changes.Kind{changes.Created, changes.Modified, changes.Deleted} {

@@ -214,3 +214,15 @@ func TestReviewNeedsL2(t *testing.T) {
 		require.Contains(t, string(out), "--changes review needs --sandbox L2")
 	}
 }
+
+// TestReviewShowsEmptyDirectories: a created directory without files is named and
+// counted.
+func TestReviewShowsEmptyDirectories(t *testing.T) {
+	p := newPlace(t)
+	s := reviewed(t, p, "review")
+	r := s.bash("mkdir -p empty/deeper full; echo x >full/file")
+	require.Contains(t, r.Text, "not in the tree yet: 2 created: +empty/deeper/ +full/file;")
+	r = s.job("action", "apply", "job_id", idOf(t, r))
+	require.Contains(t, r.Text, "applied 2 created of changes")
+	require.DirExists(t, filepath.Join(p.root, "empty", "deeper"))
+}

@@ -31,6 +31,7 @@ package changes
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -82,6 +83,27 @@ func (c Change) Open() (*os.File, error) { return openLayerFile(c.source) }
 // entries and created directories are left out.
 func (e Entry) Shown() bool {
 	return e.Kind != Touched && (e.Kind != Created || !e.Dir)
+}
+
+// ShownEntries returns the entries that a list of changes should show: those of
+// Entry.Shown, and created directories without any of these.
+func ShownEntries(list []Entry) (shown []Entry) {
+	type place struct {
+		root int
+		path string
+	}
+	filled := map[place]bool{} // directories above others of these entries
+	for _, e := range list {
+		for dir := path.Dir(e.Path); e.Kind != Touched && dir != "." && !filled[place{e.Root, dir}]; dir = path.Dir(dir) {
+			filled[place{e.Root, dir}] = true
+		}
+	}
+	for _, e := range list {
+		if e.Shown() || e.Kind == Created && !filled[place{e.Root, e.Path}] {
+			shown = append(shown, e)
+		}
+	}
+	return shown
 }
 
 // Mount describes an overlayfs mount over a root.
