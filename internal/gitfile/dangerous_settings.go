@@ -119,6 +119,8 @@ func settingRuns(section, key, value string) bool {
 		return !isTrue(value) // if false, a checkout may write to .git under another spelling
 	case kind == "mergetool" && key == "layout":
 		return true // the shell evaluates it
+	case strings.HasPrefix(name, "-") && (kind == "remote" || kind == "remotes" || kind == "submodule"):
+		return true // git fetch --all starts git fetch with the name of each remote, which is an option then
 	case kind == "remotes":
 		return !remoteNames.MatchString(value) // arguments of git fetch
 	case kind == "branch" && (key == "remote" || key == "pushremote"), kind == "remote" && key == "pushdefault":

@@ -55,6 +55,7 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 		"another format":    {[]string{"rebase.instructionFormat=foo", "pretty.foo=format:%s%nexec RUN"}, "GIT_SEQUENCE_EDITOR=true git rebase -i HEAD~1"},
 		"sequence editor":   {[]string{"sequence.editor=RUN"}, "git rebase -i HEAD~1"},
 		"upload pack":       {[]string{"remote.o.url=.", "remote.o.uploadpack=RUN"}, "git fetch o"},
+		"name of a remote":  {[]string{"remote.origin.url=.", "remote.--upload-pack;git-upload-pack.url=."}, "sed -i 's|--upload-pack;|--upload-pack=RUN;|' .git/config; git fetch --all"},
 		"receive pack":      {[]string{"remote.o.url=.", "remote.o.receivepack=RUN"}, "git push o HEAD:x"},
 		"ext":               {[]string{"remote.o.url=ext::RUN", "protocol.ext.allow=always"}, "git fetch o"},
 		"ext put together":  {[]string{"url.ext:.insteadOf=x", "protocol.ext.allow=always"}, "git fetch x:RUN"},

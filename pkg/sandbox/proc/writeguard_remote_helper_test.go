@@ -12,5 +12,7 @@ var remotePlantings = map[string]planting{
 	"a helper with a hyphen":  {"", `git config remote.o.url foo-bar::x`, lookAtRemotes},
 	"a branch's helper":       {"", `git config branch.main.remote foo-bar::x; git config branch.main.merge refs/heads/main`, lookAtRemotes},
 	"a helper for pushing":    {"git remote add o https://example.invalid", `git config remote.o.pushurl foo://x; git config remote.pushDefault o`, lookAtRemotes},
+	"a remote's name":         {"git remote add origin .", `printf 'EVIL' > x.sh; chmod +x x.sh; git config "remote.--upload-pack=./x.sh;git-upload-pack.url" .`, "git fetch --all; git remote update; :"},
+	"a submodule's remote":    {"git remote add p .", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d/e; git -C d/e remote add origin .; git -C d/e config "remote.--upload-pack=../../x.sh;git-upload-pack.url" .`, "git -C d/e fetch --all; :"},
 	"a helper by replacement": {"git remote add o gh:x", `git config url.foo://x.insteadOf gh:`, lookAtRemotes},
 }

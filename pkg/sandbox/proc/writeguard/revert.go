@@ -3,9 +3,12 @@ package writeguard
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // revert stores a copy of a file, and then restores its state of the baseline,
@@ -87,14 +90,43 @@ func (rc *rootCheck) removeLinksAbove(name string) error {
 	return nil
 }
 
-// restore writes a file's state of the baseline, and records the result. It
-// fails for files larger than maxStoredBytes, whose content is not stored.
+// restore writes a file's state of the baseline, and records the result. A file
+// larger than maxStoredBytes, whose content is not stored, is set aside.
 func (rc *rootCheck) restore(name, path string, was *fileState) {
 	if was.Size > maxStoredBytes {
-		rc.failed = true
+		rc.setAside(name)
 		return
 	}
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.writeState(name, was) }))
+}
+
+// setAside gives a changed file a name under which no program runs or reads it, and
+// takes its permission to be executed. The file leaves the baseline, so that this is
+// done and reported once.
+func (rc *rootCheck) setAside(name string) {
+	shown, limit := pathname.Escape(name), maxStoredBytes>>20
+	info, err := rc.handle.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		delete(rc.baseline.Items, name)
+		rc.lost = append(rc.lost, fmt.Sprintf("%s was removed, and cannot be restored because it had more than %d MiB", shown, limit))
+		return
+	}
+	aside := name + ".toolroom-" + rand.Text()[:8]
+	err = rc.withAccess(name, func() error {
+		if err := rc.removeLinksAbove(name); err != nil {
+			return err
+		}
+		return rc.handle.Rename(name, aside)
+	})
+	if err == nil && info.Mode().IsRegular() {
+		err = rc.handle.Chmod(aside, info.Mode().Perm()&^0o111)
+	}
+	if err != nil {
+		rc.failed = true
+		return
+	}
+	delete(rc.baseline.Items, name)
+	rc.lost = append(rc.lost, fmt.Sprintf("%s was changed, and cannot be restored because it had more than %d MiB: it is now %s, which no program runs", shown, limit, pathname.Escape(aside)))
 }
 
 // writeState replaces a file by the recorded file or link.

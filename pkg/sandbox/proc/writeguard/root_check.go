@@ -39,6 +39,7 @@ type rootCheck struct {
 	reverted     []string // absolute paths of reverted files
 	stepsRemoved bool     // baseline.Steps has changed
 	failed       bool     // something could not be reverted
+	lost         []string // describes changed files whose old content is not stored
 }
 
 // checkAll checks the files that were found, those of the baseline that are

@@ -49,6 +49,7 @@ type RootGuard struct {
 	runningCount      int                  // commands of this process in the root
 	lastChecked       map[supervise.Level]time.Time
 	copies            *revertedCopies
+	lost              []string // as in rootCheck, until a command reports them
 
 	notShared       error // why the baseline is not shared with other servers
 	isHidden        bool  // other servers do not see its commands
@@ -144,6 +145,10 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	}
 	rc.failed = rc.failed || rc.hasNewDeepDirs()
 	rc.checkAll()
+	if len(rc.lost) > 0 {
+		w.lost = append(w.lost, rc.lost...)
+		rc.failed = w.saveBaseline() != nil || rc.failed
+	}
 	return rc
 }
 
@@ -187,6 +192,10 @@ func (w *RootGuard) endCommand(c *Command) (reverted []string, err error) {
 		}
 		w.presence.withdraw()
 	}
+	for _, lost := range w.lost {
+		err = errors.Join(err, errors.New(lost))
+	}
+	w.lost = nil
 	if rc.failed {
 		err = errors.Join(err, errors.New("some of it could not be taken back"))
 	}
