@@ -91,12 +91,12 @@ type Caller struct {
 	// point checks the caller's own calls.
 	Tools func(name string) bool
 
-	// Turn identifies the answer of a model that contains the call, if the entry point
+	// ModelTurn identifies the answer of a model that contains the call, if the entry point
 	// knows it; "": unknown.
 	ModelTurn string
 }
 
-// Counted returns the name under which the caller's calls are counted.
+// AccountName returns the name under which the caller's calls are counted.
 func (c Caller) AccountName() string { return cmp.Or(c.Account, c.EntryPoint+"/"+c.ID) }
 
 // Elicitation reports which modes of elicitation the client has declared: forms,

@@ -22,7 +22,7 @@ func (p *program) confineServer() *cobra.Command {
 	var write, asJSON, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "confine NAME",
-		Short: "Run a server in a sandbox, and print the settings for what it was refused",
+		Short: "Run a server in a sandbox, and print the settings for its refused accesses",
 		Long: `confine runs a server once in its sandbox, or in the default one if it has none. It lists its
 tools, makes the calls of --call, and prints which files, directories and hosts the server asked for
 and did not get, with the settings of sandbox that give them. Files that look like credentials are
@@ -85,19 +85,16 @@ func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 	return parsed, nil
 }
 
-// proposedSandbox returns the settings of a server's sandbox with what it was refused.
+// proposedSandbox returns the settings of a server's sandbox that allow its refused
+// accesses.
 func proposedSandbox(now dialect.Sandbox, run core.WatchedRun) map[string]any {
 	now.On = true
 	now.Write = union(now.Write, run.Proposal.Write)
 	now.Read = union(now.Read, run.Proposal.Read)
 	now.Sockets = union(now.Sockets, run.Proposal.Sockets)
-	if hosts := run.Proposal.Hosts; len(hosts) > 0 && now.Network != "on" {
-		before, _ := strings.CutPrefix(now.Network, "allow=")
-		switch {
-		case before != now.Network:
+	if hosts := run.Proposal.Hosts; len(hosts) > 0 {
+		if before := strings.TrimPrefix(run.Network, "allow="); before != "off" {
 			hosts = union(strings.Split(before, ","), hosts)
-		case strings.Contains(run.Sandbox, "network registries"):
-			hosts = union([]string{"registries"}, hosts)
 		}
 		now.Network = "allow=" + strings.Join(hosts, ",")
 	}

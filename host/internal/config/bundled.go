@@ -65,8 +65,8 @@ func sameProgram(a, b string) bool {
 
 // mergeEntry returns the bundled tool s with the user's entry for it, cfg and spec: the
 // entry's program, then the arguments that the host gives all bundled tools, except
-// flags that the entry sets, then the entry's arguments. Settings of the process that
-// an entry cannot have are those of s.
+// flags that the entry sets, then the entry's arguments. An entry cannot
+// change how the process is ended and watched.
 func (s Server) mergeEntry(cfg upstream.Config, spec dialect.Server) Server {
 	if spec.Era == "" {
 		cfg.Era = s.Era

@@ -12,7 +12,7 @@ import (
 func resolveSandbox(spec *dialect.Server, from []string) error {
 	s := &spec.Sandbox
 	if !spec.CanBeConfined() && len(s.Sockets) == 0 {
-		return errors.New("it can only confine a command that is no container: leave it out; docker run has options of its own")
+		return errors.New("a sandbox cannot confine a server over HTTP or in a container: leave it out; for a container, use the options of docker run")
 	}
 	for _, list := range [][]string{s.Write, s.Read, s.Sockets} {
 		for i, path := range list {

@@ -29,7 +29,7 @@ type Settings struct {
 	Write []string
 	// Read are directories and files that the server may read.
 	Read []string
-	// Network is what the server may reach: off, on, registries, or
+	// Network says which hosts the server may reach: off, on, registries, or
 	// allow=HOST[:PORT],…; "" means registries for programs that download the server
 	// (see DefaultNetwork), else off.
 	Network string
@@ -115,14 +115,18 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 	if err != nil {
 		return nil, err
 	}
+	hidden, err := view.hidden(c.dir)
+	if err != nil {
+		return nil, err
+	}
 	config := proc.Config{
 		Level: s.Level, Tested: report, Network: network.On, Egress: network.Allow, Limits: s.Limits, Sockets: s.Sockets,
-		Hidden: append(view.hidden(c.dir), s.Hidden...), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
+		Hidden: append(hidden, s.Hidden...), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
 		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
-		EgressSetting: "sandbox.network", HowToAllow: howToAllow, Watch: p.Watch,
+		Proxy: egress.Config{Setting: "sandbox.network", HowToAllow: howToAllow}, Watch: p.Watch,
 	}
 	if p.OnRefused != nil {
-		config.OnRefused = func(refused egress.Refusal) { p.OnRefused(describeRefusal(refused)) }
+		config.Proxy.OnRefused = func(refused egress.Refusal) { p.OnRefused(describeRefusal(refused)) }
 	}
 	if p.Watch && !network.On && network.Allow == nil && report.Level == proc.L2 {
 		config.Egress = new(egress.Allow) // it allows nothing, and learns the hosts
@@ -143,7 +147,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		return nil, err
 	}
 	started := &Process{Process: process, level: report.Level, network: network.String(), closed: make(chan struct{})}
-	started.propose = func(r proc.Result) Proposal { return view.propose(r, c.dir, rules.Denied) }
+	started.propose = func(r proc.Result) Proposal { return view.propose(r, hidden, rules.Denied) }
 	go func() {
 		started.result = process.Wait()
 		runner.Close() //nolint:errcheck // always nil

@@ -42,6 +42,9 @@ func (p *Process) Wait() error {
 	return nil
 }
 
+// Network returns the network access, as Settings.Network; never "".
+func (p *Process) Network() string { return p.network }
+
 // Sandbox describes the confinement: its level and its network access.
 func (p *Process) Sandbox() string { return fmt.Sprintf("%s, network %s", p.level, p.network) }
 

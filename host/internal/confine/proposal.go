@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// Proposal is what a watched server asked for and did not get, as the settings that
-// would give it.
+// Proposal lists the refused accesses of a watched server, as the settings that would
+// allow them.
 type Proposal struct {
 	Write, Read, Hosts, Sockets []string
 	// Secrets are files that look like credentials. They are not part of the settings.
@@ -30,10 +30,9 @@ const maxListed = 3
 
 // propose returns the proposal for the accesses of a server with this view. isSecret
 // tells files that look like credentials.
-func (v *view) propose(result proc.Result, state string, isSecret func(path string) bool) Proposal {
+func (v *view) propose(result proc.Result, hidden []string, isSecret func(path string) bool) Proposal {
 	read, write := map[string]bool{}, map[string]bool{}
 	var p Proposal
-	hidden := v.hidden(state)
 	for _, access := range result.Accesses {
 		switch access.Kind {
 		case proc.AccessConnect:

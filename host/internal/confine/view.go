@@ -2,12 +2,15 @@ package confine
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // systemDirs lists the top directories that hold no data of users, and the parts of
@@ -73,22 +76,22 @@ func (v *view) addReadable(path string) {
 func (v *view) rules(ctx context.Context) (*sandbox.FS, string, error) {
 	own := []string{v.home, v.home + "/**"} // only the server reads and runs these files
 	config := sandbox.Config{Roots: v.roots, AllowRootDir: true, AllowPaths: own, AllowWrites: own, Protect: v.settings.Protect, Getenv: os.Getenv}
-	fs, err := sandbox.New(config).FS(ctx)
+	files, err := sandbox.New(config).FS(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, path := range slices.Concat(v.settings.Write, v.settings.Read) {
-		if fs.Denied(path) || fs.Denied(realPath(path)) { // the user named the credentials themselves
+		if files.Denied(path) || files.Denied(realPath(path)) { // the user named the credentials themselves
 			config.AllowPaths = append(slices.Clip(config.AllowPaths), path, realPath(path))
 		}
 	}
 	if len(config.AllowPaths) > len(own) {
-		if fs, err = sandbox.New(config).FS(ctx); err != nil {
+		if files, err = sandbox.New(config).FS(ctx); err != nil {
 			return nil, "", err
 		}
 	}
 	dir, err := filepath.EvalSymlinks(v.dir)
-	return fs, dir, err
+	return files, dir, err
 }
 
 // isBroad reports whether a directory is a home, or contains one: it is not shown to a
@@ -100,10 +103,13 @@ func (v *view) isBroad(dir string) bool {
 
 // hidden returns the directories whose content the server does not see: the state
 // directory, homes, and all top directories that are not of the system.
-func (v *view) hidden(state string) []string {
+func (v *view) hidden(state string) ([]string, error) {
 	all := append([]string{state}, v.homes...)
 	for _, parent := range []string{"/", "/var"} {
-		entries, _ := os.ReadDir(parent) //nolint:errcheck // what cannot be listed is not hidden from this user's programs either
+		entries, err := os.ReadDir(parent)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, toolerr.New(toolerr.SandboxUnavailable, "the directories to hide from the server cannot be listed: %w", err)
+		}
 		for _, entry := range entries {
 			path := filepath.Join(parent, entry.Name())
 			if entry.IsDir() && path != "/var" && !slices.Contains(systemDirs[:], path) {
@@ -111,7 +117,7 @@ func (v *view) hidden(state string) []string {
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 // programFiles returns the files and directories outside the system that belong to the
@@ -146,12 +152,12 @@ func (v *view) programFiles() (files []string) {
 	return files
 }
 
-// packageFiles lists the files by which the top directory of a package is recognized.
+// packageFiles lists the names of files that only the top directory of a package has.
 var packageFiles = [...]string{"package.json", "pyproject.toml", "pyvenv.cfg", "go.mod", "Cargo.toml", "deno.json", "composer.json", "Gemfile"}
 
 // packageOf returns the directory to show for a file: the top of its package, with the
-// packages beside it in node_modules, or of an installation with a bin directory. It returns the path itself if it is a directory,
-// or if that directory contains a home.
+// packages beside it in node_modules, or of an installation with a bin directory. It returns the path itself for a directory, and
+// for a file whose package would contain a home.
 func (v *view) packageOf(path string) string {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return path

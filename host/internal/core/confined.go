@@ -57,6 +57,7 @@ type WatchedCall struct {
 // WatchedRun is the result of WatchServer.
 type WatchedRun struct {
 	Sandbox  string           // the level and the network
+	Network  string           // as confine.Settings.Network
 	Err      error            // of the start or of a call
 	Proposal confine.Proposal // from all its processes
 }
@@ -100,7 +101,7 @@ func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall)
 	mu.Lock()
 	defer mu.Unlock()
 	for _, process := range processes {
-		run.Sandbox = process.Sandbox()
+		run.Sandbox, run.Network = process.Sandbox(), process.Network()
 		run.Proposal.Add(process.Proposal())
 	}
 	return run, nil

@@ -21,8 +21,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// snapshot is a configuration in force. A reload replaces it as a whole; calls end in
-// the snapshot in which they began.
+// snapshot is a configuration in force. A reload replaces it as a whole. A call passes
+// the stages of the snapshot in which it began; the server is the current one.
 type snapshot struct {
 	cfg      config.Config  // in force: for a server that could not be replaced, its running configuration
 	servers  []*serverEntry // in the configured order
@@ -214,7 +214,7 @@ func checkApprovedTarget(ctx context.Context, req *call.Request) error {
 	return &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: req.Tool.Name + " was not executed", Cause: err}
 }
 
-// markSent returns a handler that records that a call may have had an effect. A call
+// markDispatched returns a handler that records that a call may have had an effect. A call
 // whose server did not start had none; the error of a nested call does not tell.
 func markDispatched(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {

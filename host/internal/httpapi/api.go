@@ -110,7 +110,7 @@ type Config struct {
 	Logf     func(format string, args ...any) // logs errors that no client gets; nil: not logged
 }
 
-// Door is the entry point of calls through the API.
+// EntryPoint is the entry point of calls through the API.
 const EntryPoint = "api"
 
 // API serves the routes of the package comment.

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A want describes a value of a request: the parts that are used, and the hints. null
+// A valueRule describes a value of a request: the parts that are used, and the hints. null
 // counts as missing, except in a list. Members without a name here may have any value.
 type valueRule struct {
 	words   string

@@ -242,7 +242,7 @@ func (s *streamable) listen(opened func()) {
 	}
 }
 
-// temporary reports whether a status may change soon: the server, or a proxy before
+// isTemporary reports whether a status may change soon: the server, or a proxy before
 // it, is busy or being replaced.
 func isTemporary(status int) bool {
 	switch status {

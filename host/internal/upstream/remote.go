@@ -204,7 +204,7 @@ func isStaleConnection(err error) bool {
 	return text == "http: server closed idle connection" || strings.HasPrefix(text, "readLoopPeekFailLocked: ")
 }
 
-// maxUnused bounds the closed connections in succession for one request.
+// maxStaleConnections bounds the closed connections in succession for one request.
 const maxStaleConnections = 10
 
 // doRequest sends a request. If the server had closed the reused connection, it uses another

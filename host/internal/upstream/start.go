@@ -104,7 +104,7 @@ func sleep(ctx, life context.Context, d time.Duration) error {
 	}
 }
 
-// begin starts the server in the background. An existing connection is used until the
+// beginStart starts the server in the background. An existing connection is used until the
 // new one is ready. The caller holds s.mu.
 func (s *Server) beginStart() *runningStart {
 	st := &runningStart{done: make(chan struct{})}

@@ -174,7 +174,7 @@ func (s *streamable) removeExchange(x *exchange) {
 	}
 }
 
-// cancelled handles an outgoing cancellation. In the modern era it closes the stream,
+// handleCancellation handles an outgoing cancellation. In the modern era it closes the stream,
 // which is the cancellation. In the legacy era the server gets the message too, and
 // the stream is closed soon after.
 func (s *streamable) handleCancellation(params json.RawMessage) bool {

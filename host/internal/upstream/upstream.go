@@ -301,7 +301,7 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 	}
 }
 
-// failed wraps an error of a call, except for the server's own errors and the end of
+// callError wraps an error of a call, except for the server's own errors and the end of
 // the caller's context.
 func (s *Server) callError(ctx context.Context, req *call.Request, phase string, err error) error {
 	return s.lostError(ctx, req.Tool.Name, phase, err)

@@ -2,7 +2,7 @@ package jsonrpc
 
 import "golang.org/x/sys/unix"
 
-// enlarge requests the largest size that an unprivileged user may have, then a
+// enlargePipeFD requests the largest size that an unprivileged user may have, then a
 // smaller one.
 func enlargePipeFD(fd uintptr) {
 	for _, size := range []int{1 << 20, 256 << 10} {

@@ -30,12 +30,9 @@ type Config struct {
 	// that only the bound for a single command applies.
 	Connections int
 
-	// HowToAllow replaces egress.Config.HowToAllow, with EgressSetting as
-	// egress.Config.Setting.
-	HowToAllow    func(entry string) string
-	EgressSetting string
-	// OnRefused is egress.Config.OnRefused.
-	OnRefused func(egress.Refusal)
+	// Proxy configures the proxy for Egress. Its fields Allow and Shared are not
+	// used.
+	Proxy egress.Config
 
 	// Watch reports the files that commands name, and the addresses that they connect
 	// to, as Result.Accesses. Commands take longer.

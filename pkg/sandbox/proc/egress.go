@@ -103,9 +103,8 @@ func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts cannot be used: %w", err)
 	}
-	config := r.egressConfig
+	config := r.config.Proxy
 	config.Allow, config.Shared = r.config.Egress, r.connectionSlots
-	config.HowToAllow, config.Setting, config.OnRefused = r.config.HowToAllow, r.config.EgressSetting, r.config.OnRefused
 	return egress.Start(config, listener), nil
 }
 

@@ -16,7 +16,7 @@ func TrustLevel(r *Runner, level Level) {
 }
 
 // SetEgressConfig makes r resolve and reach allowed hosts according to c.
-func SetEgressConfig(r *Runner, c egress.Config) { r.egressConfig = c }
+func SetEgressConfig(r *Runner, c egress.Config) { r.config.Proxy = c }
 
 // UsedPreparation reports whether the command was started from preparations of
 // its supervisor.

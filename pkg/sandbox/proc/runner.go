@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/writeguard"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -51,8 +50,7 @@ type Runner struct {
 	lastHadPrologue bool            // the last command had a prologue
 	cachesMade      map[string]bool // build cache directories that exist, by path
 
-	failChecks   map[Level]string // for tests: the check that fails
-	egressConfig egress.Config    // for tests: other names and hosts
+	failChecks map[Level]string // for tests: the check that fails
 }
 
 // New returns a runner. It starts no process and accesses no file. It returns

@@ -362,10 +362,7 @@ func (r *reader) readFields(n *node) {
 	all := r.fields
 	seen := map[string]string{}
 	for _, p := range n.pairs {
-		key := plain(p.key)
-		i := slices.IndexFunc(all, func(f field) bool {
-			return plain(f.name) == key || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == key })
-		})
+		i := slices.IndexFunc(all, func(f field) bool { return f.isNamed(p.key) })
 		r.field, r.line = show(p.key), p.line
 		if i < 0 {
 			r.unknown(p, all)

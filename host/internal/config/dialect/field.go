@@ -20,6 +20,12 @@ type field struct {
 	read   func(r *reader, n *node)
 }
 
+// isNamed reports whether a key in a file names the field.
+func (f field) isNamed(key string) bool {
+	is := func(name string) bool { return plain(name) == plain(key) }
+	return is(f.name) || slices.ContainsFunc(f.also, is)
+}
+
 func typed(kind string) map[string]any { return map[string]any{"type": kind} }
 
 func listOf(kinds ...string) map[string]any {

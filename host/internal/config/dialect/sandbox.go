@@ -98,9 +98,7 @@ func (r *reader) knownMembers(n *node) *node {
 	kept := *n
 	kept.pairs = nil
 	for _, p := range n.pairs {
-		if slices.ContainsFunc(known, func(f field) bool {
-			return plain(f.name) == plain(p.key) || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == plain(p.key) })
-		}) {
+		if slices.ContainsFunc(known, func(f field) bool { return f.isNamed(p.key) }) {
 			kept.pairs = append(kept.pairs, p)
 			continue
 		}
@@ -118,13 +116,13 @@ func readSandboxEnabled(r *reader, n *node) {
 	}
 }
 
-// codeFiles are the members of VS Code's sandbox.filesystem. What is to be denied is
-// denied here by default, unless it is in a directory that is allowed.
+// codeFiles are the members of VS Code's sandbox.filesystem. Its denied paths are denied
+// here by default, except in an allowed directory.
 func (r *reader) codeFiles(s *Sandbox) []field {
 	denied := func(r *reader, n *node) {
 		for _, path := range r.texts(n) {
 			if slices.ContainsFunc(slices.Concat(s.Write, s.Read), func(dir string) bool { return strings.HasPrefix(path, dir) }) {
-				r.warn("%s is in a directory that the server can use, and stays usable; allow only the directories beside it", show(path))
+				r.warn("has no effect for %s, because it is in an allowed directory; allow only the directories beside it", show(path))
 			}
 		}
 	}

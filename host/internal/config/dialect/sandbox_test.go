@@ -59,5 +59,5 @@ func TestSandboxFaults(t *testing.T) {
 	}
 	d := dialect.Parse("mcp.json", []byte(`{"servers": {"x": {"command": "a", "sandbox": {"filesystem": {"allowWrite": ["/w"], "denyWrite": ["/w/sub"]}}}}}`), dialect.Options{})
 	require.NoError(t, d.Problems.Err())
-	require.Contains(t, d.Problems.Warnings()[0].String(), "/w/sub is in a directory that the server can use")
+	require.Contains(t, d.Problems.Warnings()[0].String(), "has no effect for /w/sub, because it is in an allowed directory")
 }

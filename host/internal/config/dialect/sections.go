@@ -269,9 +269,7 @@ func (r *reader) members(n *node, all []field) {
 	seen := map[string]string{}
 	for _, p := range n.pairs {
 		r.field, r.line = path+"."+show(p.key), p.line
-		i := slices.IndexFunc(all, func(f field) bool {
-			return plain(f.name) == plain(p.key) || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == plain(p.key) })
-		})
+		i := slices.IndexFunc(all, func(f field) bool { return f.isNamed(p.key) })
 		if i < 0 {
 			var names []string
 			for _, f := range all {

@@ -143,7 +143,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 					return nil, err
 				}
 			case Denied:
-				if err := s.book.spendApproval(ctx, r); err != nil {
+				if err := s.book.spendDenial(ctx, r); err != nil {
 					return nil, s.storeError(req, err)
 				}
 				return nil, denied(r)

@@ -16,22 +16,22 @@ type approvedCall struct {
 	within *approvedCall
 }
 
-type reservedQuestionKey struct{}
+type approvedCallKey struct{}
 
 // bound returns a context that carries the place of an approved call.
 func (s *Stage) bound(ctx context.Context, t *call.Tool, place []byte) context.Context {
 	if s.cfg.Scope == nil {
 		return ctx
 	}
-	outer, _ := ctx.Value(reservedQuestionKey{}).(*approvedCall)
-	return context.WithValue(ctx, reservedQuestionKey{}, &approvedCall{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
+	outer, _ := ctx.Value(approvedCallKey{}).(*approvedCall)
+	return context.WithValue(ctx, approvedCallKey{}, &approvedCall{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
 }
 
 // Elsewhere returns an error if the call, or a call that contains it, was approved for
 // another place: the place changed while the call waited. Call it just before the call
 // is made.
 func Elsewhere(ctx context.Context) error {
-	m, _ := ctx.Value(reservedQuestionKey{}).(*approvedCall)
+	m, _ := ctx.Value(approvedCallKey{}).(*approvedCall)
 	for ; m != nil; m = m.within {
 		if !m.still() {
 			return toolerr.New(toolerr.Conflict,

@@ -298,8 +298,8 @@ func (b *Store) notified(ctx context.Context, id string) error {
 	return b.touch(ctx, id, func(r *Record) { r.Notified = true })
 }
 
-// spendApproval expires a denial that holds for one call.
-func (b *Store) spendApproval(ctx context.Context, r *Record) error {
+// spendDenial expires a denial that holds for one call.
+func (b *Store) spendDenial(ctx context.Context, r *Record) error {
 	if !r.Once {
 		return nil
 	}

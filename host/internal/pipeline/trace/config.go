@@ -61,7 +61,7 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL")
 	}
-	// JSON is sent instead of protobuf: receivers of OLTP over HTTP accept both.
+	// JSON is sent instead of protobuf: receivers of OTLP over HTTP accept both.
 	if protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_PROTOCOL is grpc; use http/json and the collector's port for HTTP, usually 4318")
 	}

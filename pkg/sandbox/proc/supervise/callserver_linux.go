@@ -350,8 +350,8 @@ func (c *callServer) checkConnect(target int) error {
 	return nil
 }
 
-// A connect waits for slice before it checks again whether the caller still
-// waits.
+// connectPollInterval is the time that a connect waits before it checks again
+// whether the caller still waits.
 const connectPollInterval = 50 * time.Millisecond
 
 // errRestart makes the kernel repeat a call or end it with EINTR, as the handler

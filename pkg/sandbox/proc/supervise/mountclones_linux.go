@@ -20,7 +20,6 @@ type mountClone struct {
 	root     bool // a root: its path contains no link
 	temp     bool // the private temporary directory: its path contains no link
 	socket   bool
-	last     bool   // no clone: the end of a list
 	id       fileID // identity of a socket
 }
 

@@ -95,11 +95,8 @@ func coverAndAttach(s *Spec, clones []mountClone) error {
 	dirs := slices.Clone(s.Cover)
 	slices.SortStableFunc(dirs, func(a, b string) int { return len(a) - len(b) })
 	var made []string
-	for _, c := range append(clones[:len(clones):len(clones)], mountClone{last: true}) {
-		if !c.late && !c.last {
-			continue
-		}
-		for len(dirs) > 0 && (c.last || len(dirs[0]) <= len(c.path)) {
+	cover := func(maxLength int) error { // the directories with paths up to maxLength
+		for ; len(dirs) > 0 && len(dirs[0]) <= maxLength; dirs = dirs[1:] {
 			covered, err := coverDir(s, dirs[0], made)
 			if err != nil {
 				return err
@@ -107,19 +104,26 @@ func coverAndAttach(s *Spec, clones []mountClone) error {
 			if covered {
 				made = append(made, dirs[0])
 			}
-			dirs = dirs[1:]
 		}
-		if c.last {
-			break
+		return nil
+	}
+	for _, c := range clones {
+		if !c.late {
+			continue
 		}
-		if err := c.attach(); err != nil {
+		err := cover(len(c.path))
+		if err == nil {
+			err = c.attach()
+		}
+		if err == nil && c.root {
+			err = guardFiles(s, c.path)
+		}
+		if err != nil {
 			return err
 		}
-		if c.root {
-			if err := guardFiles(s, c.path); err != nil {
-				return err
-			}
-		}
+	}
+	if err := cover(unix.PathMax); err != nil {
+		return err
 	}
 	for _, dir := range made { // but not the directories attached in it
 		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {

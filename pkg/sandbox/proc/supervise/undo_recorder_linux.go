@@ -245,7 +245,7 @@ func (r *recorder) recordParentTimes(p *dirEntry) {
 	r.add(&UndoRecord{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
 }
 
-// creates records a call that makes an entry.
+// recordCreate records a call that makes an entry.
 func (r *recorder) recordCreate(p *dirEntry) {
 	if p.exists || r.isCovered(p.path) {
 		return
