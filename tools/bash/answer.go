@@ -150,9 +150,15 @@ func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string 
 	if len(m.TakenBack) > 0 {
 		parts = append(parts, takenBackText(m.TakenBack)+keptCopiesText(m.Aside))
 	}
+	for _, gap := range result.Unguarded {
+		parts = append(parts, unguardedText(gap))
+	}
 	parts = append(parts, sandboxText(result.Level, r.shell.config.Network))
 	return strings.Join(parts, " · ") + "\n"
 }
+
+// unguardedText says what is not, or not fully, protected from a command's files.
+func unguardedText(gap string) string { return "not protected: " + shorten(gap, 600) }
 
 // takenBackText names protected files that were put back.
 func takenBackText(paths []string) string {

@@ -74,7 +74,7 @@ func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) st
 	inGit := 0
 	for _, e := range changes.ShownEntries(list) {
 		switch {
-		case isInGitDir(e.Path):
+		case isGitData(e.Path):
 			if e.Shown() {
 				inGit++
 			}
@@ -113,9 +113,12 @@ func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) st
 // kindMarks are the characters before the names of changed files.
 var kindMarks = map[changes.Kind]string{changes.Created: "+", changes.Modified: "~", changes.Deleted: "-"}
 
-// isInGitDir reports whether a path is inside a .git directory.
-func isInGitDir(rel string) bool {
-	return strings.HasPrefix(rel, ".git/") || strings.Contains(rel, "/.git/")
+// isGitData reports whether a path is inside a .git directory and is no setting, which
+// a person wants to see: config, config.worktree, and everything in info and hooks.
+func isGitData(rel string) bool {
+	_, inside, ok := strings.Cut("/"+rel, "/.git/")
+	first, _, _ := strings.Cut(inside, "/")
+	return ok && !slices.Contains([]string{"config", "config.worktree", "info", "hooks"}, first)
 }
 
 // find returns the pending changes with an id, among those of this server's

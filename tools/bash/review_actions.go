@@ -80,7 +80,7 @@ func withWriteGuard(runner *proc.Runner, fsys *sandbox.FS, write func()) (lines 
 		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, takenBack)), keptCopiesText(copyDirs))
 	}
 	for _, gap := range gaps {
-		fmt.Fprintf(&b, "not looked at: %s\n", gap)
+		fmt.Fprintf(&b, "%s\n", unguardedText(gap))
 	}
 	return b.String()
 }

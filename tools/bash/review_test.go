@@ -226,3 +226,32 @@ func TestReviewShowsEmptyDirectories(t *testing.T) {
 	require.Contains(t, r.Text, "applied 2 created of changes")
 	require.DirExists(t, filepath.Join(p.root, "empty", "deeper"))
 }
+
+// TestReviewShowsGitSettings: a changed setting of git is in the diff; its objects are
+// counted.
+func TestReviewShowsGitSettings(t *testing.T) {
+	p := newPlace(t)
+	s := reviewed(t, p, "review")
+	r := s.bash("git init -q .; git config url.https://evil.example/.insteadOf https://github.com/; echo x >f; git add f")
+	require.Contains(t, r.Text, "+.git/config")
+	require.Contains(t, r.Text, " of git's own")
+	r = s.job("action", "diff", "job_id", idOf(t, r))
+	require.Contains(t, r.Text, "+++ b/.git/config\n")
+	require.Contains(t, r.Text, "insteadOf = https://github.com/")
+	require.NotContains(t, r.Text, ".git/index")
+}
+
+// TestLossIsTold: the text of the answer says that a large hook was changed and cannot
+// be restored.
+func TestLossIsTold(t *testing.T) {
+	p := newPlace(t)
+	s := p.serve("--sandbox", "L1")
+	if r := s.bash("git init -q ."); r.IsError {
+		t.Skip(r.Text)
+	}
+	hook := filepath.Join(p.root, ".git", "hooks", "pre-commit")
+	require.NoError(t, os.WriteFile(hook, make([]byte, 17<<20), 0o755))
+	require.NotContains(t, s.bash("true").Text, "not protected")
+	require.Contains(t, s.bash("echo evil > .git/hooks/pre-commit").Text, "not protected: what commands leave in "+p.root+" for other programs to run: .git/hooks/pre-commit was changed, and cannot be restored")
+	require.NotContains(t, s.bash("true").Text, "not protected")
+}

@@ -144,6 +144,21 @@ func (s *scene) start(t *testing.T, settings confine.Settings, script string, wa
 	return string(out), p, nil
 }
 
+// attack runs each variant for each file $f, and returns the output. It requires that
+// each of them ran.
+func (s *scene) attack(t *testing.T, settings confine.Settings, variants, files []string) string {
+	t.Helper()
+	var script strings.Builder
+	fmt.Fprintf(&script, "exec 2>&1; export d=%q base=%q n=%d\n", s.data, filepath.Dir(s.home), s.neighbour.Process.Pid)
+	for i, variant := range variants {
+		each := fmt.Sprintf(`for f in "$@"; do echo "== %d"; export f; cd %q; [ -e "$d/old" ] || echo old >"$d/old"; ( %s ) | head -c 100000; done`, i, s.project, variant)
+		fmt.Fprintf(&script, "timeout -k 1 20 bash -c %s variant '%s' </dev/null\n", quoted(each), strings.Join(files, "' '"))
+	}
+	out := s.run(t, settings, script.String())
+	require.Equal(t, len(variants)*len(files), strings.Count(out, "== "), "each variant ran: %s", out)
+	return out
+}
+
 // quoted quotes a script for the shell.
 func quoted(script string) string { return "'" + strings.ReplaceAll(script, "'", `'\''`) + "'" }
 
@@ -179,23 +194,18 @@ var readers = []string{
 func TestHostileServerReadsNothing(t *testing.T) {
 	forEachLevel(t, func(t *testing.T, s *scene, settings confine.Settings) {
 		base := filepath.Dir(s.home)
-		for _, file := range []string{
+		files := []string{
 			s.home + "/.ssh/id_ed25519", s.home + "/.aws/credentials", s.home + "/.config/app/settings", s.home + "/notes.txt", s.home + "/.bashrc",
 			s.other + "/file", s.state + "/audit/log", base + "/elsewhere/deeper/private",
-		} {
-			var script strings.Builder
-			fmt.Fprintf(&script, "exec 2>&1; export f=%q d=%q base=%q n=%d\n", file, s.data, base, s.neighbour.Process.Pid)
-			for i, reader := range readers {
-				fmt.Fprintf(&script, "echo '== %d'; timeout -k 1 3 bash -c %s </dev/null | head -c 100000\n", i, quoted(reader))
-			}
-			out := s.run(t, settings, script.String())
-			require.NotContains(t, out, canary, file)
-			require.Equal(t, len(readers), strings.Count(out, "== "), "each variant ran")
+		}
+		out := s.attack(t, settings, readers, files)
+		require.NotContains(t, out, canary)
+		for _, file := range files {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Contains(t, string(text), canary)
 		}
-		out := s.run(t, settings, `env; set; for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; cat $p/cmdline; done 2>&1`)
+		out = s.run(t, settings, `env; set; for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; cat $p/cmdline; done 2>&1`)
 		require.NotContains(t, out, canary, "variables of the host and of other processes")
 	})
 }
@@ -220,18 +230,10 @@ func TestHostileServerWritesNothing(t *testing.T) {
 		for _, dir := range []string{s.home + "/.ssh", s.home + "/.config", s.home + "/.local/bin", s.project, s.other, s.state + "/audit"} {
 			watched[dir] = before(t, dir)
 		}
-		for _, file := range []string{
+		s.attack(t, settings, writers, []string{
 			s.home + "/.ssh/authorized_keys", s.home + "/.bashrc", s.home + "/.config/autostart", s.home + "/.local/bin/tool", s.project + "/main.go", s.project + "/.git/config",
 			s.other + "/file", s.state + "/audit/log", "/etc/cron.d/evil", "/usr/local/bin/evil",
-		} {
-			var script strings.Builder
-			fmt.Fprintf(&script, "exec 2>&1; export f=%q d=%q n=%d\n", file, s.data, s.neighbour.Process.Pid)
-			for i, writer := range writers {
-				fmt.Fprintf(&script, "echo '== %d'; [ -e \"$d/old\" ] || echo old >\"$d/old\"; timeout -k 1 3 bash -c %s </dev/null\n", i, quoted(writer))
-			}
-			out := s.run(t, settings, script.String())
-			require.Equal(t, len(writers), strings.Count(out, "== "), "each variant ran: %s", out)
-		}
+		})
 		for dir, want := range watched {
 			require.Equal(t, want, before(t, dir), dir)
 		}

@@ -72,6 +72,7 @@ func (p *Process) Refused() (refused []string) {
 		for _, path := range p.result.Reverted {
 			refused = append(refused, "its change of "+path+" was reverted: another program would run or read it")
 		}
+		refused = append(refused, p.result.Unguarded...)
 	default:
 	}
 	return refused

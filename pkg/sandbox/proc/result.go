@@ -51,6 +51,9 @@ type Result struct {
 	// Gaps are the gaps of this command's confinement beyond those of
 	// Report.Gaps.
 	Gaps []string
+	// Unguarded are those of Gaps about files that the command may have left for
+	// other programs to run.
+	Unguarded []string
 	// Report is the final content of Command.Prologue's file, if that is at
 	// most 1 MiB, else nil. The command can write to that file too, so do not
 	// trust it.

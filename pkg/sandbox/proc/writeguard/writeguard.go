@@ -27,6 +27,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
@@ -155,7 +156,7 @@ func (c *Command) Begin(root string, dirState func(dir string) (state DirState, 
 
 // addGap records that a root is not, or not fully, guarded.
 func (c *Command) addGap(root string, err error) {
-	c.gaps = append(c.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", pathname.Escape(root), err))
+	c.gaps = append(c.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %s", pathname.Escape(root), strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
 // Gaps describes the roots that are not, or not fully, guarded, and why.
