@@ -299,13 +299,15 @@ func TestSocketsOfTheUserInRoots(t *testing.T) {
 			c := s.command(`sleep 0.3; for s in absolute descriptor link renamed moved late; do perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Peer => $ARGV[0]) and print "reached $ARGV[0]\n"' $s; done; echo end`)
 			r := newRunner(t, proc.Config{Level: level, Network: network, Environ: append(os.Environ(), "HOME="+s.path("home"))})
 			proc.TrustLevel(r, level)
-			late := time.AfterFunc(100*time.Millisecond, func() {
+			late := make(chan struct{})
+			time.AfterFunc(100*time.Millisecond, func() {
+				defer close(late)
 				if l, err := net.Listen("unix", in("late")); err == nil {
 					s.serveAs(t, l, "late", in("late"))
 				}
 			})
 			_, out := run(t, r, c)
-			late.Stop()
+			<-late
 			if level == proc.Off {
 				require.Contains(t, out, "reached absolute\nreached descriptor\nreached link\nreached renamed\nreached moved\nreached late\n")
 				continue
