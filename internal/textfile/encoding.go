@@ -1,7 +1,6 @@
 package textfile
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -187,30 +186,6 @@ func (e Encoding) Encode(text string) ([]byte, error) {
 		}
 	}
 	return nil, toolerr.New(toolerr.BadEncoding, "the text cannot be written in %s without loss", e)
-}
-
-// The byte order marks.
-var (
-	bomUTF8    = []byte{0xEF, 0xBB, 0xBF}
-	bomUTF16LE = []byte{0xFF, 0xFE}
-	bomUTF16BE = []byte{0xFE, 0xFF}
-	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
-)
-
-// detectBOM returns the encoding that a byte order mark at the start of head
-// means, and the mark's length. It returns "" and 0 without a mark.
-func detectBOM(head []byte) (Encoding, int) {
-	switch {
-	case bytes.HasPrefix(head, bomUTF8):
-		return UTF8, len(bomUTF8)
-	case bytes.HasPrefix(head, bomUTF32LE) && len(head)%4 == 0:
-		return "", 0 // UTF-32, which nobody writes; not UTF-16 full of NULs
-	case bytes.HasPrefix(head, bomUTF16LE):
-		return UTF16LE, len(bomUTF16LE)
-	case bytes.HasPrefix(head, bomUTF16BE):
-		return UTF16BE, len(bomUTF16BE)
-	}
-	return "", 0
 }
 
 // NewReader returns a reader of r's text as UTF-8. Invalid bytes become U+FFFD.

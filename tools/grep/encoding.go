@@ -62,25 +62,6 @@ func decodeSearchable(raw []byte, e textfile.Encoding, masked bool) []byte {
 	return searchableText([]byte(e.Decode(raw)), masked)
 }
 
-// addGuess counts a file searched in a guessed encoding and keeps a few paths.
-func (t *tally) addGuess(path string, e textfile.Encoding) {
-	if e == "" {
-		return
-	}
-	t.guessCount++
-	t.guessedFiles = append(t.guessedFiles, guessedFile{strings.Clone(path), e})
-	t.keepFirstGuesses(2 * maxNamedPaths)
-}
-
-// keepFirstGuesses keeps the first few guessed files by path, if there are more
-// than most.
-func (t *tally) keepFirstGuesses(most int) {
-	if len(t.guessedFiles) > most {
-		slices.SortFunc(t.guessedFiles, func(a, b guessedFile) int { return strings.Compare(a.path, b.path) })
-		t.guessedFiles = t.guessedFiles[:maxNamedPaths]
-	}
-}
-
 // guessedEncodingsNote names the files searched in a guessed encoding, if the pattern has
 // characters beyond ASCII: a wrong guess hides matches of these. Otherwise it
 // returns "".

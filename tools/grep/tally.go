@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
 // tally counts matches, and files by outcome.
@@ -30,6 +32,25 @@ func (t *tally) countSkipped(path string, why outcome) {
 			slices.Sort(t.skippedPaths[why])
 			t.skippedPaths[why] = t.skippedPaths[why][:maxNamedPaths]
 		}
+	}
+}
+
+// addGuess counts a file searched in a guessed encoding and keeps a few paths.
+func (t *tally) addGuess(path string, e textfile.Encoding) {
+	if e == "" {
+		return
+	}
+	t.guessCount++
+	t.guessedFiles = append(t.guessedFiles, guessedFile{strings.Clone(path), e})
+	t.keepFirstGuesses(2 * maxNamedPaths)
+}
+
+// keepFirstGuesses keeps the first few guessed files by path, if there are more
+// than most.
+func (t *tally) keepFirstGuesses(most int) {
+	if len(t.guessedFiles) > most {
+		slices.SortFunc(t.guessedFiles, func(a, b guessedFile) int { return strings.Compare(a.path, b.path) })
+		t.guessedFiles = t.guessedFiles[:maxNamedPaths]
 	}
 }
 

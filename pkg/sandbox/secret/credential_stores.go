@@ -1,0 +1,137 @@
+package secret
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+)
+
+// isStore reports whether a component is a credential store, which makes
+// everything in it secret. rest is the path after it.
+func isStore(name, rest string) bool {
+	name = original(name)
+	if len(name) < 4 || name[0] != '.' && name[0] != '_' {
+		return false
+	}
+	switch len(name) {
+	case 4:
+		if pathname.EqualFold(name, ".ssh") || pathname.EqualFold(name, ".aws") {
+			return true
+		}
+	case 5:
+		if pathname.EqualFold(name, ".kube") {
+			return true
+		}
+	case 6:
+		if pathname.EqualFold(name, ".gnupg") || pathname.EqualFold(name, ".azure") || pathname.EqualFold(name, ".netrc") || pathname.EqualFold(name, "_netrc") || pathname.EqualFold(name, ".s3cfg") {
+			return true
+		}
+	case 7:
+		if pathname.EqualFold(name, ".pgpass") || pathname.EqualFold(name, ".pypirc") || pathname.EqualFold(name, ".my.cnf") {
+			return true
+		}
+	case 12:
+		if pathname.EqualFold(name, ".vault-token") {
+			return true
+		}
+	case 15:
+		if pathname.EqualFold(name, ".password-store") {
+			return true
+		}
+	case 16:
+		if pathname.EqualFold(name, ".git-credentials") {
+			return true
+		}
+	}
+	return rest != "" && isStoreIn(name, rest)
+}
+
+// storesIn lists the credential stores in directories that hold other files,
+// too: directory → paths below it.
+var storesIn = map[string][]string{
+	".cache":       {"huggingface/token"},
+	".cargo":       {"credentials", "credentials.toml"},
+	".claude":      {".credentials.json"},
+	".codex":       {"auth.json"},
+	".composer":    {"auth.json"},
+	".config":      {"Bitwarden", "configstore", "containers/auth.json", "doctl", "flyctl", "gcloud", "gh", "git/credentials", "github-copilot", "google-chrome", "hcloud", "hub", "ngrok", "op", "rclone", "sops", "stripe"},
+	".docker":      {"config.json"},
+	".fly":         {"config.yml"},
+	".gem":         {"credentials"},
+	".gemini":      {"oauth_creds.json"},
+	".huggingface": {"token"},
+	".kaggle":      {"kaggle.json"},
+	".local":       {"share/atuin/key", "share/keyrings", "share/opencode/auth.json"},
+	".mozilla":     {"firefox"},
+	".oci":         {"config"},
+	".pulumi":      {"credentials.json"},
+	".railway":     {"config.json"},
+	".step":        {"secrets"},
+	".subversion":  {"auth"},
+	".terraform.d": {"credentials.tfrc.json"},
+}
+
+// StoreDirs returns the directories of a home that have credential stores as
+// entries, relative to it and sorted.
+func StoreDirs() []string {
+	dirs := []string{".", filepath.FromSlash(".local/share/fish")}
+	for dir, stores := range storesIn {
+		for _, store := range stores {
+			dirs = append(dirs, filepath.Join(dir, filepath.Dir(filepath.FromSlash(store))))
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// isStoreIn reports whether a path below a directory of this name is in one of
+// storesIn.
+func isStoreIn(name, rest string) bool {
+	stores, ok := storesIn[name]
+	if !ok {
+		if stores, ok = storesIn[strings.ToLower(name)]; !ok {
+			return false
+		}
+	}
+	for _, store := range stores {
+		at, matches := rest, true
+		for part := range strings.SplitSeq(store, "/") {
+			var next string
+			if next, at = cutPart(at); !isCopyOf(pathname.Fold(next), part) {
+				matches = false
+				break
+			}
+		}
+		if matches {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHoldStore reports whether a store of storesIn is more than one level below
+// its directory in a directory of this name.
+func mayHoldStore(above string) bool {
+	for _, name := range [...]string{"git", "containers", "huggingface", "share", "atuin", "opencode"} {
+		if pathname.EqualFold(above, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutPart returns the first component of a path, and the rest.
+func cutPart(path string) (first, rest string) {
+	for path != "" && os.IsPathSeparator(path[0]) {
+		path = path[1:]
+	}
+	for i := range len(path) {
+		if os.IsPathSeparator(path[i]) {
+			return path[:i], path[i:]
+		}
+	}
+	return path, ""
+}
