@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
@@ -19,8 +18,8 @@ import (
 // the encoding that was guessed or given: if the guess is wrong, or the file is
 // valid UTF-8, other programs could not read the result.
 func (c *change) checkEncodingGuess(b *fileedit.Before) error {
-	if c.encodingNamed && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !isASCII(b.Content) &&
-		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !isASCII([]byte(change.New)) }) {
+	if c.encodingNamed && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !textfile.IsASCII(b.Content) &&
+		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !textfile.IsASCII([]byte(change.New)) }) {
 		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8; new text in %s would make it invalid: leave encoding out", c.file.Encoding)
 	}
 	if !c.file.Guessed {
@@ -35,11 +34,6 @@ func (c *change) checkEncodingGuess(b *fileedit.Before) error {
 		}
 	}
 	return nil
-}
-
-// isASCII reports whether text has only ASCII bytes.
-func isASCII(text []byte) bool {
-	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // checkStaysText returns BINARY_FILE for a change after which the file would

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
@@ -35,7 +36,7 @@ func (m *matcher) noMatchError(index int, e Edit, search *editSearch) *toolerr.E
 	if m.options.Changed {
 		text.WriteString("\nThe file changed since you viewed it.")
 	}
-	if m.file.Guessed && !isASCII([]byte(e.Old)) {
+	if m.file.Guessed && !textfile.IsASCII([]byte(e.Old)) {
 		fmt.Fprintf(&text, "\nThe file was read as %s, which is a guess: view it with encoding=… to find the right one, then send the edit with that encoding.", m.file.Encoding)
 	}
 	old := search.old

@@ -3,6 +3,7 @@ package match
 import (
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
@@ -37,7 +38,7 @@ const checkInterval = 64 << 10
 // foldLong is foldPunctuation for a text that may be long. If checker stops,
 // plain is incomplete.
 func foldLong(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte) {
-	if isASCII(text) {
+	if textfile.IsASCII(text) {
 		return text, buf
 	}
 	buf = buf[:0]
@@ -58,15 +59,6 @@ func foldLong(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []by
 		}
 	}
 	return buf, buf
-}
-
-func isASCII(text []byte) bool {
-	for _, c := range text {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // unfolder converts offsets in text with plain punctuation to offsets in the

@@ -2,8 +2,8 @@ package search
 
 import (
 	"bytes"
-	"slices"
-	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
 // finder finds occurrences of any of several literals. It searches for the
@@ -35,7 +35,7 @@ func newFinder(set []Literal, suffices bool) *finder {
 	for _, l := range set {
 		n := newNeedle(l.Text, l.Fold, !l.overmatches)
 		f.needles = append(f.needles, n)
-		f.ascii = f.ascii && isASCII(l.Text)
+		f.ascii = f.ascii && textfile.IsASCII(l.Text)
 		withS = withS || l.Fold && bytes.IndexByte(l.Text, 's') >= 0
 		withK = withK || l.Fold && bytes.IndexByte(l.Text, 'k') >= 0
 		if f.cost += n.cost(); !suffices || l.overmatches {
@@ -52,11 +52,6 @@ func newFinder(set []Literal, suffices bool) *finder {
 		return nil
 	}
 	return f
-}
-
-// isASCII reports whether text has only bytes below 0x80.
-func isASCII(text []byte) bool {
-	return !slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
 // isSingleLong reports whether the finder finds exactly one literal of more
