@@ -10,9 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Transport returns a round tripper that passes requests to next. For a
+// RefuseUpgrades returns a round tripper that passes requests to next. For a
 // response of status 101 it closes the body and returns a PROTOCOL_ERROR.
-func Transport(next http.RoundTripper) http.RoundTripper { return transport{next} }
+func RefuseUpgrades(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
 type transport struct{ next http.RoundTripper }
 

@@ -28,7 +28,7 @@ func TestAnUpgradeIsAnError(t *testing.T) {
 		held <- struct{}{}
 	}))
 	defer s.Close()
-	client := &http.Client{Transport: httpguard.Transport(&http.Transport{})}
+	client := &http.Client{Transport: httpguard.RefuseUpgrades(&http.Transport{})}
 	defer client.CloseIdleConnections() // otherwise s.Close would wait for them
 	res, err := client.Get(s.URL + "/ok")
 	require.NoError(t, err)

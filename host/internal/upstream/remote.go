@@ -66,7 +66,7 @@ func newRemote(cfg Config) (*remote, error) {
 	guard := addressGuard{host: base.Hostname(), allowPrivate: cfg.AllowPrivate || netguard.IsLocalName(base.Hostname())}
 	r.client = &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: cfg.withAuthorization(base, cfg.withHeadersHelper(base, httpguard.Transport(&http.Transport{
+		Transport: cfg.withAuthorization(base, cfg.withHeadersHelper(base, httpguard.RefuseUpgrades(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,

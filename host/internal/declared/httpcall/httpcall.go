@@ -260,7 +260,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 	}
 	single := newTransport(c)
 	single.DisableKeepAlives = true
-	e := &client{compiled: compiled, shape: shape, agent: agent, transport: httpguard.Transport(newTransport(c)), single: httpguard.Transport(single)}
+	e := &client{compiled: compiled, shape: shape, agent: agent, transport: httpguard.RefuseUpgrades(newTransport(c)), single: httpguard.RefuseUpgrades(single)}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r, err := compiled.newRequest(req)
 		if err != nil {

@@ -120,7 +120,7 @@ const maxPostings = 64
 func newNotifier(c Config, book *Store) *notifier {
 	c.Callback = c.Callback.withDefaults()
 	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
-		Transport:     httpguard.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
+		Transport:     httpguard.RefuseUpgrades(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
 		Timeout:       c.Callback.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

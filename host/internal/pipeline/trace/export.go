@@ -54,7 +54,7 @@ func New(c Config, version string) *Tracer {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: 90 * time.Second}
 	t := &Tracer{
 		cfg: c, scope: version, queue: make(chan *span, c.Queue), closing: make(chan struct{}), ended: make(chan struct{}),
-		client: &http.Client{Transport: httpguard.Transport(transport), Timeout: c.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		client: &http.Client{Transport: httpguard.RefuseUpgrades(transport), Timeout: c.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // headers are only for the collector
 		}},
 	}

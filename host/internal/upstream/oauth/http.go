@@ -56,7 +56,7 @@ func (c Config) newHTTP() *http.Client {
 			_, err := c.endpoint("redirect target", req.URL.String())
 			return err
 		},
-		Transport: httpguard.Transport(&http.Transport{
+		Transport: httpguard.RefuseUpgrades(&http.Transport{
 			Proxy: http.ProxyFromEnvironment,
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				d := net.Dialer{Timeout: connectTimeout}

@@ -99,7 +99,7 @@ func New(cfg Config) *Client {
 	}
 	cfg.Retry.Retryable = func(err error) bool { return errors.As(err, new(*temporaryError)) }
 	if cfg.Transport == nil {
-		cfg.Transport = httpguard.Transport(newTransport())
+		cfg.Transport = httpguard.RefuseUpgrades(newTransport())
 	}
 	return &Client{cfg: cfg, http: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect}}
 }
