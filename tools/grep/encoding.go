@@ -69,7 +69,7 @@ func (q *query) guessedEncodingsNote(f *searchResult) string {
 	if f.guessCount == 0 || textfile.IsASCII([]byte(q.args.Pattern)) {
 		return ""
 	}
-	f.keepFirstGuesses(maxNamedPaths)
+	f.trimGuesses(maxNamedPaths)
 	slices.SortFunc(f.guessedFiles, func(a, b guessedFile) int { return strings.Compare(a.path, b.path) })
 	var names []string
 	for _, g := range f.guessedFiles {

@@ -212,7 +212,7 @@ func (x *matchExcerpt) writeText(text []byte, number, mark int) {
 			if text[len(text)-1] != '\n' {
 				left++
 			}
-			x.out.addRest(left, number)
+			x.out.addMatchRest(left, number)
 			return
 		}
 		l, rest := cutFirstLine(text)

@@ -173,12 +173,12 @@ func cutNote(l line) string {
 	return fmt.Sprintf("  [column %d of %d]", l.column, l.length)
 }
 
-// addRest adds a note that a match continues for some lines, the first of which
+// addMatchRest adds a note that a match continues for some lines, the first of which
 // has the given number.
-func (p *resultPage) addRest(lines, number int) {
-	p.lastLine = number + lines - 1
+func (p *resultPage) addMatchRest(lines, first int) {
+	p.lastLine = first + lines - 1
 	if p.numbersOnly {
-		p.lineNumbers = append(p.lineNumbers, number)
+		p.lineNumbers = append(p.lineNumbers, first)
 		return
 	}
 	p.addNote("%s more of this match, to line %d", textfmt.Count(lines, "line"), p.lastLine)

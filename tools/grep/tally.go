@@ -42,13 +42,13 @@ func (t *tally) addGuess(path string, e textfile.Encoding) {
 	}
 	t.guessCount++
 	t.guessedFiles = append(t.guessedFiles, guessedFile{strings.Clone(path), e})
-	t.keepFirstGuesses(2 * maxNamedPaths)
+	t.trimGuesses(2 * maxNamedPaths)
 }
 
-// keepFirstGuesses keeps the first few guessed files by path, if there are more
-// than most.
-func (t *tally) keepFirstGuesses(most int) {
-	if len(t.guessedFiles) > most {
+// trimGuesses keeps the first few guessed files by path, if there are more
+// than above.
+func (t *tally) trimGuesses(above int) {
+	if len(t.guessedFiles) > above {
 		slices.SortFunc(t.guessedFiles, func(a, b guessedFile) int { return strings.Compare(a.path, b.path) })
 		t.guessedFiles = t.guessedFiles[:maxNamedPaths]
 	}
