@@ -81,8 +81,8 @@ func (c *callServer) serve() {
 		}
 		c.recordBefore(&n)
 		c.watchCall(&n)
-		if c.isMadeByKernel(&n) {
-			c.letKernelMake(&n)
+		if c.mayContinue(&n) {
+			c.letContinue(&n)
 			continue
 		}
 		select {

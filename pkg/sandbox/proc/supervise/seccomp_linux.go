@@ -161,7 +161,7 @@ func buildFilter(f filterOptions) []unix.SockFilter {
 	p.onCall(unix.SYS_RENAMEAT2, func(p *program) {
 		p.loadArg(4)
 		p.ifTrue(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.fail(unix.EINVAL) })
-		p.recordOrAllow(f, unix.SYS_RENAMEAT2)
+		p.notifyOrAllow(f, unix.SYS_RENAMEAT2)
 	})
 	p.addLimitsRules(f)
 	if f.level == L1 {
@@ -185,7 +185,7 @@ func (p *program) addModeRules(f filterOptions) {
 			if c.flags > 0 {
 				p.loadArg(c.flags)
 				var others program
-				others.recordOrAllow(f, c.number)
+				others.notifyOrAllow(f, c.number)
 				*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JSET, Jt: uint8(len(others)), K: openModeFlags})
 				*p = append(*p, others...)
 			}
@@ -198,7 +198,7 @@ func (p *program) addModeRules(f filterOptions) {
 					p.fail(unix.EPERM)
 				}
 			})
-			p.recordOrAllow(f, c.number)
+			p.notifyOrAllow(f, c.number)
 		})
 	}
 }

@@ -46,10 +46,10 @@ type undoCall struct {
 // any one is enough.
 const writeOpenFlags = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
-// recordOrAllow completes the program for a call. If an undo record is kept and the
+// notifyOrAllow completes the program for a call. If an undo record is kept and the
 // call may change files, or if the command is watched, the supervisor receives it; else
 // it is allowed.
-func (p *program) recordOrAllow(f filterOptions, number uint32) {
+func (p *program) notifyOrAllow(f filterOptions, number uint32) {
 	for _, c := range undoCalls {
 		if !f.undo && !f.watch || c.number != number {
 			continue
@@ -78,7 +78,7 @@ calls:
 				continue calls
 			}
 		}
-		p.onCall(c.number, func(p *program) { p.recordOrAllow(f, c.number) })
+		p.onCall(c.number, func(p *program) { p.notifyOrAllow(f, c.number) })
 	}
 }
 
@@ -100,10 +100,10 @@ func (p *dirEntry) close() {
 	}
 }
 
-// isMadeByKernel reports whether the kernel makes the call of n itself after it is
+// mayContinue reports whether the kernel makes the call of n itself after it is
 // recorded. That is false for calls that the supervisor must check: connect,
 // and modes with the setuid or setgid bit.
-func (c *callServer) isMadeByKernel(n *notification) bool {
+func (c *callServer) mayContinue(n *notification) bool {
 	if changesLimitsOrScheduling(n) {
 		return checkLimitsTarget(n) == 0
 	}
@@ -128,8 +128,8 @@ func (c *callServer) isMadeByKernel(n *notification) bool {
 	return false
 }
 
-// letKernelMake lets the kernel make the call.
-func (c *callServer) letKernelMake(n *notification) {
+// letContinue lets the kernel make the call.
+func (c *callServer) letContinue(n *notification) {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 }

@@ -27,7 +27,7 @@ func TestContinues(t *testing.T) {
 		{unix.SYS_MOUNT, [6]uint64{}, false},
 	} {
 		n := &notification{number: c.number, args: c.args}
-		require.Equal(t, c.want, with.isMadeByKernel(n), "%d %o", c.number, c.args)
-		require.False(t, without.isMadeByKernel(n), "%d %o without a record", c.number, c.args)
+		require.Equal(t, c.want, with.mayContinue(n), "%d %o", c.number, c.args)
+		require.False(t, without.mayContinue(n), "%d %o without a record", c.number, c.args)
 	}
 }

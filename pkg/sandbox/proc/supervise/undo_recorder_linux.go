@@ -268,8 +268,8 @@ func (r *recorder) recordLink(p *dirEntry) {
 }
 
 // recordRemove records a call that removes an entry.
-func (r *recorder) recordRemove(p *dirEntry, dir bool) {
-	if !p.exists || dir != p.isDir() || dir && !r.isEmptyDir(p) || r.isCovered(p.path) {
+func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
+	if !p.exists || rmdir != p.isDir() || rmdir && !r.isEmptyDir(p) || r.isCovered(p.path) {
 		return
 	}
 	r.recordParentTimes(p)
