@@ -30,9 +30,9 @@ func (v *vocabulary) prepareLine(text string) line {
 	return l
 }
 
-// similarity scores how similar two lines are, up to 120 for equal lines; -1
+// pairScore scores how similar two lines are, up to 120 for equal lines; -1
 // means that they are unlike.
-func (v *vocabulary) similarity(a, b line) int {
+func (v *vocabulary) pairScore(a, b line) int {
 	switch {
 	case a.text == b.text && a.wordsHash != 0:
 		return 120
@@ -137,7 +137,7 @@ func (v *vocabulary) alignLines(a, b []line) []Pair {
 		}
 	}
 	both := func(i, j int) int {
-		if n := v.similarity(a[i-1], b[j-1]); n >= 0 {
+		if n := v.pairScore(a[i-1], b[j-1]); n >= 0 {
 			return n
 		}
 		return unlikePairScore
