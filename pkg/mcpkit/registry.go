@@ -16,13 +16,13 @@ type registry struct {
 // last takes the place of the first.
 func newRegistry(tools ...*Tool) *registry {
 	r := &registry{}
-	r.Add(tools...)
+	r.Put(tools...)
 	return r
 }
 
-// Add appends tools. A tool whose name is taken replaces the existing tool in
+// Put appends tools. A tool whose name is taken replaces the existing tool in
 // its place.
-func (r *registry) Add(tools ...*Tool) {
+func (r *registry) Put(tools ...*Tool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := slices.Clone(r.tools)

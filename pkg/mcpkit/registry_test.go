@@ -19,13 +19,13 @@ func named(t testing.TB, name string, aliases ...string) *Tool {
 func TestRegistryKeepsItsOrder(t *testing.T) {
 	a, b, c := named(t, "a", "A", "x"), named(t, "b", "x", "c"), named(t, "c")
 	r := newRegistry(a, b)
-	r.Add(c)
+	r.Put(c)
 	require.Equal(t, []string{"a", "b", "c"}, r.Names())
 	require.Equal(t, 3, r.Len())
 
 	second := named(t, "b")
 	before := r.All()
-	r.Add(second)
+	r.Put(second)
 	require.Equal(t, []string{"a", "b", "c"}, r.Names(), "replaced in place")
 	got, ok := r.ByName("b")
 	require.True(t, ok)
@@ -34,7 +34,7 @@ func TestRegistryKeepsItsOrder(t *testing.T) {
 
 	require.True(t, r.Remove("a"))
 	require.False(t, r.Remove("a"))
-	r.Add(a)
+	r.Put(a)
 	require.Equal(t, []string{"b", "c", "a"}, r.Names())
 }
 
@@ -56,7 +56,7 @@ func TestRegistryIsSafeForConcurrentUse(t *testing.T) {
 		tool := named(t, "t"+strconv.Itoa(i))
 		wg.Go(func() {
 			for range 200 {
-				r.Add(tool)
+				r.Put(tool)
 				r.ByName("a")
 				for _, other := range r.All() {
 					_ = other.Name()

@@ -55,7 +55,7 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 			err = fmt.Errorf("the definition cannot be served: %v", value)
 		}
 	}()
-	s.tools.Add(tools...)
+	s.tools.Put(tools...)
 	s.mcp.AddTools(s.toolServer.mcpServerTools(tools)...)
 	return nil
 }

@@ -102,7 +102,7 @@ func buildBinary(pkg string) (string, error) {
 	binary := "mcp-" + filepath.Base(pkg) + exe
 	final := filepath.Join(dir, binary)
 	fresh := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(final, exe), os.Getpid(), exe)
-	linkNewest(fresh, final, filepath.Join(root, "bin", binary))
+	linkNewestAs(fresh, final, filepath.Join(root, "bin", binary))
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", fresh, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -118,10 +118,10 @@ func buildBinary(pkg string) (string, error) {
 	return final, nil
 }
 
-// linkNewest makes name a hard link to the newest of the files; without any,
+// linkNewestAs makes name a hard link to the newest of the files; without any,
 // name does not exist afterwards. go build then finds an up-to-date binary at
 // name, or replaces name by a new file and leaves the old one untouched.
-func linkNewest(name string, files ...string) {
+func linkNewestAs(name string, files ...string) {
 	newest, when := "", time.Time{}
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.ModTime().After(when) {
