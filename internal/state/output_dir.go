@@ -61,20 +61,20 @@ func (s *Store) MakeOutputDir(roots []string) (string, error) {
 	return dir, s.pruneOutputs(all, dir)
 }
 
-// pruneOutputs removes old outputs from the directories in all, and empty
-// directories of other roots than own.
-func (s *Store) pruneOutputs(all, own string) error {
-	entries, err := os.ReadDir(all)
+// pruneOutputs removes old outputs from the directories below parent, and empty
+// directories of other roots than current.
+func (s *Store) pruneOutputs(parent, current string) error {
+	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return err
 	}
-	dirs := []string{all} // earlier versions stored the outputs of all roots there
+	dirs := []string{parent} // earlier versions stored the outputs of all roots there
 	for _, entry := range entries {
-		dir := filepath.Join(all, entry.Name())
+		dir := filepath.Join(parent, entry.Name())
 		if !entry.IsDir() {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && dir != own && fileAge(info) > maxEmptyAge && os.Remove(dir) == nil {
+		if info, err := entry.Info(); err == nil && dir != current && fileAge(info) > maxEmptyAge && os.Remove(dir) == nil {
 			continue
 		}
 		dirs = append(dirs, dir)
