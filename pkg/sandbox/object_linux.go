@@ -144,7 +144,7 @@ func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openThrough
 func (h *kernelObject) openThroughProc(proc int) (*os.File, Stat, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		if proc < 0 {
-			return h.reopen(readFlags)
+			return h.reopenByPath(readFlags)
 		}
 		return unix.Openat(proc, strconv.Itoa(h.fd), readFlags, 0)
 	})
@@ -181,9 +181,9 @@ var procSelfFD = sync.OnceValue(func() int {
 	return fd
 })
 
-// reopen opens the object by its path again. The caller compares both: the descriptor
+// reopenByPath opens the object by its path again. The caller compares both: the descriptor
 // that is still open keeps the inode number from being reused.
-func (h *kernelObject) reopen(flags uint64) (int, error) {
+func (h *kernelObject) reopenByPath(flags uint64) (int, error) {
 	root := h.topObject()
 	defer runtime.KeepAlive(root)
 	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneathFlags | unix.RESOLVE_NO_SYMLINKS}

@@ -82,10 +82,10 @@ func retryInterrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// Dir opens the parent directory of a path, and returns its descriptor and the
+// OpenParent opens the parent directory of a path, and returns its descriptor and the
 // last component, for system calls that take a directory and a name. The caller
 // closes the descriptor. For the tree's own directory the name is ".".
-func (t *Tree) Dir(rel string) (fd int, name string, err error) {
+func (t *Tree) OpenParent(rel string) (fd int, name string, err error) {
 	fd, err = t.open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return fd, path.Base(rel), err
 }
@@ -93,7 +93,7 @@ func (t *Tree) Dir(rel string) (fd int, name string, err error) {
 // withParent calls f with the parent directory and the last component of a
 // path. It returns f's error as a *fs.PathError with op.
 func (t *Tree) withParent(op, rel string, f func(dir int, name string) error) error {
-	dir, name, err := t.Dir(rel)
+	dir, name, err := t.OpenParent(rel)
 	if err == nil {
 		err = f(dir, name)
 		unix.Close(dir) //nolint:errcheck // opened only for paths

@@ -144,7 +144,7 @@ func (u *undoRun) openParent(path string) (dir int, base string, err error) {
 	if err != nil {
 		return -1, "", err
 	}
-	return tree.Dir(rel)
+	return tree.OpenParent(rel)
 }
 
 // rootTree returns the root that contains a path, and the path relative to the
