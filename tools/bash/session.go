@@ -85,10 +85,13 @@ func (s *sessions) getOrCreate(name string) *session {
 	return one
 }
 
-// initialState returns the directory and variables with which a call's command
-// starts. It returns INVALID_PARAMS for invalid names, and the error of opening
-// the call's directory.
-func (s *sessions) initialState(fsys *sandbox.FS, args arguments) (commandStart, error) {
+// prepareStart returns the directory and variables with which a call's command
+// starts, and creates the call's session if it is new. If the session's
+// directory is gone, the command starts in the nearest existing one above it;
+// prepareStart stores that in the session and adds a note. It returns
+// INVALID_PARAMS for an invalid name of a session or variable, and the error of
+// opening args.Workdir.
+func (s *sessions) prepareStart(fsys *sandbox.FS, args arguments) (commandStart, error) {
 	b := commandStart{session: args.Session}
 	if b.session == "" {
 		b.session = defaultSession

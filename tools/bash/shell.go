@@ -193,7 +193,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if args.Background && s.jobs.isFull() {
 		return nil, s.jobs.fullError()
 	}
-	begin, err := s.sessions.initialState(fsys, args)
+	begin, err := s.sessions.prepareStart(fsys, args)
 	if err != nil {
 		return nil, err
 	}

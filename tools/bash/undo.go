@@ -83,9 +83,9 @@ func (u *undoRecords) pruneInBackground() {
 	})
 }
 
-// find returns the record with an id; for "" that of this server's last command
-// that changed something. It returns NOT_FOUND without such a record.
-func (u *undoRecords) find(id string) (*undo.Record, error) {
+// findOrLast returns the record with an id; for "" that of this server's last
+// command that changed something. It returns NOT_FOUND without such a record.
+func (u *undoRecords) findOrLast(id string) (*undo.Record, error) {
 	if id != "" {
 		return u.store.Open(id)
 	}
@@ -112,7 +112,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.undos.find(args.JobID)
+	record, err := s.undos.findOrLast(args.JobID)
 	if err != nil {
 		return nil, err
 	}
