@@ -72,10 +72,10 @@ func parseCallLine(name, args string) (method string, params any, err error) {
 	return "tools/call", CallParams(name, rawJSON(args)), validJSON(args)
 }
 
-// idToWire returns a script's id in its JSON form: numbers and null unchanged,
-// other ids as strings.
+// idToWire returns a script's id as JSON: valid JSON, such as a number or null,
+// unchanged, and other text as a string.
 func idToWire(id string) string {
-	if id == "null" || validJSON(id) == nil {
+	if validJSON(id) == nil {
 		return id
 	}
 	return fmt.Sprintf("%q", id)
