@@ -164,7 +164,7 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	return a
 }
 
-// last returns the last path element.
+// last returns the last segment.
 func (a *alternative) last() *segment { return &a.segments[len(a.segments)-1] }
 
 // plainDirs returns the plain names at the beginning, without the last element.

@@ -61,8 +61,9 @@ func (s *Store) MakeOutputDir(roots []string) (string, error) {
 	return dir, s.pruneOutputs(all, dir)
 }
 
-// pruneOutputs removes old outputs from the directories below parent, and empty
-// directories of other roots than current.
+// pruneOutputs applies OutputAge and OutputBytes to the outputs of all roots
+// together, in parent and its subdirectories. It removes subdirectories that
+// have been empty for maxEmptyAge, except current.
 func (s *Store) pruneOutputs(parent, current string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {

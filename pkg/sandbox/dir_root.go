@@ -156,6 +156,8 @@ func (d *Dir) Lstat(name string) (Stat, error) {
 	return statOfInfo(info), nil
 }
 
+// lstat returns the metadata of an entry; for a link, those of the link. It
+// returns an error for a name that is not a single component.
 func (d *Dir) lstat(name string) (fs.FileInfo, error) {
 	if err := checkComponent(name); err != nil {
 		return nil, err

@@ -181,8 +181,9 @@ var procSelfFD = sync.OnceValue(func() int {
 	return fd
 })
 
-// reopenByPath opens the object by its path again. The caller compares both: the descriptor
-// that is still open keeps the inode number from being reused.
+// reopenByPath opens the file that is now at the object's path, which may be another
+// one. The caller compares its device and inode with h.st: they are not reused while
+// h.fd is open.
 func (h *kernelObject) reopenByPath(flags uint64) (int, error) {
 	root := h.topObject()
 	defer runtime.KeepAlive(root)

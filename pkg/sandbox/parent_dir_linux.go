@@ -59,6 +59,7 @@ func (d *parentDir) lstat(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
+// stat returns the metadata of the directory itself.
 func (d *parentDir) stat() (Stat, error) {
 	var raw unix.Stat_t
 	if err := unix.Fstat(d.fd, &raw); err != nil {
@@ -210,7 +211,8 @@ func (d *parentDir) isLocal() bool {
 	return newDir(d.fd, "").Local()
 }
 
-// isSameDir reports whether h is this directory.
+// isSameDir reports whether h is this directory. It returns false if the directory
+// cannot be examined.
 func (d *parentDir) isSameDir(h object) bool {
 	st, err := d.stat()
 	other := h.stat()

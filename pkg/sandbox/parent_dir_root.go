@@ -38,6 +38,7 @@ func (d *parentDir) lstat(name string) (Stat, error) {
 	return statOfInfo(info), nil
 }
 
+// stat returns the metadata of the directory itself.
 func (d *parentDir) stat() (Stat, error) { return d.lstat(".") }
 
 func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
@@ -158,6 +159,8 @@ func (d *parentDir) entries(limit int) []string {
 // isLocal returns false: this system does not tell the kind of file system.
 func (d *parentDir) isLocal() bool { return false }
 
+// isSameDir reports whether h is this directory. It returns false if the directory
+// cannot be examined.
 func (d *parentDir) isSameDir(h object) bool {
 	info, err := d.root.Stat(".")
 	return err == nil && h.isSameFile(info)

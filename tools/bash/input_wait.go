@@ -117,8 +117,9 @@ var (
 	})
 )
 
-// drawsScreen reports whether an output ends like that of a full-screen
-// program.
+// drawsScreen reports whether a full-screen program seems to run: the end of
+// the output, after the last switch back from the alternate screen, switches to
+// it or moves the cursor to a row below the first.
 func drawsScreen(o *proc.Output) bool {
 	text := outputTail(o, 16<<10)
 	if ends := screenEnd().FindAllStringIndex(text, -1); ends != nil {

@@ -31,7 +31,8 @@ const (
 	noteBytes = 512
 )
 
-// arguments are the arguments of a call.
+// arguments are the arguments of a call: Prompt alone gives a task to a new agent,
+// Prompt and AgentID a further task to an agent, and AgentID alone waits for it.
 type arguments struct {
 	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the whole task; omit only to wait"`
 	Description  string         `json:"description,omitempty"`

@@ -31,7 +31,8 @@ type maskedView struct {
 // that could not be parsed.
 type maskedSpan struct{ shownStart, shownEnd, fileStart, fileEnd int }
 
-// newMaskedView masks the values of a file.
+// newMaskedView returns the masked view of f, with a span for each line that
+// masking changes.
 func newMaskedView(f *splice.File) *maskedView {
 	v := &maskedView{file: f}
 	text := append(bytes.Clone(f.Text[:f.BodyStart]), secret.Mask(f.Text[f.BodyStart:])...)

@@ -85,7 +85,8 @@ func (r request) hasUnseenChanges(b *fileedit.Before) bool {
 }
 
 // describeFormat returns the encoding, byte order mark and line endings after
-// two spaces; "" for plain UTF-8.
+// two spaces; "" for UTF-8 without a byte order mark whose lines, if any, all end
+// with a line feed.
 func describeFormat(f textfile.Format) string {
 	if f.Encoding == textfile.UTF8 && f.BOM == 0 && (f.Ending == textfile.LF || f.Ending == textfile.None) {
 		return ""

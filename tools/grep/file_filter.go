@@ -39,8 +39,9 @@ func (f *fileFilter) excluded(path string, isDir bool) bool {
 	return false
 }
 
-// wants reports whether to search a file. For each glob of f.include that
-// matches, it sets the element of used, which may be nil.
+// wants reports whether to search the file at path, relative to the start, with
+// the base name name. Unless used is nil, it sets used[i] for each f.include[i]
+// that matches, even if type or exclude rule the file out.
 func (f *fileFilter) wants(path, name string, used []bool) bool {
 	included := len(f.include) == 0
 	for i, g := range f.include {

@@ -173,8 +173,8 @@ func cutNote(l line) string {
 	return fmt.Sprintf("  [column %d of %d]", l.column, l.length)
 }
 
-// addMatchRest adds a note that a match continues for some lines, the first of which
-// has the given number.
+// addMatchRest adds a note that a match continues for so many lines, from the
+// line number first. With numbersOnly it adds first instead of a note.
 func (p *resultPage) addMatchRest(lines, first int) {
 	p.lastLine = first + lines - 1
 	if p.numbersOnly {

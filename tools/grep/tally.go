@@ -45,8 +45,9 @@ func (t *tally) addGuess(path string, e textfile.Encoding) {
 	t.trimGuesses(2 * maxNamedPaths)
 }
 
-// trimGuesses keeps the first few guessed files by path, if there are more
-// than above.
+// trimGuesses cuts the guessed files to the first maxNamedPaths by path, if
+// there are more than above: the same names remain, whichever worker finds
+// them.
 func (t *tally) trimGuesses(above int) {
 	if len(t.guessedFiles) > above {
 		slices.SortFunc(t.guessedFiles, func(a, b guessedFile) int { return strings.Compare(a.path, b.path) })

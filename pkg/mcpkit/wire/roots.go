@@ -44,8 +44,11 @@ func (c *conn) offersRoots() bool {
 	return c.handshake.ready && c.handshake.capabilities.Roots != nil
 }
 
-// clientRoots returns the cached roots, and fetches them first if they are not
-// current. The error says that ctx ended.
+// clientRoots returns the client's roots, from the cache if that is current. All
+// waiting calls share one request. If the client fails or does not answer within
+// rootsTimeout, clientRoots returns nil without an error; later calls use a late
+// answer. An error means that ctx ended, or that the list changed too often to
+// get a current one within rootsTimeout and a second.
 func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout+time.Second)
 	defer cancel()

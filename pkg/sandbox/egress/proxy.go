@@ -128,7 +128,8 @@ func (p *Proxy) closeConn(conn net.Conn) {
 	delete(p.openConns, conn)
 }
 
-// handle serves one connection of a client, which carries one request.
+// handle serves one connection of a client, which carries one request. The
+// caller closes conn.
 func (p *Proxy) handle(conn net.Conn) {
 	client := &stream{Conn: conn, clock: newIdleClock(p.config.IdleTime)}
 	client.setFixedDeadline(time.Now().Add(p.config.HeadTime))

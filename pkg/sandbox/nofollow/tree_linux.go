@@ -82,9 +82,9 @@ func retryInterrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// OpenParent opens the parent directory of a path, and returns its descriptor and the
-// last component, for system calls that take a directory and a name. The caller
-// closes the descriptor. For the tree's own directory the name is ".".
+// OpenParent opens the parent directory of a path, and returns its descriptor
+// and the last component, for system calls that take a directory and a name.
+// The caller closes the descriptor. For the tree's own directory the name is ".".
 func (t *Tree) OpenParent(rel string) (fd int, name string, err error) {
 	fd, err = t.open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return fd, path.Base(rel), err

@@ -45,8 +45,9 @@ func decodeANSIC(text string) string {
 }
 
 // appendNumericEscape appends the character of the octal, \x, \u or \U escape
-// at the start of text, which is without its backslash. used is the escape's
-// length in bytes.
+// at the start of text, which is without its backslash and not empty. used is
+// the number of bytes of text that the escape takes. An escape without digits,
+// such as \xg, is kept: \x is appended, and used is 1.
 func appendNumericEscape(out []byte, text string) (extended []byte, used int) {
 	base, skip, most := 16, 1, 2
 	switch text[0] {

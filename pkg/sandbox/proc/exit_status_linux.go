@@ -4,7 +4,8 @@ import (
 	"syscall"
 )
 
-// setExitStatus sets the exit code and signal of the result from a wait status.
+// setExitStatus sets the result's exit code from a wait status. For a killed
+// process it sets the signal, and 128 plus its number as the exit code.
 func (p *Process) setExitStatus(waitStatus int) {
 	status := syscall.WaitStatus(waitStatus)
 	p.result.ExitCode = status.ExitStatus()

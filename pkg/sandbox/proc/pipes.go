@@ -14,8 +14,10 @@ type commandPipes struct {
 	output *os.File    // to read the command's output; nil if shared
 }
 
-// openPipes opens the pipes of a command. A script writes its output and errors
-// to the same pipe. The caller closes both ends.
+// openPipes opens the pipes of a script, whose output and errors go to the same
+// pipe. Its input is the null device, unless c has Stdin or KeepStdin. The
+// caller closes both ends. For a program, openPipes opens nothing and returns
+// c.Stdio, which must not be closed here.
 func openPipes(c Command) (p commandPipes, err error) {
 	if len(c.Program) > 0 {
 		return commandPipes{theirs: c.Stdio, shared: true}, nil

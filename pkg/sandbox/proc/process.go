@@ -243,8 +243,9 @@ func (p *Process) handleReports(ctx context.Context, timeout time.Duration, repo
 	}
 }
 
-// handleLostSupervisor kills the processes of a supervisor that ended without
-// its last report.
+// handleLostSupervisor ends a command whose supervisor ended without its last
+// report. It kills the remaining processes and adds their number to LeftBehind.
+// Ending becomes Lost, unless the exit status or another ending is known.
 func (p *Process) handleLostSupervisor() {
 	if p.result.ExitCode < 0 && p.result.Ending == Exited {
 		p.result.Ending = Lost

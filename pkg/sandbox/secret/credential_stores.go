@@ -50,7 +50,8 @@ func isStore(name, rest string) bool {
 }
 
 // storesIn lists the credential stores in directories that hold other files,
-// too: directory → paths below it.
+// too: directory → paths below it. homeSecrets of pkg/sandbox/proc/hidden.go
+// repeats the stores that are hidden from commands even before they exist.
 var storesIn = map[string][]string{
 	".cache":       {"huggingface/token"},
 	".cargo":       {"credentials", "credentials.toml"},

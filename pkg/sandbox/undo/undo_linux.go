@@ -241,7 +241,8 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoRecord, ended int64) err
 }
 
 // laterChangeIn returns a path in a directory made by the command that was changed
-// after the end of the command, "" for none. ended is in Unix nanoseconds.
+// after the end of the command, "" for none. ended is in Unix nanoseconds. Files
+// and directories that cannot be read count as unchanged.
 func (u *undoRun) laterChangeIn(dir string, ended int64) (later string) {
 	tree, top, err := u.rootTree(dir)
 	if err != nil {

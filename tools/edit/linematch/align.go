@@ -30,8 +30,11 @@ func (v *vocabulary) prepareLine(text string) line {
 	return l
 }
 
-// pairScore scores how similar two lines are, up to 120 for equal lines; -1
-// means that they are unlike.
+// pairScore returns the score of two lines paired with each other: 120 if they
+// are equal, 110 if only white space around them differs, 100 if their words are
+// the same, and otherwise up to 80 by the weight of their common words. Lines
+// without words score 10 if both are blank, and 30 if they are equal apart from
+// white space around them. -1 means that the lines are unlike.
 func (v *vocabulary) pairScore(a, b line) int {
 	switch {
 	case a.text == b.text && a.wordsHash != 0:

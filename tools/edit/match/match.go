@@ -164,7 +164,8 @@ func changesInPlaceOrder(places []Place, byEdit [][]textdiff.Change) []textdiff.
 	return all
 }
 
-// displayName returns the file's name for messages.
+// displayName returns the file's name for messages, or "the file" without a
+// name.
 func (o Options) displayName() string {
 	if o.Name == "" {
 		return "the file"

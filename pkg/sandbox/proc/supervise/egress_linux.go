@@ -35,6 +35,8 @@ func offerListener(s *Spec, files []uintptr) ([]uintptr, error) {
 	return files, nil
 }
 
+// listenLoopback returns a non-blocking socket that listens on the port of
+// 127.0.0.1 in the current network namespace. The caller closes it.
 func listenLoopback(port int) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

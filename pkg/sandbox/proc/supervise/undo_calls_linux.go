@@ -47,8 +47,8 @@ type undoCall struct {
 const writeOpenFlags = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
 // notifyOrAllow completes the program for a call. If an undo record is kept and the
-// call may change files, or if the command is watched, the supervisor receives it; else
-// it is allowed.
+// call may change files, or if the command is watched, the supervisor receives the
+// call; otherwise the call is allowed.
 func (p *program) notifyOrAllow(f filterOptions, number uint32) {
 	for _, c := range undoCalls {
 		if !f.undo && !f.watch || c.number != number {
@@ -100,9 +100,11 @@ func (p *dirEntry) close() {
 	}
 }
 
-// mayContinue reports whether the kernel makes the call of n itself after it is
-// recorded. That is false for calls that the supervisor must check: connect,
-// and modes with the setuid or setgid bit.
+// mayContinue reports whether the kernel may execute the call of n, which has
+// been recorded. It is false for calls that perform must answer: connect, modes
+// with the setuid or setgid bit, and refused changes of limits or scheduling.
+// Without a recorder and a watcher, only permitted changes of limits or
+// scheduling may continue.
 func (c *callServer) mayContinue(n *notification) bool {
 	if changesLimitsOrScheduling(n) {
 		return checkLimitsTarget(n) == 0
@@ -128,7 +130,7 @@ func (c *callServer) mayContinue(n *notification) bool {
 	return false
 }
 
-// letContinue lets the kernel make the call.
+// letContinue answers n so that the kernel executes the call.
 func (c *callServer) letContinue(n *notification) {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))

@@ -108,7 +108,8 @@ func shareRange(from, to int, offset, size int64) (done int64) {
 	return done
 }
 
-// hashFile returns HashOf of a file, "" if the file cannot be read.
+// hashFile returns HashOf of the file at path, without following a symbolic link;
+// "" if the file cannot be read or is larger than UndoFileBytes.
 func hashFile(path string) string {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -23,14 +23,14 @@ type recorder struct {
 
 	mu     sync.Mutex
 	buf    [unix.PathMax]byte
-	dir    int // directory of this record; -1 until the first change
-	log    int
-	data   int
-	count  int
+	dir    int   // directory of this record; -1 until the first change
+	log    int   // descriptor of the log; -1 until the first change
+	data   int   // descriptor of the copied contents; -1 until the first change
+	count  int   // steps so far
 	bytes  int64 // bytes of kept content
-	at     int64 // end of the file data
-	linked int
-	stop   bool
+	at     int64 // end of data
+	linked int   // hard links so far, including failed ones; numbers their names
+	stop   bool  // nothing more is recorded, after an error, at a limit or at the end
 
 	// marks record, by path, whether the command made the file or directory
 	// with everything below it. The nearest mark at or above a path applies.
@@ -267,7 +267,9 @@ func (r *recorder) recordLink(p *dirEntry) {
 	r.touched[p.path] = struct{}{}
 }
 
-// recordRemove records a call that removes an entry.
+// recordRemove records a call that removes an entry. rmdir means that the call
+// removes only directories, and otherwise none. A call that must fail, for the
+// kind of the entry or for a directory that is not empty, is not recorded.
 func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
 	if !p.exists || rmdir != p.isDir() || rmdir && !r.isEmptyDir(p) || r.isCovered(p.path) {
 		return
