@@ -46,6 +46,7 @@ type conn struct {
 	stray        atomic.Pointer[string] // the first of them, redacted
 	answeredCall atomic.Bool            // a call was answered
 	messages     atomic.Int64           // number of messages received
+	silent       atomic.Bool            // the watchdog gave the server up
 
 	answeredPing, missesPings bool // it answered a health check; it does not any more; guarded by the Server's mu
 
@@ -109,6 +110,9 @@ func newConn(cfg Config, out wire) *conn {
 		unused:      make(chan struct{}),
 		pending:     map[uint64]*pending{},
 	}
+	if shared, ok := out.(*sharedWire); ok {
+		c.nextID.Store(shared.idBase())
+	}
 	c.markUnused = sync.OnceFunc(func() { close(c.unused) })
 	go func() {
 		defer close(c.ended)
@@ -150,6 +154,8 @@ func (c *conn) fail(err error) {
 	}
 }
 
+func (c *conn) done() <-chan struct{} { return c.dead }
+
 func (c *conn) isAlive() bool {
 	select {
 	case <-c.dead:
@@ -157,6 +163,23 @@ func (c *conn) isAlive() bool {
 	default:
 		return true
 	}
+}
+
+// replaces returns the id of the shared process that a new start replaces: it is
+// restarted, or was found silent; 0: none.
+func (c *conn) replaces() int {
+	shared, ok := c.out.(*sharedWire)
+	if !ok || c.isStale() || !c.isAlive() && !c.silent.Load() {
+		return 0
+	}
+	return shared.result.PID
+}
+
+// isStale reports whether the server's process serves other hosts, with other roots,
+// so that the next request needs another process.
+func (c *conn) isStale() bool {
+	shared, ok := c.out.(*sharedWire)
+	return ok && shared.stale.Load()
 }
 
 func (c *conn) failure() error {
@@ -316,13 +339,7 @@ func (c *conn) take(line []byte) {
 }
 
 func (c *conn) takeOne(line []byte) {
-	m, err := jsonrpc.Split(line)
-	if err != nil && !utf8.Valid(line) {
-		m, err = jsonrpc.Split(bytes.ToValidUTF8(line, []byte("\uFFFD")))
-	}
-	if err != nil {
-		m, err = parseLenient(line, err)
-	}
+	m, err := decodeMessage(line)
 	if err != nil {
 		c.countStray(line)
 		if id := answeredID(line, err); id != nil {
@@ -343,6 +360,18 @@ func (c *conn) takeOne(line []byte) {
 	case jsonrpc.Notification:
 		c.handleNotification(m)
 	}
+}
+
+// decodeMessage decodes a line. It replaces bytes that are not UTF-8.
+func decodeMessage(line []byte) (jsonrpc.Message, error) {
+	m, err := jsonrpc.Split(line)
+	if err != nil && !utf8.Valid(line) {
+		m, err = jsonrpc.Split(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	}
+	if err != nil {
+		m, err = parseLenient(line, err)
+	}
+	return m, err
 }
 
 // parseLenient decodes a response with both a result and an error if one of them is

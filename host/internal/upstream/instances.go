@@ -79,7 +79,7 @@ func (s *Server) newForCall() (*Server, func(), error) {
 // clone returns a server with the same configuration, not started.
 func (s *Server) clone() *Server {
 	cfg := s.cfg
-	cfg.Scope = Shared
+	cfg.Scope, cfg.Share = Shared, nil
 	one := &Server{cfg: cfg, spawner: s.spawner}
 	one.cfg.afterHandshake = one.restoreSubscriptions
 	one.ctx, one.end = context.WithCancel(context.Background())

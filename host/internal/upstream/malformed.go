@@ -64,19 +64,15 @@ func answeredID(line []byte, err error) json.RawMessage {
 // all waiting calls, since one of them would wait forever. It ignores lines that are
 // not answers.
 func (c *conn) failTooLong(err error) {
-	failed := answer{err: toolerr.New(toolerr.TooLarge,
-		"the server sent a message of more than %d bytes, which was dropped; ask for less at once", c.cfg.MaxLine)}
-	var long *jsonrpc.TooLongError
-	if errors.As(err, &long) {
-		known := knownForms()
-		if m := known.begins.FindSubmatch(long.Head); m != nil {
-			c.deliver(m[1], failed)
-			return
-		}
-		if known.calls.Match(long.Head) {
-			c.noise.Add(1)
-			return
-		}
+	failed := answer{err: c.cfg.tooLong()}
+	id, isCall := longHead(err)
+	switch {
+	case id != nil:
+		c.deliver(id, failed)
+		return
+	case isCall:
+		c.noise.Add(1)
+		return
 	}
 	c.mu.Lock()
 	waiting := c.pending
@@ -85,6 +81,25 @@ func (c *conn) failTooLong(err error) {
 	for _, p := range waiting {
 		p.answer <- failed
 	}
+}
+
+// tooLong returns the error for an answer that was too long.
+func (c Config) tooLong() error {
+	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", c.MaxLine)
+}
+
+// longHead returns the id of the request that a line answers which was too long; nil
+// if it is unknown. isCall reports whether the line is no answer.
+func longHead(err error) (id json.RawMessage, isCall bool) {
+	var long *jsonrpc.TooLongError
+	if !errors.As(err, &long) {
+		return nil, false
+	}
+	known := knownForms()
+	if m := known.begins.FindSubmatch(long.Head); m != nil {
+		return m[1], false
+	}
+	return nil, known.calls.Match(long.Head)
 }
 
 // rpcError converts the error of a server's answer. It adds a missing code or message:

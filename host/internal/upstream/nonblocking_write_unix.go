@@ -2,15 +2,13 @@
 
 package upstream
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
-// nonBlockingWrite returns a function that writes as much to a pipe as fits without blocking.
-// It saves a call the deadline and the timers of a write that may block.
+// nonBlockingWrite returns a function that writes as much to a pipe or socket as fits
+// without blocking, nil for others. It saves a call the deadline and the timers of a
+// write that may block.
 func nonBlockingWrite(file pipe) func(data []byte) (int, error) {
-	f, ok := file.(*os.File)
+	f, ok := file.(syscall.Conn)
 	if !ok {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -49,7 +50,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 		if cfg.Confine == nil {
 			mark = s.mark + "." + newMark()
 		}
-		if marks := s.files.Load(); marks != nil {
+		if marks := cmp.Or(cfg.marks, s.files.Load()); marks != nil {
 			cfg.Env = nesting.Enter(cfg.Env, *marks)
 		}
 	}

@@ -41,7 +41,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 		case s.cfg.Disabled:
 			s.mu.Unlock()
 			return nil, errDisabled
-		case s.conn != nil && s.conn.isAlive():
+		case s.conn != nil && s.conn.isAlive() && !s.conn.isStale():
 			c := s.conn
 			s.mu.Unlock()
 			return c, nil
@@ -348,7 +348,7 @@ func (s *Server) connect() (*conn, error) {
 }
 
 func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn, error) {
-	out, err := s.dial(transport)
+	out, err := s.dial(ctx, transport)
 	if err != nil {
 		return nil, err
 	}
@@ -359,6 +359,9 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 	err = c.handshake(ctx, era)
 	if err == nil {
 		err = c.list(ctx)
+	}
+	if shared, ok := out.(*sharedWire); ok && err == nil && s.cfg.Roots != nil {
+		shared.rootsChanged(s.cfg.Roots()) // they may have changed during the start
 	}
 	if err == nil {
 		return c, nil
@@ -373,14 +376,42 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 }
 
 // dial starts a run of the server.
-func (s *Server) dial(transport Transport) (wire, error) {
+func (s *Server) dial(ctx context.Context, transport Transport) (wire, error) {
 	switch {
 	case s.cfg.Serve != nil:
 		return newInProcess(s.cfg), nil
+	case s.cfg.URL == "" && s.cfg.Share != nil && s.cfg.Scope == Shared:
+		return s.dialShared(ctx)
 	case s.cfg.URL == "":
 		return startStdio(s.cfg, s.spawner)
 	case transport == SSE:
 		return newSSE(s.cfg)
 	}
 	return newStreamable(s.cfg)
+}
+
+// dialShared connects to the server's shared process. Without a process that shares
+// servers it starts one of its own.
+func (s *Server) dialShared(ctx context.Context) (wire, error) {
+	var marks []string
+	if files := s.spawner.files.Load(); files != nil {
+		marks = *files
+	}
+	s.mu.Lock()
+	replaces := 0
+	if s.conn != nil {
+		replaces = s.conn.replaces()
+	}
+	s.mu.Unlock()
+	w, err := attachShared(ctx, s.cfg, marks, replaces)
+	switch {
+	case err == nil:
+		return w, nil
+	case !errors.Is(err, errUnavailable) || ctx.Err() != nil:
+		return nil, err
+	}
+	if s.cfg.Share.OnUnavailable != nil {
+		s.cfg.Share.OnUnavailable(err)
+	}
+	return startStdio(s.cfg, s.spawner)
 }

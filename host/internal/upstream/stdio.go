@@ -24,7 +24,7 @@ type stdio struct {
 	ended       chan struct{} // closed when none of its processes is left
 
 	mu   sync.Mutex
-	conn *conn             // nil before run
+	recv receiver          // nil before run
 	over bool              // there was a sign of the end
 	wide map[*os.File]bool // its widened pipes
 }
@@ -42,16 +42,19 @@ func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
 }
 
 // run handles messages until the server's output ends, and returns when the server has
-// ended. It uses no further goroutine, because there may be many servers, most of them
-// idle.
-func (s *stdio) run(c *conn) error {
+// ended.
+func (s *stdio) run(c *conn) error { return s.runFor(c) }
+
+// runFor is run for any receiver. It uses no further goroutine, because there may be
+// many servers, most of them idle.
+func (s *stdio) runFor(r receiver) error {
 	s.mu.Lock()
-	s.conn = c
+	s.recv = r
 	if s.over {
-		go s.finish(c)
+		go s.finish(r)
 	}
 	s.mu.Unlock()
-	s.handleMessages(c)
+	s.handleMessages(r)
 	close(s.outputEnded)
 	s.end()
 	<-s.ended
@@ -70,8 +73,8 @@ func (s *stdio) close() {
 func (s *stdio) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.over && s.conn != nil {
-		go s.finish(s.conn)
+	if !s.over && s.recv != nil {
+		go s.finish(s.recv)
 	}
 	s.over = true
 }
@@ -111,20 +114,20 @@ func (s *stdio) narrow() {
 
 // finish ends the process and its group. It still handles what the server wrote before
 // its end.
-func (s *stdio) finish(c *conn) {
+func (s *stdio) finish(r receiver) {
 	defer close(s.ended)
 	select {
 	case err := <-s.unread:
-		c.fail(err)
+		r.fail(err)
 	case <-s.proc.exited:
 	case <-s.outputEnded:
 		// The process usually exits at the same time; then that is the reason.
 		select {
 		case <-s.proc.exited:
 		case <-time.After(200 * time.Millisecond):
-			c.fail(s.exitError()) // before it is stopped, which may take seconds
+			r.fail(s.exitError()) // before it is stopped, which may take seconds
 		}
-	case <-c.dead:
+	case <-r.done():
 	}
 	s.proc.stop(s.cfg.CloseGrace, s.cfg.TermGrace)
 	// The group has ended, so the pipe ends, unless a process that left the group
@@ -135,7 +138,7 @@ func (s *stdio) finish(c *conn) {
 	}
 	s.proc.closeOutput()
 	<-s.outputEnded
-	c.fail(s.exitError()) // nobody has to wait for the rest of its tree
+	r.fail(s.exitError()) // nobody has to wait for the rest of its tree
 	s.narrow()
 	s.spawner.processEnded(s.proc)
 }
@@ -151,14 +154,14 @@ const (
 
 // handleMessages handles messages until the server's output ends. It counts lines that
 // cannot be messages without parsing them.
-func (s *stdio) handleMessages(c *conn) {
+func (s *stdio) handleMessages(r receiver) {
 	in := jsonrpc.NewReader(s.proc.stdout, s.cfg.MaxLine)
 	noise := 0
 	for {
 		line, err := in.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			c.failTooLong(err)
+			r.failTooLong(err)
 		case err != nil:
 			return
 		default:
@@ -169,11 +172,11 @@ func (s *stdio) handleMessages(c *conn) {
 			switch {
 			case len(line) == 0:
 			case line[0] == '{', isBatch(line):
-				c.take(line)
+				r.take(line)
 				noise = 0
 				continue
 			default:
-				c.countStray(line)
+				r.countStray(line)
 			}
 		}
 		if noise++; noise%noiseLines == 0 {

@@ -87,6 +87,10 @@ type Config struct {
 	// Confine starts the program in a sandbox; nil: it has the user's rights.
 	Confine func(ConfinedProgram) (ConfinedProcess, error)
 
+	// Share lets other hosts of the user use the server's process, too; nil: this host
+	// has its own. It applies to a Command with Scope Shared.
+	Share *Share
+
 	// KillsOwnTree says that the server ends its own children when its input ends, so
 	// that it needs no guard.
 	KillsOwnTree bool
@@ -107,6 +111,8 @@ type Config struct {
 
 	tell           func(method string, params json.RawMessage) // see OnNotification
 	afterHandshake func(*conn)                                 // called after a handshake
+
+	marks *[]string // see Spawner.SetMarks; nil: those of the Spawner
 
 	runOnce      func(context.Context, OneShot) ([]byte, string, error)
 	helperValues *helperValues
@@ -349,11 +355,20 @@ func (s *Server) RootsChanged() {
 	s.mu.Lock()
 	c := s.conn
 	s.mu.Unlock()
-	if c != nil && c.era == Legacy && s.cfg.Roots != nil {
-		c.send(append(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil), '\n'))
+	if c != nil && s.cfg.Roots != nil {
+		c.rootsChanged()
 	}
 	for _, one := range s.instances.servers() {
 		one.RootsChanged()
+	}
+}
+
+// rootsChanged notifies the server that the host has other roots.
+func (c *conn) rootsChanged() {
+	if shared, ok := c.out.(*sharedWire); ok {
+		shared.rootsChanged(c.cfg.Roots())
+	} else if c.era == Legacy {
+		c.send(append(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil), '\n'))
 	}
 }
 

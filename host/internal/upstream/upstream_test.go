@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case faultserver.Arg:
 			os.Exit(faultserver.Main(os.Args[2:]))
+		case talkerArg:
+			os.Exit(runTalker())
 		case "guard":
 			upstream.RunGuard(os.Stdin)
 			os.Exit(0)
@@ -53,6 +55,9 @@ func start(t *testing.T, change func(*upstream.Config), args ...string) *upstrea
 	}
 	if change != nil {
 		change(&cfg)
+	}
+	if os.Getenv("UPSTREAM_SHARED") != "" { // the same tests with a process that can be shared
+		_, cfg.Share = sharing(t, 0)
 	}
 	spawner := upstream.NewSpawner([]string{self, "guard"})
 	s, err := upstream.New(cfg, spawner)

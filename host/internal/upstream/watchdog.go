@@ -50,6 +50,7 @@ func (c *conn) watchdog() {
 			if now != last || !c.isProcessStopped() {
 				last, stops = now, 0
 			} else if stops++; stops == mostStops {
+				c.silent.Store(true)
 				c.fail(toolerr.New(toolerr.ServerOffline, "the server's process was stopped (SIGSTOP or similar) and was killed"))
 				return
 			}
@@ -64,6 +65,7 @@ func (c *conn) watchdog() {
 		late := ctx.Err() != nil
 		cancel()
 		if late && c.messages.Load() == heard {
+			c.silent.Store(true)
 			c.fail(toolerr.New(toolerr.ServerOffline, "the server has been silent for %v, also when pinged, and was stopped", 2*c.cfg.QuietTime))
 			return
 		}

@@ -17,6 +17,15 @@ type wire interface {
 	describe() description
 }
 
+// A receiver handles the output of a server's process.
+type receiver interface {
+	take(line []byte)       // handles a message
+	countStray(line []byte) // counts a line that is not a message
+	failTooLong(err error)  // handles a line that was too long
+	fail(err error)         // ends the connection; the first error counts
+	done() <-chan struct{}  // closed after fail
+}
+
 // description describes a server's run.
 type description struct {
 	pid     int      // 0: not a process of the host

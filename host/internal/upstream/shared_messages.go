@@ -1,0 +1,380 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// takeFromHost handles a line of a host. It returns false if the host must be
+// disconnected.
+func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
+	m, err := jsonrpc.Split(line)
+	if err != nil {
+		return false
+	}
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.err != nil {
+		return false
+	}
+	switch m.Kind {
+	case jsonrpc.Request:
+		return process.requested(u, line, m)
+	case jsonrpc.Notification:
+		process.notifiedByHost(u, line, m)
+	case jsonrpc.Response:
+		key, err := jsonrpc.Key(m.ID)
+		if err == nil && process.questions[key].user == u {
+			delete(process.questions, key)
+			process.toServer(line)
+		}
+	}
+	return true
+}
+
+// requested handles a request of a host. The caller holds process.mu.
+func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Message) bool {
+	id, err := strconv.ParseUint(string(m.ID), 10, 64)
+	if err != nil || id>>idBits != u.number {
+		return false
+	}
+	switch m.Method {
+	case "initialize":
+		if process.initResult != nil {
+			u.send(jsonrpc.AppendResult(nil, m.ID, process.initResult))
+			return true
+		}
+		process.initID = id
+	case "server/discover":
+		if process.initResult != nil { // the open session is a legacy one
+			u.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "Method not found"))
+			return true
+		}
+	case "logging/setLevel":
+		json.Unmarshal(jsonrpc.MemberOf(m.Params, "level"), &u.level) //nolint:errcheck // then the server answers
+		if level := process.lowestLevel(); level == process.level {
+			u.send(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+			return true
+		} else if process.level = level; level != u.level {
+			line = jsonrpc.AppendRequest(nil, m.ID, m.Method, append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
+		}
+	case "resources/subscribe", "resources/unsubscribe":
+		if process.subscribe(u, m) {
+			u.send(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+			return true
+		}
+	}
+	if u == process.opening && !process.opened && m.Method != "initialize" && m.Method != "server/discover" {
+		process.opened = true
+		process.settle()
+		if process.replaced != nil {
+			go process.replaced.retire()
+			process.replaced = nil
+		}
+	}
+	process.pending[id] = u
+	if !process.watched {
+		process.watched = true
+		go process.watchStopped()
+	}
+	process.toServer(line)
+	return true
+}
+
+// subscribe records the subscriptions of a host. It returns true if the server need
+// not know, because another host is still subscribed. The caller holds process.mu.
+func (process *sharedProcess) subscribe(u *sharedUser, m jsonrpc.Message) (answered bool) {
+	var uri string
+	if json.Unmarshal(jsonrpc.MemberOf(m.Params, "uri"), &uri) != nil {
+		return false
+	}
+	if m.Method == "resources/subscribe" {
+		if u.subscribed == nil {
+			u.subscribed = map[string]bool{}
+		}
+		u.subscribed[uri] = true
+		return false
+	}
+	delete(u.subscribed, uri)
+	return process.subscribersOf(uri) != nil
+}
+
+// logLevels are the levels of log messages of the specification, "Logging", the lowest
+// first.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// lowestLevel returns the lowest level that a host wants. The caller holds process.mu.
+func (process *sharedProcess) lowestLevel() string {
+	lowest := len(logLevels)
+	for _, u := range process.users {
+		if i := slices.Index(logLevels, u.level); i >= 0 {
+			lowest = min(lowest, i)
+		}
+	}
+	if lowest == len(logLevels) {
+		return ""
+	}
+	return logLevels[lowest]
+}
+
+// notifiedByHost handles a notification of a host. The caller holds process.mu.
+func (process *sharedProcess) notifiedByHost(u *sharedUser, line []byte, m jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/initialized":
+		if u == process.opening && !process.opened {
+			process.toServer(line)
+		}
+	case "notifications/cancelled":
+		id, err := strconv.ParseUint(string(jsonrpc.MemberOf(m.Params, "requestId")), 10, 64)
+		if err == nil && id>>idBits == u.number {
+			process.giveUp(id)
+			process.toServer(line)
+		}
+	case methodRoots:
+		process.rootsChanged(u, m.Params)
+	case "notifications/roots/list_changed": // see methodRoots
+	default:
+		process.toServer(line)
+	}
+}
+
+// rootsChanged handles methodRoots. The caller holds process.mu.
+func (process *sharedProcess) rootsChanged(u *sharedUser, params json.RawMessage) {
+	var p struct {
+		Roots []string `json:"roots"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	u.roots = p.Roots
+	move := process.rooted && !slices.Equal(process.roots, u.roots)
+	if len(process.users) == 1 {
+		move, process.roots = false, u.roots
+		if process.initResult != nil {
+			process.toServer(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil))
+		}
+	}
+	u.send(jsonrpc.AppendNotification(nil, methodRoots, append(strconv.AppendBool([]byte(`{"move":`), move), '}')))
+}
+
+// question handles a request of the server. The caller holds process.mu.
+func (process *sharedProcess) question(line []byte, m jsonrpc.Message) {
+	if m.Method == "ping" {
+		process.toServer(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+		return
+	}
+	key, err := jsonrpc.Key(m.ID)
+	if err != nil {
+		return
+	}
+	refuse := func(code int, text string) { process.toServer(jsonrpc.AppendError(nil, m.ID, code, text)) }
+	if !isQuestion(m.Method) {
+		refuse(jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method)
+		return
+	}
+	u, several := process.busyUser()
+	if m.Method == "roots/list" {
+		u = process.serveRoots()
+	}
+	_, twice := process.questions[key]
+	switch {
+	case u == nil && several:
+		refuse(jsonrpc.CodeInvalidRequest, "requests of several clients are running, so this one cannot be assigned")
+	case u == nil:
+		refuse(jsonrpc.CodeMethodNotFound, "no client can answer "+m.Method)
+	case twice || len(process.questions) >= maxQuestions*max(1, len(process.users)):
+		refuse(jsonrpc.CodeInternal, "too many questions are open, or one with this id is")
+	default:
+		process.questions[key] = sharedQuestion{u, bytes.Clone(m.ID)}
+		process.recordElicitation(u, m.Params)
+		u.send(line)
+	}
+}
+
+// busyUsers returns the hosts that wait for answers. A request that was cancelled counts
+// for cancelledTime, since the server may still work on it. The caller holds process.mu.
+func (process *sharedProcess) busyUsers() map[uint64]*sharedUser {
+	busy := map[uint64]*sharedUser{}
+	for _, owner := range process.pending {
+		busy[owner.number] = owner
+	}
+	for id, at := range process.cancelled {
+		if time.Since(at) > cancelledTime {
+			delete(process.cancelled, id)
+		} else {
+			busy[id>>idBits] = process.users[id>>idBits] // nil: it has left
+		}
+	}
+	return busy
+}
+
+// busyUser returns the only host that waits for answers, or the only host; nil if
+// there are several. The caller holds process.mu.
+func (process *sharedProcess) busyUser() (u *sharedUser, several bool) {
+	busy := process.busyUsers()
+	if len(busy) == 0 && len(process.users) == 1 {
+		busy = process.users
+	}
+	for _, u = range busy {
+	}
+	if len(busy) > 1 {
+		return nil, true
+	}
+	return u, false
+}
+
+// cancelledTime is the longest time after its cancellation in which a request may still
+// lead to a question, and maxCancelled bounds their number.
+const (
+	cancelledTime = 10 * time.Second
+	maxCancelled  = 10_000
+)
+
+// giveUp records that nobody waits for the answer to a request any more. The caller
+// holds process.mu.
+func (process *sharedProcess) giveUp(id uint64) {
+	if _, waits := process.pending[id]; !waits {
+		return
+	}
+	delete(process.pending, id)
+	if len(process.cancelled) < maxCancelled {
+		process.cancelled[id] = time.Now()
+	}
+}
+
+// serveRoots decides for the roots of which host the process works when the server
+// asks for roots, and moves the hosts with other roots to other processes. It returns
+// a host with these roots; nil if the server may work for a host with other roots at
+// present. The caller holds process.mu.
+func (process *sharedProcess) serveRoots() *sharedUser {
+	busy := process.busyUsers()
+	if len(busy) == 0 {
+		busy = process.users
+	}
+	var with *sharedUser
+	mixed := false
+	for _, number := range slices.Sorted(maps.Keys(busy)) {
+		u := busy[number]
+		switch {
+		case u == nil || process.rooted && !slices.Equal(u.roots, process.roots):
+			mixed = true
+		case with == nil:
+			with = u
+		case !slices.Equal(u.roots, with.roots):
+			mixed = true
+		}
+	}
+	if with == nil {
+		return nil
+	}
+	process.rooted, process.roots = true, with.roots
+	for _, u := range process.users {
+		if !slices.Equal(u.roots, process.roots) {
+			process.move(u)
+		}
+	}
+	if mixed && len(process.busyUsers()) > 0 {
+		return nil
+	}
+	return with
+}
+
+// notified handles a notification of the server. The caller holds process.mu.
+func (process *sharedProcess) notified(line []byte, m jsonrpc.Message) {
+	if strings.HasPrefix(m.Method, "toolroom/") {
+		return
+	}
+	if id, ok := subscriptionID(m.Params); ok { // of a modern server
+		process.sendTo(process.users[id>>idBits], line)
+		return
+	}
+	switch m.Method {
+	case "notifications/progress":
+		id, err := strconv.ParseUint(string(jsonrpc.MemberOf(m.Params, "progressToken")), 10, 64)
+		if err == nil {
+			process.sendTo(process.users[id>>idBits], line)
+		}
+	case "notifications/cancelled": // of a question
+		if key, err := jsonrpc.Key(jsonrpc.MemberOf(m.Params, "requestId")); err == nil {
+			process.sendTo(process.questions[key].user, line)
+			delete(process.questions, key)
+		}
+	case "notifications/tools/list_changed", "notifications/resources/list_changed", "notifications/prompts/list_changed":
+		for _, u := range process.users {
+			u.send(bytes.Clone(line))
+		}
+	case "notifications/resources/updated":
+		var uri string
+		if json.Unmarshal(jsonrpc.MemberOf(m.Params, "uri"), &uri) == nil {
+			for _, u := range process.subscribersOf(uri) {
+				u.send(bytes.Clone(line))
+			}
+		}
+	case "notifications/elicitation/complete":
+		var id string
+		if json.Unmarshal(jsonrpc.MemberOf(m.Params, "elicitationId"), &id) == nil {
+			process.sendTo(process.elicited[id], line)
+			delete(process.elicited, id)
+		}
+	default: // such as log messages, which do not say to which request they belong
+		if len(process.users) == 1 {
+			u, _ := process.busyUser()
+			process.sendTo(u, line)
+		}
+	}
+}
+
+func (process *sharedProcess) sendTo(u *sharedUser, line []byte) {
+	if u != nil {
+		u.send(line)
+	}
+}
+
+// subscriptionID returns the id of the request that opened the stream of a
+// notification, as the modern version has it in _meta.
+func subscriptionID(params json.RawMessage) (uint64, bool) {
+	if !bytes.Contains(params, []byte("subscriptionId")) {
+		return 0, false
+	}
+	raw := jsonrpc.MemberOf(jsonrpc.MemberOf(params, "_meta"), "io.modelcontextprotocol/subscriptionId")
+	id, err := strconv.ParseUint(string(bytes.Trim(raw, `"`)), 10, 64)
+	return id, err == nil
+}
+
+// maxElicited bounds the recorded URL elicitations of a process.
+const maxElicited = 1024
+
+// recordElicitation records which host is asked by an URL elicitation. The caller
+// holds process.mu.
+func (process *sharedProcess) recordElicitation(u *sharedUser, params json.RawMessage) {
+	var id string
+	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) == nil && len(process.elicited) < maxElicited {
+		process.elicited[id] = u
+	}
+}
+
+// recordElicitations does so for an error that requires URL elicitations. The caller
+// holds process.mu.
+func (process *sharedProcess) recordElicitations(u *sharedUser, fault json.RawMessage) {
+	if !bytes.Contains(fault, []byte("elicitationId")) {
+		return
+	}
+	var e struct {
+		Data struct {
+			Elicitations []json.RawMessage `json:"elicitations"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(fault, &e) != nil {
+		return
+	}
+	for _, one := range e.Data.Elicitations {
+		process.recordElicitation(u, one)
+	}
+}

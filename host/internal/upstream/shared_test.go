@@ -1,0 +1,314 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// sharing returns SharedServers, and a Share that connects to them.
+func sharing(t *testing.T, idle time.Duration) (*upstream.SharedServers, *upstream.Share) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	shared := upstream.NewSharedServers(upstream.SharedConfig{Guard: []string{self, "guard"}, Idle: idle})
+	t.Cleanup(shared.Close)
+	return shared, &upstream.Share{Dial: func(context.Context) (net.Conn, error) { return connect(shared), nil }}
+}
+
+// connect returns a host's end of a connection to SharedServers.
+func connect(shared *upstream.SharedServers) net.Conn {
+	ours, theirs := net.Pipe()
+	go func() {
+		in := jsonrpc.NewReader(theirs, 0)
+		line, err := in.ReadLine()
+		if err != nil {
+			return
+		}
+		m, err := jsonrpc.Split(line)
+		if err != nil {
+			return
+		}
+		shared.Serve(theirs, m, in)
+	}()
+	return ours
+}
+
+// sharer is a host with one server that it shares.
+type sharer struct {
+	*upstream.Server
+	name string
+
+	mu    sync.Mutex
+	roots []string
+	heard []string // texts of questions and notifications
+}
+
+func (h *sharer) hear(method string, params json.RawMessage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard = append(h.heard, method+" "+string(params))
+}
+
+func (h *sharer) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.heard)
+}
+
+// shareTalker returns a host that uses the talker.
+func shareTalker(t *testing.T, share *upstream.Share, name string, change func(*upstream.Config)) *sharer {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	h := &sharer{name: name}
+	cfg := upstream.Config{
+		Name: "talker", Command: []string{self, talkerArg}, Env: os.Environ(), StartTimeout: time.Minute, Share: share, CloseGrace: time.Second,
+		Roots: func() []string {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.roots
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	spawner := upstream.NewSpawner(nil)
+	h.Server, err = upstream.New(cfg, spawner)
+	require.NoError(t, err)
+	h.OnNotification(h.hear)
+	t.Cleanup(func() {
+		h.Close()
+		spawner.Close()
+	})
+	return h
+}
+
+// try calls a tool as a client that answers questions with the host's name.
+func (h *sharer) try(ctx context.Context, tool, text string, n int) (string, error) {
+	params := fmt.Sprintf(`{"name":%q,"arguments":{"text":%q,"n":%d},"_meta":{"progressToken":"mine"}}`, tool, text, n)
+	r := request(tool, params)
+	r.Caller = call.Caller{ID: "stdio"}
+	r.OnNotify = h.hear
+	r.Ask = func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		h.hear(method, params)
+		return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":{"name":%q}}`, h.name)), nil
+	}
+	res, err := h.Handle(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	var out struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(res.Raw, &out); err != nil || len(out.Content) == 0 {
+		return "", fmt.Errorf("%s: %w", res.Raw, err)
+	}
+	return out.Content[0].Text, nil
+}
+
+func (h *sharer) do(t *testing.T, tool, text string, n int) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	said, err := h.try(ctx, tool, text, n)
+	require.NoError(t, err)
+	return said
+}
+
+func TestHostsShareAProcess(t *testing.T) {
+	t.Parallel()
+	shared, share := sharing(t, 0)
+	a, b := shareTalker(t, share, "a", nil), shareTalker(t, share, "b", nil)
+	other := shareTalker(t, share, "other", func(c *upstream.Config) { c.Env = append(slices.Clone(c.Env), "TALKER_TOKEN=other") })
+	for _, h := range []*sharer{a, b, other} {
+		require.Equal(t, h.name, h.do(t, "echo", h.name, 0))
+	}
+	require.Equal(t, a.Status().PID, b.Status().PID)
+	require.NotEqual(t, a.Status().PID, other.Status().PID, "another environment is another process")
+	require.Len(t, shared.Status(), 2)
+	require.Equal(t, 2, shared.Status()[0].Hosts)
+
+	// Each host gets what belongs to its calls.
+	require.Contains(t, a.do(t, "elicit", "for a", 0), `"name":"a"`)
+	require.Contains(t, b.do(t, "elicit", "for b", 0), `"name":"b"`)
+	a.do(t, "progress", "step of a", 0)
+	b.do(t, "log", "log of b", 0)
+	subscribe := func(h *sharer, method, uri string) {
+		_, err := h.Forward(t.Context(), &call.ServerRequest{Method: method, Params: json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri))})
+		require.NoError(t, err)
+	}
+	subscribe(a, "resources/subscribe", "test://both")
+	subscribe(b, "resources/subscribe", "test://both")
+	subscribe(b, "resources/subscribe", "test://b")
+	a.do(t, "touch", "test://b", 0)
+	a.do(t, "touch", "test://both", 0)
+	a.do(t, "url", "url of a", 0)
+	b.do(t, "complete", "url of a", 0)
+	require.Eventually(t, func() bool {
+		return slices.Contains(b.all(), `notifications/resources/updated {"uri":"test://both"}`) && slices.Contains(a.all(), `notifications/elicitation/complete {"elicitationId":"url of a"}`)
+	}, time.Minute, time.Millisecond)
+	heardA, heardB := strings.Join(a.all(), "\n"), strings.Join(b.all(), "\n")
+	require.Contains(t, heardA, "for a")
+	require.Contains(t, heardA, "step of a")
+	require.Contains(t, heardA, "test://both")
+	require.NotContains(t, heardA, "test://b\"")
+	require.NotContains(t, heardA, "of b")
+	require.NotContains(t, heardA, "for b")
+	require.NotContains(t, heardB, "log of b", "log messages do not say to whom they belong")
+	require.Contains(t, heardB, "test://b\"")
+	require.NotContains(t, heardB, " a\"")
+
+	// A host that unsubscribes or leaves takes nothing from the other.
+	subscribe(a, "resources/unsubscribe", "test://both")
+	a.Close()
+	before := len(b.all())
+	b.do(t, "touch", "test://both", 0)
+	require.Eventually(t, func() bool { return len(b.all()) == before+1 }, time.Minute, time.Millisecond)
+	b.do(t, "log", "log of b", 0)
+	require.Contains(t, strings.Join(b.all(), "\n"), "log of b", "it is the only host")
+	b.Close()
+	other.Close()
+	require.Eventually(t, func() bool { return len(shared.Status()) == 0 }, time.Minute, time.Millisecond, "nobody uses them")
+}
+
+// A question of the server that could be for several hosts reaches none.
+func TestAmbiguousQuestionsAreRefused(t *testing.T) {
+	t.Parallel()
+	_, share := sharing(t, 0)
+	a, b := shareTalker(t, share, "a", nil), shareTalker(t, share, "b", nil)
+	a.do(t, "echo", "", 0)
+	b.do(t, "echo", "", 0)
+	slow := make(chan string, 1)
+	go func() {
+		said, err := a.try(t.Context(), "sleep", "slept", 1000)
+		slow <- fmt.Sprint(said, err)
+	}()
+	require.Eventually(t, func() bool { return upstream.Pending(a.Server) == 1 }, time.Minute, time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // the request is on its way
+	require.Contains(t, b.do(t, "elicit", "secret of b", 0), "requests of several clients are running")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := b.try(ctx, "sleep", "", 60_000)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Contains(t, a.do(t, "elicit", "secret of a", 0), "requests of several clients are running", "the server may still work on what b cancelled")
+	b.do(t, "log", "secret log of b", 0)
+	require.Equal(t, "slept<nil>", <-slow)
+	b.do(t, "log_later", "secret later log of b", 10)
+	time.Sleep(100 * time.Millisecond)
+	require.Empty(t, a.all())
+	require.Empty(t, b.all())
+}
+
+// Hosts with different roots share a process only as long as it does not ask for roots.
+func TestRootsSeparateHosts(t *testing.T) {
+	t.Parallel()
+	_, share := sharing(t, time.Minute)
+	a, b, same := shareTalker(t, share, "a", nil), shareTalker(t, share, "b", nil), shareTalker(t, share, "same", nil)
+	a.roots, b.roots, same.roots = []string{"file:///a"}, []string{"file:///b"}, []string{"file:///a"}
+	for _, h := range []*sharer{a, b, same} {
+		h.do(t, "echo", "", 0)
+	}
+	require.Equal(t, a.Status().PID, b.Status().PID, "the server has not asked for roots")
+	require.Contains(t, a.do(t, "roots", "", 0), "file:///a")
+	require.Contains(t, b.do(t, "roots", "", 0), "file:///b")
+	require.Contains(t, same.do(t, "roots", "", 0), "file:///a")
+	require.NotEqual(t, a.Status().PID, b.Status().PID)
+	require.Equal(t, a.Status().PID, same.Status().PID)
+	first := a.Status().PID
+
+	// A host whose roots change moves; the others stay.
+	a.mu.Lock()
+	a.roots = []string{"file:///b"}
+	a.mu.Unlock()
+	a.RootsChanged()
+	require.Contains(t, a.do(t, "roots", "", 0), "file:///b")
+	require.Equal(t, b.Status().PID, a.Status().PID)
+	require.Contains(t, same.do(t, "roots", "", 0), "file:///a")
+	require.Equal(t, first, same.Status().PID)
+}
+
+// TestTwentyHostsHearOnlyTheirOwn lets twenty hosts call at random, with their names in
+// all they send. Nothing with another's name may reach a host.
+func TestTwentyHostsHearOnlyTheirOwn(t *testing.T) {
+	t.Parallel()
+	_, share := sharing(t, time.Minute)
+	var all sync.WaitGroup
+	var hosts []*sharer
+	for i := range 20 {
+		h := shareTalker(t, share, fmt.Sprintf("<%02d>", i), nil)
+		h.roots = []string{fmt.Sprintf("file:///r%d", i%3)}
+		hosts = append(hosts, h)
+	}
+	var failed atomic.Pointer[string]
+	fail := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		failed.CompareAndSwap(nil, &text)
+	}
+	for i, h := range hosts {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			uri := "test://" + h.name
+			if _, err := h.Forward(t.Context(), &call.ServerRequest{Method: "resources/subscribe", Params: json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri))}); err != nil {
+				fail("%v", err)
+			}
+			tools := []string{"echo", "elicit", "url", "complete", "log", "log_later", "touch", "progress", "changed", "sleep", "roots"}
+			for range 60 {
+				tool, text := tools[random.IntN(len(tools))], h.name
+				switch tool {
+				case "touch":
+					text = uri
+				case "roots":
+					if random.IntN(10) > 0 {
+						continue
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if random.IntN(10) == 0 {
+					cancel()
+					ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+				}
+				said, err := h.try(ctx, tool, text, random.IntN(5))
+				cancel()
+				switch {
+				case err != nil && !errors.Is(err, context.DeadlineExceeded):
+					fail("%s: %v", tool, err)
+				case err == nil && tool == "roots" && !strings.Contains(said, h.roots[0]) && !strings.Contains(said, "requests of several clients"):
+					fail("roots of %s: %s", h.name, said)
+				case err == nil && (tool == "echo" || tool == "sleep") && said != h.name:
+					fail("%s got %s", h.name, said)
+				}
+			}
+		})
+	}
+	all.Wait()
+	time.Sleep(50 * time.Millisecond) // late messages
+	name := regexp.MustCompile(`<[0-9][0-9]>`)
+	total := 0
+	for _, h := range hosts {
+		for _, text := range h.all() {
+			total++
+			for _, found := range name.FindAllString(text, -1) {
+				require.Equal(t, h.name, found, text)
+			}
+		}
+	}
+	if text := failed.Load(); text != nil {
+		t.Error(*text)
+	}
+	require.Greater(t, total, 100, "they hear their own")
+}
