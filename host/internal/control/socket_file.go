@@ -51,13 +51,18 @@ const (
 // at, so a socket that refuses connections was left behind by a host that has ended.
 func listen(dir string) (*net.UnixListener, string, error) {
 	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+ending)
-	var listener *net.UnixListener
-	err := withShortPath(name+fresh, func(short string) (err error) {
+	listener, err := listenAs(name)
+	return listener, name, err
+}
+
+// listenAs opens a socket with a path. It does not exist before it is listened at.
+func listenAs(name string) (listener *net.UnixListener, err error) {
+	err = withShortPath(name+fresh, func(short string) (err error) {
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 		return err
 	})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	listener.SetUnlinkOnClose(false)
 	if err = os.Chmod(name+fresh, 0o600); err == nil {
@@ -66,9 +71,9 @@ func listen(dir string) (*net.UnixListener, string, error) {
 	if err != nil {
 		listener.Close()        //nolint:errcheck // it is not used
 		os.Remove(name + fresh) //nolint:errcheck // likewise
-		return nil, "", err
+		return nil, err
 	}
-	return listener, name, nil
+	return listener, nil
 }
 
 // maxPath bounds the length of a socket's path on all systems.
