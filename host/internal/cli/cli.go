@@ -54,6 +54,8 @@ type program struct {
 	getenv   func(string) string
 	environ  []string
 	flags    config.Flags
+	share    bool        // --share
+	noShare  bool        // --no-share
 	only     []string    // names of the only servers to use; nil: all
 	serves   bool        // the command serves MCP, so it can be a server of another host
 	line     *statusLine // status line of standard error; nil: not a terminal
@@ -150,6 +152,8 @@ could not be reached.`,
 	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "allow reading files that match `GLOB` even if they look like credentials; repeatable")
 	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "allow writing protected files that match `GLOB`; repeatable")
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
+	f.BoolVar(&p.share, "share", false, "share the processes of equal servers with other hosts of this user, as share_servers: true")
+	f.BoolVar(&p.noShare, "no-share", false, "start all servers for this host alone, as share_servers: false")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")
 	group := func(id, title string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})
@@ -161,8 +165,8 @@ could not be reached.`,
 	group("serve", "Serve MCP:", p.serve(), p.stdio(), p.record(), p.replay())
 	group("use", "Use tools and models:", p.tools(), p.call(), p.chat(), p.agent())
 	group("install", "Install:", p.install(), p.uninstall(), p.status())
-	group("operate", "Configure and operate:", p.add(), p.remove(), p.config(), p.doctor(), p.servers(), p.login(), p.logout(), p.approvals(), p.stats())
-	root.AddCommand(p.version(), p.guard())
+	group("operate", "Configure and operate:", p.add(), p.remove(), p.config(), p.doctor(), p.servers(), p.stop(), p.login(), p.logout(), p.approvals(), p.stats())
+	root.AddCommand(p.version(), p.guard(), p.resident())
 	completion(root)
 	return root
 }
@@ -233,10 +237,15 @@ func (p *program) loadLeaving(dir string) (config.Config, error) {
 }
 
 func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
+	if p.share || p.noShare {
+		on := p.share && !p.noShare
+		flags.Share = &on
+	}
 	cfg, err := config.Load(flags, dir, buildinfo.Version(), p.getenv, p.environ)
 	if err == nil && len(p.only) > 0 {
 		err = keepServers(&cfg, p.only)
 	}
+	cfg.ShareStarts = p.serves
 	return cfg, err
 }
 

@@ -27,20 +27,31 @@ type installation struct {
 }
 
 func (p *program) status() *cobra.Command {
-	var asJSON bool
+	var asJSON, shared bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the clients with installed tools and their versions",
+		Short: "List the clients with installed tools, and the shared servers",
 		Long: `status reads the configurations of the clients that install knows, for this user and
 for the working directory, and lists the servers that start programs of toolroom. To
 find their versions, it runs them with --version, except for a program that only the
-working directory names and that is not in the directory of this one.`,
-		Example: "  mcp-host status",
+working directory names and that is not in the directory of this one.
+
+Then it lists the servers that hosts of this user share (share_servers), with the
+process ids of the hosts, and memory and processor time of each server's process.
+--shared lists only these.`,
+		Example: "  mcp-host status\n  mcp-host status --shared --json",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.runStatus(cmd.Context(), asJSON)
+			if shared {
+				return p.sharedStatus(cmd.Context(), asJSON)
+			}
+			if err := p.runStatus(cmd.Context(), asJSON); err != nil || asJSON {
+				return err
+			}
+			return p.sharedStatus(cmd.Context(), false)
 		},
 	}
+	cmd.Flags().BoolVar(&shared, "shared", false, "list only the shared servers")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

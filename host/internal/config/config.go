@@ -48,6 +48,7 @@ type Flags struct {
 	Config     string   // a file; "": the default files, if they exist
 	Roots      []string // DIR or DIR:ro
 	State      string
+	Share      *bool          // whether to share servers; nil: as the files say
 	Memory     bool           // use no state directory, whatever State and the environment name
 	NoFiles    bool           // without Config, read no configuration file
 	MCPServers string         // "cmd args;ENV=V cmd2"
@@ -91,6 +92,9 @@ type Config struct {
 	Store    backend.Config      // storage of state; zero: none
 	Models   lookup.Config       // the models
 	Settings []dialect.Setting   // the written settings with their positions
+
+	Share       bool // other hosts of the user share the processes of servers
+	ShareStarts bool // this host may start the process that shares them; set by the caller of Load
 
 	Trace trace.Config // target of traces, from the environment
 
@@ -142,6 +146,9 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	specs, err := c.readSources(f, getenv, environ)
 	if err != nil {
 		return c, err
+	}
+	if f.Share != nil {
+		c.Share = *f.Share
 	}
 	c.marks = marksOf(c.Files, f.MCPServers)
 	for _, off := range c.Off {

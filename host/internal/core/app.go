@@ -76,7 +76,7 @@ type App struct {
 	notify         func(string)
 
 	confiner     *confine.Confiner
-	refusals     sync.Map // notices of refusals by sandboxes, each sent once
+	notices      sync.Map // see notifyOnce
 	recheckEvery time.Duration
 
 	id string // random; identifies this host

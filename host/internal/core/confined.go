@@ -33,10 +33,7 @@ func (a *App) confinedStart(name string, sc config.Server, watch bool, started f
 		program := confine.Program{Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch}
 		if !watch {
 			program.OnRefused = func(refused string) {
-				notice := "the sandbox of server " + name + " refused " + refused
-				if _, known := a.refusals.LoadOrStore(notice, true); !known { // a server may be restarted often
-					a.notify(notice)
-				}
+				a.notifyOnce("the sandbox of server " + name + " refused " + refused) // a server may be restarted often
 			}
 		}
 		process, err := a.confiner.Start(a.life, program, settings)

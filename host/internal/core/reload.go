@@ -119,6 +119,9 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	if slices.Contains(diff.Settings, "auth") {
 		a.notify("auth: the previous settings are used until the host is restarted")
 	}
+	if slices.Contains(diff.Settings, "share_servers") {
+		a.notify("share_servers: servers that run stay as they are until the host is restarted")
+	}
 	for _, notice := range cfg.Notices {
 		if !slices.Contains(before.cfg.Notices, notice) {
 			a.notify(notice)

@@ -70,7 +70,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 		if _, taken := p.byName[sc.Name]; taken { // names in a configuration are unique
 			return nil, fmt.Errorf("server %s: this name is reserved for registered tools; choose another", sc.Name)
 		}
-		one, err := a.newServerEntry(sc, p.pipeline.cfg.Timeout, before, fresh)
+		one, err := a.newServerEntry(sc, p, before, fresh)
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +92,8 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	return p, nil
 }
 
-// newServerEntry creates a server, or reuses the running one.
-func (a *App) newServerEntry(sc config.Server, t timeout.Config, before *snapshot, fresh []string) (*serverEntry, error) {
+// newServerEntry creates a server for the snapshot p, or reuses the running one.
+func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []string) (*serverEntry, error) {
 	var old *serverEntry
 	if before != nil {
 		old = before.byName[sc.Name]
@@ -101,8 +101,9 @@ func (a *App) newServerEntry(sc config.Server, t timeout.Config, before *snapsho
 	if old != nil && !slices.Contains(fresh, sc.Name) {
 		return &serverEntry{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
-	cfg := upstreamConfig(sc, t)
+	cfg := upstreamConfig(sc, p.pipeline.cfg.Timeout)
 	a.confine(&cfg, sc)
+	a.share(&cfg, sc, p.cfg)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
 	if signIn, ok := sc.SignIn(a.Config.State, a.version); ok {
 		cfg.Auth = oauth.NewSource(signIn)

@@ -71,6 +71,9 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	if s.Lazy != nil {
 		e.add(e.node, "lazy", boolean(*s.Lazy))
 	}
+	if s.Share != nil {
+		e.add(e.node, "share", boolean(*s.Share))
+	}
 	e.scalar("era", s.Era)
 	if s.Disabled {
 		e.add(e.node, "enabled", boolean(false))

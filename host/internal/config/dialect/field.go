@@ -154,6 +154,12 @@ func lifeFields() []field {
 					r.server.Lazy = &value
 				}
 			}},
+		{"share", nil, "With share_servers: whether other hosts can use the server's process (default true, except for servers known to keep state for a client, such as browsers).", typed("boolean"),
+			func(r *reader, n *node) {
+				if value, ok := r.boolean(n); ok {
+					r.server.Share = &value
+				}
+			}},
 		{"enabled", []string{"isActive", "active"}, "false disables the server (default true).", typed("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok && !value {

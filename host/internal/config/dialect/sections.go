@@ -29,6 +29,8 @@ func settings() []setting {
 			func(r *reader, n *node, s *Settings) {
 				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
 			}},
+		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory (default false).", typed("boolean"),
+			func(r *reader, n *node, s *Settings) { s.ShareServers, _ = r.boolean(n) }},
 		{"tools", []string{"declared_tools"}, "Declared tools, which need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
 		{"manifests", []string{"tool_manifests"}, "Tool manifest files, and directories of such files, relative to this file.", listOf("string"),
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},

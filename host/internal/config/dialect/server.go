@@ -49,6 +49,7 @@ type Server struct {
 	Scope         string  // shared, session, call; "": shared
 	Era           string  // auto, legacy, modern; "": auto
 	Lazy          *bool   // nil: the default
+	Share         *bool   // nil: share the process if share_servers is on and the server is not known to keep state
 	Disabled      bool
 
 	Files    bool          // {file:path} stands for what a file holds, and not for itself

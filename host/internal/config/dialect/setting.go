@@ -18,10 +18,12 @@ type Settings struct {
 	Profiles []catalog.Profile
 	Auth     *accesstoken.Config // nil: no user signs in; as written
 	Pins     catalog.PinMode     // "": the default
-	Store    Store
-	Stages   Stages
-	Offer    toolsearch.Config
-	Models   lookup.Config // as written
+
+	ShareServers bool // other hosts of the user share the processes of servers
+	Store        Store
+	Stages       Stages
+	Offer        toolsearch.Config
+	Models       lookup.Config // as written
 
 	Agents []agent.Kind
 

@@ -1,0 +1,129 @@
+package core
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/resident"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// ResidentCommand is the command of mcp-host that calls resident.Run.
+const ResidentCommand = "resident"
+
+// ResidentClient returns the client of the process that shares servers with the hosts of
+// this user, program and state directory. start says whether it may start the process.
+func ResidentClient(state string, start bool) (resident.Client, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return resident.Client{}, err
+	}
+	return resident.Client{
+		State: state, Program: program, Start: start, Env: residentEnv(os.Environ()),
+		// The configuration is that of its clients: nesting must not take it for one of the user's file.
+		Args: []string{ResidentCommand, "--state", state, "--config", os.DevNull},
+	}, nil
+}
+
+// residentEnv returns the variables for the process that shares servers. The servers get
+// the environments of their hosts instead.
+func residentEnv(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		switch name {
+		case "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "LOCALAPPDATA":
+			return false
+		}
+		return !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "GOCOVER")
+	})
+}
+
+// share makes a server use a process that other hosts share, if the configuration says
+// so and the server keeps no state for a client.
+func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
+	on := cfg.Share && !keepsState(sc)
+	if sc.Spec.Share != nil {
+		on = cfg.Share && *sc.Spec.Share
+	}
+	if !on || len(c.Command) == 0 || c.Serve != nil || c.Refused != "" {
+		return
+	}
+	client, err := ResidentClient(a.Config.State, cfg.ShareStarts)
+	if err != nil {
+		return
+	}
+	s := &upstream.Share{
+		Dial: client.Dial,
+		OnRefused: func(refused string) {
+			a.notifyOnce("the sandbox of server " + c.Name + " refused " + refused)
+		},
+		OnUnavailable: func(err error) {
+			if !errors.Is(err, resident.ErrNotRunning) {
+				a.notifyOnce("servers are not shared: " + err.Error())
+			}
+		},
+	}
+	if c.Confine != nil {
+		settings := config.Confinement(sc.Spec.Sandbox)
+		settings.Protect, settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
+		s.Confined, err = jsonrpc.Marshal(resident.Confined{Server: c.Name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: settings})
+		if err != nil {
+			return
+		}
+	}
+	c.Share, c.Env = s, withoutSessionVariables(c.Env, sc)
+}
+
+// notifyOnce sends a notice unless it was sent before.
+func (a *App) notifyOnce(notice string) {
+	if _, known := a.notices.LoadOrStore(notice, true); !known {
+		a.notify(notice)
+	}
+}
+
+// stateful matches the packages and programs of servers whose state belongs to one
+// client: a browser's pages, the variables of an interpreter.
+var stateful = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
+
+// keepsState reports whether a server has a run for each client or call, or is known to
+// keep state for a client.
+func keepsState(sc config.Server) bool {
+	if scope := upstream.Scope(sc.Spec.Scope); scope != "" && scope != upstream.Shared {
+		return true
+	}
+	if sc.Bundled {
+		return false
+	}
+	for i, arg := range sc.Command {
+		if i == 0 {
+			arg = filepath.Base(arg)
+		}
+		if !strings.HasPrefix(arg, "-") && stateful.MatchString(arg) {
+			return true
+		}
+	}
+	return false
+}
+
+// sessionVariables matches variables that describe the terminal, the login or the client
+// in which a host was started. They differ between hosts and would prevent that these
+// share a server.
+var sessionVariables = regexp.MustCompile(`^(_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|TERM|COLORTERM|TERMINFO|WINDOWID|WINDOWPATH|GPG_TTY|STY|TMUX|TMUX_PANE|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MANAGERPID|LESSOPEN|LESSCLOSE|LS_COLORS|CLAUDECODE|CLAUDE_PID|npm_lifecycle_event|npm_lifecycle_script|INIT_CWD)$` +
+	`|^(TERM_|ITERM_|KITTY_|WEZTERM_|ALACRITTY_|GHOSTTY_|KONSOLE_|VTE_|GNOME_TERMINAL_|TILIX_|ZELLIJ|WT_|SSH_CLIENT|SSH_CONNECTION|SSH_TTY|XDG_SESSION_|XDG_ACTIVATION_|DESKTOP_STARTUP_|VSCODE_|CURSOR_|CLAUDE_CODE_|CODEX_|__CF|Apple_|SECURITYSESSIONID|COMMAND_MODE)`)
+
+// withoutSessionVariables returns an environment without sessionVariables, except those
+// that the server's own settings set.
+func withoutSessionVariables(env []string, sc config.Server) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, configured := sc.Spec.Env[name]
+		return !configured && sessionVariables.MatchString(name)
+	})
+}

@@ -1,0 +1,137 @@
+package resident
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/control"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// startTime is the longest time to wait until a started process accepts connections.
+const startTime = 10 * time.Second
+
+// Client connects to the process of this user, state directory and program.
+type Client struct {
+	State   string   // the state directory
+	Program string   // the program file of the host
+	Args    []string // arguments with which Program calls Run; it prints a line when it is ready
+	Env     []string // environment for Program
+	Start   bool     // start the process if it does not run
+}
+
+// ErrNotRunning means that no process runs.
+var ErrNotRunning = errors.New("no host process that shares servers is running")
+
+// Dial connects to the process and starts it if Start is set and it does not run.
+func (c Client) Dial(ctx context.Context) (net.Conn, error) {
+	dir, name, err := socketOf(c.State, c.Program)
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(dir, name)
+	conn, err := control.Dial(ctx, socket)
+	if err == nil {
+		return conn, nil
+	}
+	if !c.Start {
+		return nil, ErrNotRunning
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	unlock, err := lock(ctx, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if conn, err := control.Dial(ctx, socket); err == nil { // another host has started it
+		return conn, nil
+	}
+	if err := c.start(ctx, dir, name); err != nil {
+		return nil, err
+	}
+	return control.Dial(ctx, socket)
+}
+
+// start starts the process and waits until it accepts connections. Its standard error
+// goes to a file beside the socket.
+func (c Client) start(ctx context.Context, dir, name string) error {
+	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the process has its own
+	ready, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ready.Close() //nolint:errcheck // only read
+	cmd := exec.Command(c.Program, c.Args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = string(filepath.Separator), c.Env, theirs, log, detached()
+	err = cmd.Start()
+	theirs.Close() //nolint:errcheck // the process has its own
+	if err != nil {
+		return err
+	}
+	go cmd.Wait()                                                                 //nolint:errcheck // it usually outlives this host
+	defer context.AfterFunc(ctx, func() { ready.SetDeadline(time.Unix(1, 0)) })() //nolint:errcheck // the read tells
+	if _, err := bufio.NewReader(ready).ReadString('\n'); err != nil {
+		text, _ := os.ReadFile(log.Name()) //nolint:errcheck // then the text is empty
+		return fmt.Errorf("the host process that shares servers did not start: %w %s", err, strings.TrimSpace(string(text)))
+	}
+	return nil
+}
+
+// Status asks the process. The error is ErrNotRunning if none runs.
+func (c Client) Status(ctx context.Context) (Status, error) { return c.ask(ctx, methodStatus) }
+
+// Stop ends the process and its servers, and returns its last status. The error is
+// ErrNotRunning if none runs.
+func (c Client) Stop(ctx context.Context) (Status, error) { return c.ask(ctx, methodStop) }
+
+func (c Client) ask(ctx context.Context, method string) (s Status, err error) {
+	c.Start = false
+	conn, err := c.Dial(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer conn.Close()                                                           //nolint:errcheck // all is said
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })() //nolint:errcheck // the use tells
+	if _, err := conn.Write(append(jsonrpc.AppendRequest(nil, json.RawMessage("1"), method, nil), '\n')); err != nil {
+		return s, err
+	}
+	line, err := jsonrpc.NewReader(conn, 0).ReadLine()
+	if err != nil {
+		return s, fmt.Errorf("the host process that shares servers did not answer: %w", err)
+	}
+	m, err := jsonrpc.Split(line)
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(m.Result, &s)
+}
+
+// socketOf returns the directory and the name of the socket. The name is that of the
+// program file as it is now.
+func socketOf(state, program string) (dir, name string, err error) {
+	if state == "" {
+		return "", "", errors.New("no state directory; use --state DIR")
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return "", "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s", program, info.Size(), info.ModTime().UnixNano(), os.Getenv("HOME")))
+	return filepath.Join(state, "shared"), hex.EncodeToString(sum[:8]) + ".sock", nil
+}

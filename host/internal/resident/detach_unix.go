@@ -1,0 +1,9 @@
+//go:build unix
+
+package resident
+
+import "syscall"
+
+// detached returns the attributes of a process that outlives its terminal and the host
+// that started it.
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,255 @@
+// Package resident runs one process per user that starts the programs of MCP servers
+// for all hosts of the user, so that equal servers run once (upstream.SharedServers).
+//
+// The first host that needs a shared server starts the process (Client.Dial). It ends
+// some minutes after the last host. Its socket is in the directory shared of the state
+// directory, with mode 0600, and serves only the same user. The name of the socket
+// depends on the program file, so a newer version of the host uses a process of its
+// own, and the old process ends when its last host does.
+//
+// The first line of a connection is a JSON-RPC request of one of these methods:
+//
+//	toolroom/attach   see upstream.MethodAttach; the connection is then the server's
+//	toolroom/resident {} → Status
+//	toolroom/stop     {} → Status; the process then ends its servers and exits
+package resident
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/confine"
+	"github.com/toolroom-mcp/toolroom/host/internal/control"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// The methods of the socket besides upstream.MethodAttach.
+const (
+	methodStatus = "toolroom/resident"
+	methodStop   = "toolroom/stop"
+)
+
+// DefaultIdle is the time after which a server without hosts ends, and then the
+// process without servers.
+const DefaultIdle = 3 * time.Minute
+
+// attachTime is the longest time between a connection and its first line.
+const attachTime = 10 * time.Second
+
+// Config configures Run.
+type Config struct {
+	State   string        // the state directory
+	Program string        // the program file of the host
+	Version string        // of the host
+	Idle    time.Duration // see DefaultIdle
+	Guard   []string      // see upstream.SharedConfig
+	// Ready is called once the socket accepts connections.
+	Ready func()
+}
+
+// Status describes a running process.
+type Status struct {
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`
+	Hosts   []int     `json:"hosts"` // process ids of the hosts, sorted
+	Servers []Server  `json:"servers"`
+}
+
+// Server is a running server.
+type Server struct {
+	upstream.SharedStatus
+	Memory int64   `json:"memory,omitempty"` // resident set of its process in bytes; 0: unknown
+	CPU    float64 `json:"cpu,omitempty"`    // seconds of processor time of its process
+}
+
+type resident struct {
+	cfg     Config
+	shared  *upstream.SharedServers
+	since   time.Time
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	changed chan struct{} // capacity 1: a connection has ended
+}
+
+// Run serves hosts until ctx ends, a client asks for the end, or no host was connected
+// for Idle. The caller makes sure that no other process serves the same socket.
+func Run(ctx context.Context, cfg Config) error {
+	dir, name, err := socketOf(cfg.State, cfg.Program)
+	if err != nil {
+		return err
+	}
+	listener, err := control.ListenAt(dir, name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	confiner := confine.New(cfg.State)
+	r := &resident{cfg: cfg, since: time.Now(), stop: stop, changed: make(chan struct{}, 1)}
+	r.shared = upstream.NewSharedServers(upstream.SharedConfig{Guard: cfg.Guard, Idle: cfg.Idle, Confine: confineWith(ctx, confiner)})
+	defer r.shared.Close()
+	r.work.Go(func() { r.accept(ctx, listener) })
+	if cfg.Ready != nil {
+		cfg.Ready()
+	}
+	r.waitIdle(ctx)
+	r.retire(dir, name, listener)
+	stop()
+	r.shared.Close()
+	r.work.Wait()
+	return nil
+}
+
+// waitIdle returns when ctx ends or no host was connected for cfg.Idle.
+func (r *resident) waitIdle(ctx context.Context) {
+	idle := time.NewTimer(r.cfg.Idle)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.changed:
+			idle.Reset(r.cfg.Idle)
+		case <-idle.C:
+			if len(r.shared.Hosts()) == 0 {
+				return
+			}
+			idle.Reset(r.cfg.Idle)
+		}
+	}
+}
+
+// retire removes the socket, unless a newer process has replaced it. It excludes
+// clients that start a process meanwhile.
+func (r *resident) retire(dir, name string, listener *net.UnixListener) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	unlock, err := lock(ctx, dir, name)
+	if err == nil {
+		defer unlock()
+	}
+	os.Remove(filepath.Join(dir, name)) //nolint:errcheck // the next process replaces it
+	listener.Close()                    //nolint:errcheck // nobody comes any more
+}
+
+func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
+	for ctx.Err() == nil {
+		conn, err := listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // for example no free descriptors, of which some become free
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if !control.IsOwner(conn) {
+			conn.Close() //nolint:errcheck // nothing was said
+			continue
+		}
+		r.work.Go(func() {
+			r.serve(conn)
+			select {
+			case r.changed <- struct{}{}:
+			default:
+			}
+		})
+	}
+}
+
+// serve handles the first line of a connection.
+func (r *resident) serve(conn *net.UnixConn) {
+	defer conn.Close() //nolint:errcheck // all is said
+	if conn.SetReadDeadline(time.Now().Add(attachTime)) != nil {
+		return
+	}
+	in := jsonrpc.NewReader(conn, 0)
+	line, err := in.ReadLine()
+	if err != nil {
+		return
+	}
+	m, err := jsonrpc.Split(line)
+	if err != nil || m.Kind != jsonrpc.Request || conn.SetDeadline(time.Time{}) != nil {
+		return
+	}
+	switch m.Method {
+	case upstream.MethodAttach:
+		r.shared.Serve(conn, m, in)
+	case methodStatus, methodStop:
+		raw, err := jsonrpc.Marshal(r.status())
+		if err == nil {
+			conn.Write(append(jsonrpc.AppendResult(nil, m.ID, raw), '\n')) //nolint:errcheck // the client is gone
+		}
+		if m.Method == methodStop {
+			r.stop()
+		}
+	default:
+		conn.Write(append(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("unknown method %q", m.Method)), '\n')) //nolint:errcheck // the client is gone
+	}
+}
+
+func (r *resident) status() Status {
+	s := Status{PID: os.Getpid(), Version: r.cfg.Version, Since: r.since.UTC().Truncate(time.Millisecond), Hosts: r.shared.Hosts(), Servers: []Server{}}
+	for _, one := range r.shared.Status() {
+		memory, cpu := usage(one.PID)
+		s.Servers = append(s.Servers, Server{one, memory, cpu})
+	}
+	return s
+}
+
+// Confined is the value of upstream.Share.Confined.
+type Confined struct {
+	Server     string           `json:"server"`
+	Configured []string         `json:"configured"` // see confine.Program.Configured
+	Settings   confine.Settings `json:"settings"`
+}
+
+// confineWith returns the function for upstream.SharedConfig.Confine.
+func confineWith(life context.Context, confiner *confine.Confiner) func(json.RawMessage, func(string)) (func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error), error) {
+	return func(raw json.RawMessage, onRefused func(string)) (func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error), error) {
+		var c Confined
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("settings of the sandbox: %w", err)
+		}
+		return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
+			process, err := confiner.Start(life, confine.Program{
+				Server: c.Server, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: c.Configured, Stdio: p.Stdio, Grace: p.Grace, OnRefused: onRefused,
+			}, c.Settings)
+			if err != nil {
+				return nil, err
+			}
+			return process, nil
+		}, nil
+	}
+}
+
+// lock takes the lock that a process holds while it starts or ends.
+func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := filelock.Lock(ctx, f); err != nil {
+		f.Close() //nolint:errcheck // only locked
+		return nil, err
+	}
+	return func() {
+		filelock.Unlock(f)
+		f.Close() //nolint:errcheck // only locked
+	}, nil
+}
