@@ -58,3 +58,11 @@ func SetHomes(r *Runner, homes ...string) { r.accountHomes = func() []string { r
 // its root is the whole disk: otherwise changes by concurrent tests would count
 // as those of a command.
 func HideCommands(r *Runner) { r.guards.HideCommands() }
+
+// ProtectedIn returns the protected paths that a search of a root finds.
+func ProtectedIn(root string, rules Rules) []string {
+	s := &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
+	found := s.scan(scanRules{rules.Denied, rules.ExplicitlyAllowed, rules.Protected})
+	defer found.closeDescriptors()
+	return found.protected
+}

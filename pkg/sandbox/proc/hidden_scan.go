@@ -140,7 +140,7 @@ func (w *scanPass) visitDir(dir string) bool {
 	f, changed := w.oldDirs[dir], fileinfo.ChangeTime(info)
 	id, _ := fileIDOf(info)
 	if f == nil || w.stale[dir] || !f.isCurrent(changed) || f.id != id { // two directories may have changed at the same time
-		if f, err = readDirCache(dir, w.entriesLeft, w.scanRules); isGone(err) {
+		if f, err = readDirCache(w.root, dir, w.entriesLeft, w.scanRules); isGone(err) {
 			return false
 		}
 		f.changed, f.id, f.ownerBarred = changed, id, info.Mode().Perm()&0o500 != 0o500

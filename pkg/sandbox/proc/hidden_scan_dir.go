@@ -47,9 +47,22 @@ func isGitDir(entries []os.DirEntry) bool {
 	return has == 3
 }
 
-// readDirCache reads a directory and classifies its entries. It reads at most
-// maxEntries+1 entries. On an error it returns an empty dirCache as well.
-func readDirCache(dir string, maxEntries int, rules scanRules) (*dirCache, error) {
+// isInProtectedDir reports whether dir, a directory in root, is protected with
+// everything in it, or is in such a directory. A .git directory is not: only
+// some of its entries are protected.
+func (l scanRules) isInProtectedDir(root, dir string) bool {
+	for ; len(dir) > len(root); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) != ".git" && l.whyProtected(dir) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// readDirCache reads a directory in root and classifies its entries. It reads
+// at most maxEntries+1 entries. On an error it returns an empty dirCache as
+// well.
+func readDirCache(root, dir string, maxEntries int, rules scanRules) (*dirCache, error) {
 	f := &dirCache{readAt: time.Now()}
 	d, err := os.Open(dir)
 	if err != nil {
@@ -58,21 +71,28 @@ func readDirCache(dir string, maxEntries int, rules scanRules) (*dirCache, error
 	defer d.Close()
 	entries, _ := d.ReadDir(maxEntries + 1)
 	f.entryCount = len(entries)
+	inProtected := rules.isInProtectedDir(root, dir) // the protected directory covers its entries
 	inGit := strings.Contains(dir+"/", "/.git/") || isGitDir(entries)
 	for _, entry := range entries {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
+		isLink, isHidden := entry.Type()&os.ModeSymlink != 0, rules.isHidden(path)
 		switch {
-		case entry.Type()&os.ModeSymlink != 0:
-			if rules.isHidden(path) {
-				f.links = append(f.links, path)
-			}
-		case rules.isHidden(path):
+		case isLink && isHidden:
+			f.links = append(f.links, path)
+		case isHidden:
 			f.hidden = append(f.hidden, path)
-		case name == ".git" && entry.IsDir():
-			f.subdirs = append(f.subdirs, path)
-		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is checked as a whole, see package writeguard
-		case rules.whyProtected(path) != "":
+		}
+		if isLink || isHidden {
+			continue
+		}
+		isGit := name == ".git" && entry.IsDir()
+		isGitConfig := inGit && name == "config" && entry.Type().IsRegular() // its repository is checked as a whole, see package writeguard
+		if !inProtected && !isGit && !isGitConfig && rules.whyProtected(path) != "" {
 			f.protected = append(f.protected, path)
+		}
+		switch {
+		case isGit:
+			f.subdirs = append(f.subdirs, path)
 		case entry.IsDir():
 			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !fileinfo.IsPseudoDir(path) {
 				f.subdirs = append(f.subdirs, path)
