@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/cli"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
@@ -27,6 +28,9 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0")        //nolint:errcheck // for the children; they end with os.Exit
 	if len(os.Args) == 2 && os.Args[1] == "guard" { // of a host that runs in the test's process
+		os.Exit(cli.Main())
+	}
+	if len(os.Args) > 1 && os.Args[1] == core.ResidentCommand { // started by such a host
 		os.Exit(cli.Main())
 	}
 	testscript.Main(m, map[string]func(){

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // sharing returns SharedServers, and a Share that connects to them.
@@ -35,18 +34,7 @@ func sharing(t *testing.T, idle time.Duration) (*upstream.SharedServers, *upstre
 // connect returns a host's end of a connection to SharedServers.
 func connect(shared *upstream.SharedServers) net.Conn {
 	ours, theirs := net.Pipe()
-	go func() {
-		in := jsonrpc.NewReader(theirs, 0)
-		line, err := in.ReadLine()
-		if err != nil {
-			return
-		}
-		m, err := jsonrpc.Split(line)
-		if err != nil {
-			return
-		}
-		shared.Serve(theirs, m, in)
-	}()
+	go serveShared(shared, theirs)
 	return ours
 }
 

@@ -147,7 +147,7 @@ func (w *sharedWire) run(c *conn) error {
 	if w.ended != nil {
 		return w.ended
 	}
-	return toolerr.New(toolerr.ServerOffline, "the process that runs the shared servers ended")
+	return toolerr.New(toolerr.ServerOffline, "the process that runs the shared servers ended; whether the call was executed is unknown")
 }
 
 const controlPrefix = `{"jsonrpc":"2.0","method":"toolroom/`

@@ -1,0 +1,61 @@
+package upstream
+
+import (
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// checkAlive ends the process if it sends nothing for QuietTime, also when pinged. It
+// is called when a host has given up a request, for example because it found the
+// server silent.
+func (process *sharedProcess) checkAlive() {
+	process.mu.Lock()
+	before := process.heard
+	if process.initResult != nil {
+		process.ask("ping", nil)
+	}
+	process.mu.Unlock()
+	late := time.NewTimer(process.cfg.QuietTime)
+	defer late.Stop()
+	select {
+	case <-process.ended:
+		return
+	case <-late.C:
+	}
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.heard == before && process.initResult != nil {
+		process.failLocked(toolerr.New(toolerr.ServerOffline, "the server has been silent for %v, also when pinged, and was stopped", process.cfg.QuietTime))
+	}
+}
+
+// watchStopped ends a process that is stopped (SIGSTOP) while hosts wait for answers.
+func (process *sharedProcess) watchStopped() {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var heard uint64
+	for stops := 0; ; {
+		select {
+		case <-look.C:
+		case <-process.ended:
+			return
+		}
+		stopped := isStopped(process.out.proc.pid())
+		process.mu.Lock()
+		if len(process.pending) == 0 {
+			process.watched = false
+			process.mu.Unlock()
+			return
+		}
+		if stopped && process.heard == heard {
+			stops++
+		} else {
+			stops, heard = 0, process.heard
+		}
+		if stops == mostStops {
+			process.failLocked(toolerr.New(toolerr.ServerOffline, "the server's process was stopped (SIGSTOP or similar) and was killed"))
+		}
+		process.mu.Unlock()
+	}
+}

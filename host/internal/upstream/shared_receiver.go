@@ -1,0 +1,179 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// This file has the methods of receiver: a sharedProcess handles what its server sends.
+
+func (process *sharedProcess) fail(err error) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	process.failLocked(err)
+}
+
+// failLocked is fail for a caller that holds process.mu.
+func (process *sharedProcess) failLocked(err error) {
+	if process.err != nil {
+		return
+	}
+	process.err = err
+	close(process.ended)
+	process.settle()
+	if process.idling != nil {
+		process.idling.Stop()
+	}
+	if process.out != nil {
+		go process.out.close()
+	}
+}
+
+func (process *sharedProcess) done() <-chan struct{} { return process.ended }
+
+// countStray forwards a line that is not a message to the host that opens the session,
+// which explains a failure with it.
+func (process *sharedProcess) countStray(line []byte) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.opening != nil && !process.opened && !isControl(line) {
+		process.opening.send(slices.Clone(line))
+	}
+}
+
+// failTooLong answers the request whose answer was too long, or all waiting ones if it
+// is unknown.
+func (process *sharedProcess) failTooLong(err error) {
+	head, isCall := longHead(err)
+	if isCall {
+		return
+	}
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	for id, u := range process.pending {
+		if head != nil && string(head) != strconv.FormatUint(id, 10) {
+			continue
+		}
+		delete(process.pending, id)
+		u.send(jsonrpc.AppendNotification(nil, methodTooLong, append(strconv.AppendUint([]byte(`{"id":`), id, 10), '}')))
+	}
+}
+
+// refused tells all hosts what the sandbox refused.
+func (process *sharedProcess) refused(text string) {
+	process.notifyAll(methodRefused, map[string]string{"text": text})
+}
+
+// notifyAll sends a notification of SharedServers to all hosts.
+func (process *sharedProcess) notifyAll(method string, params any) {
+	raw, err := jsonrpc.Marshal(params)
+	if err != nil {
+		return
+	}
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	for _, u := range process.users {
+		u.send(jsonrpc.AppendNotification(nil, method, raw))
+	}
+}
+
+// tellEnd tells the hosts why the process ended, and disconnects them.
+func (process *sharedProcess) tellEnd() {
+	process.mu.Lock()
+	err := process.err
+	users := make([]*sharedUser, 0, len(process.users))
+	for _, u := range process.users {
+		users = append(users, u)
+	}
+	process.mu.Unlock()
+	process.notifyAll(methodEnded, endOf(err))
+	for _, u := range users {
+		go func() {
+			u.out.work.Wait()
+			u.conn.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // it may be closed
+		}()
+	}
+}
+
+// status describes the process. ok is false if it has not started or has ended.
+func (process *sharedProcess) status() (s SharedStatus, ok bool) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.out == nil || process.err != nil {
+		return SharedStatus{}, false
+	}
+	return SharedStatus{
+		Name: process.cfg.Name, Command: process.cfg.Command, PID: process.out.proc.pid(), Since: process.since,
+		Hosts: len(process.users), Sandbox: process.out.describe().sandbox,
+	}, true
+}
+
+// take handles a line of the server.
+func (process *sharedProcess) take(line []byte) {
+	if !isBatch(line) {
+		process.takeOne(line)
+		return
+	}
+	items, err := jsonrpc.Items(line)
+	if err != nil || len(items) > maxBatch {
+		process.countStray(line)
+		return
+	}
+	for _, item := range items {
+		process.takeOne(slices.Clone(item))
+	}
+}
+
+func (process *sharedProcess) takeOne(line []byte) {
+	m, err := decodeMessage(line)
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if err != nil {
+		if id := answeredID(line, err); id != nil {
+			process.answered(id, oneLine(line), jsonrpc.Message{})
+			return
+		}
+		if process.opening != nil && !process.opened {
+			process.opening.send(line)
+		}
+		return
+	}
+	process.heard++
+	switch m.Kind {
+	case jsonrpc.Response:
+		process.answered(m.ID, line, m)
+	case jsonrpc.Request:
+		process.question(line, m)
+	case jsonrpc.Notification:
+		process.notified(line, m)
+	}
+}
+
+// answered forwards an answer. The caller holds process.mu.
+func (process *sharedProcess) answered(rawID json.RawMessage, line []byte, m jsonrpc.Message) {
+	id, err := strconv.ParseUint(string(bytes.Trim(rawID, `"`)), 10, 64)
+	if err != nil {
+		return
+	}
+	if done, ok := process.own[id]; ok {
+		delete(process.own, id)
+		close(done)
+		return
+	}
+	delete(process.cancelled, id)
+	u := process.pending[id]
+	if u == nil {
+		return
+	}
+	delete(process.pending, id)
+	if id == process.initID && m.Result != nil {
+		process.initResult = bytes.Clone(m.Result)
+	}
+	process.recordElicitations(u, m.Error)
+	u.send(line)
+}
