@@ -84,7 +84,7 @@ func (t *transaction) readFile() error {
 		return err
 	}
 	defer file.Close()
-	b.Exists, b.Stat = true, file.Stat
+	b.Exists, b.Stat, b.Masked = true, file.Stat, file.Masked
 	if b.Stat.Size > MaxSize {
 		return tooLarge(b.Shown, b.Stat.Size)
 	}

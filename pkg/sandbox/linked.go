@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -139,29 +140,43 @@ func (l *linkSearch) isMarkable(real string) bool {
 }
 
 // searchRoots searches the roots for links with secret names, breadth first and within
-// a bound.
+// a bound, and then the hidden directories that it found, within another bound: those
+// with project settings first.
 func (l *linkSearch) searchRoots() (secrets []string) {
-	queue := slices.Clone(l.fs.Paths())
-	dirs, left := 0, rootEntries
-	for depth := 0; depth <= rootDepth; depth++ {
-		var next []string
-		for _, dir := range queue {
-			if dirs++; dirs > rootDirs || left < 0 {
-				return secrets
-			}
-			at := l.look(dir)
-			left -= at.entries
-			if depth > 0 {
-				secrets = append(secrets, l.secretsIn(dir, at.maybeSecret)...)
-			}
-			for _, name := range at.below {
-				if name[0] != '.' && name != "node_modules" && !slices.Contains(at.links, name) {
-					next = append(next, filepath.Join(dir, name))
+	var settings, hidden []string
+	search := func(queue []string, depth int) {
+		dirs, left := 0, rootEntries
+		for ; depth <= rootDepth; depth++ {
+			var next []string
+			for _, dir := range queue {
+				if dirs++; dirs > rootDirs || left < 0 {
+					return
+				}
+				at := l.look(dir)
+				left -= at.entries
+				if depth > 0 {
+					secrets = append(secrets, l.secretsIn(dir, at.maybeSecret)...)
+				}
+				for _, name := range at.below {
+					path := filepath.Join(dir, name)
+					switch {
+					case name == "node_modules" || slices.Contains(at.links, name):
+					case name == ".git":
+						settings = append(settings, filepath.Join(path, "hooks"))
+					case name[0] != '.':
+						next = append(next, path)
+					case projectfile.Match(name, nil):
+						settings = append(settings, path)
+					default:
+						hidden = append(hidden, path)
+					}
 				}
 			}
+			queue = next
 		}
-		queue = next
 	}
+	search(slices.Clone(l.fs.Paths()), 0)
+	search(append(settings, hidden...), 1)
 	return secrets
 }
 

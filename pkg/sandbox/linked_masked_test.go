@@ -26,18 +26,23 @@ func TestLinkedSettings(t *testing.T) {
 		opened []string    // relative to the root
 		denied bool
 	}{
-		"a link of a home":      {"root/dotfiles/npmrc", os.Symlink, [][2]string{{"home/.npmrc", "../root/dotfiles/npmrc"}}, []string{"dotfiles/npmrc"}, false},
-		"at a root's top":       {"root/conf/env", os.Symlink, [][2]string{{"root/.env", "conf/env"}}, []string{"conf/env", ".env"}, false},
-		"deeper in a root":      {"root/conf/env", os.Symlink, [][2]string{{"root/a/b/.env.local", "../../conf/env"}}, []string{"conf/env", "a/b/.env.local"}, false},
-		"a chain":               {"root/4", os.Symlink, [][2]string{{"root/.env", "0"}, {"root/0", "1"}, {"root/1", "2"}, {"root/2", "3"}, {"root/3", "4"}}, []string{"0", "2", "4"}, false},
-		"through a directory":   {"root/dotfiles/npmrc", os.Symlink, [][2]string{{"home/.npmrc", "d/npmrc"}, {"home/d", "../root/dotfiles"}}, []string{"dotfiles/npmrc"}, false},
-		"to such a link":        {"root/1/2/3/4/5/6/x", os.Symlink, [][2]string{{"root/1/2/3/4/5/6/.env", "x"}, {"root/y", "1/2/3/4/5/6/.env"}}, []string{"y"}, false},
-		"to a link of a secret": {"root/1/2/3/4/5/6/x", os.Symlink, [][2]string{{"root/1/2/3/4/5/6/.netrc", "x"}, {"root/y", "1/2/3/4/5/6/.netrc"}}, []string{"y"}, true},
-		"a hard link":           {"root/a/x", os.Link, [][2]string{{"root/.env", "root/a/x"}}, []string{"a/x"}, false},
-		"a hard link of a home": {"root/a/x", os.Link, [][2]string{{"home/.npmrc", "root/a/x"}}, []string{"a/x"}, false},
-		"a hard link, denied":   {"root/a/x", os.Link, [][2]string{{"home/.netrc", "root/a/x"}}, []string{"a/x"}, true},
-		"deep in a store":       {"root/k", os.Symlink, [][2]string{{"home/.ssh/a/b/c/d/e/f/k", "../../../../../../../../root/k"}}, []string{"k"}, true},
-		"a denied link, deeper": {"root/k", os.Symlink, [][2]string{{"root/a/b/.netrc", "../../k"}}, []string{"k"}, true},
+		"a link of a home":        {"root/dotfiles/npmrc", os.Symlink, [][2]string{{"home/.npmrc", "../root/dotfiles/npmrc"}}, []string{"dotfiles/npmrc"}, false},
+		"at a root's top":         {"root/conf/env", os.Symlink, [][2]string{{"root/.env", "conf/env"}}, []string{"conf/env", ".env"}, false},
+		"deeper in a root":        {"root/conf/env", os.Symlink, [][2]string{{"root/a/b/.env.local", "../../conf/env"}}, []string{"conf/env", "a/b/.env.local"}, false},
+		"a chain":                 {"root/4", os.Symlink, [][2]string{{"root/.env", "0"}, {"root/0", "1"}, {"root/1", "2"}, {"root/2", "3"}, {"root/3", "4"}}, []string{"0", "2", "4"}, false},
+		"through a directory":     {"root/dotfiles/npmrc", os.Symlink, [][2]string{{"home/.npmrc", "d/npmrc"}, {"home/d", "../root/dotfiles"}}, []string{"dotfiles/npmrc"}, false},
+		"to such a link":          {"root/1/2/3/4/5/6/x", os.Symlink, [][2]string{{"root/1/2/3/4/5/6/.env", "x"}, {"root/y", "1/2/3/4/5/6/.env"}}, []string{"y"}, false},
+		"to a link of a secret":   {"root/1/2/3/4/5/6/x", os.Symlink, [][2]string{{"root/1/2/3/4/5/6/.netrc", "x"}, {"root/y", "1/2/3/4/5/6/.netrc"}}, []string{"y"}, true},
+		"a hard link":             {"root/a/x", os.Link, [][2]string{{"root/.env", "root/a/x"}}, []string{"a/x"}, false},
+		"a hard link of settings": {"root/a/x", os.Link, [][2]string{{"root/.vscode/.env", "root/a/x"}}, []string{"a/x"}, false},
+		"of a repository's hooks": {"root/a/x", os.Link, [][2]string{{"root/b/.git/hooks/.env", "root/a/x"}}, []string{"a/x"}, false},
+		"of a hidden directory":   {"root/a/x", os.Link, [][2]string{{"root/b/.docker/sub/.env", "root/a/x"}}, []string{"a/x"}, false},
+		"a link of settings":      {"root/conf/env", os.Symlink, [][2]string{{"root/b/.devcontainer/.env", "../../conf/env"}}, []string{"conf/env", "b/.devcontainer/.env"}, false},
+		"a store of settings":     {"root/conf/k", os.Symlink, [][2]string{{"root/.zed/.netrc", "../conf/k"}}, []string{"conf/k"}, true},
+		"a hard link of a home":   {"root/a/x", os.Link, [][2]string{{"home/.npmrc", "root/a/x"}}, []string{"a/x"}, false},
+		"a hard link, denied":     {"root/a/x", os.Link, [][2]string{{"home/.netrc", "root/a/x"}}, []string{"a/x"}, true},
+		"deep in a store":         {"root/k", os.Symlink, [][2]string{{"home/.ssh/a/b/c/d/e/f/k", "../../../../../../../../root/k"}}, []string{"k"}, true},
+		"a denied link, deeper":   {"root/k", os.Symlink, [][2]string{{"root/a/b/.netrc", "../../k"}}, []string{"k"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {

@@ -17,7 +17,7 @@ type File struct {
 	Stat   Stat   // of the open file itself
 	Path   string // absolute, links resolved
 	Root   Root   // the innermost root that contains it
-	Masked bool   // by its name or the requested name; see FS.Masked
+	Masked bool   // its values must not be shown: by one of its names, see FS.Masked and FS.MaskedFile
 	asked  string
 }
 

@@ -29,7 +29,9 @@ type ReplaceOptions struct {
 	// Executable sets the execute bits of a new file that the umask permits.
 	Executable bool
 	// KeepHardlinks writes a file with several hard links in place, so that all of
-	// them get the new content. Otherwise this path gets a new inode.
+	// them get the new content. Otherwise this path gets a new inode. Masked files are
+	// always written in this way: under its other names, a separate file with the old
+	// values would not be masked.
 	KeepHardlinks bool
 }
 
@@ -131,8 +133,13 @@ func (r *replacement) run(write func(io.Writer) error) error {
 	if r.old == nil {
 		return r.create(write)
 	}
-	if r.options.KeepHardlinks && r.old.Nlink > 1 {
+	switch {
+	case r.old.Nlink < 2:
+	case r.options.KeepHardlinks:
 		return r.writeInPlace(write, "it has several hard links, kept by --keep-hardlinks")
+	case r.Masked || r.fs.MaskedFile(r.Path, *r.old):
+		r.options.KeepHardlinks = true // a separate file with the values would no longer be masked
+		return r.writeInPlace(write, "it has several hard links, which must stay masked")
 	}
 	why, err := r.createWithOldAttributes()
 	if err != nil {

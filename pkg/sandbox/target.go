@@ -20,7 +20,7 @@ type Target struct {
 	// except for hard links. Locks and undo records use it as their key.
 	Path   string
 	Root   Root // the innermost root that contains it
-	Masked bool // by its name or the requested name; see FS.Masked
+	Masked bool // by its name or the requested name; see FS.Masked and File.Masked
 
 	fs    *FS
 	name  string // as the caller gave it

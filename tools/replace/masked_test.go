@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,6 +61,71 @@ func TestNoToolShowsAValue(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestHardLinksShowNoValue: no answer of a file tool has the value of a masked
+// file under the name of a hard link, and a write leaves no link with the old
+// values behind.
+func TestHardLinksShowNoValue(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("hard links are not recognized there")
+	}
+	const text = "# comment\nAPI_KEY=hunter1q\n"
+	type call struct {
+		tool string
+		args args
+	}
+	reading := []call{
+		{"view", args{}},
+		{"view", args{"metadata": true}},
+		{"grep", args{"pattern": "API"}},
+		{"grep", args{"pattern": "hunter[0-9]+"}},
+		{"edit", args{"old_string": "API_KEY=wrong", "new_string": "x", "dry_run": true}},
+		{"edit", args{"old_string": "API_KEY=hunter", "new_string": "x", "dry_run": true}},
+		{"edit", args{"old_string": "# comment", "new_string": "# d", "dry_run": true}},
+		{"edit", args{"old_string": "e", "new_string": "f", "replace_all": true, "dry_run": true}},
+		{"replace", args{"content": "# c\n", "dry_run": true, "overwrite": true}},
+	}
+	writing := []call{
+		{"edit", args{"old_string": "# comment", "new_string": "# d"}},
+		{"edit", args{"old_string": "API_KEY=***", "new_string": "API_KEY=new"}},
+		{"replace", args{"content": "# c\n", "overwrite": true}},
+		{"replace", args{"content": "# d\nAPI_KEY=***\n", "overwrite": true}},
+	}
+	try := func(original, link, name string, calls ...call) {
+		r := newRoom(t, "view", "replace", "edit", "grep")
+		for _, path := range []string{original, link} {
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(r.root, path)), 0o755))
+		}
+		r.put(original, text)
+		require.NoError(t, os.Link(filepath.Join(r.root, original), filepath.Join(r.root, link)))
+		for _, call := range calls {
+			given := maps.Clone(call.args)
+			if given["file_path"] = name; call.tool == "grep" {
+				delete(given, "file_path")
+				given["path"], given["no_ignore"] = name, true
+			}
+			got := r.clients[call.tool].Call(call.tool, given)
+			require.NotContains(t, got.Text, "hunter1q", "%s: %s %v", original, call.tool, given)
+			if given["pattern"] == "hunter[0-9]+" {
+				require.Contains(t, got.Text, "0 matches")
+			}
+			for _, path := range []string{original, link} { // after a write, too
+				require.NotContains(t, r.clients["view"].Call("view", args{"file_path": path}).Text, "hunter1q", "%s: %s %v", path, call.tool, given)
+			}
+			require.Equal(t, r.content(original), r.content(link), "%s %v", call.tool, given)
+		}
+	}
+	for _, original := range []string{".env", "a/b/.env.local", ".vscode/.env", "sub/.devcontainer/.npmrc", ".git/hooks/.env"} {
+		for _, link := range []string{"hl.txt", "c/d/hl"} {
+			try(original, link, original, reading...)
+			try(original, link, link, reading...)
+		}
+	}
+	for _, call := range writing {
+		try(".env", "hl.txt", ".env", call)
+		try(".env", "c/hl", "c/hl", call)
 	}
 }
 
