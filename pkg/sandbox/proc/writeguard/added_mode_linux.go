@@ -22,12 +22,14 @@ func addMode(root, name string, bits os.FileMode) (*addedMode, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, name, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
-	})
-	if err != nil {
-		return nil, err
+	fd := dir
+	if name != "." { // even the name "." would need the permission to search root
+		defer unix.Close(dir)
+		if fd, err = unix.Openat2(dir, name, &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+		}); err != nil {
+			return nil, err
+		}
 	}
 	l := &addedMode{fd: fd}
 	var st unix.Stat_t
@@ -59,5 +61,12 @@ func (l *addedMode) restore() {
 	if unix.Fstat(l.fd, &st) == nil && st.Mode&0o7777 == l.newMode {
 		unix.Chmod(l.procPath(), l.oldMode) //nolint:errcheck // on failure it stays accessible to its owner
 	}
+	unix.Close(l.fd)
+}
+
+// closeWithMode sets the file's permissions for good, and closes the file. Other
+// mode bits stay.
+func (l *addedMode) closeWithMode(mode os.FileMode) {
+	unix.Chmod(l.procPath(), l.oldMode&^0o777|uint32(mode.Perm())) //nolint:errcheck // on failure the permissions of addMode stay
 	unix.Close(l.fd)
 }

@@ -14,3 +14,5 @@ func addMode(string, string, os.FileMode) (*addedMode, error) { return nil, erro
 func (l *addedMode) restore() {}
 
 func (l *addedMode) procPath() string { return "" }
+
+func (l *addedMode) closeWithMode(os.FileMode) {}

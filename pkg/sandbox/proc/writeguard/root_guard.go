@@ -3,6 +3,7 @@ package writeguard
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,6 +39,7 @@ type RootGuard struct {
 
 	mu                sync.Mutex
 	inventory         inventory
+	rootMode          fs.FileMode // permissions of the root before the commands that run; 0: not known
 	baseline          baseline
 	hasBaseline       bool // baseline is valid; false: it is empty because none was recorded
 	git               UserGitSettings
@@ -80,6 +82,7 @@ func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state Di
 		w.presence.publish()
 	}
 	alone := w.tryUseExclusive()
+	w.recordRootMode()
 	defer w.useShared()
 	if !alone && w.hasBaseline {
 		if markOf(c.Level) < mark { // '1' < '2'
@@ -124,6 +127,7 @@ func (w *RootGuard) addHardLinked(paths map[string]bool) {
 // runs. The caller holds the lock.
 func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootCheck {
 	defer w.inventory.restoreModes()
+	reopened := w.restoreRootMode()
 	if ended && w.runningCount <= 1 {
 		w.inventory.runningIndexes = nil
 	} else if w.inventory.runningIndexes == nil {
@@ -132,6 +136,9 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	rc := &rootCheck{
 		root: w.root, handle: w.handle, baseline: &w.baseline, found: w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected), trustTimes: w.trustTimes,
 		skip: skip, mustStay: c.MustStay, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, runningIndexes: w.inventory.runningIndexes, ended: ended,
+	}
+	if reopened {
+		rc.reverted = append(rc.reverted, w.root)
 	}
 	if c.Restores {
 		rc.restorable = w.previousItems
@@ -143,7 +150,7 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 		}
 		rc.found = w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected)
 	}
-	rc.failed = rc.failed || rc.hasNewDeepDirs()
+	rc.failed = rc.failed || rc.hasNewDeepDirs() || isUnreadable(w.root)
 	rc.checkAll()
 	if len(rc.lost) > 0 {
 		w.lost = append(w.lost, rc.lost...)
