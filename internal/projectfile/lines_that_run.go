@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
@@ -52,20 +54,48 @@ func WithoutLines(content []byte, lines []string) (rest []byte) {
 
 func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 
-// npmPrograms are the settings of npm whose value is a program or leads to
-// other settings.
-var npmPrograms = []string{"init-module", "init.module", "git", "editor", "viewer", "shell", "script-shell", "browser", "node-gyp", "python", "userconfig", "globalconfig"}
+// npmPrograms are the settings of npm, and of node-gyp, which npm starts, whose
+// value is a program or leads to other settings or to code.
+var npmPrograms = []string{
+	"init-module", "init.module", "git", "editor", "viewer", "shell", "script-shell", "browser", "node-gyp", "python", "userconfig", "globalconfig",
+	"onload-script", "call", "package", "make", "nodedir", "devdir",
+}
 
-// npmRuns reports whether a line of .npmrc is one of npmPrograms. A key with a
-// variable, which npm replaces, may be any.
+// npmRuns reports whether a line of .npmrc is one of npmPrograms, or sets
+// node-options that may load code. It takes more keys for these settings than
+// npm does: npm ends a key at a ; or #, removes U+FEFF and other blanks, and
+// reads a quoted key as JSON, of which an array counts, too. A key with a
+// variable, which npm replaces, or with an escape may be any.
 func npmRuns(line string) bool {
+	line = strings.TrimFunc(line, isJSSpace)
 	if line == "" || line[0] == ';' || line[0] == '#' {
 		return false
 	}
-	key, _, _ := strings.Cut(line, "=")
-	key = strings.TrimSuffix(strings.Trim(strings.TrimSpace(key), `"'`), "[]")
-	return strings.ContainsAny(key, `$\`) || slices.ContainsFunc(npmPrograms, func(name string) bool { return pathname.EqualFold(key, name) })
+	key, value, hasValue := strings.Cut(line, "=")
+	if strings.ContainsAny(key, `$\`) {
+		return true
+	}
+	if end := strings.IndexAny(key, ";#"); end >= 0 {
+		key = key[:end]
+	}
+	key = strings.TrimFunc(key, func(r rune) bool { return r < utf8.RuneSelf && !isLetter(byte(r)) || isJSSpace(r) })
+	if pathname.EqualFold(key, "node-options") {
+		value = strings.TrimFunc(value, func(r rune) bool { return isJSSpace(r) || r == '"' || r == '\'' })
+		return !hasValue || !plainNodeOptions.MatchString(value)
+	}
+	return slices.ContainsFunc(npmPrograms, func(name string) bool { return pathname.EqualFold(key, name) })
 }
+
+// isJSSpace reports whether String.trim of JavaScript removes a character. It
+// also returns true for U+0085, which trim keeps.
+func isJSSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
+
+func isLetter(b byte) bool { return 'a' <= pathname.Lower(b) && pathname.Lower(b) <= 'z' }
+
+// plainNodeOptions matches options of node that are often set and name no file.
+// Many others do: modules, settings of OpenSSL, files to write.
+var plainNodeOptions = regexp.MustCompile(`^(--(max[-_]old[-_]space[-_]size|max[-_]semi[-_]space[-_]size|stack-trace-limit|max-http-header-size)[= ]\d+(\s+|$)` +
+	`|--(no-warnings|no-deprecation|trace-warnings|trace-deprecation|trace-uncaught|openssl-legacy-provider|enable-source-maps|experimental-vm-modules|use-system-ca)(\s+|$))*$`)
 
 // rustupRuns reports whether a line of rust-toolchain.toml may name the
 // directory of the toolchain. Escapes may spell any key.

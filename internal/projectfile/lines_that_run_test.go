@@ -1,12 +1,33 @@
 package projectfile_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 )
+
+// TestNpmReadsTheKey: npm's parser takes more forms of a key for script-shell than
+// the plain one.
+func TestNpmReadsTheKey(t *testing.T) {
+	for _, line := range []string{
+		"\ufeffscript-shell=./x", "script-shell\ufeff=./x", "\u00a0script-shell\u2028=./x", "\ufeff \ufeffscript-shell = ./x",
+		"script-shell;x=./x", "script-shell#x=./x", "script-shell ; x=./x", "script-shell[];x=./x",
+		`"script-shell"=./x`, `'"script-shell"'=./x`, `'  "script-shell"  '=./x`, `'["script-shell"]'=./x`, `'[["script-shell"]]'=./x`, `"script-shell" ;x=./x`,
+		`"\u0073cript-shell"=./x`, `script\-shell=./x`, "SCRIPT-SHELL=./x", "onload-script=./x", "call=./x", "package[]=./x", "make=./x",
+		"node-options=--require=./x", "node-options=-r ./x", "node-options[]=--import ./x",
+		"node-options=--max-old-space-size=4096 --loader ./x", `node-options="--require ./x"`, "node-options=--openssl-config=x", "node-options=${X}", "node-options",
+	} {
+		require.Equal(t, []string{strings.TrimSpace(line)}, projectfile.Runs(".npmrc", []byte("a=1\n"+line+"\nb=2\n")), line)
+		require.Equal(t, "a=1\nb=2\n", string(projectfile.WithoutLines([]byte("a=1\n"+line+"\nb=2\n"), []string{strings.TrimSpace(line)})), line)
+	}
+	for _, line := range []string{"; script-shell=x", " # script-shell=x", "x;script-shell=./x", "script-shellx=1", "node-options=--max-old-space-size=4096",
+		`node-options="--max_old_space_size=4096 --no-warnings --experimental-vm-modules"`, "node-options=", "node-options;=--max-old-space-size=1", "@git:registry=https://x", "//git/:_authToken=${T}", "package-lock=false"} {
+		require.Empty(t, projectfile.Runs(".npmrc", []byte(line)), line)
+	}
+}
 
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {

@@ -4,7 +4,9 @@ package proc_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,4 +45,34 @@ func TestSettingsOfPackageManagers(t *testing.T) {
 		require.NoFileExists(t, filepath.Join(p.root, "e/.npmrc"), level)
 		require.NoFileExists(t, filepath.Join(p.root, "d/.npmrc"), level)
 	}
+}
+
+// TestNpmrcIsReadAsNpmReadsIt: a line by which npm runs a program is removed in
+// each form that npm understands.
+func TestNpmrcIsReadAsNpmReadsIt(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		p := newProject(t)
+		p.user(`echo '{"scripts":{"t":"echo x"}}' > package.json`)
+		r := p.runner(level)
+		run(t, r, p.command(`printf 'EVIL' > x.sh; chmod +x x.sh`))
+		_, err := exec.LookPath("npm")
+		for _, line := range []string{`script-shell;x=./x.sh`, `script-shell#x=./x.sh`, `\357\273\277script-shell=./x.sh`, `a=1\n\357\273\277script-shell=./x.sh`, `script-shell\357\273\277=./x.sh`,
+			`'["script-shell"]'=./x.sh`, `'  "script-shell" '=./x.sh`, `node-options=--require=./x.cjs`} {
+			result, out := run(t, r, p.command("echo 'require(\"fs\").writeFileSync(\""+p.mark+"\", \"\")' > x.cjs; cat > .npmrc <<'END'\n"+decode(line)+"\nEND\n"))
+			require.Equal(t, []string{filepath.Join(p.root, ".npmrc")}, result.Reverted, "%s %s: %s", level, line, out)
+			if err == nil {
+				require.False(t, p.ran("npm run -s t; :"), "%s %s", level, line)
+			}
+			p.user("rm -f .npmrc")
+		}
+	}
+}
+
+// decode replaces the escapes of a line of .npmrc.
+func decode(line string) string {
+	return strings.NewReplacer(`\n`, "\n", `\357\273\277`, "\ufeff").Replace(line)
 }
