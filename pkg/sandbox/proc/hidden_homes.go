@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // Bounds of the search for credential stores and keys in deeper directories of
@@ -125,7 +126,7 @@ func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 			default:
 				now.subdirs = append(now.subdirs, path)
 			}
-		case entry.Type().IsRegular() && mayBeKeyName(name):
+		case entry.Type().IsRegular() && secret.MaybeKeyName(name):
 			now.keyCandidates = append(now.keyCandidates, path)
 		}
 	}

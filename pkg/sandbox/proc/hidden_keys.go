@@ -2,7 +2,6 @@ package proc
 
 import (
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -23,27 +22,6 @@ type keyCheck struct {
 func newKeyCheck(info os.FileInfo) keyCheck {
 	id, _ := fileIDOf(info)
 	return keyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
-}
-
-// mayBeKeyName reports whether a file's name suggests a private key, or a
-// certificate or message that may contain one. To read the beginning of every
-// file would take too long.
-func mayBeKeyName(name string) bool {
-	lower := strings.ToLower(name)
-	for _, end := range []string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"} {
-		if strings.HasSuffix(lower, end) {
-			return true
-		}
-	}
-	if strings.HasSuffix(lower, ".pub") {
-		return false
-	}
-	for _, word := range []string{"rsa", "ecdsa", "ed25519", "privkey", "private", "secret", "deploy_key", "deploykey", "ssh_key", "sshkey"} {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // isPrivateKeyFile reports whether the file at path begins as a private key

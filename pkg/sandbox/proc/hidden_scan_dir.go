@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // dirCache is the cached content of one directory. A search of a root, of a
@@ -97,7 +98,7 @@ func readDirCache(root, dir string, maxEntries int, rules scanRules) (*dirCache,
 			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !fileinfo.IsPseudoDir(path) {
 				f.subdirs = append(f.subdirs, path)
 			}
-		case entry.Type().IsRegular() && mayBeKeyName(name):
+		case entry.Type().IsRegular() && secret.MaybeKeyName(name):
 			f.keyCandidates = append(f.keyCandidates, path)
 		}
 	}

@@ -69,13 +69,17 @@ func MaybeIn(dir string) bool {
 }
 
 // IsSettings reports whether a file of this name holds settings some of whose
-// values are secrets (.env, .env.*, .npmrc): Mask hides them.
+// values are secrets (.env, .env.*, .npmrc, and copies such as env.bak): Mask hides
+// them.
 func IsSettings(name string) bool {
 	if !pathname.IsASCII(name) {
 		name = pathname.Fold(name)
 	}
 	bare := original(name)
 	for _, settings := range [...]string{".env", ".npmrc"} {
+		if isVisibleCopyOf(name, settings) {
+			return true
+		}
 		if len(bare) < len(settings) || !pathname.EqualFold(bare[:len(settings)], settings) {
 			continue
 		}
@@ -121,6 +125,38 @@ func isName(name string) bool {
 	}
 	for i := 0; i+len(".tfstate") <= len(name); i++ {
 		if name[i] == '.' && pathname.EqualFold(name[i:i+len(".tfstate")], ".tfstate") {
+			return true
+		}
+	}
+	return false
+}
+
+// keyEndings are the endings of names of files that may contain a private key.
+var keyEndings = [...]string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"}
+
+// keyWords are the parts of names of files that may contain a private key.
+var keyWords = [...]string{"rsa", "ecdsa", "ed25519", "privkey", "private", "secret", "deploy_key", "deploykey", "ssh_key", "sshkey"}
+
+// MaybeKeyName reports whether a file's name suggests a private key, a certificate or
+// message that may contain one, or a copy of such a file: server.pem, server.pem~,
+// Copy of server.key.bak. To read the beginning of every file would take too long.
+func MaybeKeyName(name string) bool {
+	name = strings.ToLower(name)
+	for i := range len(name) {
+		if name[i] != '.' {
+			continue
+		}
+		for _, ending := range keyEndings {
+			if rest, ok := strings.CutPrefix(name[i:], ending); ok && (rest == "" || !wordByte(rest[0])) {
+				return true
+			}
+		}
+	}
+	if strings.HasSuffix(name, ".pub") {
+		return false
+	}
+	for _, word := range keyWords {
+		if strings.Contains(name, word) {
 			return true
 		}
 	}

@@ -50,14 +50,25 @@ func TestSecretNames(t *testing.T) {
 		require.False(t, settings(name), name)
 	}
 	for _, name := range []string{".env", ".ENV", ".env.local", ".env.production", "a/.npmrc", ".env.example.bak",
-		".env~", ".env.bak", ".env.swp", "#.env#", ".env.local.old", ".#.env", ".env.~1~", ".~.env", "#.env.local#", ".env-old", ".env_backup", ".env copy", ".env (1)",
+		".env~", ".env.bak", "env.bak", "env.copy", "ENV.OLD", "npmrc.backup", "Copy of .env", "copy of .env.local", ".env - Copy", ".env - Copy (2)", ".env (copy)", ".env copy 2", "Copy of .env.bak", ".env.1", ".env.swp", "#.env#", ".env.local.old", ".#.env", ".env.~1~", ".~.env", "#.env.local#", ".env-old", ".env_backup", ".env copy", ".env (1)",
 		".env,v", ".npmrc~", ".npmrc.bak", "#.npmrc#", ".ENV.BAK", ".en\u200dv", ".env\ufe0f", ".np\u200cmrc~", ".env.un~", ".env.example~", "..env.un~", "..env.swp", "..env.kate-swp", "..npmrc.un~", ".env___jb_old___", "..env.local.un~"} {
 		require.True(t, settings(name), name)
 		require.False(t, secret.IsPath(at(name)), name)
 	}
 	for _, name := range []string{".env.example", ".env.local.sample", ".env.Template", ".env.dist", ".environment", "env", ".envrc", "x.env",
-		".envs", ".env1", ".npmrcs", ".npmrc.example", "env.bak", "#env#", "~", "#", "##", "~~", ".bak", ".#", ".env\u0301x"} {
+		".envs", ".env1", ".npmrcs", ".npmrc.example", "env.1", "npmrc.5", "env.go", "env.copy.go", "env copy", "copy of env", "env~", "#env#", "~", "#", "##", "~~", ".bak", ".#", ".env\u0301x"} {
 		require.False(t, settings(name), name)
+	}
+}
+
+// Names of keys and of their copies are looked into, ordinary names are not.
+func TestNamesThatMayBeKeys(t *testing.T) {
+	for _, name := range []string{"server.pem", "server.pem~", "server.key.bak", ".server.pem.swp", "#server.pem#", "Copy of server.PEM", "server copy.pem", "server.pem copy",
+		"tls.key.2024", "ca.crt", "x.asc", "deploy_key", "my_id_rsa", "secrets", "k.p8-old", "k.ppk.orig"} {
+		require.True(t, secret.MaybeKeyName(name), name)
+	}
+	for _, name := range []string{"main.go", "keys", "x.keys", "key.go", "pem", "monkey.txt", "x.keyboard", "id_rsa.pub", "README.md", "x.certs", "", "."} {
+		require.False(t, secret.MaybeKeyName(name), name)
 	}
 }
 

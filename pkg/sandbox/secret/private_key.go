@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"io"
+	"regexp"
 )
 
 // KeyHeadBytes is the size of the beginning of a file that IsPrivateKey needs.
@@ -14,8 +15,9 @@ const usualHead = 1 << 10
 
 // IsPrivateKey reports whether a file that begins with head is a private key in
 // PEM form, also behind comments, other PEM blocks (certificates, parameters)
-// or the attributes that openssl writes before it, and in UTF-16 as some shells
-// redirect to. Text that only mentions a key is none.
+// or the attributes that openssl writes before it, in UTF-16 as some shells
+// redirect to, and anywhere in a swap or undo file of vim. Text that only mentions a
+// key is none.
 func IsPrivateKey(head []byte) bool {
 	isKey, _ := readPEM(head)
 	return isKey
@@ -40,8 +42,14 @@ func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 	return IsPrivateKey(head[:n]), nil
 }
 
+// keyLine is the first line of a private key in PEM form.
+var keyLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
+
 // readPEM is IsPrivateKey, and reports whether more of the file may show a key.
 func readPEM(head []byte) (isKey, pem bool) {
+	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
+		return keyLine.Match(head), true
+	}
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
 	}

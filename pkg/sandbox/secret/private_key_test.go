@@ -22,13 +22,16 @@ func TestIsPrivateKey(t *testing.T) {
 		"behind a public key":  "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----\n\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n",
 		"behind comments":      "# the key of the server\n\n# and more\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
 		"far behind":           "-----BEGIN CERTIFICATE-----\n" + strings.Repeat("MIIB\n", 10_000) + "-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
+		"swap of vim":          "b0VIM 9.1\x00" + strings.Repeat("\x00", 8182) + "MIIE\x00-----BEGIN RSA PRIVATE KEY-----\x00",
+		"undo of vim":          "Vim\x9fUnDo\xe5\x00\x03" + strings.Repeat("x", 2000) + "-----BEGIN PGP PRIVATE KEY BLOCK-----\x00",
 		"utf16le":              wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian),
 		"utf16be":              wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian),
 	}
 	others := map[string]string{
 		"chain":     strings.Repeat("-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n", 50),
 		"commented": "# how to make one\nopenssl genrsa\n-----BEGIN PRIVATE KEY-----\n", "script": "#!/bin/sh\ncat <<END\n-----BEGIN PRIVATE KEY-----\n",
-		"cert": "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
+		"swap of a text": "b0VIM 9.1\x00" + strings.Repeat("\x00", 8182) + "-----BEGIN CERTIFICATE-----\x00",
+		"cert":           "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
 		"about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n", "short": "-----BEGIN",
 		"params": "-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n", "bag": "Bag Attributes\n",
 	}
