@@ -48,11 +48,14 @@ func residentEnv(environ []string) []string {
 // share makes a server use a process that other hosts share, if the configuration says
 // so and the server keeps no state for a client.
 func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
-	on := cfg.Share && !keepsState(sc)
-	if sc.Spec.Share != nil {
-		on = cfg.Share && *sc.Spec.Share
+	if !cfg.Share || len(c.Command) == 0 || c.Serve != nil || c.Refused != "" {
+		return
 	}
-	if !on || len(c.Command) == 0 || c.Serve != nil || c.Refused != "" {
+	on := !keepsState(sc)
+	if sc.Spec.Share != nil {
+		on = *sc.Spec.Share
+	}
+	if !on {
 		return
 	}
 	client, err := ResidentClient(a.Config.State, cfg.ShareStarts)
@@ -96,6 +99,10 @@ var stateful = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chr
 // keep state for a client.
 func keepsState(sc config.Server) bool {
 	if scope := upstream.Scope(sc.Spec.Scope); scope != "" && scope != upstream.Shared {
+		return true
+	}
+	switch filepath.Base(strings.TrimSuffix(sc.Command[0], ".exe")) {
+	case "mcp-bash", "mcp-dispatch_agent": // working directories, jobs and agents
 		return true
 	}
 	if sc.Bundled {

@@ -1,12 +1,15 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	kitwire "github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // maxQuestions bounds the open questions of one server.
@@ -21,8 +24,8 @@ func isQuestion(method string) bool {
 	return false
 }
 
-// question passes a request of a legacy server to the client of its call. Such a
-// server does not name the call: while calls of several clients are running, the
+// question passes a request of a legacy server to the client of its call. Servers made
+// with mcpkit name the call (wire.MetaRequest). Others do not: while calls of several clients are running, the
 // request is refused, since one client's user must not answer for another.
 //
 // The host answers roots/list itself if it has roots or if the client does not answer.
@@ -36,7 +39,7 @@ func (c *conn) question(m jsonrpc.Message) {
 		}
 	}
 	c.mu.Lock()
-	p, fault := c.findCaller(func(r *request) bool { return r.ask != nil })
+	p, fault := c.findAsked(m)
 	if p == nil {
 		c.mu.Unlock()
 		if own != nil {
@@ -70,7 +73,7 @@ func (c *conn) question(m jsonrpc.Message) {
 	p.questions++
 	c.mu.Unlock()
 	p.asking.Go(func() { // ends with the call at the latest, which waits for it
-		params, err := c.nameServer(m.Method, m.Params)
+		params, err := c.nameServer(m.Method, withoutMetaRequest(m.Params))
 		var raw json.RawMessage
 		if err == nil {
 			raw, err = p.request.ask(ctx, m.Method, params)
@@ -96,6 +99,40 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 		return jsonrpc.AppendErrorObject(nil, m.ID, refused.Object)
 	}
 	return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, err.Error())
+}
+
+// findAsked returns the running request that a question belongs to; see findCaller. The
+// caller holds c.mu.
+func (c *conn) findAsked(m jsonrpc.Message) (p *pending, fault string) {
+	if id, ok := metaRequest(m.Params); ok {
+		if p = c.pending[id]; p != nil && p.request != nil && p.request.ask != nil {
+			return p, ""
+		}
+		return nil, "the request of the client has ended"
+	}
+	return c.findCaller(func(r *request) bool { return r.ask != nil })
+}
+
+// metaRequest returns the id of the host's request in the params of a question, if a
+// server made with mcpkit names it.
+func metaRequest(params json.RawMessage) (id uint64, ok bool) {
+	if !bytes.Contains(params, []byte(kitwire.MetaRequest)) {
+		return 0, false
+	}
+	id, err := strconv.ParseUint(string(jsonrpc.MemberOf(jsonrpc.MemberOf(params, "_meta"), kitwire.MetaRequest)), 10, 64)
+	return id, err == nil
+}
+
+// withoutMetaRequest removes the id, which means nothing to the client.
+func withoutMetaRequest(params json.RawMessage) json.RawMessage {
+	if _, ok := metaRequest(params); !ok {
+		return params
+	}
+	other, err := jsonrpc.SetMember(params, "_meta", json.RawMessage(`{}`))
+	if err != nil {
+		return params
+	}
+	return other
 }
 
 // findCaller returns the running request of a message that names no request: the

@@ -18,6 +18,7 @@ type talker struct {
 	mu    sync.Mutex
 	asked map[string]chan json.RawMessage
 	n     int
+	lists int // lists of tools so far
 }
 
 func (s *talker) write(message []byte) {
@@ -79,7 +80,10 @@ func (s *talker) answer(m jsonrpc.Message) {
 	case "initialize":
 		result = json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"talker","version":"1"}}`)
 	case "tools/list":
-		result = json.RawMessage(`{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`)
+		s.mu.Lock()
+		s.lists++
+		result = fmt.Appendf(nil, `{"tools":[{"name":"echo","description":"list %d","inputSchema":{"type":"object"}}]}`, s.lists)
+		s.mu.Unlock()
 	case "tools/call":
 		result = s.call(m)
 	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
@@ -108,6 +112,8 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	switch p.Name {
 	case "elicit":
 		said = s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, said))
+	case "elicit_for": // names its request, as servers made with mcpkit do
+		said = s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}},"_meta":{"toolroom/request":%s}}`, said, m.ID))
 	case "url":
 		s.ask("elicitation/create", fmt.Appendf(nil, `{"mode":"url","message":%[1]q,"url":"https://example.com/","elicitationId":%[1]q}`, said))
 	case "complete":

@@ -57,6 +57,14 @@ func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Me
 			u.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "Method not found"))
 			return true
 		}
+	case "tools/list": // the host asks again after a change
+		if process.tools != nil && jsonrpc.MemberOf(m.Params, "cursor") == nil {
+			u.send(jsonrpc.AppendResult(nil, m.ID, process.tools))
+			return true
+		}
+		if process.initResult != nil && jsonrpc.MemberOf(m.Params, "cursor") == nil {
+			process.listID = id
+		}
 	case "logging/setLevel":
 		json.Unmarshal(jsonrpc.MemberOf(m.Params, "level"), &u.level) //nolint:errcheck // then the server answers
 		if level := process.lowestLevel(); level == process.level {
@@ -182,6 +190,8 @@ func (process *sharedProcess) question(line []byte, m jsonrpc.Message) {
 	u, several := process.busyUser()
 	if m.Method == "roots/list" {
 		u = process.serveRoots()
+	} else if id, ok := metaRequest(m.Params); ok {
+		u, several = process.pending[id], false
 	}
 	_, twice := process.questions[key]
 	switch {
@@ -307,6 +317,9 @@ func (process *sharedProcess) notified(line []byte, m jsonrpc.Message) {
 			delete(process.questions, key)
 		}
 	case "notifications/tools/list_changed", "notifications/resources/list_changed", "notifications/prompts/list_changed":
+		if m.Method == "notifications/tools/list_changed" {
+			process.tools, process.listID = nil, 0
+		}
 		for _, u := range process.users {
 			u.send(bytes.Clone(line))
 		}

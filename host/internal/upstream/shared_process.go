@@ -40,6 +40,8 @@ type sharedProcess struct {
 
 	initID     uint64          // of the initialize request of opening
 	initResult json.RawMessage // the answer to it; nil: the session is not a legacy one
+	listID     uint64          // the last tools/list request for the first page
+	tools      json.RawMessage // the answer to it; nil: unknown, or it has changed
 	pending    map[uint64]*sharedUser
 	cancelled  map[uint64]time.Time     // of the requests that were cancelled and not answered
 	own        map[uint64]chan struct{} // pings of SharedServers
@@ -99,6 +101,9 @@ func (process *sharedProcess) begin(out *stdio, u *sharedUser, idle time.Duratio
 	process.out, process.idle = out, idle
 	process.opening = u
 	process.add(u)
+	if process.cfg.KillsOwnTree { // a bundled tool, which works in the roots of its client
+		process.rooted, process.roots = true, u.roots
+	}
 	if process.err != nil {
 		go out.close()
 	}

@@ -174,6 +174,9 @@ func (process *sharedProcess) answered(rawID json.RawMessage, line []byte, m jso
 	if id == process.initID && m.Result != nil {
 		process.initResult = bytes.Clone(m.Result)
 	}
+	if id == process.listID {
+		process.tools = bytes.Clone(m.Result)
+	}
 	process.recordElicitations(u, m.Error)
 	u.send(line)
 }

@@ -174,6 +174,25 @@ func TestHostsShareAProcess(t *testing.T) {
 	require.Eventually(t, func() bool { return len(shared.Status()) == 0 }, time.Minute, time.Millisecond, "nobody uses them")
 }
 
+// The tools of a process are listed once for all hosts, and again after a change.
+func TestToolsAreListedOnce(t *testing.T) {
+	t.Parallel()
+	_, share := sharing(t, 0)
+	a, b := shareTalker(t, share, "a", nil), shareTalker(t, share, "b", nil)
+	changed := make(chan struct{}, 10)
+	b.OnChange(func() { changed <- struct{}{} })
+	list := func(h *sharer) string {
+		tools, err := h.Tools(t.Context())
+		require.NoError(t, err)
+		return string(tools[0])
+	}
+	require.Contains(t, list(a), "list 1")
+	require.Contains(t, list(b), "list 1")
+	a.do(t, "changed", "", 0)
+	<-changed
+	require.NotContains(t, list(b), "list 1")
+}
+
 // A question of the server that could be for several hosts reaches none.
 func TestAmbiguousQuestionsAreRefused(t *testing.T) {
 	t.Parallel()
@@ -194,6 +213,10 @@ func TestAmbiguousQuestionsAreRefused(t *testing.T) {
 	_, err := b.try(ctx, "sleep", "", 60_000)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Contains(t, a.do(t, "elicit", "secret of a", 0), "requests of several clients are running", "the server may still work on what b cancelled")
+	require.Contains(t, b.do(t, "elicit_for", "question for b", 0), `"name":"b"`)
+	require.Len(t, b.all(), 1)
+	require.NotContains(t, b.all()[0], "toolroom/request")
+	b.heard = nil
 	b.do(t, "log", "secret log of b", 0)
 	require.Equal(t, "slept<nil>", <-slow)
 	b.do(t, "log_later", "secret later log of b", 10)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // Confirm asks the user, through the client of ctx's request, to agree to
@@ -25,15 +26,18 @@ func Confirm(ctx context.Context, message string) (agreed, asked bool, err error
 			Agree *bool `json:"agree"`
 		} `json:"content"`
 	}
-	err = req.conn.ask(ctx, string(mcp.MethodElicitationCreate), map[string]any{
+	params := map[string]any{
 		"message": message,
 		"requestedSchema": map[string]any{
 			"type":       "object",
 			"properties": map[string]any{"agree": map[string]any{"type": "boolean", "title": "Agree", "default": false}},
 			"required":   []string{"agree"},
 		},
-	}, &answer)
-	if err != nil {
+	}
+	if jsonrpc.MemberOf(jsonrpc.MemberOf(req.params, "_meta"), MetaClient) != nil {
+		params["_meta"] = map[string]any{MetaRequest: req.id}
+	}
+	if err = req.conn.ask(ctx, string(mcp.MethodElicitationCreate), params, &answer); err != nil {
 		return false, true, err
 	}
 	return answer.Action == "accept" && answer.Content.Agree != nil && *answer.Content.Agree, true, nil

@@ -36,9 +36,17 @@ func TestConfirm(t *testing.T) {
 		ask := w.next()
 		require.Equal(t, "elicitation/create", ask.Method)
 		require.Contains(t, string(ask.Params), "Push to main?")
+		require.NotContains(t, string(ask.Params), wire.MetaRequest)
 		w.send(`{"jsonrpc":"2.0","id":%s,%s}`, ask.ID, answer)
 		require.Equal(t, want, text(t, w.answer(id)), answer)
 	}
+	// A host that calls for several clients learns whom to ask.
+	w.send(`{"jsonrpc":"2.0","id":"for-a","method":"tools/call","params":{"name":"push","arguments":{},"_meta":{"%s":"a"}}}`, wire.MetaClient)
+	ask := w.next()
+	require.Contains(t, string(ask.Params), `"_meta":{"`+wire.MetaRequest+`":"for-a"}`)
+	w.send(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, ask.ID)
+	require.Equal(t, "false true false", text(t, w.answer("for-a")))
+
 	w.send(`{"jsonrpc":"2.0","id":"m","method":"tools/call","params":{"name":"push",%s}}`, modern("new"))
 	require.Equal(t, "false false false", text(t, w.answer("m")))
 

@@ -13,6 +13,12 @@ import (
 // calls of a session.
 const MetaClient = "toolroom/client"
 
+// MetaRequest is the _meta member in which a server's request to its client names the
+// request of the client that it belongs to, by its id. A host that calls tools for
+// several clients needs it to ask the right one. It is sent only for calls with
+// MetaClient.
+const MetaRequest = "toolroom/request"
+
 // RawParams returns the params of ctx's request, byte for byte, for a router
 // that forwards them; nil if there are none or the request did not come over
 // ServeStdio. They must not be changed.
