@@ -105,6 +105,10 @@ func settingRuns(section, key, value string) bool {
 		return false
 	case kind == "hook":
 		return true
+	case kind == "tig" && name != "color":
+		return !isBool(value) && strings.Trim(value, "0123456789%") != "" // keys that run a command, further settings, diff-highlight
+	case kind == "gitflow" && key == "hooks":
+		return true
 	case key == "path" && slices.Contains([]string{"mergetool", "difftool", "browser", "man", "lfs"}, kind):
 		return true
 	case (kind == "diff" || kind == "merge") && (key == "tool" || key == "guitool"):

@@ -26,6 +26,7 @@ var dirs = []string{
 	".copilot",              // starts servers, hooks
 	".cursor",               // mcp.json starts servers, hooks.json runs commands
 	".devcontainer",         // devcontainer.json: initializeCommand runs on the host
+	".eca",                  // config.json starts servers
 	".externalToolBuilders", // Eclipse runs them when it builds
 	".factory",              // mcp.json starts servers, settings.json has hooks
 	".fleet",                // run configurations
@@ -41,15 +42,20 @@ var dirs = []string{
 	".kiro",                 // hooks run commands, settings/mcp.json starts servers
 	".mcp",                  // starts servers
 	".mise",                 // config.toml: hooks and templates run commands on cd
+	".nlsp-settings",        // settings of language servers, which name programs
 	".nova",                 // tasks and settings of language servers
 	".opencode",             // plugins are run, opencode.json starts servers
 	".openhands",            // setup.sh runs at the start
 	".pi",                   // extensions are run
+	".qoder",                // settings.json has hooks
 	".qwen",                 // settings.json starts servers
+	".refact",               // integrations.d starts servers
 	".roo",                  // mcp.json starts servers
+	".shadowenv.d",          // Shadowenv sets variables on cd; it trusts the directory, not the content
 	".tabnine",              // starts servers
 	".theia",                // as .vscode
 	".trae",                 // mcp.json starts servers
+	".vibe",                 // config.toml starts servers
 	".vim",                  // coc-settings.json starts language servers
 	".vs",                   // mcp.json starts servers, tasks
 	".vscode",               // tasks run on folderOpen, mcp.json starts servers
@@ -63,6 +69,7 @@ var files = []string{
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
 	".autoenv.zsh",       // zsh-autoenv runs it on cd
 	".autoenv_leave.zsh", // as .autoenv.zsh
+	".byebugrc",          // byebug runs it
 	".crush.json",        // as crush.json
 	".devcontainer.json", // as the directory
 	".dir-locals-2.el",   // as .dir-locals.el
@@ -72,15 +79,22 @@ var files = []string{
 	".exrc",              // vi, vim and nvim run it with the option exrc
 	".gdbinit",           // gdb runs it if the user lets it
 	".ghci",              // ghci runs it
+	".ghcid",             // ghcid runs its command
 	".gvimrc",            // as .vimrc
+	".hie-bios",          // haskell-language-server runs it
 	".iex.exs",           // iex runs it
 	".irbrc",             // irb runs it
+	".kateproject",       // starts language servers
 	".lazy.lua",          // lazy.nvim runs it
+	".lazygit.yml",       // commands and pager of lazygit
+	".lite_project.lua",  // Lite XL runs it
 	".lldbinit",          // as .gdbinit
+	".local.vimrc",       // the plugin localrc runs it
 	".lvimrc",            // the plugin localvimrc runs it
 	".mcp.json",          // starts servers
 	".mise.local.toml",   // as mise.toml
 	".mise.toml",         // as mise.toml
+	".neoconf.json",      // as .nlsp-settings
 	".nvim.lua",          // as .exrc
 	".nvimrc",            // as .exrc
 	".ocamlinit",         // ocaml and utop run it
@@ -90,11 +104,20 @@ var files = []string{
 	".pdbrc",             // pdb runs it
 	".perldb",            // perl -d runs it
 	".pryrc",             // pry runs it
+	".psysh.php",         // psysh runs it
+	".rdata",             // R loads it, and runs a function .First in it
 	".renviron",          // R and RStudio read it; it can name the profile that they run
 	".reviewboardrc",     // rbt runs it
 	".rprofile",          // R and RStudio run it
+	".rtx.toml",          // as mise.toml, for older versions
 	".vimrc",             // vim runs it with the option exrc
+	".ycm_extra_conf.py", // YouCompleteMe runs it if the user lets it
+	"_exrc",              // as .exrc
+	"_gvimrc",            // as .gvimrc
+	"_vimrc",             // as .vimrc
+	"buildserver.json",   // sourcekit-lsp starts the server
 	"crush.json",         // starts MCP and language servers
+	"hie.yaml",           // haskell-language-server runs the program of a cradle
 	"kilo.json",          // starts servers
 	"kilo.jsonc",         // as kilo.json
 	"mise.local.toml",    // as mise.toml
@@ -136,7 +159,16 @@ func isDeep(part string, rest []string) bool {
 		return false
 	}
 	return pathname.EqualFold(part, ".jj") && pathname.EqualFold(rest[0], "repo") && pathname.EqualFold(rest[1], "config.toml") || // Jujutsu's aliases and programs
-		pathname.EqualFold(part, "_darcs") && pathname.EqualFold(rest[0], "prefs") && pathname.EqualFold(rest[1], "defaults") // hooks of darcs
+		pathname.EqualFold(part, "_darcs") && pathname.EqualFold(rest[0], "prefs") && pathname.EqualFold(rest[1], "defaults") || // hooks of darcs
+		pathname.EqualFold(part, "mise") && pathname.EqualFold(rest[0], "conf.d") && pathname.HasSuffixFold(rest[1], ".toml")
+}
+
+// IsPointer reports whether an entry, if it is not a directory, leads to the
+// settings that ThreeUp knows: a link, or the file .jj/repo with a path. dir is the name of
+// the directory that contains the entry.
+func IsPointer(dir, name string) bool {
+	return pathname.EqualFold(dir, ".jj") && pathname.EqualFold(name, "repo") || pathname.EqualFold(dir, "_darcs") && pathname.EqualFold(name, "prefs") ||
+		pathname.EqualFold(dir, "mise") && pathname.EqualFold(name, "conf.d")
 }
 
 // ThreeUp reports whether an entry holds settings of the directory three levels
@@ -154,7 +186,7 @@ func isMiseConfig(name string) bool {
 // IsParent reports whether a directory of this name holds settings of the
 // directory above it next to other files, as .config does.
 func IsParent(name string) bool {
-	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".sl", "mise"}, func(parent string) bool { return pathname.EqualFold(name, parent) })
+	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".jj", ".lsp", ".pijul", ".sl", "_darcs", "mise"}, func(parent string) bool { return pathname.EqualFold(name, parent) })
 }
 
 // maybeSettings reports at little cost whether Depth may be above 0 for a name.
@@ -167,14 +199,11 @@ func maybeSettings(name string) bool {
 			return true
 		}
 	}
-	if name[0] == '.' {
-		return true
-	}
 	switch pathname.Lower(name[0]) {
-	case 'c', 'k', 'm', 'o', 'h':
+	case '.', '_', 'b', 'c', 'h', 'k', 'm', 'o', 's':
 		return true
 	}
-	return pathname.HasSuffixFold(name, ".code-workspace") || pathname.HasSuffixFold(name, ".sublime-project")
+	return hasSettingsSuffix(name)
 }
 
 // Match reports whether the component part of a path, followed by the components
@@ -193,8 +222,14 @@ func Match(part string, rest []string) bool {
 	if isDeep(part, rest) {
 		return true
 	}
-	if pathname.EqualFold(part, ".sl") && len(rest) == 1 && pathname.EqualFold(rest[0], "config") {
-		return true // as .hg/hgrc, of Sapling
+	if pathname.EqualFold(part, ".sl") && len(rest) == 1 && (pathname.EqualFold(rest[0], "config") || pathname.EqualFold(rest[0], "sharedpath")) {
+		return true // as .hg/hgrc and .hg/sharedpath, of Sapling
+	}
+	if pathname.EqualFold(part, ".pijul") && len(rest) == 1 && pathname.EqualFold(rest[0], "config") {
+		return true // hooks of Pijul
+	}
+	if pathname.EqualFold(part, ".lsp") && len(rest) == 1 && pathname.EqualFold(rest[0], "config.edn") {
+		return true // clojure-lsp runs its classpath-cmd
 	}
 	if pathname.EqualFold(part, ".clinerules") && len(rest) > 0 && pathname.EqualFold(rest[0], "hooks") {
 		return true // Cline runs its files
@@ -209,6 +244,12 @@ func Match(part string, rest []string) bool {
 		return true
 	}
 	lowered := strings.ToLower(part)
-	return pathname.HasSuffixFold(part, ".code-workspace") || pathname.HasSuffixFold(part, ".sublime-project") || // tasks and settings, as .vscode
+	return hasSettingsSuffix(part) ||
 		pathname.HasSuffixFold(part, ".toml") && (strings.HasPrefix(lowered, "mise.") || strings.HasPrefix(lowered, ".mise."))
+}
+
+// hasSettingsSuffix reports whether a file of any name with this suffix holds
+// settings: tasks as .vscode, or the project of an IDE as .idea.
+func hasSettingsSuffix(name string) bool {
+	return slices.ContainsFunc([]string{".code-workspace", ".sublime-project", ".ipr", ".iws"}, func(suffix string) bool { return pathname.HasSuffixFold(name, suffix) })
 }

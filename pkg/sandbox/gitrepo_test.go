@@ -213,7 +213,7 @@ func TestSettingsAndHooksElsewhere(t *testing.T) {
 func TestStepsOfGit(t *testing.T) {
 	tr := newTree(t)
 	fs := open(t, sandbox.New, tr.root)
-	for _, name := range []string{".git/rebase-merge/git-rebase-todo", ".git/worktrees/w/rebase-merge/git-rebase-todo", ".git/modules/m/rebase-apply/x", ".git/sequencer/todo", ".git/remotes/origin", ".git/branches/x",
+	for _, name := range []string{".git/rebase-merge/git-rebase-todo", ".git/worktrees/w/rebase-merge/git-rebase-todo", ".git/modules/m/rebase-apply/x", ".git/sequencer/todo", ".git/remotes/origin", ".git/branches/x", ".git/gitweb/python3.conf", ".git/lazygit.yml",
 		".git/MERGE_RR", ".git/worktrees/w/MERGE_RR", ".git/modules/m/merge_rr", "x.git/worktrees/w/MERGE_RR"} {
 		_, err := put(fs, name, "exec ./x\n", sandbox.ReplaceOptions{MakeParents: true})
 		requireCode(t, toolerr.DeniedPath, err)

@@ -167,6 +167,8 @@ func gitFileReason(rest []string) string {
 			return "is a list of steps that git continues with and may run"
 		case i == 0 && (pathname.EqualFold(part, "remotes") || pathname.EqualFold(part, "branches")) && len(rest) > 1:
 			return "tells git where to fetch from and with which program"
+		case i == 0 && pathname.EqualFold(part, "gitweb") && len(rest) > 1:
+			return "is run by git instaweb"
 		case pathname.EqualFold(part, "info") && i == len(rest)-2 && pathname.EqualFold(rest[i+1], "attributes"):
 			return "tells git which programs to run on files"
 		}
@@ -177,6 +179,8 @@ func gitFileReason(rest []string) string {
 		return "tells git where the repository is"
 	case own && (pathname.EqualFold(last, "index") || strings.HasPrefix(strings.ToLower(last), "sharedindex.")):
 		return "tells git which files to check out, hooks too" // git restore does not check the paths in it
+	case own && pathname.EqualFold(last, "lazygit.yml"):
+		return "names commands that lazygit runs"
 	case own && pathname.EqualFold(last, "MERGE_RR"):
 		return "tells git which files to overwrite" // git rerere does not check the paths in it
 	}

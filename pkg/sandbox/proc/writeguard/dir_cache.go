@@ -101,6 +101,12 @@ func (v *dirCache) readEntries(maxEntries int) {
 			} else {
 				v.files[name] = watchedFile{legacyRemoteKind, v.role.repo}
 			}
+		case kind == gitToolSettingsKind:
+			if entry.IsDir() {
+				v.addSubdir(name, dirRole{})
+			} else if !slices.Contains([]string{"pid", "access.log", "error.log"}, entry.Name()) {
+				v.files[name] = watchedFile{gitToolSettingsKind, v.role.repo}
+			}
 		case v.isRepo && v.addRepositoryEntry(name, entry) || v.addRepositoryLink(name, entry):
 		default:
 			v.addEntry(name, entry)
@@ -188,6 +194,16 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 			return false
 		}
 		v.addSubdir(name, dirRole{legacyRemoteKind, dir})
+	case "lazygit.yml":
+		if entry.IsDir() {
+			return false
+		}
+		v.files[name] = watchedFile{gitToolSettingsKind, dir}
+	case "gitweb":
+		if !entry.IsDir() {
+			return false
+		}
+		v.addSubdir(name, dirRole{gitToolSettingsKind, dir})
 	case "rebase-merge", "rebase-apply", "sequencer":
 		if entry.IsDir() {
 			v.addSubdir(name, dirRole{rebaseStepsKind, dir})
@@ -212,6 +228,8 @@ func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 		v.files[name] = watchedFile{judgedSettingsKind, dir}
 	case entry.Type()&fs.ModeSymlink != 0 && projectfile.IsParent(entry.Name()) && linksToDirOrNothing(filepath.Join(v.path, entry.Name())):
 		v.files[name] = watchedFile{projectSettingsKind, dir}
+	case !entry.IsDir() && projectfile.IsPointer(filepath.Base(dir), entry.Name()):
+		v.files[name] = watchedFile{projectSettingsKind, filepath.Dir(dir)}
 	default:
 		switch projectfile.Depth(filepath.Base(dir), entry.Name()) {
 		case 1:

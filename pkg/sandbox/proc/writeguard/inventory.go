@@ -32,6 +32,7 @@ const (
 	legacyRemoteKind                        // an address of a remote in remotes or branches: must not be new
 	reuseListKind                           // MERGE_RR: its paths must lead to ordinary files of the work tree
 	judgedSettingsKind                      // .npmrc and other files in which some lines run a program: these must not be added
+	gitToolSettingsKind                     // what git instaweb and lazygit run in a repository: must not be new
 )
 
 // watchedFile is a file because of whose content other programs run programs.
@@ -47,7 +48,8 @@ type watchedFile struct {
 type dirRole struct {
 	// kind is gitHookKind for hooks, gitAttributesKind for info,
 	// rebaseStepsKind for rebase-merge, rebase-apply and sequencer,
-	// legacyRemoteKind for remotes and branches, gitSettingsKind for a
+	// legacyRemoteKind for remotes and branches, gitToolSettingsKind for gitweb,
+	// gitSettingsKind for a
 	// repository that a .git names. With projectSettingsKind every file in the
 	// directory is watched.
 	kind fileKind

@@ -76,11 +76,17 @@ func isWorktreesOfClaude(path string) bool {
 	return filepath.Base(path) == "worktrees" && filepath.Base(filepath.Dir(path)) == ".claude"
 }
 
-// isThreeUp reports whether a relative path is one of project settings two
-// directories below the project's, as .jj/repo/config.toml.
-func isThreeUp(rel string) bool {
+// settingsTop returns the beginning of a relative path that is the name of
+// project settings: .claude, .hg/hgrc, .jj/repo/config.toml. It returns the first
+// component if it finds none.
+func settingsTop(rel string) string {
 	parts := strings.Split(rel, string(filepath.Separator))
-	return len(parts) == 3 && projectfile.ThreeUp([2]string(parts[:2]), parts[2])
+	for n := 1; n <= min(3, len(parts)); n++ {
+		if projectfile.Match(parts[0], parts[1:n]) || n == 2 && projectfile.IsPointer(parts[0], parts[1]) && len(parts) == 2 {
+			return filepath.Join(parts[:n]...)
+		}
+	}
+	return parts[0]
 }
 
 // packageManagerDirs lists directories that package managers fill. Project

@@ -37,11 +37,7 @@ func (w *RootGuard) readOnlyPaths() (paths []string) {
 			if err != nil {
 				continue
 			}
-			top := firstComponent(rel)
-			if isThreeUp(rel) { // commands of jj write to the directory
-				top = rel
-			}
-			paths = append(paths, filepath.Join(w.root, it.Repo, top))
+			paths = append(paths, filepath.Join(w.root, it.Repo, settingsTop(rel))) // commands of hg and jj write to the directory
 		case it.Spot == gitSettingsKind && it.Size > maxStoredBytes:
 			paths = append(paths, filepath.Join(w.root, name))
 		}

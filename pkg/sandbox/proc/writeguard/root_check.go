@@ -127,7 +127,7 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 		if !inBaseline {
 			rc.revert(name, path, false, was)
 		}
-	case legacyRemoteKind:
+	case legacyRemoteKind, gitToolSettingsKind:
 		rc.revert(name, path, inBaseline, was)
 	case rebaseStepsKind:
 		if rc.ended {
