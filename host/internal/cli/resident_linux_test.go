@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -301,4 +303,59 @@ func TestServersThatCannotBeShared(t *testing.T) {
 	c := connectClient(t, "", args...)
 	require.Contains(t, c.call(t, "fix__echo", `{"text":"a"}`), `\"a\"`)
 	require.Contains(t, c.log.String(), "servers are not shared: ")
+}
+
+// The socket of the process that shares servers admits only its user.
+func TestTheSocketIsPrivate(t *testing.T) {
+	t.Parallel()
+	state, _, args := sharing(t, "")
+	c := connectClient(t, "", args...)
+	require.Contains(t, c.call(t, "fix__echo", `{"text":"a"}`), `\"a\"`)
+	dir := filepath.Join(state, "shared")
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	require.NoError(t, err)
+	require.Len(t, sockets, 1)
+	info, err = os.Stat(sockets[0])
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	// What is not a request, or not for it, ends the connection or is refused.
+	for _, line := range []string{"GET / HTTP/1.1", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"toolroom/attach","params":{"spec":{"command":["relative"]}}}`} {
+		conn, err := net.Dial("unix", sockets[0])
+		require.NoError(t, err)
+		fmt.Fprintln(conn, line) //nolint:errcheck // the answer tells
+		text, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.True(t, len(text) == 0 || strings.Contains(string(text), `"error"`), string(text))
+		conn.Close() //nolint:errcheck // nothing is lost
+	}
+	require.Contains(t, c.call(t, "fix__echo", `{"text":"b"}`), `\"b\"`)
+	if os.Getuid() != 0 {
+		return
+	}
+	require.NoError(t, os.Chmod(dir, 0o777))
+	require.NoError(t, os.Chmod(sockets[0], 0o777))
+	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
+		require.NoError(t, os.Chmod(at, 0o777))
+	}
+	text := make(chan string)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
+			text <- errno.Error()
+			return
+		}
+		conn, err := net.Dial("unix", sockets[0])
+		if err != nil {
+			text <- err.Error()
+			return
+		}
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"method":"toolroom/resident"}`) //nolint:errcheck // the answer tells
+		answer, _ := io.ReadAll(conn)                                               //nolint:errcheck // a reset is an end, too
+		text <- string(answer)
+	}()
+	require.Empty(t, <-text, "another user is turned away")
 }

@@ -27,7 +27,7 @@ func ResidentClient(state string, start bool) (resident.Client, error) {
 	}
 	return resident.Client{
 		State: state, Program: program, Start: start, Env: residentEnv(os.Environ()),
-		// The configuration is that of its clients: nesting must not take it for one of the user's file.
+		// Without --config, package nesting would assume that it uses the user's file.
 		Args: []string{ResidentCommand, "--state", state, "--config", os.DevNull},
 	}, nil
 }
@@ -119,9 +119,8 @@ func keepsState(sc config.Server) bool {
 	return false
 }
 
-// sessionVariables matches variables that describe the terminal, the login or the client
-// in which a host was started. They differ between hosts and would prevent that these
-// share a server.
+// sessionVariables matches variables that describe the terminal, login session or client
+// of a host. Hosts with different values could not share a server.
 var sessionVariables = regexp.MustCompile(`^(_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|TERM|COLORTERM|TERMINFO|WINDOWID|WINDOWPATH|GPG_TTY|STY|TMUX|TMUX_PANE|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MANAGERPID|LESSOPEN|LESSCLOSE|LS_COLORS|CLAUDECODE|CLAUDE_PID|npm_lifecycle_event|npm_lifecycle_script|INIT_CWD)$` +
 	`|^(TERM_|ITERM_|KITTY_|WEZTERM_|ALACRITTY_|GHOSTTY_|KONSOLE_|VTE_|GNOME_TERMINAL_|TILIX_|ZELLIJ|WT_|SSH_CLIENT|SSH_CONNECTION|SSH_TTY|XDG_SESSION_|XDG_ACTIVATION_|DESKTOP_STARTUP_|VSCODE_|CURSOR_|CLAUDE_CODE_|CODEX_|__CF|Apple_|SECURITYSESSIONID|COMMAND_MODE)`)
 

@@ -65,7 +65,7 @@ func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 }
 
 // start starts the process and waits until it accepts connections. Its standard error
-// goes to a file beside the socket.
+// goes to a file in the directory of the socket.
 func (c Client) start(ctx context.Context, dir, name string) error {
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c Client) ask(ctx context.Context, method string) (s Status, err error) {
 	return s, json.Unmarshal(m.Result, &s)
 }
 
-// socketOf returns the directory and the name of the socket. The name is that of the
-// program file as it is now.
+// socketOf returns the directory and the name of the socket. The name depends on the
+// path, size and time of the program file.
 func socketOf(state, program string) (dir, name string, err error) {
 	if state == "" {
 		return "", "", errors.New("no state directory; use --state DIR")

@@ -81,7 +81,7 @@ type attachResult struct {
 }
 
 // The methods between a host and SharedServers on a connection. MethodAttach is the
-// first request; the others are notifications beside the messages of the server.
+// first request; the others are notifications, sent between the messages of the server.
 const (
 	MethodAttach = "toolroom/attach" // attachRequest → attachResult
 

@@ -32,7 +32,7 @@ type sharedWire struct {
 	ended       error // the reason that SharedServers gave
 }
 
-// errUnavailable means that there is no process to share servers with.
+// errUnavailable means that the process for shared servers cannot be reached or started.
 var errUnavailable = errors.New("servers cannot be shared")
 
 // attachShared connects to the shared process of a server and starts it if it does not

@@ -390,8 +390,8 @@ func (s *Server) dial(ctx context.Context, transport Transport) (wire, error) {
 	return newStreamable(s.cfg)
 }
 
-// dialShared connects to the server's shared process. Without a process that shares
-// servers it starts one of its own.
+// dialShared connects to the server's shared process. If servers cannot be shared, it
+// starts the program for this host alone.
 func (s *Server) dialShared(ctx context.Context) (wire, error) {
 	var marks []string
 	if files := s.spawner.files.Load(); files != nil {
