@@ -36,6 +36,21 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
+// TestRandomMoves is TestRandomSequences with scripts that move, link and remove
+// files in old and new directories. UNDO_MOVES is the number of sequences at each
+// level, UNDO_MOVES_FROM their first seed.
+func TestRandomMoves(t *testing.T) {
+	seeds := sandboxtest.Seeds(t, "UNDO_MOVES", 60)
+	for _, level := range []proc.Level{proc.L2, proc.L1} {
+		t.Run(string(level), func(t *testing.T) {
+			b := newBench(t, level)
+			for _, seed := range seeds {
+				b.sequenceOf(t, seed, sandboxtest.MovesTreeScript, sandboxtest.RandomMoves, func(state string) string { return state })
+			}
+		})
+	}
+}
+
 // sameFile matches sandboxtest.DescribeTree's note on hard links.
 var sameFile = regexp.MustCompile(` same as .*`)
 
@@ -60,15 +75,20 @@ func TestRandomSequencesCopied(t *testing.T) {
 }
 
 func (b *bench) sequence(t *testing.T, seed uint64, compared func(string) string) {
+	b.sequenceOf(t, seed, sandboxtest.GitSettings+sandboxtest.InitialTreeScript, func(r *rand.Rand) string { return sandboxtest.GitSettings + sandboxtest.RandomScript(r) }, compared)
+}
+
+// sequenceOf runs scripts of random over the tree of initial, and undoes them.
+func (b *bench) sequenceOf(t *testing.T, seed uint64, initial string, random func(*rand.Rand) string, compared func(string) string) {
 	r := rand.New(rand.NewPCG(seed, 16))
 	b.RemoveFiles()
-	b.run(sandboxtest.GitSettings + sandboxtest.InitialTreeScript)
+	b.run(initial)
 	var ids, before, told []string
 	for range 1 + r.IntN(4) {
-		script := sandboxtest.RandomScript(r)
+		script := random(r)
 		told = append(told, script)
 		before = append(before, sandboxtest.DescribeTree(t, b.Root))
-		id, _ := b.run(sandboxtest.GitSettings + script)
+		id, _ := b.run(script)
 		ids = append(ids, id)
 	}
 	why := fmt.Sprintf("seed %d:\n%s", seed, strings.Join(told, "\n--\n"))
@@ -83,4 +103,9 @@ func (b *bench) sequence(t *testing.T, seed uint64, compared func(string) string
 		}
 		require.Equal(t, compared(before[i]), compared(sandboxtest.DescribeTree(t, b.Root)), "command %d, %s", i, why)
 	}
+}
+
+// A plain user cannot enter directories that the command has closed.
+func TestAsAPlainUser(t *testing.T) {
+	sandboxtest.AsPlainUser(t, "^(TestSteps|TestClosedDirectory|TestRandomMoves)$")
 }

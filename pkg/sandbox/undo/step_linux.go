@@ -20,7 +20,10 @@ func (u *undoRun) undoStep(step *supervise.UndoRecord) error {
 	}
 	dir, base, err := u.openParent(step.Path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil // the call failed, or the directory was not recorded
+		if step.Kind == supervise.UndoContent || step.Kind == supervise.UndoEntry && step.Before.Mode != 0 {
+			u.addNotHeld(step.Path) // its directory was not recorded
+		}
+		return nil
 	}
 	if err != nil {
 		return err
@@ -36,9 +39,14 @@ func (u *undoRun) undoStep(step *supervise.UndoRecord) error {
 	case supervise.UndoMove:
 		return u.moveBack(dir, base, step)
 	case supervise.UndoSwap:
-		if u.isUnchanged(u.stat(step.To), &step.Before) {
-			return u.renameBack(step.To, dir, base, unix.RENAME_EXCHANGE)
+		is, err := u.stat(step.To)
+		if err != nil || !u.isUnchanged(is, &step.Before) {
+			return err
 		}
+		if stateAt(dir, base).Mode == 0 { // the command has removed what it had made
+			return u.renameBack(step.To, dir, base, unix.RENAME_NOREPLACE)
+		}
+		return u.renameBack(step.To, dir, base, unix.RENAME_EXCHANGE)
 	}
 	return nil
 }
@@ -61,13 +69,12 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoRecord)
 	case was.Mode == 0:
 		u.report.Removed++
 		return nofollow.RemoveAll(dir, base)
-	case is.Mode != 0 && kind(is.Mode) == kind(was.Mode) && is.Dev == was.Dev && is.Ino == was.Ino && (was.Link != "" || kind(is.Mode) == unix.S_IFDIR):
-		if kind(is.Mode) == unix.S_IFDIR { // a new directory may have got the inode of the removed one
-			return restoreMetadata(dir, base, was)
-		}
-		return nil // the command did not remove it
+	case is.Mode != 0 && kind(is.Mode) == kind(was.Mode) && is.Dev == was.Dev && is.Ino == u.recordedInode(was) && (was.Link != "" || kind(is.Mode) == unix.S_IFDIR):
+		// The command did not remove it, or it moved it back, or a new directory
+		// has got the inode of the removed one.
+		return restoreMetadata(dir, base, was)
 	case kind(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
-		u.notHeld[step.Path] = true
+		u.addNotHeld(step.Path)
 		return nil
 	}
 	if is.Mode != 0 {
@@ -76,14 +83,30 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoRecord)
 		}
 	}
 	u.report.Restored++
+	var err error
 	if was.Link != "" {
-		return unix.Linkat(u.links, was.Link, dir, base, 0)
+		err = unix.Linkat(u.links, was.Link, dir, base, 0)
+	} else {
+		err = u.createEntry(dir, base, was)
 	}
-	if err := u.createEntry(dir, base, was); err != nil {
+	if err != nil {
 		return err
 	}
-	u.alias[uint64(stateAt(dir, base).Ino)] = uint64(was.Ino)
+	if ino := stateAt(dir, base).Ino; ino != was.Ino {
+		u.addAlias(ino, was.Ino)
+	}
 	return restoreMetadata(dir, base, was)
+}
+
+// recordedInode returns the inode of a recorded entry: that of the hard link in
+// the record, which may be a copy of the file, or else that of the entry itself.
+func (u *undoRun) recordedInode(was *supervise.UndoState) int64 {
+	if was.Link != "" {
+		if is := stateAt(u.links, was.Link); is.Mode != 0 {
+			return is.Ino
+		}
+	}
+	return was.Ino
 }
 
 // createEntry creates a file from its record.
@@ -110,7 +133,7 @@ func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoRecor
 	case was.Held && is.Size == was.Size && u.hasContent(dir, base, was):
 		return restoreMetadata(dir, base, was)
 	case !was.Held:
-		u.notHeld[step.Path] = true
+		u.addNotHeld(step.Path)
 		return nil
 	}
 	u.report.Restored++
@@ -161,7 +184,11 @@ func (u *undoRun) writeContent(dir int, base string, was *supervise.UndoState, f
 // moveBack reverts the renaming of an entry. If the entry was not renamed, it does
 // nothing.
 func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoRecord) error {
-	is, old := u.stat(step.To), stateAt(dir, base)
+	is, err := u.stat(step.To)
+	if err != nil {
+		return err
+	}
+	old := stateAt(dir, base)
 	if is.Mode == 0 || !u.isUnchanged(is, &step.Before) && old.Mode != 0 {
 		return nil
 	}

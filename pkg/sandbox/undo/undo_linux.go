@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -74,7 +73,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	if err := u.open(); err != nil {
 		return Report{}, toolerr.New(toolerr.ExecutionError, "the undo record %s cannot be opened: %w", r.ID, err)
 	}
-	done := u.progress()
+	done := u.readProgress()
 	u.report.Unchecked = ended == 0
 	if done == 0 && ended != 0 {
 		if err := u.checkUnchanged(stamps, ended); err != nil {
@@ -85,7 +84,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 		if err := u.undoStep(&steps[i]); err != nil {
 			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call it again to go on", pathname.Escape(steps[i].Path), err)
 		}
-		u.setProgress(len(steps) - i)
+		u.writeProgress(len(steps) - i)
 	}
 	for path := range u.notHeld {
 		u.report.NotHeld = append(u.report.NotHeld, path)
@@ -121,22 +120,6 @@ func (u *undoRun) close() {
 	}
 }
 
-// progress returns the number of steps, from the last one on, that an
-// interrupted Undo has reverted.
-func (u *undoRun) progress() int {
-	text, _ := os.ReadFile(filepath.Join(u.dir, "undone"))
-	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return n
-}
-
-func (u *undoRun) setProgress(n int) {
-	fd, err := unix.Openat(u.links, "undone", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		unix.Pwrite(fd, fmt.Appendf(nil, "%12d\n", n), 0) //nolint:errcheck // after a failure, the next Undo repeats a step
-		unix.Close(fd)                                    //nolint:errcheck // as above
-	}
-}
-
 // openParent opens the directory of a path without following links. The caller closes
 // dir.
 func (u *undoRun) openParent(path string) (dir int, base string, err error) {
@@ -160,16 +143,22 @@ func (u *undoRun) rootTree(path string) (tree *nofollow.Tree, rel string, err er
 }
 
 // stat returns the state of the file at a path. Mode 0 means that no file
-// exists.
-func (u *undoRun) stat(path string) (state supervise.UndoState) {
+// exists. It returns EACCES if the directory cannot be entered.
+func (u *undoRun) stat(path string) (state supervise.UndoState, err error) {
 	dir, base, err := u.openParent(path)
+	if errors.Is(err, unix.EACCES) {
+		return state, err
+	}
 	if err != nil {
-		return state
+		return state, nil
 	}
 	defer unix.Close(dir) //nolint:errcheck // opened only for paths
 	var file unix.Stat_t
-	if unix.Fstatat(dir, base, &file, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return state
+	if err := unix.Fstatat(dir, base, &file, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err == unix.EACCES {
+			return state, err
+		}
+		return state, nil
 	}
 	state = supervise.StateOf(&file)
 	if kind(state.Mode) == unix.S_IFLNK {
@@ -177,7 +166,7 @@ func (u *undoRun) stat(path string) (state supervise.UndoState) {
 		n, _ := unix.Readlinkat(dir, base, target)
 		state.Target = string(target[:max(n, 0)])
 	}
-	return state
+	return state, nil
 }
 
 // hash returns the hash of a file as in an UndoStamp, "" if the file cannot be
@@ -209,8 +198,11 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoRecord, ended int64) err
 		if u.refuse(path) != "" {
 			continue
 		}
-		was, is := &stamps[i].Before, u.stat(path)
+		was := &stamps[i].Before
+		is, err := u.stat(path)
 		switch {
+		case errors.Is(err, unix.EACCES):
+			continue // the command has closed the directory, and Undo opens it
 		case is.Mode == 0 && was.Held:
 			continue // Undo would remove it anyway
 		case was.Mode != is.Mode || was.Target != is.Target:

@@ -54,6 +54,34 @@ var steps = map[string]string{
 	"exec truncates":       "exec > a; echo new",
 	"move through":         "mkdir n; mv d n/d; mv n/d/x n/x; mkdir n/d2; rm -r n/d",
 	"unreadable":           "rm none; echo x > secret",
+
+	// An old file or directory in a directory that the command made.
+	"new: moved in, removed":            "mkdir q; mv a q/; rm -rf q",
+	"new: moved in, removed as q2":      "mkdir q; mv a q/; mv q q2; rm -r q2",
+	"new: a directory moved in":         "mkdir -p q/r; mv d q/r/; rm -rf q",
+	"new: moved in, truncated":          "mkdir q; mv a q/; : > q/a; rm -r q",
+	"new: moved in, truncated, out":     "mkdir q; mv a q/; : > q/a; mv q/a .; rm -r q",
+	"new: moved in, out as b":           "mkdir q; mv -f a q/; mv q/a b; rm -r q",
+	"new: moved in, made again":         "mkdir q; mv a q/; echo x > a; rm -r q; echo file > q",
+	"new: a symbolic link":              "mkdir q; mv link q/l; mv q/l q/l2; rm -r q",
+	"new: emptied d":                    "mkdir q; mv d/x q/; rm -r d q",
+	"new: a repository":                 "git init -q g; mv a g/; rm -rf g",
+	"new: instead of an old file":       "rm a; mkdir a; mv h1 a/; rm -r a",
+	"new: several times":                "for i in 1 2 3; do mkdir q; mv a q/; mv q/a .; rmdir q; done; mkdir q; mv a q; rm -r q",
+	"new: linked in, written, removed":  "mkdir q; ln a q/l; echo more >> q/l; rm -r q",
+	"new: linked over, written":         "rm h1; ln a h1; echo more >> h1; rm h1",
+	"new: replaced by a directory":      "mkdir q r; mv a q/; rm q/a; mv -T r q; rm -r q",
+	"new: replaced by a link":           "mkdir q r; mv q r/q; mv r/q x; rm -r r; ln -s d r; mv x r; rm -r r/q; mkdir s; mv a s; rm -r s; ln -s d s",
+	"new: closed and removed":           "mkdir q; mv a q/; mv q/a .; chmod 0 q; rmdir q",
+	"new: exchanged":                    "echo new > n; mv --exchange n a 2>/dev/null || mv a n; rm -f a n; echo x > y",
+	"old: an emptied directory":         "rm d/x; mkdir e; mv d/y e/; mv d/sub e/; mv -T e d; rm -r d",
+	"old: moved to a removed name":      "rm -r d; mkdir e; mv a e/x; mv e d; rm d/x",
+	"old: an old directory moved there": "mkdir -p n/m; mv d n/m/d; rm -r n/m/d/x; mv n/m d; rm d/d/y",
+	"moved out of the roots":            "mv a $TMPDIR/b; echo more >> $TMPDIR/b; rm $TMPDIR/b",
+	"a directory moved out":             "mv d $TMPDIR/d; echo more >> $TMPDIR/d/x; rm -r $TMPDIR/d",
+	"moved out and in":                  "mv d $TMPDIR/d; mv $TMPDIR/d e; echo more >> e/x; rm -r e",
+	"linked out, written":               "ln a $TMPDIR/b 2>/dev/null; echo more >> $TMPDIR/b; rm $TMPDIR/b a",
+	"removed, written by descriptor":    "exec 3< a; rm a; echo more >> /proc/self/fd/3",
 }
 
 func TestSteps(t *testing.T) {
@@ -76,6 +104,16 @@ func TestSteps(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A file is in a directory that nobody may enter any more.
+func TestClosedDirectory(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.RunOutside("echo a > a; mkdir d; echo x > d/x")
+	before := sandboxtest.DescribeTree(t, b.Root)
+	id, _ := b.run("mkdir q; mv a q/; chmod 0 q; chmod 0 d")
+	b.undo(id)
+	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 }
 
 // A command that changes nothing in the roots has no record.

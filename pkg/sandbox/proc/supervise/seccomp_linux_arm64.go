@@ -41,7 +41,7 @@ var undoCalls = [...]undoCall{
 	{number: unix.SYS_UNLINKAT, act: actRemove, dir: 0, path: 1, flags: 2},
 	{number: unix.SYS_RENAMEAT, act: actRename, dir: 0, path: 1, toDir: 2, to: 3, flags: noArg},
 	{number: unix.SYS_RENAMEAT2, act: actRename, dir: 0, path: 1, toDir: 2, to: 3, flags: 4},
-	{number: unix.SYS_LINKAT, act: actLink, dir: 2, path: 3, flags: noArg},
+	{number: unix.SYS_LINKAT, act: actLink, dir: 0, path: 1, toDir: 2, to: 3, flags: 4},
 	{number: unix.SYS_SYMLINKAT, act: actCreate, dir: 1, path: 2, flags: noArg},
 	{number: unix.SYS_MKDIRAT, act: actCreate, dir: 0, path: 1, flags: noArg},
 	{number: unix.SYS_MKNODAT, act: actCreate, dir: 0, path: 1, flags: noArg},

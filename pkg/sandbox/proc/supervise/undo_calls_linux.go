@@ -90,6 +90,9 @@ type dirEntry struct {
 	root   int    // index of the root; -1: in no recorded root
 	file   unix.Stat_t
 	exists bool
+	// removed is the file behind a link of /proc, such as /proc/self/fd/3, if no
+	// path leads to it any more.
+	removed fileID
 }
 
 func (p *dirEntry) isDir() bool { return p.file.Mode&unix.S_IFMT == unix.S_IFDIR }
@@ -179,20 +182,30 @@ func (c *callServer) record(n *notification, call *undoCall) {
 	if (call.act == actAdjust) && flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		follow = false
 	}
-	p := c.findEntry(n, call, call.dir, call.path, follow)
-	if p == nil {
-		return
+	if call.act == actLink {
+		follow = flags&unix.AT_SYMLINK_FOLLOW != 0
 	}
+	p := c.findEntry(n, call, call.dir, call.path, follow)
 	defer p.close()
-	if call.act == actRename {
+	if call.act == actRename || call.act == actLink {
 		to := c.findEntry(n, call, call.toDir, call.to, false)
-		if to != nil {
+		defer to.close()
+		switch {
+		case to == nil:
+		case call.act == actLink:
+			r.recordLink(p, to)
+		case p != nil:
 			r.recordRename(p, to, flags)
-			to.close()
 		}
 		return
 	}
-	if p.root < 0 {
+	if p == nil {
+		return
+	}
+	if p.root < 0 || p.removed != (fileID{}) {
+		if call.act == actTruncate || call.act == actOpen && (call.createsForSure || flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC) != 0) {
+			r.recordWriteOutside(p)
+		}
 		return
 	}
 	switch call.act {
@@ -203,8 +216,6 @@ func (c *callServer) record(n *notification, call *undoCall) {
 		r.recordOpen(p, flags)
 	case actCreate, actBind:
 		r.recordCreate(p)
-	case actLink:
-		r.recordLink(p)
 	case actRemove:
 		r.recordRemove(p, flags&unix.AT_REMOVEDIR != 0)
 	case actRemoveDir:
@@ -294,7 +305,12 @@ func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links
 		if target == "" {
 			return nil
 		}
-		return r.resolveEntry(p.dir, "", target, true, links-1)
+		found := r.resolveEntry(p.dir, "", target, true, links-1)
+		var file unix.Stat_t
+		if found != nil && !found.exists && unix.Fstatat(p.dir, p.base, &file, 0) == nil {
+			found.removed = idOf(&file)
+		}
+		return found
 	}
 	return p
 }

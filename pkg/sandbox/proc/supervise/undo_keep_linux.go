@@ -59,7 +59,45 @@ func (r *recorder) keepByLink(p *dirEntry) string {
 		unix.Unlinkat(r.dir, name, 0)
 		return ""
 	}
+	if file.Mode&unix.S_IFMT == unix.S_IFREG {
+		r.links[idOf(&file)] = append(r.links[idOf(&file)], name)
+	}
 	return name
+}
+
+// separateLinks replaces the record's hard links to a file by links to one copy: the
+// file is about to be changed in a way that no other record reverts. If the file
+// cannot be copied, the links stay.
+func (r *recorder) separateLinks(id fileID) {
+	names := r.links[id]
+	if len(names) == 0 {
+		return
+	}
+	delete(r.links, id)
+	from, err := unix.Openat(r.dir, names[0], unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(from)
+	var file unix.Stat_t
+	if unix.Fstat(from, &file) != nil {
+		return
+	}
+	const unfinished = "copy.new"
+	to, err := unix.Openat(r.dir, unfinished, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return
+	}
+	copied := copyRange(from, to, 0, file.Size)
+	if unix.Close(to) != nil || !copied || unix.Renameat(r.dir, unfinished, r.dir, names[0]) != nil {
+		unix.Unlinkat(r.dir, unfinished, 0)
+		return
+	}
+	for _, name := range names[1:] {
+		if unix.Linkat(r.dir, names[0], r.dir, unfinished, 0) == nil {
+			unix.Renameat(r.dir, unfinished, r.dir, name)
+		}
+	}
 }
 
 // keepByCopy copies a file's content to data. If the file system supports it, the
@@ -76,21 +114,30 @@ func (r *recorder) keepByCopy(p *dirEntry, size int64) (offset int64, held bool)
 	}
 	const block = 4 << 10 // file systems share only whole blocks
 	offset = (r.at + block - 1) / block * block
-	done := shareRange(from, r.data, offset, size)
-	buf := make([]byte, max(min(size-done, 256<<10), 1))
-	for done < size {
-		n, err := unix.Pread(from, buf, done)
-		if err != nil || n == 0 {
-			return 0, false
-		}
-		if m, err := unix.Pwrite(r.data, buf[:n], offset+done); err != nil || m < n {
-			return 0, false
-		}
-		done += int64(n)
+	if !copyRange(from, r.data, offset, size) {
+		return 0, false
 	}
 	r.at = offset + size
 	r.bytes += size
 	return offset, true
+}
+
+// copyRange copies the first size bytes of a file to an offset of another file. It
+// returns false on an error.
+func copyRange(from, to int, offset, size int64) bool {
+	done := shareRange(from, to, offset, size)
+	buf := make([]byte, max(min(size-done, 256<<10), 1))
+	for done < size {
+		n, err := unix.Pread(from, buf, done)
+		if err != nil || n == 0 {
+			return false
+		}
+		if m, err := unix.Pwrite(to, buf[:n], offset+done); err != nil || m < n {
+			return false
+		}
+		done += int64(n)
+	}
+	return true
 }
 
 // shareRange makes the kernel copy the first size bytes of a file to an offset

@@ -34,17 +34,25 @@ type recorder struct {
 
 	// marks record, by path, whether the command made the file or directory
 	// with everything below it. The nearest mark at or above a path applies.
+	// Where that is uncertain, for example since a call may have failed, the mark
+	// says no: then more is recorded than necessary.
 	marks   map[string]pathState
 	touched map[string]struct{}
 	saved   map[fileID]savedPart
+	links   map[fileID][]string // the hard links in the record
 }
 
 // pathState describes a path. fresh means that the path has a record which covers
 // all later changes there. gone is the file that the command removed there: if
 // that file still exists, the removal failed.
+//
+// holdsOld means that a directory made by the command has held, at any depth, a
+// file from before the command. Undo then needs the directory to move the file
+// back, so its removal, replacement and mode are recorded although it is fresh.
 type pathState struct {
-	fresh bool
-	gone  fileID
+	fresh    bool
+	gone     fileID
+	holdsOld bool
 }
 
 type savedPart int
@@ -61,7 +69,7 @@ func newRecorder(s *Spec) *recorder {
 	}
 	r := &recorder{
 		spec: s, parent: int(s.undoFiles[0]), began: time.Now(), dir: -1, log: -1, data: -1,
-		marks: map[string]pathState{}, touched: map[string]struct{}{}, saved: map[fileID]savedPart{},
+		marks: map[string]pathState{}, touched: map[string]struct{}{}, saved: map[fileID]savedPart{}, links: map[fileID][]string{},
 	}
 	for _, root := range s.Roots {
 		if !root.ReadOnly && len(r.outside) < len(s.undoFiles)-1 {
@@ -167,7 +175,11 @@ func (r *recorder) finish() {
 	for _, path := range paths {
 		var file unix.Stat_t
 		var state UndoState
-		if unix.Fstatat(unix.AT_FDCWD, path, &file, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		err := unix.Fstatat(unix.AT_FDCWD, path, &file, unix.AT_SYMLINK_NOFOLLOW)
+		if err == unix.EACCES { // the command has closed the directory
+			continue
+		}
+		if err == nil {
 			state = StateOf(&file)
 			state.Target = readTarget(unix.AT_FDCWD, path, &file)
 			state.Held = r.isCovered(path)
@@ -220,13 +232,35 @@ func (r *recorder) isCovered(path string) bool {
 		if m.gone != (fileID{}) {
 			var file unix.Stat_t
 			if unix.Lstat(at, &file) == nil && idOf(&file) == m.gone {
-				delete(r.marks, at)
-				continue
+				r.marks[at] = pathState{}
+				return false
 			}
 		}
 		return m.fresh
 	}
 	return false
+}
+
+// needsNoRecord reports whether the removal of an entry need not be recorded:
+// the command made the entry, and it has held nothing from before the command.
+func (r *recorder) needsNoRecord(path string) bool {
+	return r.isCovered(path) && !r.marks[path].holdsOld
+}
+
+// markOld marks a path that a file or directory from before the command gets, by a
+// rename or a hard link.
+func (r *recorder) markOld(path string) {
+	r.marks[path] = pathState{}
+	r.markHolders(path)
+}
+
+// markHolders marks the directories above path that the command made.
+func (r *recorder) markHolders(path string) {
+	for dir := filepath.Dir(path); r.rootOf(dir) >= 0; dir = filepath.Dir(dir) {
+		if r.isCovered(dir) {
+			r.marks[dir] = pathState{fresh: true, gone: r.marks[dir].gone, holdsOld: true}
+		}
+	}
 }
 
 func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
@@ -256,22 +290,34 @@ func (r *recorder) recordCreate(p *dirEntry) {
 	r.touched[p.path] = struct{}{}
 }
 
-// recordLink records a call that makes a hard link to an existing file: only the
-// new name has to be undone.
-func (r *recorder) recordLink(p *dirEntry) {
-	if p.exists || r.isCovered(p.path) {
+// recordLink records a call that makes the hard link to to the file from. from is
+// nil if it has no path.
+func (r *recorder) recordLink(from, to *dirEntry) {
+	if to.exists || from != nil && !from.exists && from.removed == (fileID{}) {
 		return
 	}
-	r.recordParentTimes(p)
-	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path})
-	r.touched[p.path] = struct{}{}
+	made := from != nil && from.root >= 0 && r.isCovered(from.path)
+	if to.root < 0 {
+		if from != nil && from.root >= 0 && !made {
+			r.recordWrite(from) // the command can write the file through the new name
+		}
+		return
+	}
+	if !r.isCovered(to.path) {
+		r.recordParentTimes(to)
+		r.add(&UndoRecord{Kind: UndoEntry, Path: to.path})
+	}
+	if !made {
+		r.markOld(to.path)
+	}
+	r.touched[to.path] = struct{}{}
 }
 
 // recordRemove records a call that removes an entry. rmdir means that the call
 // removes only directories, and otherwise none. A call that must fail, for the
 // kind of the entry or for a directory that is not empty, is not recorded.
 func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
-	if !p.exists || rmdir != p.isDir() || rmdir && !r.isEmptyDir(p) || r.isCovered(p.path) {
+	if !p.exists || rmdir != p.isDir() || rmdir && !r.isEmptyDir(p) || r.needsNoRecord(p.path) {
 		return
 	}
 	r.recordParentTimes(p)
@@ -283,21 +329,44 @@ func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
 func (r *recorder) recordReplaced(p *dirEntry) {
 	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path, Before: r.keepContent(p, true)})
 	r.touched[p.path] = struct{}{}
+	if p.isDir() || p.file.Nlink == 1 {
+		delete(r.saved, idOf(&p.file)) // a new file may get the inode
+	}
 }
 
 // recordWrite records a call that opens a file for writing.
 func (r *recorder) recordWrite(p *dirEntry) {
-	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent || p.file.Nlink == 1 && r.isCovered(p.path) {
+	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent {
+		return
+	}
+	if r.isCovered(p.path) {
+		r.separateLinks(idOf(&p.file))
 		return
 	}
 	r.saved[idOf(&p.file)] = savedContent
-	r.add(&UndoRecord{Kind: UndoContent, Path: p.path, Before: r.keepContent(p, false)})
+	before := r.keepContent(p, false)
+	if !before.Held {
+		r.separateLinks(idOf(&p.file))
+	}
+	r.add(&UndoRecord{Kind: UndoContent, Path: p.path, Before: before})
 	r.touched[p.path] = struct{}{}
+}
+
+// recordWriteOutside records a call that opens a file for writing that has no path
+// in the roots, or none at all. It may have had one.
+func (r *recorder) recordWriteOutside(p *dirEntry) {
+	id := p.removed
+	if p.exists {
+		id = idOf(&p.file)
+	}
+	if r.saved[id] != savedContent {
+		r.separateLinks(id)
+	}
 }
 
 // recordMetadataChange records a call that changes mode, owner or times.
 func (r *recorder) recordMetadataChange(p *dirEntry) {
-	if !p.exists || r.saved[idOf(&p.file)] != 0 || (p.file.Nlink == 1 || p.isDir()) && r.isCovered(p.path) {
+	if !p.exists || r.saved[idOf(&p.file)] != 0 || r.needsNoRecord(p.path) {
 		return
 	}
 	r.saved[idOf(&p.file)] = savedMeta
@@ -305,14 +374,21 @@ func (r *recorder) recordMetadataChange(p *dirEntry) {
 	r.touched[p.path] = struct{}{}
 }
 
-// isEmptyDir reports whether a directory has no entries.
+// isEmptyDir reports whether a directory has no entries, as far as it can be read.
 func (r *recorder) isEmptyDir(p *dirEntry) bool {
+	names, _ := readNames(p, 1)
+	return len(names) == 0
+}
+
+// readNames returns at most limit names in a directory, all with -1. ok is false
+// if the directory cannot be opened.
+func readNames(p *dirEntry, limit int) (names []string, ok bool) {
 	fd, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	f := os.NewFile(uintptr(fd), p.base)
 	defer f.Close()
-	names, _ := f.Readdirnames(1)
-	return len(names) == 0
+	names, _ = f.Readdirnames(limit)
+	return names, true
 }

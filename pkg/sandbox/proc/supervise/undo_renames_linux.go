@@ -13,23 +13,18 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 		return
 	case from.root < 0 && to.root < 0:
 		return
+	case !r.onSameMount(from.dir, to.dir): // the call fails
+		return
 	case flags&unix.RENAME_EXCHANGE != 0:
 		r.recordExchange(from, to)
 		return
 	case to.exists && (flags&unix.RENAME_NOREPLACE != 0 || to.isDir() != from.isDir() || to.isDir() && !r.isEmptyDir(to)):
 		return
-	case to.root < 0: // it leaves the roots
-		if from.isDir() && !r.isCovered(from.path) {
-			r.add(&UndoRecord{Kind: UndoStopped, Path: "the command moved the directory " + from.path + " out of the roots"})
-			r.stop = true
-		} else if !r.isCovered(from.path) {
-			r.recordParentTimes(from)
-			r.recordReplaced(from)
-			r.marks[from.path] = pathState{fresh: true, gone: idOf(&from.file)}
-		}
+	case to.root < 0:
+		r.recordTree(from)
 		return
-	case from.root < 0: // it enters a root
-		if to.exists && !r.isCovered(to.path) {
+	case from.root < 0:
+		if to.exists && !r.needsNoRecord(to.path) {
 			r.recordParentTimes(to)
 			r.recordReplaced(to)
 			r.marks[to.path] = pathState{fresh: true, gone: idOf(&to.file)}
@@ -39,53 +34,155 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 		return
 	}
 	made, into := r.isCovered(from.path), r.isCovered(to.path)
+	holdsOld := made && r.marks[from.path].holdsOld
 	r.recordParentTimes(from)
 	r.recordParentTimes(to)
-	next := pathState{fresh: made}
-	if to.exists && !into {
+	next := pathState{fresh: made, holdsOld: holdsOld}
+	if to.exists && !r.needsNoRecord(to.path) {
 		r.recordReplaced(to)
 		if made {
 			next.gone = idOf(&to.file)
 		}
+	} else if made && !to.exists && !into {
+		r.add(&UndoRecord{Kind: UndoEntry, Path: to.path})
 	}
-	if made && !from.isDir() {
-		if !to.exists && !into {
-			r.add(&UndoRecord{Kind: UndoEntry, Path: to.path})
-		}
-	} else {
+	if !made || from.isDir() {
 		r.add(&UndoRecord{Kind: UndoMove, Path: from.path, To: to.path, Before: StateOf(&from.file)})
-		r.renamePaths(from.path, to.path, from.isDir())
+	}
+	if from.isDir() {
+		r.forgetBelow(to.path)
+		r.renamePaths(from.path, to.path)
 	}
 	r.marks[to.path] = next
-	if made {
-		r.marks[from.path] = pathState{fresh: true}
+	r.marks[from.path] = pathState{fresh: made && !holdsOld} // the call may fail
+	if !made || holdsOld {
+		r.markHolders(to.path)
 	}
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
+}
+
+// onSameMount reports whether two directories are on the same mount. A rename
+// between two mounts fails.
+func (r *recorder) onSameMount(one, other int) bool {
+	var a, b unix.Statx_t
+	const mask = unix.STATX_MNT_ID
+	if unix.Statx(one, "", unix.AT_EMPTY_PATH, mask, &a) != nil || unix.Statx(other, "", unix.AT_EMPTY_PATH, mask, &b) != nil {
+		return true
+	}
+	if a.Mask&b.Mask&mask != 0 { // since Linux 5.8
+		return a.Mnt_id == b.Mnt_id
+	}
+	return a.Dev_major == b.Dev_major && a.Dev_minor == b.Dev_minor
+}
+
+// recordTree records an entry, with everything below it, that is about to leave
+// the roots.
+func (r *recorder) recordTree(p *dirEntry) {
+	if p.root < 0 || r.stop || r.needsNoRecord(p.path) {
+		return
+	}
+	r.recordParentTimes(p)
+	if p.file.Nlink > 1 {
+		r.recordWrite(p) // the command can write the file, with its other names, through the new name
+	}
+	if p.isDir() {
+		names, ok := readNames(p, -1)
+		if !ok {
+			r.add(&UndoRecord{Kind: UndoStopped, Path: "the command moved the directory " + p.path + ", which cannot be read, out of the roots"})
+			r.stop = true
+			return
+		}
+		for _, name := range names {
+			r.recordChild(p, name)
+		}
+	}
+	r.recordReplaced(p)
+	r.marks[p.path] = pathState{fresh: true, gone: idOf(&p.file)}
+}
+
+// recordChild calls recordTree for an entry of the directory p.
+func (r *recorder) recordChild(p *dirEntry, name string) {
+	fd, err := unix.Openat(p.dir, p.base, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	child := &dirEntry{dir: fd, base: name, path: p.path + "/" + name}
+	defer child.close()
+	child.root = r.rootOf(child.path)
+	if child.exists = unix.Fstatat(fd, name, &child.file, unix.AT_SYMLINK_NOFOLLOW) == nil; child.exists {
+		r.recordTree(child)
+	}
 }
 
 // recordExchange records a call that exchanges two entries.
 func (r *recorder) recordExchange(from, to *dirEntry) {
-	if !to.exists || from.root < 0 || to.root < 0 || IsBeneath(to.path, from.path) {
+	if !to.exists || IsBeneath(to.path, from.path) {
 		return
 	}
+	if from.root < 0 || to.root < 0 {
+		inside := from
+		if from.root < 0 {
+			inside = to
+		}
+		r.recordTree(inside)
+		return
+	}
+	if r.isCovered(from.path) && !r.isCovered(to.path) {
+		from, to = to, from // undo looks for the file that was there before the command
+	}
 	fromMade, toMade := r.isCovered(from.path), r.isCovered(to.path)
+	fromHolds, toHolds := fromMade && r.marks[from.path].holdsOld, toMade && r.marks[to.path].holdsOld
 	r.recordParentTimes(from)
 	r.recordParentTimes(to)
 	r.add(&UndoRecord{Kind: UndoSwap, Path: from.path, To: to.path, Before: StateOf(&from.file)})
 	const aside = "\x00"
-	r.renamePaths(from.path, aside, true)
-	r.renamePaths(to.path, from.path, true)
-	r.renamePaths(aside, to.path, true)
-	r.marks[from.path], r.marks[to.path] = pathState{fresh: toMade}, pathState{fresh: fromMade}
+	r.renamePaths(from.path, aside)
+	r.renamePaths(to.path, from.path)
+	r.renamePaths(aside, to.path)
+	r.forgetFreshBelow(from.path)
+	r.forgetFreshBelow(to.path)
+	// The call may fail: then the marks are reset.
+	r.marks[from.path] = pathState{fresh: toMade, gone: idOf(&from.file), holdsOld: toHolds}
+	r.marks[to.path] = pathState{fresh: fromMade, gone: idOf(&to.file), holdsOld: fromHolds}
+	if !toMade || toHolds {
+		r.markHolders(from.path)
+	}
+	if !fromMade || fromHolds {
+		r.markHolders(to.path)
+	}
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }
 
-// renamePaths renames the recorded paths as the command renames the files. With tree
-// it includes the paths below from.
-func (r *recorder) renamePaths(from, to string, tree bool) {
+// forgetBelow removes the marks below a path, which belong to entries that do not
+// exist any more.
+func (r *recorder) forgetBelow(path string) {
+	for at := range r.marks {
+		if at != path && IsBeneath(path, at) {
+			delete(r.marks, at)
+		}
+	}
+}
+
+// forgetFreshBelow makes the marks below a path right for both results of a call
+// that exchanges directories.
+func (r *recorder) forgetFreshBelow(path string) {
+	for at, m := range r.marks {
+		switch {
+		case at == path || !IsBeneath(path, at) || m == pathState{}:
+		case m.holdsOld:
+			r.marks[at] = pathState{}
+		default:
+			delete(r.marks, at)
+		}
+	}
+}
+
+// renamePaths renames the recorded paths at and below from as the command renames
+// the files.
+func (r *recorder) renamePaths(from, to string) {
 	renamed := func(path string) (string, bool) {
 		rest, ok := strings.CutPrefix(path, from)
-		return to + rest, ok && (rest == "" || tree && rest[0] == '/')
+		return to + rest, ok && (rest == "" || rest[0] == '/')
 	}
 	marks, touched := map[string]pathState{}, []string{}
 	for path, m := range r.marks {

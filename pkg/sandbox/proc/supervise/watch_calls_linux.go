@@ -109,8 +109,10 @@ func (c *callServer) watchCall(n *notification) {
 		if call.act == actOpen && call.flags >= 0 && n.args[call.flags]&writeOpenFlags == 0 {
 			kind = AccessRead
 		}
-		w.notePath(c, n, kind, call.dir, call.path)
-		if call.act == actRename {
+		if call.act != actLink {
+			w.notePath(c, n, kind, call.dir, call.path)
+		}
+		if call.act == actRename || call.act == actLink {
 			w.notePath(c, n, AccessWrite, call.toDir, call.to)
 		}
 		return

@@ -1,0 +1,74 @@
+package undo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files of a record in which Undo stores how far it has come, so that a later
+// Undo can go on after an interruption.
+const (
+	progressName = "undone"       // the number of reverted steps, and the counts of the report
+	notesName    = "undone.notes" // what addNotHeld and addAlias add, one a line
+)
+
+// readProgress restores the report and the aliases of an interrupted Undo. It
+// returns the number of steps, from the last one on, that were reverted.
+func (u *undoRun) readProgress() (done int) {
+	text, err := os.ReadFile(filepath.Join(u.dir, progressName))
+	if err != nil {
+		return 0
+	}
+	fmt.Sscan(string(text), &done, &u.report.Restored, &u.report.Removed, &u.report.Moved) //nolint:errcheck // records of earlier versions have no counts
+	notes, _ := os.ReadFile(filepath.Join(u.dir, notesName))
+	for line := range strings.Lines(string(notes)) {
+		if path, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
+			u.notHeld[path] = true
+			continue
+		}
+		var is, was uint64
+		if n, _ := fmt.Sscan(line, &is, &was); n == 2 {
+			u.alias[is] = was
+		}
+	}
+	return done
+}
+
+// writeProgress stores the number of reverted steps and the counts of the report.
+// After a failure, the next Undo repeats a step.
+func (u *undoRun) writeProgress(done int) {
+	fd, err := unix.Openat(u.links, progressName, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		unix.Pwrite(fd, fmt.Appendf(nil, "%12d %12d %12d %12d\n", done, u.report.Restored, u.report.Removed, u.report.Moved), 0) //nolint:errcheck // see above
+		unix.Close(fd)                                                                                                           //nolint:errcheck // see above
+	}
+}
+
+// addNotHeld notes a path whose content was not recorded.
+func (u *undoRun) addNotHeld(path string) {
+	if !u.notHeld[path] {
+		u.notHeld[path] = true
+		u.addNote(strconv.Quote(path))
+	}
+}
+
+// addAlias notes that the file with the inode number is replaces the recorded one
+// with the number was.
+func (u *undoRun) addAlias(is, was int64) {
+	u.alias[uint64(is)] = uint64(was)
+	u.addNote(fmt.Sprint(is, " ", was))
+}
+
+// addNote stores a line. After a failure, an interrupted Undo reports less.
+func (u *undoRun) addNote(line string) {
+	fd, err := unix.Openat(u.links, notesName, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		unix.Write(fd, []byte(line+"\n")) //nolint:errcheck // see above
+		unix.Close(fd)                    //nolint:errcheck // see above
+	}
+}
