@@ -67,6 +67,7 @@ func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (ch
 	changed = w.baseline.update(w.root, w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, protected), w.trustTimes, d)
 	for range maxIncludeDepth {
 		p := w.baseline.gitPaths(w.root, w.git)
+		p.programs = w.baseline.withSourcedFiles(w.root, w.git, p.programs)
 		if slices.Equal(p.hookDirs, w.baseline.HookDirs) && slices.Equal(p.settingsFiles, w.baseline.Included) && slices.Equal(p.programs, w.baseline.Programs) {
 			break
 		}
