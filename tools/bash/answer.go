@@ -153,6 +153,9 @@ func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string 
 	for _, gap := range result.Unguarded {
 		parts = append(parts, unguardedText(gap))
 	}
+	if words := r.shell.undos.unheldText(r.fs, result.Undo); words != "" {
+		parts = append(parts, words)
+	}
 	parts = append(parts, sandboxText(result.Level, r.shell.config.Network))
 	return strings.Join(parts, " · ") + "\n"
 }

@@ -180,6 +180,9 @@ func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 		if words := j.layer.describe(j.fs); words != "" {
 			foot = append(foot, words)
 		}
+		if words := j.shell.undos.unheldText(j.fs, m.Changes); words != "" {
+			foot = append(foot, words)
+		}
 	}
 	foot = append(foot, sandboxText(j.report.Level, j.shell.config.Network))
 	return &mcpkit.Result{Text: joinLines(text, strings.Join(foot, " · ")+"\n"), Meta: m}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/undo"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -138,12 +140,43 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 			fmt.Fprintf(&b, "not recorded, left as they are: %d more\n", len(report.NotHeld)-i)
 			break
 		}
-		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", fsys.Display(path))
+		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", quoteName(fsys.Display(path)))
 	}
 	if report.Unchecked {
 		b.WriteString("the end of the command was not recorded: what others changed meanwhile was not told from its changes\n")
 	}
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
+}
+
+// maxUnheld bounds the files in an answer that undo cannot restore.
+const maxUnheld = 8
+
+// unheldText names what undo cannot restore of an ended command; "" if it can
+// restore all. id is that of the record, "" for none.
+func (u *undoRecords) unheldText(fsys *sandbox.FS, id string) string {
+	if u.store == nil || id == "" {
+		return ""
+	}
+	record, err := u.store.Open(id)
+	if err != nil {
+		return ""
+	}
+	files, stopped := record.Unheld()
+	if stopped != "" {
+		return "this command cannot be undone: " + escapeUnsafe(stopped).text
+	}
+	if len(files) == 0 {
+		return ""
+	}
+	var names []string
+	for _, f := range files[:min(len(files), maxUnheld)] {
+		names = append(names, fmt.Sprintf("%s (%s before the command)", quoteName(fsys.Display(f.Path)), textfmt.Bytes(f.Size)))
+	}
+	text := "undo cannot restore: " + strings.Join(names, ", ")
+	if more := len(files) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + fmt.Sprintf(", since copies of changed files are kept up to %s each and %s in all", textfmt.Bytes(supervise.UndoFileBytes), textfmt.Bytes(supervise.UndoBytes))
 }
 
 // shortCommand returns a command on one line, escaped and cut.

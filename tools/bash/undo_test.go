@@ -120,6 +120,31 @@ func TestUndoFlags(t *testing.T) {
 	}
 }
 
+// The answer of a command names the files that undo cannot restore, and so does the
+// answer of undo.
+func TestUndoNamesWhatItCannotRestore(t *testing.T) {
+	p := newPlace(t)
+	for _, name := range []string{"large\n2", "read"} {
+		p.write("root/"+name, "")
+		require.NoError(t, os.Truncate(filepath.Join(p.root, name), 20<<20))
+	}
+	s := p.serve("--undo")
+	r := s.bash("echo more >> large?2; cat read > /dev/null; echo 1 > one")
+	require.Contains(t, r.Text, ` · undo cannot restore: large\n2 (20 MiB before the command), since copies of changed files are kept up to 16 MiB each`)
+	r = s.job("action", "undo")
+	require.False(t, r.IsError, r.Text)
+	require.Contains(t, r.Text, "1 removed")
+	require.Contains(t, r.Text, `not recorded (too large or unreadable), left as it is: large\n2`)
+
+	job := text(t, s.bash("echo more >> read; echo ready; read line", "run_in_background", true), "job_id")
+	s.job("action", "write", "job_id", job, "input", "go\n\u0004", "wait_ms", 20000)
+	within(t, "the job ends", func() bool {
+		r = s.job("action", "poll", "job_id", job, "wait_ms", 5000)
+		return r.Meta["running"] != true
+	})
+	require.Contains(t, r.Text, "undo cannot restore: read (20 MiB before the command)")
+}
+
 // After kill -9 of a server, another one undoes its command's changes so far.
 // UNDO_KILLS sets the number of attempts.
 func TestUndoAfterKill(t *testing.T) {

@@ -16,6 +16,18 @@ type escapedText struct {
 	control, hidden, joiners int // numbers of control characters, hidden characters and joiners
 }
 
+// quoteName puts a name from FS.Display in single quotes if it could be taken for
+// other words of an answer, such as a name with a space.
+func quoteName(name string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(`_-./+@%=:~^#$\[]{}()&!?*`, r)
+	}
+	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
 // escapeUnsafe returns text with its unsafe characters escaped.
 func escapeUnsafe(text string) escapedText {
 	if !strings.ContainsFunc(text, isUnsafe) {

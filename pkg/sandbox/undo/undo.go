@@ -147,6 +147,39 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	}
 }
 
+// Unheld returns the files that the command changed and Undo cannot restore, each
+// path once, with their sizes before the change. stopped is the reason why Undo
+// can restore nothing, or "". It can be called while the command runs.
+func (r *Record) Unheld() (files []Unheld, stopped string) {
+	f, err := os.Open(filepath.Join(r.dir, supervise.UndoUnheld))
+	if err != nil {
+		return nil, ""
+	}
+	defer f.Close() //nolint:errcheck // only read
+	in := bufio.NewReader(f)
+	for {
+		var next supervise.UndoRecord
+		if supervise.Read(in, &next) != nil {
+			return files, stopped
+		}
+		if next.Kind == supervise.UndoStopped {
+			stopped = next.Path
+			continue
+		}
+		info, err := os.Lstat(next.Path)
+		if err == nil && isSameVersion(info, &next.Before) || slices.ContainsFunc(files, func(u Unheld) bool { return u.Path == next.Path }) {
+			continue // the command only opened it
+		}
+		files = append(files, Unheld{Path: next.Path, Size: next.Before.Size})
+	}
+}
+
+// Unheld is a file whose earlier content is not recorded.
+type Unheld struct {
+	Path string
+	Size int64
+}
+
 // steps reads the log. It returns the steps of the command, the stamps taken
 // at its end, and the time of its end in Unix nanoseconds, 0 if the log is
 // incomplete.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -182,6 +183,12 @@ func (u *undoRun) hash(path string) string {
 	}
 	defer f.Close() //nolint:errcheck // only read
 	return supervise.HashOf(f)
+}
+
+// isSameVersion reports whether a file is the recorded one and was not changed since.
+func isSameVersion(info fs.FileInfo, was *supervise.UndoState) bool {
+	file, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int64(file.Ino) == was.Ino && file.Ctim.Nano() == was.Changed
 }
 
 func kind(mode int64) int64 { return mode & unix.S_IFMT }

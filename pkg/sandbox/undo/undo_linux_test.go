@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/undo"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -134,13 +135,45 @@ func TestLargeFiles(t *testing.T) {
 		b.write(name, "")
 		require.NoError(t, os.Truncate(filepath.Join(b.Root, name), supervise.UndoFileBytes+1))
 	}
-	id, _ := b.run("echo more >> written; rm -r d; rm small")
+	b.write("opened", "")
+	require.NoError(t, os.Truncate(filepath.Join(b.Root, "opened"), supervise.UndoFileBytes+1))
+	id, _ := b.run("echo more >> written; rm -r d; rm small; : >> opened")
+	record, err := b.store.Open(id)
+	require.NoError(t, err)
+	unheld, stopped := record.Unheld()
+	require.Equal(t, []undo.Unheld{{Path: filepath.Join(b.Root, "written"), Size: supervise.UndoFileBytes + 1}}, unheld)
+	require.Empty(t, stopped)
 	report := b.undo(id)
 	require.Equal(t, []string{filepath.Join(b.Root, "written")}, report.NotHeld, "a file that was written is copied up to a bound")
 	require.FileExists(t, filepath.Join(b.Root, "small"))
 	info, err := os.Stat(filepath.Join(b.Root, "d/removed"))
 	require.NoError(t, err, "a removed file is linked")
 	require.EqualValues(t, supervise.UndoFileBytes+1, info.Size())
+}
+
+// An undo that was interrupted reports, when it is repeated, also what it did and
+// found before.
+func TestInterruptedUndo(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.write("gone", "")
+	b.write("small", "small")
+	b.write("large", "")
+	require.NoError(t, os.Truncate(filepath.Join(b.Root, "large"), supervise.UndoFileBytes+1))
+	id, _ := b.run("rm gone; mv small moved; rm moved; echo more >> large")
+	links, err := filepath.Glob(filepath.Join(b.dir, id, "l1"))
+	require.NoError(t, err)
+	require.Len(t, links, 1)
+	aside := filepath.Join(b.dir, "aside")
+	require.NoError(t, os.Rename(links[0], aside))
+	record, err := b.store.Open(id)
+	require.NoError(t, err)
+	_, err = record.Undo(nil)
+	require.ErrorContains(t, err, "undo stopped at")
+	require.NoError(t, os.Rename(aside, links[0]))
+	report := b.undo(id)
+	require.Equal(t, []string{filepath.Join(b.Root, "large")}, report.NotHeld)
+	require.Equal(t, 2, report.Restored)
+	require.Equal(t, 1, report.Moved)
 }
 
 func TestConflict(t *testing.T) {

@@ -2,7 +2,14 @@
 
 package undo
 
-import "github.com/toolroom-mcp/toolroom/pkg/toolerr"
+import (
+	"io/fs"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func isSameVersion(fs.FileInfo, *supervise.UndoState) bool { return false }
 
 func lock(string) (func(), error) { return func() {}, nil }
 

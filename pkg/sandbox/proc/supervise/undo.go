@@ -3,11 +3,12 @@ package supervise
 // The undo record of a command is a directory, made with the first change that
 // the command makes in a writable root:
 //
-//	log   UndoRecords: an UndoHead, then a record before each change, then an
-//	      UndoStamp for each path that was changed, and an UndoEnd. The
-//	      supervisor holds an exclusive flock on it until the command has ended.
-//	data  contents of files, one after the other
-//	lN    hard links to files that the command removed or replaced
+//	log     UndoRecords: an UndoHead, then a record before each change, then an
+//	        UndoStamp for each path that was changed, and an UndoEnd. The
+//	        supervisor holds an exclusive flock on it until the command has ended.
+//	data    contents of files, one after the other
+//	lN      hard links to files that the command removed or replaced
+//	unheld  copies of the records that undo cannot revert, see UndoUnheld
 //
 // To undo a command, its steps are reverted in reverse order. UndoEntry
 // replaces the entry, whatever it is by then. So one UndoEntry covers all
@@ -64,6 +65,11 @@ const (
 	undoHashBytes = 64 << 20  // of the files whose content is hashed at the end, together
 	undoRecords   = 200_000
 )
+
+// UndoUnheld is the name of the file, in the directory of a record, with copies of
+// the records whose content is not held and of an UndoStopped. Without such a
+// record, the file does not exist.
+const UndoUnheld = "unheld"
 
 // MaxUndoFiles is the maximum of Spec.UndoFiles.
 const MaxUndoFiles = 8

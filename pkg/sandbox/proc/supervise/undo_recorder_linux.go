@@ -148,11 +148,29 @@ func (r *recorder) add(record *UndoRecord) {
 		return
 	}
 	if r.count++; r.count > undoRecords {
-		r.write(&UndoRecord{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"})
-		r.stop = true
-		return
+		record = &UndoRecord{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"}
 	}
 	r.write(record)
+	before := &record.Before
+	switch {
+	case record.Kind == UndoStopped:
+		r.addUnheld(record)
+		r.stop = true
+	case record.Kind != UndoEntry && record.Kind != UndoContent:
+	case before.Mode&unix.S_IFMT == unix.S_IFREG && !before.Held && before.Link == "":
+		r.addUnheld(record)
+	}
+}
+
+// addUnheld appends a record to the list of those that undo cannot revert. After an
+// error, the answer of the command does not name the file, and only undo does.
+func (r *recorder) addUnheld(record *UndoRecord) {
+	fd, err := unix.Openat(r.dir, UndoUnheld, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return
+	}
+	unix.Write(fd, Append(nil, record))
+	unix.Close(fd)
 }
 
 // finish records the state after the command, which completes the record.

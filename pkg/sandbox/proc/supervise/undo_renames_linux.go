@@ -89,7 +89,6 @@ func (r *recorder) recordTree(p *dirEntry) {
 		names, ok := readNames(p, -1)
 		if !ok {
 			r.add(&UndoRecord{Kind: UndoStopped, Path: "the command moved the directory " + p.path + ", which cannot be read, out of the roots"})
-			r.stop = true
 			return
 		}
 		for _, name := range names {
