@@ -20,7 +20,7 @@ type arguments struct {
 	DryRun               bool            `json:"dry_run,omitempty" default:"false"`
 	Etag                 string          `json:"etag,omitempty" jsonschema:"from view; fail if those lines changed"`
 	Encoding             string          `json:"encoding,omitempty"`
-	Strict               bool            `json:"strict,omitempty" default:"false" jsonschema:"ignore only line endings"`
+	Strict               bool            `json:"strict,omitempty" default:"false" jsonschema:"match exactly, except for line endings"`
 	Undo                 bool            `json:"undo,omitempty" default:"false" jsonschema:"revert the last change by edit or replace"`
 	textEditorArguments
 }
@@ -41,7 +41,7 @@ type request struct {
 	edits  []match.Edit // what to replace; a single edit with an empty Old creates the file
 	dryRun bool
 	etag   string // 8 to 16 hex digits; "": not given
-	strict bool   // ignore only line endings when matching
+	strict bool   // match exactly, except for line endings
 	undo   bool   // revert the last change; edits is empty then
 
 	encoding textfile.Encoding // the file's encoding as the caller gave it; "": not given

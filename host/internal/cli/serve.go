@@ -81,7 +81,7 @@ func (p *program) serve() *cobra.Command {
 		Long: `serve answers MCP at http://ADDRESS/mcp, the APIs of OpenAI (/v1/chat/completions,
 /v1/responses) and Anthropic (/v1/messages) with the host's tools, and metrics for
 Prometheus at /metrics. Requests need the header "Authorization: Bearer TOKEN".
-/openapi.json describes the API. /healthz needs no token on this machine.
+/openapi.json describes the API. /healthz needs no token.
 
 The token comes from --token-file or TOOLROOM_TOKEN. Without these, the first start
 creates one and keeps it in the state directory. Standard error gets one line per

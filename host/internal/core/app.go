@@ -38,8 +38,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// instructions are the instructions for a client's model.
-const instructions = `Tools for working in a source tree: find files, search contents, list directories, read and edit files. Paths are absolute, or relative to the root (use ls with path "." to see it). A truncated result says how to continue. An error says what to do next. Tools named SERVER__TOOL belong to other servers.`
+// instructions returns the instructions for a client's model. They name the first of the
+// configured roots.
+func instructions(roots []string) string {
+	text := "Tools for working in a source tree: find files, search contents, list directories, read and edit files. Paths are absolute, or relative to the root directory"
+	if len(roots) > 0 && len(roots[0]) < 512 { // clients truncate long instructions
+		text += ", " + strings.TrimSuffix(roots[0], ":ro")
+	}
+	return text + ". A truncated result says how to continue. An error says what to do next. Tools named SERVER__TOOL belong to other servers."
+}
 
 // App is a running host. It starts nothing before it is needed. It is safe for
 // concurrent use.
@@ -115,7 +122,7 @@ func Open(cfg config.Config) (*App, error) {
 		return nil, err
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
-		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
+		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions(cfg.Roots),
 		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
 	}, wholeCatalog{a}, a.Handler)
 	return a, err
