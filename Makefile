@@ -43,6 +43,7 @@ test: ## run the tests that need nothing but Go
 test-all: ## add the race detector, the oracles, real clients and fuzzing (installs them)
 	@.ci/step oracles $(MAKE) --no-print-directory oracles
 	@.ci/step race+oracles $(MAKE) --no-print-directory raced
+	@.ci/step shared $(MAKE) --no-print-directory shared
 	@.ci/step conformance $(MAKE) --no-print-directory conformance
 	@.ci/step clients $(MAKE) --no-print-directory clients
 	@.ci/step dist $(MAKE) --no-print-directory dist-test
@@ -56,6 +57,9 @@ test-long: ## run the long attack corpora, races and 1 000 random sequences (an 
 # left then: ours have owners that wait for them.
 raced: ## run the tests with the oracles under the race detector (a part of test-all)
 	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 30m $(FOREIGN) $(RACED)
+
+shared: ## run the tests of servers with processes that hosts can share (a part of test-all)
+	UPSTREAM_SHARED=1 $(PLAIN) $(GO) test -vet=off -count=1 -short ./host/internal/upstream
 
 # The official suites have short times for answers, so that they run by themselves;
 # nothing of ours runs in their test, nor in that of the coding agents.
