@@ -3,7 +3,6 @@ package sandbox
 import (
 	"path/filepath"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
@@ -37,9 +36,9 @@ func (f *FS) DeniedIn(dir, name string) bool {
 }
 
 // Masked reports whether a readable file contains secret values by its name (.env,
-// .env.*, .npmrc). Tools show such a file after secret.Mask.
+// .env.*, .npmrc, ~/.m2/settings.xml). Tools show such a file after secret.Mask.
 func (f *FS) Masked(abs string) bool {
-	return (secret.IsSettings(pathname.Base(abs)) || f.linked.isMasked(abs)) && !f.isAllowed(abs)
+	return (secret.IsSettingsPath(abs) || f.linked.isMasked(abs)) && !f.isAllowed(abs)
 }
 
 // MaskedFile reports whether Masked is true for another name of an open file, that is

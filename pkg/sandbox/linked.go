@@ -114,12 +114,12 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		denied := secret.IsPath(path)
-		if !denied && !secret.IsSettings(name) || l.fs.isAllowed(path) {
+		if !denied && !secret.IsSettingsPath(path) || l.fs.isAllowed(path) {
 			continue
 		}
 		if denied {
 			secrets = append(secrets, path)
-		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.isMarkable(real) && !secret.IsSettings(pathname.Base(real)) {
+		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.isMarkable(real) && !secret.IsSettingsPath(real) {
 			if info, err := os.Lstat(real); err == nil && info.Mode().IsRegular() {
 				l.found.masked = append(l.found.masked, real)
 			}

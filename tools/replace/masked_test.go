@@ -64,6 +64,28 @@ func TestNoToolShowsAValue(t *testing.T) {
 	}
 }
 
+// TestSettingsOfBuildToolsShowNoValue: the settings of Maven and Gradle in a home are
+// masked like .npmrc.
+func TestSettingsOfBuildToolsShowNoValue(t *testing.T) {
+	r := newRoom(t, "view", "replace", "edit", "grep")
+	for name, text := range map[string]string{
+		".m2/settings.xml": "<settings>\n  <server><password>hunter1q</password></server>\n  # hunter1q\n</settings>\n", "home/.gradle/gradle.properties": "# c\nrepoPassword=hunter1q\norg.gradle.daemon = hunter1q\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(r.root, name)), 0o755))
+		r.put(name, text)
+		for _, got := range []string{
+			r.clients["view"].Call("view", args{"file_path": name}).Text,
+			r.clients["grep"].Call("grep", args{"pattern": ".", "path": name}).Text,
+			r.clients["grep"].Call("grep", args{"pattern": ".", "hidden": true}).Text,
+			r.clients["edit"].Call("edit", args{"file_path": name, "old_string": "assword=hunter2", "new_string": "x"}).Text,
+			r.clients["edit"].Call("edit", args{"file_path": name, "old_string": "<settings>", "new_string": "x", "dry_run": true}).Text,
+			r.clients["replace"].Call("replace", args{"file_path": name, "content": "x\n", "dry_run": true, "overwrite": true}).Text,
+		} {
+			require.NotContains(t, got, "hunter1q")
+		}
+	}
+}
+
 // TestHardLinksShowNoValue: no answer of a file tool has the value of a masked
 // file under the name of a hard link, and a write leaves no link with the old
 // values behind.

@@ -28,7 +28,8 @@ var homeStoreDirs = secret.StoreDirs()
 var homeSecrets = [...]string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".pgpass",
 	".pypirc", ".git-credentials", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
-	".local/share/fish/fish_history",
+	".local/share/fish/fish_history", ".claude.json", ".mylogin.cnf", ".config/glab-cli", ".config/age", ".config/sops", ".config/chromium",
+	".config/google-chrome", ".config/BraveSoftware", ".config/microsoft-edge", ".mozilla/firefox",
 }
 
 // addHidden finds the files that a command must not read, and those in its
@@ -45,7 +46,7 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 			}
 		}
 	}
-	s.Mask = append(s.Mask, r.hiddenInHomes(s, isHidden, rules.ExplicitlyAllowed)...)
+	s.Mask = append(s.Mask, r.hiddenInHomes(s, rules)...)
 	s.Mask = append(s.Mask, r.storesFromVariables(s, rules)...)
 	for _, path := range systemSecrets {
 		if canRead(path) {

@@ -33,6 +33,7 @@ type homeSearch struct {
 	*Runner
 	s           *spec
 	isHidden    func(path string) bool
+	isStore     func(path string) bool // hidden for another reason than settings with secrets
 	isAllowed   func(path string) bool
 	listed      map[string]*dirCache // directories of this search
 	keyChecks   map[string]keyCheck  // files of this search, see Runner.homeKeyChecks
@@ -44,14 +45,20 @@ type homeSearch struct {
 // hiddenInHomes returns the hidden files of all homes: those in the directories
 // of credential stores, and those in the first levels of the homes. It sets
 // s.homeDirs, and adds a gap if a bound was reached.
-func (r *Runner) hiddenInHomes(s *spec, isHidden, isAllowed func(string) bool) []string {
+//
+// Settings with secrets are hidden, too, except those that build tools read
+// while there is no network.
+func (r *Runner) hiddenInHomes(s *spec, rules Rules) []string {
+	isHidden := func(path string) bool {
+		return rules.Denied(path) || rules.Masked(path) && (r.config.hasNetwork() || !secret.IsBuildSettings(path))
+	}
 	h := &homeSearch{
-		Runner: r, s: s, isHidden: isHidden, isAllowed: isAllowed, entriesLeft: maxHomeEntries,
+		Runner: r, s: s, isHidden: isHidden, isStore: rules.Denied, isAllowed: rules.ExplicitlyAllowed, entriesLeft: maxHomeEntries,
 		listed: map[string]*dirCache{}, keyChecks: map[string]keyCheck{},
 	}
 	for _, home := range s.homes {
 		for _, dir := range homeStoreDirs {
-			h.hidden = append(h.hidden, h.list(filepath.Join(home, dir)).hidden...)
+			h.addHidden(h.list(filepath.Join(home, dir)))
 		}
 	}
 	for _, home := range s.homes {
@@ -66,6 +73,29 @@ func (r *Runner) hiddenInHomes(s *spec, isHidden, isAllowed func(string) bool) [
 
 // homeTooLargeGap describes the gap for homes that are too large to search.
 var homeTooLargeGap = fmt.Sprintf("credentials in the home directory outside their usual places, since it has more than %d directories in its first three levels", maxHomeDirs)
+
+// addHidden adds the hidden files of a directory to h.hidden. Without network, it
+// leaves out settings that are in a root under any name: builds in the root may
+// need them.
+func (h *homeSearch) addHidden(f *dirCache) {
+	for _, path := range f.hidden {
+		if h.config.hasNetwork() || h.isStore(path) || !h.isInRoot(path) {
+			h.hidden = append(h.hidden, path)
+		}
+	}
+}
+
+// isInRoot reports whether a file is in a root, leads to one in a root, or may be
+// one by another hard link.
+func (h *homeSearch) isInRoot(path string) bool {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(resolved)
+	return err == nil && info.Mode().IsRegular() && fileinfo.Links(info) > 1 ||
+		slices.ContainsFunc(h.s.Roots, func(root supervise.Root) bool { return supervise.IsBeneath(root.Path, resolved) })
+}
 
 // list returns the content of a directory in a home. The result is cached until
 // the directory's time of change differs. It is empty if the directory cannot
@@ -155,7 +185,7 @@ func (h *homeSearch) descend(home string) {
 			h.s.homeDirs = append(h.s.homeDirs, dir)
 			f := h.listBelow(home, dir)
 			h.entriesLeft -= f.entryCount
-			h.hidden = append(h.hidden, f.hidden...)
+			h.addHidden(f)
 			visible = append(visible, f.subdirs...)
 			dotted = append(dotted, f.dotDirs...)
 		}

@@ -349,5 +349,5 @@ func asPlainUser(t *testing.T, name string) {
 
 // TestMasksAsAPlainUser runs the tests of this file again as a plain user.
 func TestMasksAsAPlainUser(t *testing.T) {
-	asPlainUser(t, "^(TestLinkedStoresAreMasked|TestSecretsInProjectSettings|TestStoresByOtherNames|TestMaskedFilesAreNotReadWithTheNetwork|TestCopiesOfSecretsAreMasked|TestALinkedStoreStaysMasked|TestTheAccountsOwnHome|TestAKeyThatIsMovedAllTheTime|TestALaterServerFindsWhatWasMoved)$")
+	asPlainUser(t, "^(TestLinkedStoresAreMasked|TestSecretsInProjectSettings|TestStoresByOtherNames|TestMaskedFilesAreNotReadWithTheNetwork|TestCopiesOfSecretsAreMasked|TestStoresOfPrograms|TestSettingsOfAHomeThatIsARoot|TestALinkedStoreStaysMasked|TestTheAccountsOwnHome|TestAKeyThatIsMovedAllTheTime|TestALaterServerFindsWhatWasMoved)$")
 }

@@ -19,7 +19,7 @@ var storeVariables = [...]struct{ name, in string }{
 	{"HISTFILE", ""}, {"MYSQL_HISTFILE", ""}, {"NODE_REPL_HISTORY", ""}, {"PSQL_HISTORY", ""}, {"PYTHON_HISTORY", ""}, {"SQLITE_HISTORY", ""},
 	{"CARGO_HOME", "credentials"}, {"CARGO_HOME", "credentials.toml"}, {"HF_HOME", "token"}, {"HF_TOKEN_PATH", ""},
 	{"CODEX_HOME", "auth.json"}, {"CLAUDE_CONFIG_DIR", ".credentials.json"}, {"COMPOSER_HOME", "auth.json"}, {"KAGGLE_CONFIG_DIR", "kaggle.json"},
-	{"XDG_CONFIG_HOME", "git/credentials"}, {"XDG_CONFIG_HOME", "rclone"}, {"XDG_CONFIG_HOME", "op"}, {"XDG_CONFIG_HOME", "sops"},
+	{"XDG_CONFIG_HOME", "git/credentials"}, {"XDG_CONFIG_HOME", "rclone"}, {"XDG_CONFIG_HOME", "op"}, {"XDG_CONFIG_HOME", "age"}, {"XDG_CONFIG_HOME", "glab-cli"}, {"XDG_CONFIG_HOME", "composer/auth.json"}, {"XDG_CONFIG_HOME", "sops"},
 	{"XDG_DATA_HOME", "keyrings"}, {"XDG_DATA_HOME", "fish/fish_history"}, {"ZDOTDIR", ".zsh_history"}, {"ZDOTDIR", ".zhistory"},
 }
 

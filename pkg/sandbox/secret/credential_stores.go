@@ -13,7 +13,7 @@ import (
 // everything in it secret. rest is the path after it.
 func isStore(name, rest string) bool {
 	name = original(name)
-	if len(name) < 4 || name[0] != '.' && name[0] != '_' {
+	if len(name) < 3 || name[0] != '.' && name[0] != '_' {
 		return false
 	}
 	switch len(name) {
@@ -33,8 +33,12 @@ func isStore(name, rest string) bool {
 		if pathname.EqualFold(name, ".pgpass") || pathname.EqualFold(name, ".pypirc") || pathname.EqualFold(name, ".my.cnf") {
 			return true
 		}
+	case 8:
+		if pathname.EqualFold(name, ".msmtprc") {
+			return true
+		}
 	case 12:
-		if pathname.EqualFold(name, ".vault-token") {
+		if pathname.EqualFold(name, ".vault-token") || pathname.EqualFold(name, ".claude.json") || pathname.EqualFold(name, ".mylogin.cnf") {
 			return true
 		}
 	case 15:
@@ -58,31 +62,42 @@ var storesIn = map[string][]string{
 	".claude":      {".credentials.json"},
 	".codex":       {"auth.json"},
 	".composer":    {"auth.json"},
-	".config":      {"Bitwarden", "configstore", "containers/auth.json", "doctl", "flyctl", "gcloud", "gh", "git/credentials", "github-copilot", "google-chrome", "hcloud", "hub", "ngrok", "op", "rclone", "sops", "stripe"},
+	".config":      {"Bitwarden", "BraveSoftware", "age", "chromium", "composer/auth.json", "configstore", "containers/auth.json", "doctl", "flyctl", "gcloud", "gh", "git/credentials", "github-copilot", "glab-cli", "google-chrome", "hcloud", "hub", "microsoft-edge", "ngrok", "op", "opera", "pulumi/credentials.json", "rclone", "solana/id.json", "sops", "stripe", "vivaldi"},
 	".docker":      {"config.json"},
 	".fly":         {"config.yml"},
 	".gem":         {"credentials"},
 	".gemini":      {"oauth_creds.json"},
 	".huggingface": {"token"},
+	".ivy2":        {".credentials"},
 	".kaggle":      {"kaggle.json"},
-	".local":       {"share/atuin/key", "share/keyrings", "share/opencode/auth.json"},
+	".local":       {"share/atuin/key", "share/com.vercel.cli", "share/keyrings", "share/opencode/auth.json"},
+	".m2":          {"settings-security.xml"},
 	".mozilla":     {"firefox"},
 	".oci":         {"config"},
 	".pulumi":      {"credentials.json"},
 	".railway":     {"config.json"},
+	".sbt":         {".credentials"},
 	".step":        {"secrets"},
 	".subversion":  {"auth"},
 	".terraform.d": {"credentials.tfrc.json"},
+	".vercel":      {"auth.json"},
 }
 
-// StoreDirs returns the directories of a home that have credential stores as
-// entries, relative to it and sorted.
+// settingsIn lists settings of build tools that may contain secrets: directory →
+// files. Like .npmrc they are no stores, since builds need them.
+var settingsIn = map[string]string{".gradle": "gradle.properties", ".m2": "settings.xml"}
+
+// StoreDirs returns the directories of a home that have credential stores, or
+// settings with secrets, as entries. They are relative to the home and sorted.
 func StoreDirs() []string {
 	dirs := []string{".", filepath.FromSlash(".local/share/fish")}
 	for dir, stores := range storesIn {
 		for _, store := range stores {
 			dirs = append(dirs, filepath.Join(dir, filepath.Dir(filepath.FromSlash(store))))
 		}
+	}
+	for dir := range settingsIn {
+		dirs = append(dirs, dir)
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs)
@@ -116,7 +131,7 @@ func isStoreIn(name, rest string) bool {
 // mayHoldStore reports whether a store of storesIn is more than one level below
 // its directory in a directory of this name.
 func mayHoldStore(above string) bool {
-	for _, name := range [...]string{"git", "containers", "huggingface", "share", "atuin", "opencode"} {
+	for _, name := range [...]string{"git", "containers", "composer", "huggingface", "pulumi", "share", "solana", "atuin", "opencode"} {
 		if pathname.EqualFold(above, name) {
 			return true
 		}

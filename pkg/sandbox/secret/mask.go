@@ -14,11 +14,13 @@ const mask = "***"
 // stay the same. A line that Mask cannot parse is masked whole. text must be the
 // whole file, because a value may span lines.
 //
+// Of XML, it masks each line whole.
+//
 // Programs read such files differently. A line is shown only if none of them
 // could take it for a part of a value: see opened.
 func Mask(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	m := masker{opened: opened{block: -1}, pending: -1}
+	m := masker{opened: opened{block: -1}, pending: -1, isXML: isXML(text)}
 	old := bytes.IndexByte(text, '\n') < 0 // lines end in CR, as on old systems
 	for len(text) > 0 {
 		line, rest := text, []byte(nil)
@@ -48,6 +50,11 @@ func Mask(text []byte) []byte {
 	return out
 }
 
+// isXML reports whether a text begins as XML does.
+func isXML(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
+}
+
 // splitCR returns the parts of a line between its CRs, with their offsets.
 func splitCR(line []byte) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
@@ -69,6 +76,7 @@ func splitCR(line []byte) iter.Seq2[[]byte, int] {
 // masker carries what one line leaves open for the next.
 type masker struct {
 	opened
+	isXML   bool
 	unknown bool // the line before was masked whole
 	lost    bool // since a line that is not understood, up to one that is
 	carried bool // the line before ended in a backslash
@@ -81,6 +89,9 @@ type masker struct {
 // line appends a masked line, given without its end; rest is the text behind
 // it.
 func (m *masker) line(out, line, rest []byte) []byte {
+	if m.isXML {
+		return m.whole(out, line)
+	}
 	trimmed := bytes.TrimSpace(line)
 	carried, inside := m.carried, m.inside(line)
 	m.carried = bytes.HasSuffix(trimmed, []byte(`\`))

@@ -89,6 +89,28 @@ func IsSettings(name string) bool {
 	return false
 }
 
+// IsSettingsPath is IsSettings for the path of a file. It also knows settings by the
+// directory that contains them: ~/.m2/settings.xml, ~/.gradle/gradle.properties.
+func IsSettingsPath(path string) bool {
+	name := pathname.Base(path)
+	if IsSettings(name) {
+		return true
+	}
+	above, ok := strings.CutSuffix(path, name)
+	if !ok || len(above) < 2 {
+		return false
+	}
+	settings := settingsIn[strings.ToLower(pathname.Base(above[:len(above)-1]))]
+	return settings != "" && isCopyOf(pathname.Fold(name), settings)
+}
+
+// IsBuildSettings reports whether the settings file at a path is one that build tools
+// read in a home: .npmrc, ~/.m2/settings.xml, ~/.gradle/gradle.properties.
+func IsBuildSettings(path string) bool {
+	name := pathname.Base(path)
+	return isCopyOf(pathname.Fold(name), ".npmrc") || !IsSettings(name) && IsSettingsPath(path)
+}
+
 // isName reports whether a last component is the name of a private key,
 // a key store, Terraform state or a shell history.
 func isName(name string) bool {
@@ -110,7 +132,7 @@ func isName(name string) bool {
 			return true
 		}
 	case '2', 'x', 's':
-		if pathname.HasSuffixFold(name, ".p12") || pathname.HasSuffixFold(name, ".pfx") || pathname.HasSuffixFold(name, ".jks") {
+		if pathname.HasSuffixFold(name, ".kdbx") || pathname.HasSuffixFold(name, ".p12") || pathname.HasSuffixFold(name, ".pfx") || pathname.HasSuffixFold(name, ".jks") {
 			return true
 		}
 	case 'e', 'y':

@@ -61,6 +61,21 @@ func TestSecretNames(t *testing.T) {
 	}
 }
 
+// Settings of build tools are known by the directory that contains them.
+func TestSettingsOfBuildTools(t *testing.T) {
+	for path, build := range map[string]bool{".m2/settings.xml": true, ".M2/Settings.XML~": true, "a/.gradle/gradle.properties": true, ".gradle/gradle.properties.bak": true, ".npmrc": true, "a/.npmrc~": true,
+		".env": false, "a/.env.local": false, ".m2/.env": false} {
+		path = filepath.FromSlash("/root/" + path)
+		require.True(t, secret.IsSettingsPath(path), path)
+		require.Equal(t, build, secret.IsBuildSettings(path), path)
+		require.False(t, secret.IsPath(path), path)
+	}
+	for _, path := range []string{"settings.xml", "m2/settings.xml", ".m2/repository/settings.xml", "gradle.properties", "gradle/gradle.properties", ".gradle/x", ".m2/wrapper.properties", "/", ""} {
+		require.False(t, secret.IsSettingsPath(filepath.FromSlash(path)) || secret.IsBuildSettings(filepath.FromSlash("/root/"+path)), path)
+	}
+	require.Equal(t, "***\n\n***\r\n***\n", string(secret.Mask([]byte("<settings a='b'>\n\n  <password>\r\n# x=1\n"))))
+}
+
 // Names of keys and of their copies are looked into, ordinary names are not.
 func TestNamesThatMayBeKeys(t *testing.T) {
 	for _, name := range []string{"server.pem", "server.pem~", "server.key.bak", ".server.pem.swp", "#server.pem#", "Copy of server.PEM", "server copy.pem", "server.pem copy",

@@ -53,6 +53,11 @@ func mountDev(nodes []int) error {
 	if err := os.WriteFile(blankDir+"/none", nil, 0); err != nil {
 		return err
 	}
+	for name, text := range map[string]string{"settings": "", "settings.xml": "<settings/>\n", "settings.json": "{}\n"} {
+		if err := os.WriteFile(blankDir+"/"+name, []byte(text), 0o444); err != nil {
+			return err
+		}
+	}
 	// Mounts of a blank inherit this attribute, so that not even its owner can
 	// make it accessible.
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // blankDir holds the objects mounted over hidden files: an empty file and an
-// empty directory that nobody may open, and an empty directory that may be
-// listed.
+// empty directory that nobody may open, an empty directory that may be listed,
+// and empty settings that may be read.
 const blankDir = "/dev/.blank"
 
 // arrangeMounts sets up the file system that a command at L2 sees. Everything
@@ -192,8 +193,8 @@ func mountBlank(path, what string) error {
 			return nil // the target of a link is masked by its own path if necessary
 		}
 		over := blankDir + "/" + what
-		if info.IsDir() && what == "none" {
-			over += ".dir"
+		if what == "none" {
+			over = blankFor(path, info.IsDir())
 		}
 		err = unix.Mount(over, path, "", unix.MS_BIND, "")
 		if err == nil {
@@ -203,6 +204,24 @@ func mountBlank(path, what string) error {
 			return &os.PathError{Op: "mask", Path: path, Err: err}
 		}
 	}
+}
+
+// blankFor returns the object to mount over a hidden file or directory. Nobody may
+// open it, except that build tools get empty settings: some of them fail if they
+// cannot read their settings.
+func blankFor(path string, isDir bool) string {
+	name, above := filepath.Base(path), filepath.Base(filepath.Dir(path))
+	switch {
+	case isDir:
+		return blankDir + "/none.dir"
+	case name == ".npmrc" || above == ".gradle" && name == "gradle.properties":
+		return blankDir + "/settings"
+	case above == ".m2" && name == "settings.xml":
+		return blankDir + "/settings.xml"
+	case (above == "composer" || above == ".composer") && name == "auth.json":
+		return blankDir + "/settings.json"
+	}
+	return blankDir + "/none"
 }
 
 // isMountPointChanged reports whether a mount failed because its mount point was removed

@@ -73,10 +73,7 @@ func mountBlankOverFile(p Pinned) error {
 	if int64(now.Dev) != p.Dev || int64(now.Ino) != p.Ino {
 		return &movedError{p.Path}
 	}
-	over := blankDir + "/none"
-	if now.Mode&unix.S_IFMT == unix.S_IFDIR {
-		over += ".dir"
-	}
+	over := blankFor(p.Path, now.Mode&unix.S_IFMT == unix.S_IFDIR)
 	tree, err := unix.OpenTree(unix.AT_FDCWD, over, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return &os.PathError{Op: "open_tree", Path: over, Err: err}
