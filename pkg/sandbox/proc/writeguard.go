@@ -29,12 +29,18 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
 		return s.anyRootHolds(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })
 	})
+	guarded := map[string]*writeguard.RootGuard{}
+	var readOnly []string
 	for _, root := range s.Roots {
 		if root.ReadOnly {
-			continue
+			readOnly = append(readOnly, root.Path)
+		} else if one := guard.Begin(root.Path, s.scannedDirStates(root.Path)); one != nil {
+			guarded[root.Path] = one
 		}
-		one := guard.Begin(root.Path, s.scannedDirStates(root.Path))
-		if one != nil && s.Level == L2 {
+	}
+	guard.ShareSettings(readOnly, s.scannedDirStates)
+	for _, root := range s.Roots {
+		if one := guarded[root.Path]; one != nil && s.Level == L2 {
 			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.CanBeReadOnly(path) })
 			s.addReadOnly(one.ReadOnlyPaths(), writable)
 			s.keepWorktreesWritable(root.Path)

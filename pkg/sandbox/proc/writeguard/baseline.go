@@ -19,6 +19,7 @@ type baseline struct {
 	Included []string                  // files with settings that git is told to read
 	HookDirs []string                  // directories that core.hooksPath names, or to which links in place of project settings lead
 	Programs []string                  // files that other settings of git name, and those to which such links lead
+	Named    map[string]namedPaths     // what the settings in other roots name in this root, by the other roots' paths
 	Kept     map[string][2]uint64      // absolute paths that are mounted read-only at L2, with their mountNode
 	Made     map[string]madeRepository // by the repository's directory
 	Steps    map[string]removedSteps   // by the file with the steps

@@ -2,6 +2,7 @@ package writeguard
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,57 +15,116 @@ import (
 // gitPaths are the paths that git's settings name, as names in the root. They
 // need not exist.
 type gitPaths struct {
-	hookDirs      []string // directories that core.hooksPath names, or to which links in place of project settings lead
-	settingsFiles []string // files with settings that the user's or the repositories' include
-	programs      []string // programs that other settings name, links on the way to all of these, files to which links in place of project settings lead
+	namedPaths
 
-	root  string
-	tops  map[string]bool // as in baseline
-	repos map[string]bool // as in baseline
-	user  UserGitSettings
+	pathResolver
+
+	baseline *baseline
+	tops     map[string]bool // the work trees of the root, as names in it, and absolute paths of those outside that contain the root
+	user     UserGitSettings
+	outer    []outerRepository // repositories outside the root that apply in it
+	cache    *settingsCache
 }
 
-// gitPaths finds the paths that the settings of the user and of the root's
-// repositories name. Its lists are sorted.
-func (b *baseline) gitPaths(root string, user UserGitSettings) *gitPaths {
-	p := &gitPaths{root: root, tops: b.Tops, repos: b.Repos, user: user}
-	for _, path := range user.Files {
-		inRoot := appendIfInRoot(nil, root, path)
-		p.settingsFiles = append(p.settingsFiles, inRoot...)
-		if len(inRoot) == 0 && user.runs != nil {
-			p.addSettings(path, user.runs(path), b.Tops, "", 0)
+// namedPaths are names in a root. As part of the baseline, it is stored with
+// encoding/gob.
+type namedPaths struct {
+	HookDirs      []string // directories that core.hooksPath names, or to which links in place of project settings lead
+	SettingsFiles []string // files with settings that the user's or the repositories' include
+	Programs      []string // programs that other settings name, links on the way to all of these, files to which links in place of project settings lead
+}
+
+// newGitPaths returns no paths yet. outer are as in gitPaths.
+func (b *baseline) newGitPaths(root string, user UserGitSettings, outer []outerRepository, cache *settingsCache) *gitPaths {
+	p := &gitPaths{pathResolver: pathResolver{root: root}, baseline: b, tops: b.Tops, user: user, outer: outer, cache: cache}
+	if len(outer) > 0 {
+		p.tops = maps.Clone(b.Tops)
+		for _, repo := range outer {
+			for _, top := range repo.tops {
+				if !isBelowOrSame(root, top) {
+					p.tops[top] = true
+				}
+			}
 		}
 	}
-	pointers := b.workTreePointers(root)
+	return p
+}
+
+// gitPaths finds the paths that the settings of the user, of the root's
+// repositories and of those around it name, and those that the settings of other
+// roots name. Its lists are sorted.
+func (b *baseline) gitPaths(root string, user UserGitSettings, cache *settingsCache) *gitPaths {
+	outer := b.outerOf(root, cache)
+	p := b.newGitPaths(root, user, outer, cache)
+	for _, path := range user.Files {
+		if name, _ := p.resolve(path); name != "" {
+			p.SettingsFiles = append(p.SettingsFiles, name)
+		} else if user.runs != nil {
+			p.addSettings(path, user.runs(path), p.tops, "", 0)
+		}
+	}
 	for _, path := range user.HooksPaths {
-		p.addHooksDir(path, b.Tops, "")
+		p.addHooksDir(path, p.tops, "")
 	}
 	for name, it := range b.Items {
 		isLink := it.Mode&fs.ModeSymlink != 0
 		if isLink && it.Spot == projectSettingsKind && !slices.Contains(b.Programs, name) || isLink && it.Spot == gitHookKind && isHook(name) {
 			p.addLinkedSettings(filepath.Join(root, name))
 		}
-		if it.Spot != gitSettingsKind {
-			continue
-		}
-		if slices.Contains(b.Included, name) {
-			p.addSettings(filepath.Join(root, name), it.Runs, b.Tops, "", 0)
-		} else {
-			tops := map[string]bool{workTreeOf(it.Repo): true}
-			for top, repo := range pointers {
-				if repo == it.Repo || isAtOrBelow(filepath.Join(it.Repo, "worktrees"), repo) {
-					tops[top] = true
-				}
-			}
-			p.addSettings(filepath.Join(root, name), it.Runs, tops, it.Repo, 0)
-		}
 	}
-	p.hookDirs = slices.DeleteFunc(p.hookDirs, isDefaultHooksDir)
-	for _, list := range []*[]string{&p.hookDirs, &p.settingsFiles, &p.programs} {
+	for _, s := range b.sources(root, outer, cache) {
+		p.addSource(s)
+	}
+	for _, repo := range outer {
+		p.addOuterHooks(repo)
+	}
+	for _, other := range b.Named {
+		p.HookDirs = append(p.HookDirs, other.HookDirs...)
+		p.SettingsFiles = append(p.SettingsFiles, other.SettingsFiles...)
+		p.Programs = append(p.Programs, other.Programs...)
+	}
+	p.sort()
+	return p
+}
+
+// sort sorts the lists and removes duplicates and directories that are watched
+// with their repository.
+func (p *gitPaths) sort() {
+	p.HookDirs = slices.DeleteFunc(p.HookDirs, func(dir string) bool {
+		return isDefaultHooksDir(dir) || filepath.Base(dir) == "hooks" && p.baseline.Repos[filepath.Dir(dir)]
+	})
+	for _, list := range []*[]string{&p.HookDirs, &p.SettingsFiles, &p.Programs} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	return p
+}
+
+// addSource adds the paths that the settings of one file name.
+func (p *gitPaths) addSource(s settingsSource) {
+	tops := p.tops
+	if s.repo != "" {
+		tops = make(map[string]bool, len(s.tops))
+		for _, top := range s.tops {
+			tops[top] = true
+		}
+	}
+	p.addSettings(s.file, s.runs, tops, s.repo, 0)
+}
+
+// addOuterHooks adds the hooks of a repository outside the root that are in the
+// root, or links to files in it, and its attributes.
+func (p *gitPaths) addOuterHooks(repo outerRepository) {
+	p.addHooksDir(filepath.Join(repo.common, "hooks"), nil, repo.common)
+	p.addProgram(filepath.Join(repo.common, "info", "attributes"))
+}
+
+// addProgram adds a file that git runs, if it is in the root, and the links on
+// the way to it.
+func (p *gitPaths) addProgram(path string) {
+	name, links := p.resolve(path)
+	if p.Programs = append(p.Programs, links...); name != "" {
+		p.Programs = append(p.Programs, name)
+	}
 }
 
 // addSettings adds the paths that the settings runs (KEY=VALUE) of a file name,
@@ -74,8 +134,7 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 	for _, program := range gitfile.Programs(runs) {
 		for _, path := range p.user.ExpandHome(program) {
 			for top := range tops {
-				path := joinIfRelative(p.root, top, path)
-				p.programs = appendIfInRoot(appendLinks(p.programs, p.root, path), p.root, path)
+				p.addProgram(joinIfRelative(p.root, top, path))
 			}
 		}
 	}
@@ -92,18 +151,16 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(file), path)
 			}
-			p.programs = appendLinks(p.programs, p.root, path)
-			for _, dir := range appendIfInRoot(nil, p.root, path) {
-				for ; dir != "."; dir = filepath.Dir(dir) {
-					p.programs = append(p.programs, dir)
-				}
+			dir, links := p.resolve(path)
+			for p.Programs = append(p.Programs, links...); dir != "" && dir != "."; dir = filepath.Dir(dir) {
+				p.Programs = append(p.Programs, dir)
 			}
 		case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
 			for _, path := range p.user.ExpandHome(value) {
 				if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
 					path = filepath.Join(filepath.Dir(file), path)
 				}
-				p.addIncluded(path, depth)
+				p.addIncluded(path, tops, repo, depth)
 			}
 		}
 	}
@@ -111,18 +168,23 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 
 // addHooksDir adds a directory of hooks for the work trees of tops. A relative
 // path is also one below repo, "" for all repositories: git receive-pack runs
-// hooks there. Of a directory that contains a project, it adds the hooks only.
+// hooks there. Of a directory that contains a project, it adds the hooks only,
+// of one outside the root the files in the root to which its links lead.
 func (p *gitPaths) addHooksDir(path string, tops map[string]bool, repo string) {
-	repos := p.repos
+	repos := p.baseline.Repos
 	if repo != "" {
 		repos = map[string]bool{repo: true}
 	}
 	for _, dirs := range []map[string]bool{tops, repos} {
 		for dir := range dirs {
 			path := joinIfRelative(p.root, dir, path)
-			p.programs = appendLinks(p.programs, p.root, path)
-			for _, dir := range appendIfInRoot(nil, p.root, path) {
-				p.addHooksDirInRoot(dir)
+			name, links := p.resolve(path)
+			if p.Programs = append(p.Programs, links...); name != "" {
+				p.addHooksDirInRoot(name)
+				continue
+			}
+			for _, link := range p.cache.dir(path).links {
+				p.addProgram(link)
 			}
 		}
 	}
@@ -138,12 +200,12 @@ func (p *gitPaths) addHooksDirInRoot(dir string) {
 		}
 		return false
 	}
-	if !contains(p.tops) && !contains(p.repos) {
-		p.hookDirs = append(p.hookDirs, dir)
+	if !contains(p.baseline.Tops) && !contains(p.baseline.Repos) {
+		p.HookDirs = append(p.HookDirs, dir)
 		return
 	}
 	for _, hook := range gitfile.HookNames {
-		p.programs = append(p.programs, filepath.Join(dir, hook))
+		p.Programs = append(p.Programs, filepath.Join(dir, hook))
 	}
 }
 
@@ -174,36 +236,36 @@ func (b *baseline) workTreePointers(root string) map[string]string {
 
 // addLinkedSettings adds the target of a link in place of project settings.
 func (p *gitPaths) addLinkedSettings(link string) {
-	resolved := resolveExisting(link)
-	info, err := os.Lstat(resolved)
-	switch {
-	case projectfile.IsParent(filepath.Base(link)):
-	case err == nil && info.IsDir():
-		p.hookDirs = appendIfInRoot(p.hookDirs, p.root, resolved)
-	default:
-		if err != nil { // a command may make a directory there
-			p.hookDirs = appendIfInRoot(p.hookDirs, p.root, resolved)
+	name, _ := p.resolve(link)
+	info, err := os.Stat(link)
+	isDir := err == nil && info.IsDir()
+	if projectfile.IsParent(filepath.Base(link)) {
+		return
+	}
+	if name != "" && (isDir || err != nil) { // a command may make a directory at a missing target
+		p.HookDirs = append(p.HookDirs, name)
+	}
+	if !isDir {
+		if _, target := p.firstLink(link); target != "" { // the link itself is watched already
+			p.addProgram(target)
 		}
-		_, target := firstLink(link) // the link itself is watched already
-		p.programs = appendIfInRoot(appendLinks(p.programs, p.root, target), p.root, target)
 	}
 }
 
-// addIncluded adds an included settings file. It adds the paths that the file
-// names only if the file is outside the root: those of a file in the root are
-// added once it is in the baseline.
-func (p *gitPaths) addIncluded(path string, depth int) {
-	p.programs = appendLinks(p.programs, p.root, path)
-	if names := appendIfInRoot(nil, p.root, path); len(names) > 0 {
-		p.settingsFiles = append(p.settingsFiles, names...)
-		return
+// addIncluded adds a file that the settings of a repository include, for the work
+// trees of tops. The settings of a file in the root are those in the baseline.
+func (p *gitPaths) addIncluded(path string, tops map[string]bool, repo string, depth int) {
+	name, links := p.resolve(path)
+	p.Programs = append(p.Programs, links...)
+	if name != "" {
+		p.SettingsFiles = append(p.SettingsFiles, name)
 	}
-	if depth == maxIncludeDepth {
-		return
-	}
-	if config, err := readRegularFile(resolveExisting(path), maxIncludedBytes); err == nil {
-		runs, _ := gitfile.Runs(config)
-		p.addSettings(path, runs, p.tops, "", depth+1)
+	switch it, ok := p.baseline.Items[name]; {
+	case depth == maxIncludeDepth:
+	case name == "":
+		p.addSettings(path, p.cache.runs(path), tops, repo, depth+1)
+	case ok && it.Spot == gitSettingsKind:
+		p.addSettings(path, it.Runs, tops, repo, depth+1)
 	}
 }
 
@@ -211,10 +273,14 @@ func (p *gitPaths) addIncluded(path string, depth int) {
 // ignored.
 const maxIncludedBytes = 1 << 20
 
-// joinIfRelative returns path if it is absolute, else root/dir/path.
+// joinIfRelative returns path if it is absolute, else dir/path, or root/dir/path
+// if dir is relative.
 func joinIfRelative(root, dir, path string) string {
-	if filepath.IsAbs(path) {
+	switch {
+	case filepath.IsAbs(path):
 		return path
+	case filepath.IsAbs(dir):
+		return filepath.Join(dir, path)
 	}
 	return filepath.Join(root, dir, path)
 }

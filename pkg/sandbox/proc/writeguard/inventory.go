@@ -70,6 +70,7 @@ type inventory struct {
 	// map without a new time of change.
 	runningIndexes map[string]fileState
 	lastIndexes    []string     // indexes found by the last scan
+	keepModes      bool         // no directory is made readable
 	madeReadable   []*addedMode // directories made readable, until restoreModes
 }
 
@@ -206,7 +207,7 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 		return
 	}
 	state, ok := v.stateOf(at.path)
-	if state.Closed && isUnreadable(at.path) {
+	if state.Closed && !v.keepModes && isUnreadable(at.path) {
 		if l, err := addMode(v.root, at.dir, 0o500); err == nil {
 			v.madeReadable = append(v.madeReadable, l)
 		}

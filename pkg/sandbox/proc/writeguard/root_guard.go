@@ -44,11 +44,15 @@ type RootGuard struct {
 	hasBaseline       bool // baseline is valid; false: it is empty because none was recorded
 	git               UserGitSettings
 	userSettings      map[string]readRuns  // by the user's files with settings
+	settings          *settingsCache       // of repositories outside the root
+	named             *gitPaths            // as last found, between Begin and endBegin
 	previousItems     map[string]fileState // of the baseline before its last update
 	loadedInfo        os.FileInfo          // of the file that baseline was read from or written to
 	useFile, lockFile *os.File             // nil without a state directory
 	mark              byte                 // without useFile
 	runningCount      int                  // commands of this process in the root
+	begunAlone        bool                 // when the last command began, no other was running
+	stepsMissing      bool                 // restoreRebaseSteps is to be called before the command starts
 	lastChecked       map[supervise.Level]time.Time
 	copies            *revertedCopies
 	lost              []string // as in rootCheck, until a command reports them
@@ -84,6 +88,7 @@ func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state Di
 	alone := w.tryUseExclusive()
 	w.recordRootMode()
 	defer w.useShared()
+	w.begunAlone = false
 	if !alone && w.hasBaseline {
 		if markOf(c.Level) < mark { // '1' < '2'
 			err = w.writeMark(markOf(c.Level))
@@ -104,9 +109,7 @@ func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state Di
 	if err = w.updateBaseline(c.Protected); err == nil && (alone || markOf(c.Level) < mark) {
 		err = w.writeMark(markOf(c.Level))
 	}
-	if err == nil && w.restoreRebaseSteps() {
-		err = w.saveBaseline()
-	}
+	w.begunAlone, w.stepsMissing = alone, true
 	return reverted, err
 }
 

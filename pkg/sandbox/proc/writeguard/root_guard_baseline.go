@@ -66,13 +66,14 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (changed bool) {
 	changed = w.baseline.update(w.root, w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, protected), w.trustTimes, d)
 	for range maxIncludeDepth {
-		p := w.baseline.gitPaths(w.root, w.git)
-		p.programs = w.baseline.withSourcedFiles(w.root, w.git, p.programs)
-		if slices.Equal(p.hookDirs, w.baseline.HookDirs) && slices.Equal(p.settingsFiles, w.baseline.Included) && slices.Equal(p.programs, w.baseline.Programs) {
+		p := w.baseline.gitPaths(w.root, w.git, w.settings)
+		p.Programs = w.baseline.withSourcedFiles(w.root, w.git, p.Programs)
+		w.named = p
+		if slices.Equal(p.HookDirs, w.baseline.HookDirs) && slices.Equal(p.SettingsFiles, w.baseline.Included) && slices.Equal(p.Programs, w.baseline.Programs) {
 			break
 		}
-		w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, changed = p.hookDirs, p.settingsFiles, p.programs, true
-		w.baseline.update(w.root, w.inventory.scan(p.hookDirs, p.settingsFiles, p.programs, protected), w.trustTimes, d)
+		w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, changed = p.HookDirs, p.SettingsFiles, p.Programs, true
+		w.baseline.update(w.root, w.inventory.scan(p.HookDirs, p.SettingsFiles, p.Programs, protected), w.trustTimes, d)
 	}
 	return changed
 }

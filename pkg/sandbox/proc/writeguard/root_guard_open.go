@@ -14,7 +14,7 @@ import (
 // directory of state, an existing or new directory; with "" it is only kept in
 // memory. The caller closes the guard.
 func openRootGuard(root, state string) (*RootGuard, error) {
-	w := &RootGuard{root: root, inventory: inventory{root: root, harmlessIndexes: map[string]fileState{}}, trustTimes: recordsEveryChange(root), lastChecked: map[supervise.Level]time.Time{}, mark: markIdle}
+	w := &RootGuard{root: root, inventory: inventory{root: root, harmlessIndexes: map[string]fileState{}}, trustTimes: recordsEveryChange(root), lastChecked: map[supervise.Level]time.Time{}, mark: markIdle, settings: &settingsCache{}}
 	var err error
 	if w.handle, err = os.OpenRoot(root); err != nil {
 		return nil, err

@@ -8,7 +8,9 @@
 //  2. Command.Begin adds a writable root. If no other command runs in it, the
 //     changes since the last command are the user's: an inventory finds the
 //     watched files, and their state becomes the baseline. If the server of an
-//     earlier command was killed, its changes are checked first.
+//     earlier command was killed, its changes are checked first. After the
+//     last root, Command.ShareSettings adds the files that git's settings in
+//     one root name in another.
 //  3. RootGuard.ReadOnlyPaths lists the files to mount read-only at L2, where
 //     the kernel refuses the write; Command.SetReadOnly says which are mounted.
 //  4. Command.CheckWhileRunning checks the roots every second, and as soon as
@@ -41,6 +43,8 @@ type Guards struct {
 	mu           sync.Mutex
 	hideCommands bool                  // for tests: other servers do not see the commands
 	roots        map[string]*RootGuard // by paths of the roots
+	readOnly     map[string]*readOnlyRoot
+	settings     settingsCache
 }
 
 // New returns an empty set of guards. The baselines and the copies of reverted
@@ -66,6 +70,7 @@ func (g *Guards) Close() {
 		w.close()
 		delete(g.roots, root)
 	}
+	clear(g.readOnly)
 }
 
 // guardOf returns the guard of a root, which it opens at the first call. If the
@@ -84,7 +89,7 @@ func (g *Guards) guardOf(root string) (*RootGuard, error) {
 		}
 	}
 	if err == nil {
-		w.isHidden = g.hideCommands
+		w.isHidden, w.settings = g.hideCommands, &g.settings
 		g.roots[root] = w
 	}
 	return w, err

@@ -1,0 +1,186 @@
+package writeguard
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+)
+
+// maxShareRounds bounds how often the settings of the roots are searched for
+// names in the others: an included file may include another one.
+const maxShareRounds = 3
+
+// readOnlyRoot finds the settings of git in a root that commands cannot write.
+type readOnlyRoot struct {
+	mu        sync.Mutex
+	inventory inventory
+}
+
+// sources lists the settings in the root. It leaves out files for which skip
+// returns true.
+func (r *readOnlyRoot) sources(c *settingsCache, dirState func(dir string) (state DirState, ok bool), skip func(path string) bool) []settingsSource {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inventory.dirState = dirState
+	defer func() { r.inventory.dirState = nil }()
+	s := r.inventory.scan(nil, nil, nil, nil)
+	b := baseline{Items: map[string]fileState{}, Repos: s.repos, Tops: s.tops}
+	for name, at := range s.files {
+		path := filepath.Join(r.inventory.root, name)
+		if at.kind != gitSettingsKind && at.kind != gitPointerKind || skip(path) {
+			continue
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		it := stateWithoutContent(info, at)
+		if at.kind == gitPointerKind {
+			it = readState(path, at, info)
+		} else {
+			it.Runs = c.runs(path)
+		}
+		b.Items[name] = it
+	}
+	return b.sources(r.inventory.root, b.outerOf(r.inventory.root, c), c)
+}
+
+// readOnlyRoot returns the root at a path that commands cannot write.
+func (g *Guards) readOnlyRoot(root string) *readOnlyRoot {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.readOnly == nil {
+		g.readOnly = map[string]*readOnlyRoot{}
+	}
+	if g.readOnly[root] == nil {
+		g.readOnly[root] = &readOnlyRoot{inventory: inventory{root: root, keepModes: true, harmlessIndexes: map[string]fileState{}}}
+	}
+	return g.readOnly[root]
+}
+
+// ShareSettings must be called after the last Begin and before the command
+// starts. It protects the files that settings of git in other roots of the
+// command name. readOnly are the paths of the roots that the command cannot
+// write; dirState returns for each root what Begin gets.
+func (c *Command) ShareSettings(readOnly []string, dirState func(root string) func(dir string) (state DirState, ok bool)) {
+	defer func() {
+		for _, w := range c.roots {
+			if err := w.endBegin(); err != nil {
+				c.addGap(w.root, err)
+			}
+		}
+	}()
+	if len(c.roots)+len(readOnly) < 2 || len(c.roots) == 0 {
+		return
+	}
+	sources := map[string][]settingsSource{}
+	for _, root := range readOnly {
+		sources[root] = c.guards.readOnlyRoot(root).sources(&c.guards.settings, dirState(root), func(path string) bool {
+			for _, w := range c.roots {
+				if isBelowOrSame(w.root, path) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for range maxShareRounds {
+		for _, w := range c.roots {
+			sources[w.root] = w.sources()
+		}
+		changed := false
+		for _, w := range c.roots {
+			updated, err := w.setNamed(c, sources)
+			if err != nil {
+				c.addGap(w.root, err)
+			}
+			changed = changed || updated
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// sources lists the settings in the root and of the repositories around it.
+func (w *RootGuard) sources() []settingsSource {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.named == nil {
+		return w.baseline.sources(w.root, w.baseline.outerOf(w.root, w.settings), w.settings)
+	}
+	return w.baseline.sources(w.root, w.named.outer, w.settings)
+}
+
+// setNamed adds the paths in the root that the settings of other roots name to
+// the baseline, and reports whether they changed. It does nothing while another
+// command runs in the root. Paths that roots of other servers name are kept as
+// long as these roots exist.
+func (w *RootGuard) setNamed(c *Command, sources map[string][]settingsSource) (changed bool, err error) {
+	w.mu.Lock()
+	named := map[string]namedPaths{}
+	for root, paths := range w.baseline.Named {
+		if _, err := os.Lstat(root); err == nil {
+			named[root] = paths
+		}
+	}
+	for root, list := range sources {
+		if root == w.root {
+			continue
+		}
+		p := w.baseline.newGitPaths(w.root, w.git, nil, w.settings)
+		if w.named != nil {
+			p.pathResolver = w.named.pathResolver
+		}
+		for _, s := range list {
+			if s.repo != "" { // an included file is added with the settings that include it
+				p.addSource(s)
+			}
+		}
+		p.sort()
+		delete(named, root)
+		if len(p.HookDirs)+len(p.SettingsFiles)+len(p.Programs) > 0 {
+			named[root] = p.namedPaths
+		}
+	}
+	same := len(named) == len(w.baseline.Named) && maps.EqualFunc(named, w.baseline.Named, func(a, b namedPaths) bool { return reflect.DeepEqual(a, b) })
+	w.mu.Unlock()
+	if same {
+		return false, nil
+	}
+	if err := w.lock(); err != nil {
+		return false, err
+	}
+	defer w.unlock()
+	if !w.begunAlone || w.runningCount != 1 {
+		return false, nil
+	}
+	previous := w.previousItems
+	w.baseline.Named, w.loadedInfo = named, nil // so that the baseline is stored
+	err = w.updateBaseline(c.Protected)
+	w.previousItems = previous
+	return true, err
+}
+
+// endBegin ends the registration of a command: it restores the steps of
+// unfinished rebases.
+func (w *RootGuard) endBegin() error {
+	w.mu.Lock()
+	missing := w.stepsMissing
+	w.named = nil
+	w.mu.Unlock()
+	if !missing {
+		return nil
+	}
+	if err := w.lock(); err != nil {
+		return err
+	}
+	defer w.unlock()
+	w.stepsMissing = false
+	if w.restoreRebaseSteps() {
+		return w.saveBaseline()
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package writeguard
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// settingsSource is a file with git's settings, and where they apply. All paths
+// are absolute.
+type settingsSource struct {
+	file string
+	repo string   // its repository, "" for an included file, which applies in all
+	tops []string // the work trees in which the settings apply
+	runs []string // settings that run a program
+}
+
+// outerRepository is a repository outside a root that git uses in the root, or
+// in a directory above it. All paths are absolute.
+type outerRepository struct {
+	dir, common string // of a linked work tree, common is the repository that it shares
+	tops        []string
+}
+
+// settingsCache reads settings of git, and directories outside of roots. It
+// reads a file or directory again after it has changed. It is safe for
+// concurrent use.
+type settingsCache struct {
+	mu    sync.Mutex
+	files map[string]readRuns
+	dirs  map[string]readDir
+}
+
+// readDir is a directory as last read.
+type readDir struct {
+	info  os.FileInfo
+	at    time.Time
+	repos []string // subdirectories that git treats as a repository, without .git
+	links []string // symbolic links
+}
+
+// runs returns the settings of a file (KEY=VALUE) that run a program, nil if it
+// cannot be read.
+func (c *settingsCache) runs(file string) []string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.files[file]; ok && isSameVersion(info, known.info) {
+		return known.runs
+	}
+	config, _ := readRegularFile(resolveExisting(file), maxIncludedBytes)
+	runs, _ := gitfile.Runs(config)
+	if c.files == nil {
+		c.files = map[string]readRuns{}
+	}
+	c.files[file] = readRuns{info, runs}
+	return runs
+}
+
+// maxOuterEntries bounds the entries of a directory outside the roots that are
+// searched. Those of a larger directory are not.
+const maxOuterEntries = 1000
+
+// dir returns the links and repositories in a directory.
+func (c *settingsCache) dir(path string) readDir {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return readDir{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.dirs[path]; ok && isSameVersion(info, known.info) && known.at.Sub(info.ModTime()) >= supervise.SettledAfter {
+		return known
+	}
+	read := readDir{info: info, at: time.Now()}
+	if d, err := os.Open(path); err == nil {
+		entries, _ := d.ReadDir(maxOuterEntries + 1)
+		d.Close()
+		if len(entries) > maxOuterEntries {
+			entries = nil
+		}
+		for _, entry := range entries {
+			at := filepath.Join(path, entry.Name())
+			if entry.Type()&fs.ModeSymlink != 0 {
+				read.links = append(read.links, at)
+			} else if entry.IsDir() && !isDotGit(entry.Name()) && isRepositoryDir(at) {
+				read.repos = append(read.repos, at)
+			}
+		}
+	}
+	if c.dirs == nil {
+		c.dirs = map[string]readDir{}
+	}
+	c.dirs[path] = read
+	return read
+}
+
+// isRepositoryDir reports whether git treats a directory as a repository.
+func isRepositoryDir(dir string) bool {
+	has := func(name string) bool { return pathExists(dir + string(filepath.Separator) + name) }
+	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+}
+
+// outerRepositories lists the repositories of the directories above a root, and
+// the repositories in these directories whose work tree may be given on git's
+// command line, as for dotfiles.
+func (c *settingsCache) outerRepositories(root string) (repos []outerRepository) {
+	for dir := filepath.Dir(root); ; dir = filepath.Dir(dir) {
+		if repo, ok := repositoryOfPointer(filepath.Join(dir, ".git")); ok {
+			repos = append(repos, newOuterRepository(repo, dir))
+		}
+		if isRepositoryDir(dir) {
+			top := dir
+			if isDotGit(filepath.Base(dir)) {
+				top = filepath.Dir(dir)
+			}
+			repos = append(repos, newOuterRepository(dir, top))
+		}
+		if dir == filepath.Dir(dir) {
+			return repos
+		}
+		for _, repo := range c.dir(dir).repos {
+			if !isBelowOrSame(repo, root) {
+				repos = append(repos, newOuterRepository(repo, dir))
+			}
+		}
+	}
+}
+
+// isBelowOrSame reports whether an absolute path is dir or below it.
+func isBelowOrSame(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// repositoryOfPointer returns the directory of the repository that a .git is or
+// names. ok is false if there is none.
+func repositoryOfPointer(dotGit string) (repo string, ok bool) {
+	info, err := os.Lstat(dotGit)
+	if err != nil {
+		return "", false
+	}
+	if info.IsDir() {
+		return dotGit, true
+	}
+	target, _ := readGitPointer(dotGit)
+	return resolvedDir(target)
+}
+
+// resolvedDir resolves the links of a path. ok is false if no file is there.
+func resolvedDir(path string) (resolved string, ok bool) {
+	if path == "" {
+		return "", false
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	return resolved, err == nil
+}
+
+// newOuterRepository returns the repository at dir with the work tree top.
+func newOuterRepository(dir, top string) outerRepository {
+	r := outerRepository{dir: dir, common: dir, tops: []string{top}}
+	if target, _ := readGitPointer(filepath.Join(dir, "commondir")); target != "" {
+		if common, ok := resolvedDir(target); ok {
+			r.common = common
+		}
+	}
+	return r
+}
+
+// outerOf lists the repositories outside a root that apply in it: those of
+// outerRepositories, and those that a .git in the root names.
+func (b *baseline) outerOf(root string, c *settingsCache) []outerRepository {
+	repos := c.outerRepositories(root)
+	for name, it := range b.Items {
+		if it.Spot != gitPointerKind || !isDotGit(filepath.Base(name)) {
+			continue
+		}
+		target := string(it.Content)
+		if it.Mode&fs.ModeSymlink == 0 {
+			target, _ = gitfile.Pointer(".git", it.Content)
+		} else if inner, err := os.Stat(filepath.Join(root, name)); err == nil && inner.Mode().IsRegular() {
+			target, _ = readGitPointer(filepath.Join(root, name))
+		}
+		if target == "" {
+			continue
+		}
+		top := filepath.Join(root, filepath.Dir(name))
+		if repo, ok := resolvedDir(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isBelowOrSame(root, repo) {
+			repos = append(repos, newOuterRepository(repo, top))
+		}
+	}
+	return repos
+}
+
+// sources lists the settings of the root's own repositories and of outer, which
+// outerOf returned. Settings in the root have the state of the baseline.
+func (b *baseline) sources(root string, outer []outerRepository, c *settingsCache) (all []settingsSource) {
+	pointers := b.workTreePointers(root)
+	for name, it := range b.Items {
+		if it.Spot != gitSettingsKind || len(it.Runs) == 0 {
+			continue
+		}
+		s := settingsSource{file: filepath.Join(root, name), runs: it.Runs}
+		if !slices.Contains(b.Included, name) {
+			s.repo, s.tops = filepath.Join(root, it.Repo), append(worktreeSettings(s), filepath.Join(root, workTreeOf(it.Repo)))
+			for top, repo := range pointers {
+				if repo == it.Repo || isAtOrBelow(filepath.Join(it.Repo, "worktrees"), repo) {
+					s.tops = append(s.tops, filepath.Join(root, top))
+				}
+			}
+		}
+		all = append(all, s)
+	}
+	for _, repo := range outer {
+		for _, file := range []string{filepath.Join(repo.common, "config"), filepath.Join(repo.dir, "config.worktree")} {
+			s := settingsSource{file: file, repo: repo.common}
+			if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+				s.runs = b.Items[rel].Runs
+			} else {
+				s.runs = c.runs(file)
+			}
+			if len(s.runs) > 0 {
+				s.tops = append(worktreeSettings(s), repo.tops...)
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// worktreeSettings returns the work trees that the settings of a source name.
+func worktreeSettings(s settingsSource) (tops []string) {
+	for _, setting := range s.runs {
+		if tree, ok := strings.CutPrefix(setting, "core.worktree="); ok && tree != "" {
+			if tree = filepath.FromSlash(tree); !filepath.IsAbs(tree) {
+				tree = filepath.Join(filepath.Dir(s.file), tree)
+			}
+			tops = append(tops, filepath.Clean(tree))
+		}
+	}
+	return tops
+}

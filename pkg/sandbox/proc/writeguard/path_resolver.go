@@ -1,0 +1,80 @@
+package writeguard
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// pathResolver resolves links in paths. It reads each file once, so it must
+// only be used for a short time.
+type pathResolver struct {
+	root    string
+	targets map[string]linkTarget // by paths
+}
+
+// linkTarget is what is known of a file.
+type linkTarget struct {
+	path    string // of a link: where it leads
+	isLink  bool
+	missing bool
+}
+
+// read returns what a path is.
+func (r *pathResolver) read(path string) linkTarget {
+	if known, ok := r.targets[path]; ok {
+		return known
+	}
+	var t linkTarget
+	info, err := os.Lstat(path)
+	if t.missing = err != nil; err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(path)
+		if err == nil && !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		t = linkTarget{path: to, isLink: err == nil, missing: err != nil}
+	}
+	if r.targets == nil {
+		r.targets = map[string]linkTarget{}
+	}
+	r.targets[path] = t
+	return t
+}
+
+// firstLink is firstLink with the files that were read before.
+func (r *pathResolver) firstLink(path string) (link, target string) {
+	for at := len(filepath.VolumeName(path)) + 1; at <= len(path); at++ {
+		if at < len(path) && !os.IsPathSeparator(path[at]) {
+			continue
+		}
+		switch t := r.read(path[:at]); {
+		case t.missing:
+			return "", ""
+		case t.isLink:
+			return path[:at], filepath.Join(t.path, path[at:])
+		}
+	}
+	return "", ""
+}
+
+// resolve resolves an absolute path, of which the last part need not exist. It
+// returns its name in the root, "" if it is outside, and the names of the links in
+// the root on the way to it, which may be the path itself. Another link in their
+// place would lead elsewhere.
+func (r *pathResolver) resolve(path string) (name string, links []string) {
+	path = filepath.Clean(path)
+	for range maxLinks {
+		link, target := r.firstLink(path)
+		if link == "" {
+			break
+		}
+		if rel, err := filepath.Rel(r.root, link); err == nil && filepath.IsLocal(rel) && rel != "." {
+			links = append(links, rel)
+		}
+		path = target
+	}
+	if rel, err := filepath.Rel(r.root, path); err == nil && filepath.IsLocal(rel) {
+		name = rel
+	}
+	return name, links
+}
