@@ -81,11 +81,11 @@ func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) st
 		default:
 			counts[e.Kind]++
 			if len(names) <= maxListed {
-				name := kindMarks[e.Kind] + fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path)))
+				name := fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path)))
 				if e.Kind == changes.Created && e.Dir {
 					name += "/"
 				}
-				names = append(names, name)
+				names = append(names, kindMarks[e.Kind]+quoteName(name))
 			}
 		}
 	}

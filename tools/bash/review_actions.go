@@ -50,6 +50,17 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 	if err != nil {
 		return nil, err
 	}
+	if len(files) > 0 {
+		roots, err := set.Roots()
+		if err != nil {
+			return nil, err
+		}
+		list, err := set.Changes()
+		if err != nil {
+			return nil, err
+		}
+		files = fileNames(roots, list, files)
+	}
 	var report changes.Report
 	var b strings.Builder
 	b.WriteString(withWriteGuard(runner, fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) }))
@@ -85,7 +96,8 @@ func withWriteGuard(runner *proc.Runner, fsys *sandbox.FS, write func()) (lines 
 	return b.String()
 }
 
-// appliedText counts applied changes: "2 created, 1 deleted"; "" for none.
+// appliedText counts applied changes: "2 created, 1 deleted"; "the times of 1 file"
+// if only times differed, and "" for none.
 func appliedText(list []changes.Change) string {
 	counts := map[changes.Kind]int{}
 	for _, e := range changes.ShownEntries(changes.Entries(list)) {
@@ -95,6 +107,17 @@ func appliedText(list []changes.Change) string {
 	for _, kind := range []changes.Kind{changes.Created, changes.Modified, changes.Deleted} {
 		if counts[kind] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+		}
+	}
+	if len(parts) == 0 {
+		touched := 0
+		for _, c := range list {
+			if isRelevant(c.Entry) {
+				touched++
+			}
+		}
+		if touched > 0 {
+			return "the times of " + textfmt.Count(touched, "file")
 		}
 	}
 	return strings.Join(parts, ", ")

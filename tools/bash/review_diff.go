@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -35,6 +36,7 @@ func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files [
 	if err != nil {
 		return nil, err
 	}
+	files = fileNames(roots, list, files)
 	budget := mcpkit.Budget(ctx) - noteBytes
 	var b strings.Builder
 	left, shownAny := 0, false
@@ -55,7 +57,7 @@ func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files [
 		b.WriteString(text)
 	}
 	if !shownAny && len(files) > 0 {
-		return nil, toolerr.New(toolerr.NotFound, "changes %s have nothing in %s", set.ID(), shorten(strings.Join(files, ", "), 200))
+		return nil, toolerr.New(toolerr.NotFound, "changes %s have nothing in %s", set.ID(), shorten(pathname.Escape(strings.Join(files, ", ")), 200))
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", textfmt.Count(left, "file"))
@@ -69,7 +71,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	path := filepath.Join(root, filepath.FromSlash(c.Path))
 	name := fsys.Display(path)
 	line := func(format string, args ...any) string {
-		return fmt.Sprintf("%s %s", c.Kind, name) + fmt.Sprintf(format, args...) + "\n"
+		return fmt.Sprintf("%s %s", c.Kind, quoteName(name)) + fmt.Sprintf(format, args...) + "\n"
 	}
 	switch {
 	case c.Kind == changes.Deleted && c.Old.IsDir():
@@ -99,7 +101,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 		text += fmt.Sprintf("(%d more diff lines; +%d -%d in total)\n", diff.Cut, diff.Added, diff.Removed)
 	}
 	if m := modeText(c); m != "" {
-		text = fmt.Sprintf("%s %s\n", name, m) + text
+		text = fmt.Sprintf("%s %s\n", quoteName(name), m) + text
 	}
 	return text
 }

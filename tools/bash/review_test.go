@@ -215,6 +215,77 @@ func TestReviewNeedsL2(t *testing.T) {
 	}
 }
 
+// A name can be given in files as an answer shows it, or as git quotes it.
+func TestReviewOfOddNames(t *testing.T) {
+	for _, c := range []struct{ name, shown string }{
+		{"bad\xff", `bad\xff`}, {"nl\nx", `nl\nx`}, {"nl\nx", `"nl\nx"`}, {"nl\nx", "nl\nx"}, {"back\\nx", `back\\nx`},
+		{"a b", `'a b'`}, {"it's · ok", `'it'\''s · ok'`}, {"\u00e4", `"\303\244"`}, {"a;b", "a;b"},
+	} {
+		p := newPlace(t)
+		p.write("root/other", "")
+		s := reviewed(t, p, "review")
+		r := s.bash(`printf x > "$NAME"; echo x > other`, "env", map[string]any{"NAME": c.name})
+		if c.name == "bad\xff" {
+			r = s.bash(`printf x > $'bad\xff'; echo x > other`)
+		}
+		id := idOf(t, r)
+		if c.shown != c.name && c.shown[0] != '"' {
+			require.Contains(t, r.Text, " +"+c.shown+" ")
+		}
+		r = s.job("action", "diff", "job_id", id, "files", []string{c.shown})
+		require.False(t, r.IsError, r.Text)
+		r = s.job("action", "apply", "job_id", id, "files", []string{c.shown})
+		require.Contains(t, r.Text, "applied 1 created of changes", c.shown)
+		require.FileExists(t, filepath.Join(p.root, c.name))
+		require.Empty(t, content(t, p, "other"))
+	}
+}
+
+// The names of files in errors contain no escape sequences for a terminal.
+func TestReviewEscapesUnknownNames(t *testing.T) {
+	p := newPlace(t)
+	s := reviewed(t, p, "review")
+	id := idOf(t, s.bash("echo x > a"))
+	for _, action := range []string{"diff", "apply"} {
+		r := s.job("action", action, "job_id", id, "files", []string{"zz\x1b[2J"})
+		require.Equal(t, "NOT_FOUND", r.Code)
+		require.Contains(t, r.Text, `zz\x1b[2J`)
+		require.NotContains(t, r.Text, "\x1b")
+	}
+}
+
+// The words about applied times and about a conflict.
+func TestReviewTexts(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/a", "one\n")
+	p.write("root/b", "one\n")
+	s := reviewed(t, p, "review")
+	r := s.job("action", "apply", "job_id", idOf(t, s.bash("touch -d @1700000000 a")))
+	require.Contains(t, r.Text, "applied the times of 1 file of changes")
+	id := idOf(t, s.bash("echo two > a; echo two > b"))
+	p.write("root/a", "theirs\n")
+	r = s.job("action", "apply", "job_id", id)
+	require.Contains(t, r.Text, "nothing was applied: 1 file in changes "+id+" was changed by others meanwhile; apply the others by their names, or discard")
+	r = s.job("action", "apply", "job_id", id, "files", []string{"b"})
+	require.Contains(t, r.Text, "applied 1 modified of changes "+id+"; 1 change of them left")
+}
+
+// rename(2) of a directory fails over an overlay: the answer says what works.
+func TestReviewOfARenamedDirectory(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/d/x", "x\n")
+	s := reviewed(t, p, "review")
+	r := s.bash(`perl -e 'rename("d", "e") or die "$!\n"'`)
+	require.Contains(t, r.Text, "Invalid cross-device link")
+	require.Contains(t, r.Text, "directories from before the command cannot be renamed with rename(2) under --changes: use mv, which copies them (instead of git mv: mv, then git add -A)")
+	r = s.bash("mv d e")
+	require.NotContains(t, r.Text, "rename(2)")
+	r = s.job("action", "apply", "job_id", idOf(t, r))
+	require.False(t, r.IsError, r.Text)
+	require.Equal(t, "x\n", content(t, p, "e/x"))
+	require.NoDirExists(t, filepath.Join(p.root, "d"))
+}
+
 // TestReviewShowsEmptyDirectories: a created directory without files is named and
 // counted.
 func TestReviewShowsEmptyDirectories(t *testing.T) {

@@ -163,6 +163,9 @@ func (r *runningCommand) endedResult(ctx context.Context) (*mcpkit.Result, error
 	if hint := protectedHint(result.Protected, text.text, r.start.dir, r.fs); hint != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · " + hint + "\n"
 	}
+	if hint := r.layer.renameHint(text.text); hint != "" {
+		foot = strings.TrimSuffix(foot, "\n") + " · " + hint + "\n"
+	}
 	if pending != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · " + pending + "\n"
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -63,7 +65,7 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		plans = append(plans, p)
 	}
 	if len(unused) > 0 {
-		return report, toolerr.New(toolerr.NotFound, "changes %s have no %s; call without files to apply all", s.id, strings.Join(unused, ", "))
+		return report, toolerr.New(toolerr.NotFound, "changes %s have no %s; call without files to apply all", s.id, pathname.Escape(strings.Join(unused, ", ")))
 	}
 	known, err := s.loadBases(r)
 	if err != nil {
@@ -73,7 +75,11 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		report.Refused = append(report.Refused, p.conflicts(known[i])...)
 	}
 	if len(report.Refused) > 0 {
-		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %d of the files in changes %s were changed by others meanwhile", len(report.Refused), s.id)
+		were := "were"
+		if len(report.Refused) == 1 {
+			were = "was"
+		}
+		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %s in changes %s %s changed by others meanwhile; apply the others by their names, or discard", textfmt.Count(len(report.Refused), "file"), s.id, were)
 	}
 	for i, p := range plans {
 		p.removeRefused(refuse, &report)

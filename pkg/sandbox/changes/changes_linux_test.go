@@ -73,6 +73,25 @@ func TestSomeFilesAreApplied(t *testing.T) {
 	require.Equal(t, "one\nmore\nchanged\ntwo\nmore\ns\n", b.run(nil, `cat a b p/s`))
 }
 
+// A file, a symbolic link and a full directory are replaced by an empty directory.
+func TestReplacedByAnEmptyDirectory(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, `echo f > f; ln -s f l; mkdir d; echo x > d/x; echo g > g`)
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	b.run(set, `rm -r f l d g; mkdir f; mkdir -m 2755 l; mkdir -m 750 d; mkdir -p g/h; touch -d @1700000000 f l d g/h g .`)
+	report, err := set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Zero(t, report.Remaining)
+	require.NoDirExists(t, filepath.Join(b.dir, set.ID()))
+	for name, want := range map[string]os.FileMode{"f": 0o755, "l": 0o755 | os.ModeSetgid, "d": 0o750, "g": 0o755, "g/h": 0o755} {
+		info, err := os.Lstat(filepath.Join(b.Root, name))
+		require.NoError(t, err)
+		require.Equal(t, want|os.ModeDir, info.Mode(), name)
+		require.EqualValues(t, 1_700_000_000, info.ModTime().Unix(), name)
+	}
+}
+
 func TestConflicts(t *testing.T) {
 	for name, theirs := range map[string]string{
 		"changed":                  `echo theirs >> a`,

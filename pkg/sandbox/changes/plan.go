@@ -173,7 +173,7 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 		return known
 	}
 	for _, c := range p.chosen {
-		if c.source != "" && c.Dir {
+		if c.New != nil && c.New.IsDir() { // also one that replaces a file
 			note(c.Path, c.source)
 		}
 		for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
