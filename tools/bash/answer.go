@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ type meta struct {
 	FileBytes  int64    `json:"output_file_bytes,omitempty"`
 	Changed    []string `json:"changed,omitempty" jsonschema:"files that changed since they were viewed"`
 	LeftBehind int      `json:"ended_processes,omitempty" jsonschema:"processes that the command left running, which were ended"`
-	TakenBack  []string `json:"taken_back,omitempty" jsonschema:"protected files that the command changed and that are as they were"`
+	TakenBack  []string `json:"taken_back,omitempty" jsonschema:"protected files whose changes were taken back: new ones were removed, others are as they were"`
 	Aside      []string `json:"taken_back_kept,omitempty" jsonschema:"directories, for the user, with what these files had become"`
 
 	Changes string `json:"changes,omitempty" jsonschema:"id by which bash_job undoes what the command changed"`
@@ -148,7 +147,7 @@ func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string 
 		parts = append(parts, fmt.Sprintf("%d left running, ended (run_in_background keeps them)", result.LeftBehind))
 	}
 	if len(m.TakenBack) > 0 {
-		parts = append(parts, takenBackText(m.TakenBack)+keptCopiesText(m.Aside))
+		parts = append(parts, takenBackText(r.fs, result.Reverted, m.Aside))
 	}
 	for _, gap := range result.Unguarded {
 		parts = append(parts, unguardedText(gap))
@@ -162,26 +161,6 @@ func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string 
 
 // unguardedText says what is not, or not fully, protected from a command's files.
 func unguardedText(gap string) string { return "not protected: " + shorten(gap, 600) }
-
-// takenBackText names protected files that were put back.
-func takenBackText(paths []string) string {
-	const stepsOfRebase = "git-rebase-todo"
-	steps := slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, stepsOfRebase) })
-	words := "protected, so put back as it was: " + shorten(strings.Join(paths, ", "), 300)
-	if steps {
-		words += " (commands of bash still run the exec steps of " + stepsOfRebase + "; the user's git does not)"
-	}
-	return words
-}
-
-// keptCopiesText names the directories with copies of the changes that were
-// taken back; "" if there are none.
-func keptCopiesText(dirs []string) string {
-	if len(dirs) == 0 {
-		return ""
-	}
-	return " (what it had become is in " + strings.Join(dirs, ", ") + ")"
-}
 
 // joinLines appends foot to text on a new line.
 func joinLines(text, foot string) string {

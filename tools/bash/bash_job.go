@@ -177,6 +177,7 @@ func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 		}
 	}
 	if over {
+		foot = append(foot, j.guardTexts()...)
 		if words := j.layer.describe(j.fs); words != "" {
 			foot = append(foot, words)
 		}

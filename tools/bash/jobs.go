@@ -138,11 +138,25 @@ func (j *job) meta() meta {
 		m.Changes = result.Undo
 		m.LeftBehind, m.TakenBack = result.LeftBehind, displayPaths(j.fs, result.Reverted)
 		m.Aside = result.CopyDirs
+		m.Sandbox = newSandboxMeta(j.report, j.shell.config.Network, result.Gaps)
 	}
 	if name, size, _ := j.output.Spill(); name != "" {
 		m.File, m.FileBytes = name, size
 	}
 	return m
+}
+
+// guardTexts describes the protected files that an ended job changed, and what
+// was not protected from it.
+func (j *job) guardTexts() (texts []string) {
+	result := j.process.Wait()
+	if len(result.Reverted) > 0 {
+		texts = append(texts, takenBackText(j.fs, result.Reverted, result.CopyDirs))
+	}
+	for _, gap := range result.Unguarded {
+		texts = append(texts, unguardedText(gap))
+	}
+	return texts
 }
 
 // row returns the job's entry in the list of jobs.

@@ -88,7 +88,7 @@ func withWriteGuard(runner *proc.Runner, fsys *sandbox.FS, write func()) (lines 
 	takenBack, copyDirs, gaps := runner.WithWriteGuard(fsys, write)
 	var b strings.Builder
 	if len(takenBack) > 0 {
-		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, takenBack)), keptCopiesText(copyDirs))
+		fmt.Fprintf(&b, "%s\n", takenBackText(fsys, takenBack, copyDirs))
 	}
 	for _, gap := range gaps {
 		fmt.Fprintf(&b, "%s\n", unguardedText(gap))

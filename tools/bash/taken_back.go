@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/writeguard"
+)
+
+// maxTakenBackText bounds the list of removed files in an answer, and that of
+// restored files, in bytes.
+const maxTakenBackText = 300
+
+// takenBackText names the protected files, by their absolute paths, whose
+// changes were taken back: new files were removed, others restored. copyDirs are
+// the directories with copies of what they had become.
+func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
+	const stepsOfRebase = "git-rebase-todo"
+	var removed, restored []string
+	settings, steps := false, false
+	for _, path := range paths {
+		steps = steps || filepath.Base(path) == stepsOfRebase
+		settings = settings || !writeguard.InRepository(path)
+		if _, err := os.Lstat(path); err != nil {
+			removed = append(removed, fsys.Display(path))
+		} else {
+			restored = append(restored, fsys.Display(path))
+		}
+	}
+	var parts, notes []string
+	omitted := 0
+	for _, list := range []struct {
+		words string
+		paths []string
+	}{{"removed", removed}, {"put back as it was", restored}} {
+		if len(list.paths) > 0 {
+			text, more := listedPaths(list.paths, maxTakenBackText)
+			parts = append(parts, "protected, so "+list.words+": "+text)
+			omitted += more
+		}
+	}
+	if omitted > 0 {
+		notes = append(notes, fmt.Sprintf("all %d are in _meta.taken_back", len(paths)))
+	}
+	if steps {
+		notes = append(notes, "commands of bash still run the exec steps of "+stepsOfRebase+"; the user's git does not")
+	}
+	if len(copyDirs) > 0 {
+		notes = append(notes, "copies are in "+strings.Join(copyDirs, ", ")+", see index there; they may include changes that the user made meanwhile")
+		if settings {
+			notes = append(notes, "git checkout -- FILE of the user brings back a file of a commit")
+		}
+	}
+	text := strings.Join(parts, " · ")
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, "; ") + ")"
+	}
+	return text
+}
+
+// listedPaths joins as many paths as fit into limit bytes, at least a part of the
+// first, and counts those that it omitted.
+func listedPaths(paths []string, limit int) (text string, omitted int) {
+	text = shorten(paths[0], limit)
+	n := 1
+	for ; n < len(paths) && len(text)+len(", ")+len(paths[n]) <= limit; n++ {
+		text += ", " + paths[n]
+	}
+	if omitted = len(paths) - n; omitted > 0 {
+		text += fmt.Sprintf(" and %d more", omitted)
+	}
+	return text, omitted
+}
