@@ -29,7 +29,11 @@ func (o *Outcome) Notes() []string {
 		note("written in place because %s: a crash during the write could have left mixed content", w.InPlace)
 	}
 	if w.OtherNames > 0 {
-		note("%s still has the old content: this name is now a separate file (--keep-hardlinks keeps them together)", textfmt.Count(int(w.OtherNames), "other hard link"))
+		verb := "have"
+		if w.OtherNames == 1 {
+			verb = "has"
+		}
+		note("%s still %s the old content: this name is now a separate file (if the user starts the server with --keep-hardlinks, they stay one file)", textfmt.Count(int(w.OtherNames), "other hard link"), verb)
 	}
 	if len(w.Dropped) > 0 {
 		note("the file lost %s, which cannot be kept", strings.Join(w.Dropped, ", "))

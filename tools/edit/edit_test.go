@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -173,6 +174,21 @@ func TestKeepsWhatTheFileIs(t *testing.T) {
 	info, err := os.Stat(f.file("a.sh"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o751), info.Mode().Perm())
+}
+
+// TestNamesTheOtherHardLinks: an edit says how many hard links keep the old content.
+func TestNamesTheOtherHardLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("hard links are not recognized there")
+	}
+	f := newFixture(t)
+	f.write("a.txt", []byte("one\n"))
+	require.NoError(t, os.Link(f.file("a.txt"), f.file("b.txt")))
+	require.NoError(t, os.Link(f.file("a.txt"), f.file("c.txt")))
+	text, _ := f.edit("a.txt", "one", "two")
+	require.Contains(t, text, "2 other hard links still have the old content: ")
+	text, _ = f.edit("b.txt", "one", "two")
+	require.Contains(t, text, "1 other hard link still has the old content: ")
 }
 
 // TestLongLines: a diff of enormous lines stays within the budget.
