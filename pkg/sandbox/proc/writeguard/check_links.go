@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
 // isPointerAllowed reports whether a .git or commondir names a watched
@@ -37,7 +40,34 @@ func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 		return rc.found.repos[rel] || !pathExists(resolved)
 	}
 	// Only its own root knows that a commondir leads to a directory without HEAD.
-	return filepath.Base(name) != "commondir" && rc.inOtherRoot(resolved)
+	return filepath.Base(name) != "commondir" && (rc.inOtherRoot(resolved) || rc.isUsersWorktree(path, resolved))
+}
+
+// maxPointerGap bounds the time between the two files that git worktree add
+// writes.
+const maxPointerGap = 2 * time.Second
+
+// isUsersWorktree reports whether a gitdir leads to the .git of a work tree
+// outside the roots, or a .git to the repository of one, and that file leads
+// back: the user's git worktree add made both, since commands cannot write there.
+// The .git must be as old as the repository, which the user may have made for a
+// work tree that is gone.
+func (rc *rootCheck) isUsersWorktree(path, target string) bool {
+	other := target
+	isDir := filepath.Base(path) == "gitdir"
+	if !isDir {
+		other = filepath.Join(target, "gitdir")
+	}
+	theirs, err := os.Lstat(other)
+	if err != nil || !theirs.Mode().IsRegular() {
+		return false
+	}
+	pointed, ok := readGitPointer(other)
+	if back, err := filepath.EvalSymlinks(pointed); !ok || err != nil || back != path && (!isDir || back != filepath.Dir(path)) {
+		return false
+	}
+	ours, err := os.Lstat(path)
+	return err == nil && (isDir || fileinfo.ChangeTime(ours).Sub(fileinfo.ChangeTime(theirs)).Abs() <= maxPointerGap)
 }
 
 // isInGitDir reports whether a directory belongs to git: it is a repository or
