@@ -36,8 +36,11 @@ func possibleNames(given string) (names []string) {
 		names = append(names, inner)
 	}
 	if strings.HasPrefix(given, `"`) {
-		if name, err := strconv.Unquote(given); err == nil {
-			names = append(names, name)
+		if quoted, err := strconv.Unquote(given); err == nil {
+			if name, ok := pathname.Unescape(quoted); ok { // as in the header of a diff
+				names = append(names, name)
+			}
+			names = append(names, quoted)
 		}
 	}
 	if name, ok := pathname.Unescape(given); ok {

@@ -218,7 +218,7 @@ func TestReviewNeedsL2(t *testing.T) {
 // A name can be given in files as an answer shows it, or as git quotes it.
 func TestReviewOfOddNames(t *testing.T) {
 	for _, c := range []struct{ name, shown string }{
-		{"bad\xff", `bad\xff`}, {"nl\nx", `nl\nx`}, {"nl\nx", `"nl\nx"`}, {"nl\nx", "nl\nx"}, {"back\\nx", `back\\nx`},
+		{"bad\xff", `bad\xff`}, {"nl\nx", `nl\nx`}, {"nl\nx", `"nl\nx"`}, {"nl\nx", `"nl\\nx"`}, {"nl\nx", "nl\nx"}, {"back\\nx", `back\\nx`},
 		{"a b", `'a b'`}, {"it's · ok", `'it'\''s · ok'`}, {"\u00e4", `"\303\244"`}, {"a;b", "a;b"},
 	} {
 		p := newPlace(t)
