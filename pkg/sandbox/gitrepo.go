@@ -59,7 +59,7 @@ func (t *Target) checkGit() error {
 
 // gitEntries lists the entries of a repository that git runs or follows. If a
 // repository lies among other files, only these entries belong to it.
-var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr"}
+var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr", "merge_autostash"}
 
 // recheckGit repeats checkGit immediately before the file gets its name: another
 // program may have written another part of a repository meanwhile.

@@ -100,7 +100,7 @@ func TestRepositoriesOfAnyName(t *testing.T) {
 		}
 		fs := open(t, box, tr.root)
 		for _, top := range []string{"bare/", "a/b/mirror.d/", ""} {
-			for _, name := range []string{"hooks/update", "hooks/a/b", "info/attributes", "commondir", "modules/m/hooks/x", "index", "MERGE_RR"} {
+			for _, name := range []string{"hooks/update", "hooks/a/b", "info/attributes", "commondir", "modules/m/hooks/x", "index", "MERGE_RR", "MERGE_AUTOSTASH"} {
 				_, err := put(fs, top+name, "x", sandbox.ReplaceOptions{MakeParents: true})
 				requireCode(t, toolerr.DeniedPath, err)
 			}

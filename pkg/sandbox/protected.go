@@ -183,6 +183,8 @@ func gitFileReason(rest []string) string {
 		return "names commands that lazygit runs"
 	case own && pathname.EqualFold(last, "MERGE_RR"):
 		return "tells git which files to overwrite" // git rerere does not check the paths in it
+	case own && pathname.EqualFold(last, "MERGE_AUTOSTASH"):
+		return "names a stash that git writes into the work tree"
 	}
 	return ""
 }

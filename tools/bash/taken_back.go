@@ -20,9 +20,12 @@ const maxTakenBackText = 300
 func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 	const stepsOfRebase = "git-rebase-todo"
 	var removed, restored []string
-	settings, steps := false, false
+	settings, steps, stash, index := false, false, false, false
 	for _, path := range paths {
-		steps = steps || filepath.Base(path) == stepsOfRebase
+		base := filepath.Base(path)
+		steps = steps || base == stepsOfRebase
+		stash = stash || writeguard.InRepository(path) && (base == "autostash" || base == "MERGE_AUTOSTASH")
+		index = index || writeguard.InRepository(path) && (base == "index" || strings.HasPrefix(base, "sharedindex."))
 		settings = settings || !writeguard.InRepository(path)
 		if _, err := os.Lstat(path); err != nil {
 			removed = append(removed, fsys.Display(path))
@@ -47,6 +50,12 @@ func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 	}
 	if steps {
 		notes = append(notes, "commands of bash still run the exec steps of "+stepsOfRebase+"; the user's git does not")
+	}
+	if stash {
+		notes = append(notes, "commands of bash still apply the stash that git made there; the user's git applies it with git stash apply and the name in the copy")
+	}
+	if index {
+		notes = append(notes, "git reset of the user rebuilds the index")
 	}
 	if len(copyDirs) > 0 {
 		notes = append(notes, "copies are in "+strings.Join(copyDirs, ", ")+", see index there; they may include changes that the user made meanwhile")

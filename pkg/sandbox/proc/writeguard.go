@@ -135,7 +135,7 @@ func (s *spec) isWatched(path string) bool {
 // begins and another continues.
 func isGitOperationState(rel string) bool {
 	last := strings.ToLower(filepath.Base(rel))
-	return writeguard.HasComponent(rel, ".git") && (last == "index" || last == "merge_rr" || strings.HasPrefix(last, "sharedindex.") || writeguard.HasComponent(rel, "rebase-merge") || writeguard.HasComponent(rel, "rebase-apply") || writeguard.HasComponent(rel, "sequencer"))
+	return writeguard.HasComponent(rel, ".git") && (last == "index" || last == "merge_rr" || last == "merge_autostash" || strings.HasPrefix(last, "sharedindex.") || writeguard.HasComponent(rel, "rebase-merge") || writeguard.HasComponent(rel, "rebase-apply") || writeguard.HasComponent(rel, "sequencer"))
 }
 
 // WhyProtected returns a function for applying and undoing the changes of

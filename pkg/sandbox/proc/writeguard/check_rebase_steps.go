@@ -21,7 +21,8 @@ const rebaseTodoName = "git-rebase-todo"
 // is stored with encoding/gob.
 type removedSteps struct {
 	Whole []byte            // content of the file as the command left it
-	Left  [sha256.Size]byte // hash of the file without the removed steps
+	Left  [sha256.Size]byte // hash of the file without the removed steps; of a removed autostash that of operationOf
+	Stash bool              // the file is an autostash
 }
 
 // checkRebaseSteps removes the steps of a rebase that run a program, except for
@@ -45,7 +46,7 @@ func (rc *rootCheck) checkRebaseSteps(name, path string, was, now *fileState) {
 		if rc.baseline.Steps == nil {
 			rc.baseline.Steps = map[string]removedSteps{}
 		}
-		rc.baseline.Steps[name] = removedSteps{now.Content, sha256.Sum256(left)}
+		rc.baseline.Steps[name] = removedSteps{Whole: now.Content, Left: sha256.Sum256(left)}
 		rc.stepsRemoved = true
 	}
 	if err != nil || !told {
@@ -71,6 +72,13 @@ func (w *RootGuard) restoreRebaseSteps() (changed bool) {
 	for name, removed := range w.baseline.Steps {
 		path := filepath.Join(w.root, name)
 		content, err := readRegularFile(path, maxStoredBytes)
+		if removed.Stash {
+			if !w.restoreAutostash(name, removed) {
+				delete(w.baseline.Steps, name)
+				changed = true
+			}
+			continue
+		}
 		if err == nil && sha256.Sum256(content) == removed.Left {
 			rc := &rootCheck{root: w.root, handle: w.handle, baseline: &w.baseline, found: &scanResult{}}
 			if rc.withAccess(name, func() error { return rc.replaceFile(name, removed.Whole, permOf(path)) }) == nil {

@@ -92,6 +92,8 @@ func (v *dirCache) readEntries(maxEntries int) {
 				v.files[name] = watchedFile{rebaseStepsKind, v.role.repo}
 			} else if entry.Type().IsRegular() && gitfile.IsOptions(entry.Name()) {
 				v.files[name] = watchedFile{mergeOptionsKind, v.role.repo}
+			} else if entry.Type().IsRegular() && entry.Name() == autostashName {
+				v.files[name] = watchedFile{autostashKind, v.role.repo}
 			} else {
 				v.addRepositoryLink(name, entry)
 			}
@@ -177,6 +179,11 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 			return false
 		}
 		v.files[name] = watchedFile{reuseListKind, dir}
+	case mergeAutostashName:
+		if !entry.Type().IsRegular() {
+			return false
+		}
+		v.files[name] = watchedFile{autostashKind, dir}
 	case "hooks":
 		if entry.IsDir() {
 			v.addSubdir(name, dirRole{gitHookKind, dir})

@@ -32,6 +32,7 @@ const (
 	legacyRemoteKind                        // an address of a remote in remotes or branches: must not be new
 	reuseListKind                           // MERGE_RR: its paths must lead to ordinary files of the work tree
 	judgedSettingsKind                      // .npmrc and other files in which some lines run a program: these must not be added
+	autostashKind                           // names the stash that git applies at the end of an operation: held back while no command runs
 	gitToolSettingsKind                     // what git instaweb and lazygit run in a repository: must not be new
 )
 

@@ -33,6 +33,7 @@ type rootCheck struct {
 	restorable map[string]fileState // states of the user's that undo may bring back
 
 	ended bool // the command has ended, so that its unfinished rebase is checked
+	last  bool // no other command runs
 
 	linkTargets []resolvedLink // see resolvedLinks; nil: not yet computed
 
@@ -132,6 +133,10 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 	case rebaseStepsKind:
 		if rc.ended {
 			rc.checkRebaseSteps(name, path, was, now)
+		}
+	case autostashKind:
+		if rc.last {
+			rc.checkAutostash(name, path, now)
 		}
 	case judgedSettingsKind:
 		rc.checkJudgedSettings(name, path, at.repo, inBaseline, was, now)

@@ -138,7 +138,7 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	}
 	rc := &rootCheck{
 		root: w.root, handle: w.handle, baseline: &w.baseline, found: w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected), trustTimes: w.trustTimes,
-		skip: skip, mustStay: c.MustStay, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, runningIndexes: w.inventory.runningIndexes, ended: ended,
+		skip: skip, mustStay: c.MustStay, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, runningIndexes: w.inventory.runningIndexes, ended: ended, last: ended && w.runningCount <= 1,
 	}
 	if reopened {
 		rc.reverted = append(rc.reverted, w.root)
