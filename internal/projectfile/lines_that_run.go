@@ -13,6 +13,7 @@ import (
 // judged are files that developers and their commands write every day, and in
 // which a few settings make a program run another one.
 var judged = map[string]func(line string) bool{
+	".merlin":             merlinRuns,
 	".npmrc":              npmRuns,
 	".tool-versions":      asdfRuns,
 	"rust-toolchain":      rustupRuns,
@@ -27,7 +28,7 @@ func IsJudged(name string) bool {
 }
 
 // Runs lists the lines of a file of the given name that name a program to be
-// run, as soon as somebody uses npm, rustup, asdf or mise in its directory. It
+// run, as soon as somebody uses npm, rustup, asdf, mise or Merlin in its directory. It
 // returns nil for a name that IsJudged does not know.
 func Runs(name string, content []byte) (lines []string) {
 	runs := judged[strings.ToLower(name)]
@@ -110,3 +111,11 @@ var rustupPath = regexp.MustCompile(`\bpath\b|\\`)
 func asdfRuns(line string) bool {
 	return strings.Contains(line, "{{") || strings.Contains(line, "{%") || slices.ContainsFunc(strings.Fields(line), func(field string) bool { return strings.HasPrefix(field, "path:") })
 }
+
+// merlinRuns reports whether a line of .merlin, which editors read for OCaml,
+// names a preprocessor, or settings of findlib, which name preprocessors.
+func merlinRuns(line string) bool {
+	return !strings.HasPrefix(line, "#") && merlinProgram.MatchString(line)
+}
+
+var merlinProgram = regexp.MustCompile(`-ppx?\b|^(READER|PP|FINDLIB)`)

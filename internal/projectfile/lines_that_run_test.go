@@ -45,6 +45,9 @@ func TestRuns(t *testing.T) {
 		{"rust-toolchain.toml", "[toolchain]\n\"p\\u0061th\" = \"/x\"", []string{`"p\u0061th" = "/x"`}, "[toolchain]\n"},
 		{".tool-versions", "nodejs 20.1.0\npython 3.12 system\n", nil, ""},
 		{".tool-versions", "nodejs 20 path:./x\nruby {{exec(command='x')}}", []string{"nodejs 20 path:./x", "ruby {{exec(command='x')}}"}, ""},
+		{".merlin", "S src\nB _build/**\nPKG lwt\nFLG -w +a-4 -open X\n# FLG -ppx ./x\n", nil, ""},
+		{".merlin", "S src\nFLG -w +a -ppx './x --as-ppx'\n", []string{"FLG -w +a -ppx './x --as-ppx'"}, "S src\n"},
+		{".merlin", "FLG -pp ./x\nREADER [\"./x\"]\nFINDLIB ./f\nFINDLIB_PATH ./f\n", []string{"FLG -pp ./x", "READER [\"./x\"]", "FINDLIB ./f", "FINDLIB_PATH ./f"}, ""},
 		{"other", "git=x", nil, ""},
 	} {
 		require.Equal(t, c.runs, projectfile.Runs(c.name, []byte(c.content)), c.content)
