@@ -53,9 +53,8 @@ func TestClosedRootIsExamined(t *testing.T) {
 	}
 }
 
-// TestClosedRootAsAPlainUser runs TestClosedRootIsExamined as a plain user, to
-// whom the permissions apply.
-func TestClosedRootAsAPlainUser(t *testing.T) {
-	t.Setenv("PROC_TEST_PLACE", "/srv") // a plain user cannot enter root's home
-	asPlainUser(t, "^TestClosedRootIsExamined$")
+// TestWriteGuardAsAPlainUser runs TestClosedRootIsExamined and others as a plain
+// user, to whom permissions apply.
+func TestWriteGuardAsAPlainUser(t *testing.T) {
+	asPlainUser(t, "^(TestClosedRootIsExamined|TestSourcedFilesAreRestored|TestDirectoriesOfVersionControlAreWritable)$")
 }
