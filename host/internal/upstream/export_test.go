@@ -35,3 +35,17 @@ func DialGuarded(ctx context.Context, host, address string) error {
 	}
 	return err
 }
+
+// SharedPending returns the number of requests of hosts that wait for answers.
+func SharedPending(p *SharedServers) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, some := range p.byKey {
+		for _, process := range some {
+			process.mu.Lock()
+			n += len(process.pending)
+			process.mu.Unlock()
+		}
+	}
+	return n
+}
