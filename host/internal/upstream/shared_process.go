@@ -43,9 +43,8 @@ type sharedProcess struct {
 	listID     uint64          // the last tools/list request for the first page
 	tools      json.RawMessage // the answer to it; nil: unknown, or it has changed
 	pending    map[uint64]*sharedUser
-	cancelled  map[uint64]time.Time     // of the requests that were cancelled and not answered
-	own        map[uint64]chan struct{} // pings of SharedServers
-	ownID      uint64
+	cancelled  map[uint64]time.Time      // of the requests that were cancelled and not answered
+	ownID      uint64                    // of the last request of SharedServers itself
 	questions  map[string]sharedQuestion // by jsonrpc.Key of the server's id
 	elicited   map[string]*sharedUser    // by the elicitationId of an URL elicitation
 	roots      []string                  // which the process serves
@@ -87,7 +86,7 @@ func (u *sharedUser) send(message []byte) {
 func newSharedProcess(key string, cfg Config) *sharedProcess {
 	process := &sharedProcess{
 		key: key, cfg: cfg, since: time.Now(), settled: make(chan struct{}), ended: make(chan struct{}),
-		users: map[uint64]*sharedUser{}, pending: map[uint64]*sharedUser{}, cancelled: map[uint64]time.Time{}, own: map[uint64]chan struct{}{},
+		users: map[uint64]*sharedUser{}, pending: map[uint64]*sharedUser{}, cancelled: map[uint64]time.Time{},
 		questions: map[string]sharedQuestion{}, elicited: map[string]*sharedUser{},
 	}
 	process.settle = sync.OnceFunc(func() { close(process.settled) })
@@ -225,21 +224,18 @@ func (process *sharedProcess) cancel(id uint64) {
 	process.toServer(jsonrpc.AppendNotification(nil, "notifications/cancelled", params))
 }
 
-// ask sends a request of SharedServers itself and returns a channel that is closed
-// with its answer. The caller holds process.mu.
-func (process *sharedProcess) ask(method string, params any) <-chan struct{} {
+// ask sends a request of SharedServers itself, whose answer nobody needs. The caller
+// holds process.mu.
+func (process *sharedProcess) ask(method string, params any) {
 	var raw json.RawMessage
 	if params != nil {
 		var err error
 		if raw, err = jsonrpc.Marshal(params); err != nil {
-			return nil
+			return
 		}
 	}
 	process.ownID++
-	answered := make(chan struct{})
-	process.own[process.ownID] = answered
 	process.toServer(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, process.ownID, 10), method, raw))
-	return answered
 }
 
 // toServer queues a message for the server and takes ownership of it.

@@ -160,11 +160,6 @@ func (process *sharedProcess) answered(rawID json.RawMessage, line []byte, m jso
 	if err != nil {
 		return
 	}
-	if done, ok := process.own[id]; ok {
-		delete(process.own, id)
-		close(done)
-		return
-	}
 	delete(process.cancelled, id)
 	u := process.pending[id]
 	if u == nil {
