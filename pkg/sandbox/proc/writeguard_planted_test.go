@@ -229,7 +229,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
 	tried := maps.Clone(plantings)
-	for _, more := range []map[string]planting{rolePlantings, programPlantings, reusePlantings, remotePlantings, templatePlantings, autostashPlantings} {
+	for _, more := range []map[string]planting{rolePlantings, programPlantings, reusePlantings, remotePlantings, templatePlantings, autostashPlantings, wordPlantings} {
 		maps.Copy(tried, more)
 	}
 	if long {

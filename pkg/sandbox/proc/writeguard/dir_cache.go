@@ -88,12 +88,8 @@ func (v *dirCache) readEntries(maxEntries int) {
 		case kind == rebaseStepsKind:
 			if entry.IsDir() {
 				v.addSubdir(name, dirRole{})
-			} else if entry.Name() == rebaseTodoName && entry.Type()&fs.ModeSymlink == 0 {
-				v.files[name] = watchedFile{rebaseStepsKind, v.role.repo}
-			} else if entry.Type().IsRegular() && gitfile.IsOptions(entry.Name()) {
-				v.files[name] = watchedFile{mergeOptionsKind, v.role.repo}
-			} else if entry.Type().IsRegular() && entry.Name() == autostashName {
-				v.files[name] = watchedFile{autostashKind, v.role.repo}
+			} else if kind := operationKind(entry); kind != 0 {
+				v.files[name] = watchedFile{kind, v.role.repo}
 			} else {
 				v.addRepositoryLink(name, entry)
 			}
@@ -119,6 +115,21 @@ func (v *dirCache) readEntries(maxEntries int) {
 			v.subdirs[i] = was
 		}
 	}
+}
+
+// operationKind returns the kind of a file in the directory of a rebase, am or
+// sequencer, 0 for one that is not watched.
+func operationKind(entry os.DirEntry) fileKind {
+	switch {
+	case entry.Name() == rebaseTodoName && entry.Type()&fs.ModeSymlink == 0:
+		return rebaseStepsKind
+	case !entry.Type().IsRegular():
+	case gitfile.IsOptions(entry.Name()):
+		return mergeOptionsKind
+	case entry.Name() == autostashName:
+		return autostashKind
+	}
+	return 0
 }
 
 // isOfGit reports whether the directory is one of a repository, not of a work

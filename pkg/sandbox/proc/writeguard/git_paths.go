@@ -140,6 +140,7 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 	}
 	for _, setting := range runs {
 		key, value, _ := strings.Cut(setting, "=")
+		p.addShellCommand(key, value, tops)
 		switch {
 		case value == "":
 		case key == "core.hookspath":

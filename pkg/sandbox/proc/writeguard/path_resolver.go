@@ -17,6 +17,7 @@ type pathResolver struct {
 type linkTarget struct {
 	path    string // of a link: where it leads
 	isLink  bool
+	isDir   bool
 	missing bool
 }
 
@@ -27,6 +28,7 @@ func (r *pathResolver) read(path string) linkTarget {
 	}
 	var t linkTarget
 	info, err := os.Lstat(path)
+	t.isDir = err == nil && info.IsDir()
 	if t.missing = err != nil; err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(path)
 		if err == nil && !filepath.IsAbs(to) {
