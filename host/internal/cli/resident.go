@@ -19,6 +19,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
+// stopTime is the time after which a process that does not answer is killed.
+const stopTime = 3 * time.Second
+
 // resident returns the command for the process that package resident describes.
 func (p *program) resident() *cobra.Command {
 	var idle time.Duration
@@ -68,7 +71,7 @@ again when it needs them.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), askTime)
+			ctx, cancel := context.WithTimeout(cmd.Context(), stopTime)
 			defer cancel()
 			s, err := client.Stop(ctx)
 			switch {
@@ -76,6 +79,9 @@ again when it needs them.`,
 				return p.printf("no servers are shared\n")
 			case err != nil:
 				return exit(exitConnect, err)
+			}
+			if s.Servers == nil {
+				return p.printf("process %d did not answer and was killed; its servers end\n", s.PID)
 			}
 			return p.printf("process %d and %s end\n", s.PID, textfmt.Count(len(s.Servers), "server"))
 		},

@@ -305,6 +305,27 @@ func TestServersThatCannotBeShared(t *testing.T) {
 	require.Contains(t, c.log.String(), "servers are not shared: ")
 }
 
+// With a process that does not answer, a host starts its servers itself, and stop kills it.
+func TestTheSharingProcessHangs(t *testing.T) {
+	t.Parallel()
+	state, pids, args := sharing(t, "")
+	a := connectClient(t, "", args...)
+	require.Contains(t, a.call(t, "fix__echo", `{"text":"a"}`), `\"a\"`)
+	hung := sharedStatus(t, state).PID
+	require.NoError(t, syscall.Kill(hung, syscall.SIGSTOP))
+	b := connectClient(t, "", args...)
+	require.Contains(t, b.call(t, "fix__echo", `{"text":"b"}`), `\"b\"`)
+	require.Len(t, started(t, pids), 2)
+	require.Contains(t, b.log.String(), "servers are not shared: ")
+	require.Contains(t, b.log.String(), "did not answer within 2s")
+
+	out, err := exec.Command("mcp-host", "stop", "--state", state).CombinedOutput()
+	require.NoError(t, err)
+	require.Contains(t, string(out), fmt.Sprintf("process %d did not answer and was killed", hung))
+	require.Eventually(t, func() bool { return !mcpkittest.IsRunning(hung) }, time.Minute, 5*time.Millisecond)
+	require.Contains(t, a.call(t, "fix__echo", `{"text":"c"}`), `\"c\"`)
+}
+
 // The socket of the process that shares servers admits only its user.
 func TestTheSocketIsPrivate(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,29 @@
 package control
 
-import "golang.org/x/sys/unix"
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// PeerPID returns the id of the process at the other end of a connection to a unix
+// socket; 0 if it is unknown.
+func PeerPID(conn net.Conn) (pid int) {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Control(func(fd uintptr) { //nolint:errcheck // then it is unknown
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
+}
 
 // peerOf returns the user at the other end; see unix(7).
 func peerOf(fd int) (uid int, err error) {

@@ -69,7 +69,7 @@ func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
 		},
 		OnUnavailable: func(err error) {
 			if !errors.Is(err, resident.ErrNotRunning) {
-				a.notifyOnce("servers are not shared: " + err.Error())
+				a.notifyOnce(err.Error())
 			}
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/control"
@@ -96,9 +97,32 @@ func (c Client) start(ctx context.Context, dir, name string) error {
 // Status asks the process. The error is ErrNotRunning if none runs.
 func (c Client) Status(ctx context.Context) (Status, error) { return c.ask(ctx, methodStatus) }
 
-// Stop ends the process and its servers, and returns its last status. The error is
-// ErrNotRunning if none runs.
-func (c Client) Stop(ctx context.Context) (Status, error) { return c.ask(ctx, methodStop) }
+// Stop ends the process and its servers, and returns its last status. A process that does
+// not answer is killed; then only PID is set. The error is ErrNotRunning if none runs.
+func (c Client) Stop(ctx context.Context) (Status, error) {
+	s, err := c.ask(ctx, methodStop)
+	if err == nil || errors.Is(err, ErrNotRunning) {
+		return s, err
+	}
+	c.Start = false
+	conn, fault := c.Dial(context.WithoutCancel(ctx))
+	if fault != nil {
+		return s, err
+	}
+	defer conn.Close() //nolint:errcheck // nothing was said
+	pid := control.PeerPID(conn)
+	if pid == 0 {
+		return s, err
+	}
+	process, fault := os.FindProcess(pid)
+	if fault == nil {
+		fault = process.Kill()
+	}
+	if fault != nil {
+		return s, err
+	}
+	return Status{PID: pid}, nil
+}
 
 func (c Client) ask(ctx context.Context, method string) (s Status, err error) {
 	c.Start = false
@@ -128,10 +152,28 @@ func socketOf(state, program string) (dir, name string, err error) {
 	if state == "" {
 		return "", "", errors.New("no state directory; use --state DIR")
 	}
-	info, err := os.Stat(program)
+	identity, err := identityOf(program)
 	if err != nil {
 		return "", "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s", program, info.Size(), info.ModTime().UnixNano(), os.Getenv("HOME")))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", identity, os.Getenv("HOME")))
 	return filepath.Join(state, "shared"), hex.EncodeToString(sum[:8]) + ".sock", nil
+}
+
+// identities holds the identities of program files.
+var identities sync.Map
+
+// identityOf returns the path, size and time of a program file when it was first asked
+// for. So a host whose file is replaced while it runs does not use a process of the
+// new version.
+func identityOf(program string) (string, error) {
+	if known, ok := identities.Load(program); ok {
+		return known.(string), nil //nolint:errcheck // all are strings
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return "", err
+	}
+	identity, _ := identities.LoadOrStore(program, fmt.Sprintf("%s\x00%d\x00%d", program, info.Size(), info.ModTime().UnixNano()))
+	return identity.(string), nil //nolint:errcheck // all are strings
 }

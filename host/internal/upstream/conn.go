@@ -110,9 +110,6 @@ func newConn(cfg Config, out wire) *conn {
 		unused:      make(chan struct{}),
 		pending:     map[uint64]*pending{},
 	}
-	if shared, ok := out.(*sharedWire); ok {
-		c.nextID.Store(shared.idBase())
-	}
 	c.markUnused = sync.OnceFunc(func() { close(c.unused) })
 	go func() {
 		defer close(c.ended)
@@ -197,10 +194,18 @@ func (c *conn) listedTools() []json.RawMessage {
 // send queues a line. A failure ends the connection.
 func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
 
+// newID returns an id for a request; 0 if the connection is dead.
+func (c *conn) newID() uint64 {
+	if shared, ok := c.out.(*sharedWire); ok {
+		return shared.ids.take(c.dead)
+	}
+	return c.nextID.Add(1)
+}
+
 // register registers a new request and returns its id.
 func (c *conn) register(p *pending) (uint64, error) {
 	p.answer = make(chan answer, 1)
-	id := c.nextID.Add(1)
+	id := c.newID()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {

@@ -2,8 +2,11 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/netguard"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // CheckAddress is the guard of a configured host for one address.
@@ -48,4 +51,26 @@ func SharedPending(p *SharedServers) (n int) {
 		}
 	}
 	return n
+}
+
+// NextID returns the id of the next request to a shared process.
+func NextID(s *Server) uint64 {
+	s.mu.Lock()
+	ids := &s.conn.out.(*sharedWire).ids
+	s.mu.Unlock()
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	return ids.next
+}
+
+// AttachLine returns the line with which a server's host asks for its process, with
+// another time for the start.
+func AttachLine(s *Server, start time.Duration) ([]byte, error) {
+	r, err := attachRequestOf(s.cfg, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	r.StartTime = start
+	params, err := jsonrpc.Marshal(r)
+	return append(jsonrpc.AppendRequest(nil, json.RawMessage("0"), MethodAttach, params), '\n'), err
 }

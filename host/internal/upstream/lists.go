@@ -256,7 +256,7 @@ func (s *Server) SetLogLevel(level string) {
 func (c *conn) setLevel(level string) {
 	if c.era == Legacy && level != "" && c.offers.has("logging", "") {
 		params := append(jsonrpc.AppendString([]byte(`{"level":`), level), '}')
-		c.send(c.ownRequest(c.nextID.Add(1), "logging/setLevel", params)) // the effect shows whether it worked
+		c.send(c.ownRequest(c.newID(), "logging/setLevel", params)) // the effect shows whether it worked
 	}
 }
 
@@ -273,7 +273,7 @@ func (s *Server) restoreSubscriptions(c *conn) {
 	for _, uri := range uris {
 		if c.offers.has("resources", "subscribe") {
 			params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-			c.send(c.ownRequest(c.nextID.Add(1), "resources/subscribe", params))
+			c.send(c.ownRequest(c.newID(), "resources/subscribe", params))
 		}
 	}
 }
@@ -296,13 +296,13 @@ func (s *Server) listen(c *conn) {
 	if err != nil { // strings can always be encoded
 		return
 	}
+	var id uint64
+	if len(want) > 0 {
+		id = c.newID()
+	}
 	c.mu.Lock()
 	before := c.listenID
-	c.listenID = 0
-	if len(want) > 0 {
-		c.listenID = c.nextID.Add(1)
-	}
-	id := c.listenID
+	c.listenID = id
 	c.mu.Unlock()
 	if id != 0 {
 		c.send(c.ownRequest(id, "subscriptions/listen", raw))

@@ -19,6 +19,7 @@ type talker struct {
 	asked map[string]chan json.RawMessage
 	n     int
 	lists int // lists of tools so far
+	roots string
 }
 
 func (s *talker) write(message []byte) {
@@ -31,8 +32,12 @@ func (s *talker) tell(method, format string, args ...any) {
 	s.write(jsonrpc.AppendNotification(nil, method, fmt.Appendf(nil, format, args...)))
 }
 
-// ask sends a request and returns the line of the answer.
+// ask sends a request and returns the result or error.
 func (s *talker) ask(method string, params json.RawMessage) string {
+	return string(<-s.begin(method, params))
+}
+
+func (s *talker) begin(method string, params json.RawMessage) <-chan json.RawMessage {
 	answer := make(chan json.RawMessage, 1)
 	s.mu.Lock()
 	s.n++
@@ -43,7 +48,7 @@ func (s *talker) ask(method string, params json.RawMessage) string {
 	s.asked[id] = answer
 	s.mu.Unlock()
 	s.write(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, params))
-	return string(<-answer)
+	return answer
 }
 
 func runTalker() int {
@@ -59,6 +64,16 @@ func runTalker() int {
 			return 1
 		}
 		switch m.Kind {
+		case jsonrpc.Notification:
+			if m.Method == "notifications/initialized" && len(os.Args) > 2 { // it asks for roots once, as some servers do
+				answer := s.begin("roots/list", nil)
+				go func() {
+					roots := string(<-answer)
+					s.mu.Lock()
+					s.roots = roots
+					s.mu.Unlock()
+				}()
+			}
 		case jsonrpc.Request:
 			go s.answer(m)
 		case jsonrpc.Response:
@@ -131,6 +146,10 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 		s.tell("notifications/progress", `{"progressToken":%s,"progress":1,"message":%q}`, p.Meta.ProgressToken, said)
 	case "changed":
 		s.tell("notifications/tools/list_changed", `{}`)
+	case "first_roots":
+		s.mu.Lock()
+		said = s.roots
+		s.mu.Unlock()
 	case "roots":
 		said = s.ask("roots/list", nil)
 	case "sleep":

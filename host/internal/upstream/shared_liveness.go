@@ -6,9 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// checkAlive ends the process if it sends nothing for QuietTime, also when pinged. It
-// is called when a host has given up a request, for example because it found the
-// server silent.
+// checkAlive ends a process without hosts if it sends nothing for two QuietTimes, also
+// when pinged. It is called when the last host has left requests unanswered. While there
+// are hosts, their watchdogs decide.
 func (process *sharedProcess) checkAlive() {
 	process.mu.Lock()
 	before := process.heard
@@ -16,7 +16,7 @@ func (process *sharedProcess) checkAlive() {
 		process.ask("ping", nil)
 	}
 	process.mu.Unlock()
-	late := time.NewTimer(process.cfg.QuietTime)
+	late := time.NewTimer(2 * process.cfg.QuietTime)
 	defer late.Stop()
 	select {
 	case <-process.ended:
@@ -25,8 +25,8 @@ func (process *sharedProcess) checkAlive() {
 	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.heard == before && process.initResult != nil {
-		process.failLocked(toolerr.New(toolerr.ServerOffline, "the server has been silent for %v, also when pinged, and was stopped", process.cfg.QuietTime))
+	if process.heard == before && len(process.users) == 0 {
+		process.failLocked(errIdle)
 	}
 }
 

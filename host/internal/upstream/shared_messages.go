@@ -21,8 +21,8 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.err != nil {
-		return false
+	if process.err != nil { // methodEnded will tell the host why
+		return true
 	}
 	switch m.Kind {
 	case jsonrpc.Request:
@@ -42,7 +42,7 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 // requested handles a request of a host. The caller holds process.mu.
 func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Message) bool {
 	id, err := strconv.ParseUint(string(m.ID), 10, 64)
-	if err != nil || id>>idBits != u.number {
+	if err != nil || process.ids.owner(id) != u {
 		return false
 	}
 	switch m.Method {
@@ -53,6 +53,7 @@ func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Me
 		}
 		process.initID = id
 	case "server/discover":
+		process.discoverID = id
 		if process.initResult != nil { // the open session is a legacy one
 			u.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "Method not found"))
 			return true
@@ -79,21 +80,23 @@ func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Me
 			return true
 		}
 	}
-	if u == process.opening && !process.opened && m.Method != "initialize" && m.Method != "server/discover" {
-		process.opened = true
-		process.settle()
-		if process.replaced != nil {
-			go process.replaced.retire()
-			process.replaced = nil
-		}
-	}
-	process.pending[id] = u
+	process.pending[id] = sharedRequest{u, isOfClient(m.Method)}
 	if !process.watched {
 		process.watched = true
 		go process.watchStopped()
 	}
 	process.toServer(line)
 	return true
+}
+
+// isOfClient reports whether a host sends a request for a client, whose user the server
+// may then ask.
+func isOfClient(method string) bool {
+	switch method {
+	case "initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen":
+		return false
+	}
+	return !strings.HasSuffix(method, "/list")
 }
 
 // subscribe records the subscriptions of a host. It returns true if the server need
@@ -138,19 +141,37 @@ func (process *sharedProcess) notifiedByHost(u *sharedUser, line []byte, m jsonr
 	case "notifications/initialized":
 		if u == process.opening && !process.opened {
 			process.toServer(line)
+			process.openID = process.ask("ping", nil)
 		}
 	case "notifications/cancelled":
 		id, err := strconv.ParseUint(string(jsonrpc.MemberOf(m.Params, "requestId")), 10, 64)
-		if err == nil && id>>idBits == u.number {
+		if err == nil && process.ids.owner(id) == u {
 			process.giveUp(id)
 			process.toServer(line)
 		}
+	case methodIDs:
+		process.grantIDs(u)
 	case methodRoots:
 		process.rootsChanged(u, m.Params)
 	case "notifications/roots/list_changed": // see methodRoots
 	default:
 		process.toServer(line)
 	}
+}
+
+// grantIDs handles methodIDs. The caller holds process.mu.
+func (process *sharedProcess) grantIDs(u *sharedUser) {
+	used := map[uint64]bool{}
+	for id := range process.pending {
+		used[id>>blockBits] = true
+	}
+	process.ids.free(u, false, func(block uint64) bool { return used[block] })
+	block, err := process.ids.grant(u)
+	if err != nil {
+		u.conn.Close() //nolint:errcheck // it attaches again
+		return
+	}
+	u.send(jsonrpc.AppendNotification(nil, methodIDs, append(strconv.AppendUint([]byte(`{"block":`), block, 10), '}')))
 }
 
 // rootsChanged handles methodRoots. The caller holds process.mu.
@@ -191,7 +212,7 @@ func (process *sharedProcess) question(line []byte, m jsonrpc.Message) {
 	if m.Method == "roots/list" {
 		u = process.serveRoots()
 	} else if id, ok := metaRequest(m.Params); ok {
-		u, several = process.pending[id], false
+		u, several = process.pending[id].user, false
 	}
 	_, twice := process.questions[key]
 	switch {
@@ -208,18 +229,20 @@ func (process *sharedProcess) question(line []byte, m jsonrpc.Message) {
 	}
 }
 
-// busyUsers returns the hosts that wait for answers. A request that was cancelled counts
+// busyUsers returns the hosts whose clients wait for answers. A request that was cancelled counts
 // for cancelledTime, since the server may still work on it. The caller holds process.mu.
 func (process *sharedProcess) busyUsers() map[uint64]*sharedUser {
 	busy := map[uint64]*sharedUser{}
-	for _, owner := range process.pending {
-		busy[owner.number] = owner
+	for _, request := range process.pending {
+		if request.ofClient {
+			busy[request.user.number] = request.user
+		}
 	}
-	for id, at := range process.cancelled {
-		if time.Since(at) > cancelledTime {
+	for id, request := range process.cancelled {
+		if time.Since(request.at) > cancelledTime {
 			delete(process.cancelled, id)
 		} else {
-			busy[id>>idBits] = process.users[id>>idBits] // nil: it has left
+			busy[request.host] = process.users[request.host] // nil: it has left
 		}
 	}
 	return busy
@@ -240,22 +263,20 @@ func (process *sharedProcess) busyUser() (u *sharedUser, several bool) {
 	return u, false
 }
 
-// cancelledTime is the longest time after its cancellation in which a request may still
-// lead to a question, and maxCancelled bounds their number.
+// cancelledTime is the longest time for which a server is expected to work on a request
+// after its cancellation, and maxCancelled bounds the number of such requests.
 const (
-	cancelledTime = 10 * time.Second
+	cancelledTime = 10 * time.Minute
 	maxCancelled  = 10_000
 )
 
 // giveUp records that nobody waits for the answer to a request any more. The caller
 // holds process.mu.
 func (process *sharedProcess) giveUp(id uint64) {
-	if _, waits := process.pending[id]; !waits {
-		return
-	}
+	request, waits := process.pending[id]
 	delete(process.pending, id)
-	if len(process.cancelled) < maxCancelled {
-		process.cancelled[id] = time.Now()
+	if waits && request.ofClient && len(process.cancelled) < maxCancelled {
+		process.cancelled[id] = cancelledRequest{request.user.number, time.Now()}
 	}
 }
 
@@ -302,14 +323,14 @@ func (process *sharedProcess) notified(line []byte, m jsonrpc.Message) {
 		return
 	}
 	if id, ok := subscriptionID(m.Params); ok { // of a modern server
-		process.sendTo(process.users[id>>idBits], line)
+		process.sendTo(process.ids.owner(id), line)
 		return
 	}
 	switch m.Method {
 	case "notifications/progress":
 		id, err := strconv.ParseUint(string(jsonrpc.MemberOf(m.Params, "progressToken")), 10, 64)
 		if err == nil {
-			process.sendTo(process.users[id>>idBits], line)
+			process.sendTo(process.ids.owner(id), line)
 		}
 	case "notifications/cancelled": // of a question
 		if key, err := jsonrpc.Key(jsonrpc.MemberOf(m.Params, "requestId")); err == nil {

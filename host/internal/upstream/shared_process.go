@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// idBits is the number of bits of the request ids of one host. The bits above are the
-// host's number. The ids of 2 million hosts fit into the integers of JavaScript.
-const idBits = 32
 
 // A sharedProcess is a program with the hosts that use it. Requests and answers pass
 // unchanged, since the hosts use different ids.
@@ -38,20 +35,37 @@ type sharedProcess struct {
 	replaced *sharedProcess // retires when the session of this one is open; nil: none
 	idling   *time.Timer
 
-	initID     uint64          // of the initialize request of opening
-	initResult json.RawMessage // the answer to it; nil: the session is not a legacy one
-	listID     uint64          // the last tools/list request for the first page
-	tools      json.RawMessage // the answer to it; nil: unknown, or it has changed
-	pending    map[uint64]*sharedUser
-	cancelled  map[uint64]time.Time      // of the requests that were cancelled and not answered
-	ownID      uint64                    // of the last request of SharedServers itself
-	questions  map[string]sharedQuestion // by jsonrpc.Key of the server's id
-	elicited   map[string]*sharedUser    // by the elicitationId of an URL elicitation
-	roots      []string                  // which the process serves
-	rooted     bool                      // the server has asked for roots
-	level      string                    // of log messages
-	heard      uint64                    // number of messages of the server
-	watched    bool                      // watchStopped runs
+	initID     uint64                   // of the initialize request of opening
+	discoverID uint64                   // the last server/discover request
+	openID     uint64                   // a ping after the handshake, whose answer lets other hosts in; 0: none
+	initResult json.RawMessage          // the answer to it; nil: the session is not a legacy one
+	listID     uint64                   // the last tools/list request for the first page
+	tools      json.RawMessage          // the answer to it; nil: unknown, or it has changed
+	pending    map[uint64]sharedRequest // by id
+	ids        idBlocks
+	cancelled  map[uint64]cancelledRequest // by the id of a request that was cancelled and not answered
+	ownID      uint64                      // of the last request of SharedServers itself
+	questions  map[string]sharedQuestion   // by jsonrpc.Key of the server's id
+	elicited   map[string]*sharedUser      // by the elicitationId of an URL elicitation
+	roots      []string                    // which the process serves
+	rooted     bool                        // the server has asked for roots
+	level      string                      // of log messages
+	heard      uint64                      // number of messages of the server
+	watched    bool                        // watchStopped runs
+}
+
+// sharedRequest is a request of a host that the server has not answered.
+type sharedRequest struct {
+	user *sharedUser
+	// ofClient says that a client of the host waits for it: it is not one of the requests
+	// with which hosts open sessions and list what a server has.
+	ofClient bool
+}
+
+// cancelledRequest is a request of a client whose answer nobody waits for.
+type cancelledRequest struct {
+	host uint64 // its number
+	at   time.Time
 }
 
 // sharedQuestion is an open request of the server to a host.
@@ -62,15 +76,16 @@ type sharedQuestion struct {
 
 // sharedUser is a host that uses a process.
 type sharedUser struct {
-	conn  net.Conn
-	out   *writer
-	name  string // of the server in its configuration
-	since time.Time
+	conn    net.Conn
+	out     *writer
+	request json.RawMessage // id of its attachRequest
+	host    int             // process id
 
 	// Guarded by the process's mu after the host has joined.
 	number     uint64
 	roots      []string
-	moved      bool // told to attach again
+	blocks     []uint64 // of ids
+	moved      bool     // told to attach again
 	level      string
 	subscribed map[string]bool
 }
@@ -86,7 +101,7 @@ func (u *sharedUser) send(message []byte) {
 func newSharedProcess(key string, cfg Config) *sharedProcess {
 	process := &sharedProcess{
 		key: key, cfg: cfg, since: time.Now(), settled: make(chan struct{}), ended: make(chan struct{}),
-		users: map[uint64]*sharedUser{}, pending: map[uint64]*sharedUser{}, cancelled: map[uint64]time.Time{},
+		users: map[uint64]*sharedUser{}, pending: map[uint64]sharedRequest{}, cancelled: map[uint64]cancelledRequest{},
 		questions: map[string]sharedQuestion{}, elicited: map[string]*sharedUser{},
 	}
 	process.settle = sync.OnceFunc(func() { close(process.settled) })
@@ -100,6 +115,7 @@ func (process *sharedProcess) begin(out *stdio, u *sharedUser, idle time.Duratio
 	process.out, process.idle = out, idle
 	process.opening = u
 	process.add(u)
+	time.AfterFunc(process.cfg.StartTimeout, process.failUnopened)
 	if process.cfg.KillsOwnTree { // a bundled tool, which works in the roots of its client
 		process.rooted, process.roots = true, u.roots
 	}
@@ -108,11 +124,40 @@ func (process *sharedProcess) begin(out *stdio, u *sharedUser, idle time.Duratio
 	}
 }
 
-// add adds a host. The caller holds process.mu.
+// failUnopened ends a process whose first host has not opened the session in time, for
+// example because it is stopped. Other hosts wait for it.
+func (process *sharedProcess) failUnopened() {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	switch {
+	case process.opened:
+	case process.initResult != nil: // it does not answer pings
+		process.setOpened()
+	default:
+		process.failLocked(toolerr.New(toolerr.ServerOffline, "it did not answer the handshake within %v", process.cfg.StartTimeout))
+	}
+}
+
+// setOpened records that the session is open and lets other hosts in. A server that asks for
+// roots as soon as it can has done so. The caller holds process.mu.
+func (process *sharedProcess) setOpened() {
+	if process.opened {
+		return
+	}
+	process.opened = true
+	process.settle()
+	if process.replaced != nil {
+		go process.replaced.retire()
+		process.replaced = nil
+	}
+}
+
+// add adds a host and answers its request. The caller holds process.mu.
 func (process *sharedProcess) add(u *sharedUser) {
 	process.number++
 	u.number = process.number
 	process.users[u.number] = u
+	process.welcome(u)
 	if process.idling != nil {
 		process.idling.Stop()
 		process.idling = nil
@@ -127,11 +172,20 @@ func (process *sharedProcess) mayTake(u *sharedUser) bool {
 	return process.err == nil && !process.retired && (!process.rooted || slices.Equal(process.roots, u.roots))
 }
 
-// isRunning reports whether the process has an id and has not ended.
-func (process *sharedProcess) isRunning(pid int) bool {
+// canReplace reports whether the process has an id, has not ended, and works for no
+// client of another host than u.
+func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	return pid != 0 && process.out != nil && process.err == nil && process.out.proc.pid() == pid
+	if pid == 0 || process.out == nil || process.err != nil || process.out.proc.pid() != pid {
+		return false
+	}
+	for _, request := range process.pending {
+		if request.ofClient && request.user.host != u.host {
+			return false
+		}
+	}
+	return true
 }
 
 // join adds a host, after the start. It returns false if the host needs another
@@ -146,14 +200,32 @@ func (process *sharedProcess) join(u *sharedUser) bool {
 	return true
 }
 
+// welcome answers the attachRequest of a host, before it gets any other message. The
+// caller holds process.mu.
+func (process *sharedProcess) welcome(u *sharedUser) {
+	result := attachResult{PID: process.out.proc.pid(), Sandbox: process.out.describe().sandbox}
+	for range 2 {
+		block, err := process.ids.grant(u)
+		if err != nil {
+			u.conn.Close() //nolint:errcheck // it has no ids
+			return
+		}
+		result.Blocks = append(result.Blocks, block)
+	}
+	if raw, err := jsonrpc.Marshal(result); err == nil {
+		u.send(jsonrpc.AppendResult(nil, u.request, raw))
+	}
+}
+
 // leave removes a host: its requests are cancelled and its subscriptions end.
 func (process *sharedProcess) leave(u *sharedUser) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	delete(process.users, u.number)
+	defer process.ids.free(u, true, nil)
 	unanswered := false
-	for id, owner := range process.pending {
-		if owner == u {
+	for id, request := range process.pending {
+		if request.user == u {
 			process.giveUp(id)
 			process.cancel(id)
 			unanswered = true
@@ -184,7 +256,7 @@ func (process *sharedProcess) leave(u *sharedUser) {
 	case len(process.users) == 0:
 		process.idling = time.AfterFunc(process.idle, process.endIfIdle)
 	}
-	if unanswered && process.err == nil {
+	if unanswered && process.err == nil && len(process.users) == 0 {
 		go process.checkAlive()
 	}
 }
@@ -224,18 +296,19 @@ func (process *sharedProcess) cancel(id uint64) {
 	process.toServer(jsonrpc.AppendNotification(nil, "notifications/cancelled", params))
 }
 
-// ask sends a request of SharedServers itself, whose answer nobody needs. The caller
-// holds process.mu.
-func (process *sharedProcess) ask(method string, params any) {
+// ask sends a request of SharedServers itself and returns its id. The caller holds
+// process.mu.
+func (process *sharedProcess) ask(method string, params any) (id uint64) {
 	var raw json.RawMessage
 	if params != nil {
 		var err error
 		if raw, err = jsonrpc.Marshal(params); err != nil {
-			return
+			return 0
 		}
 	}
 	process.ownID++
 	process.toServer(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, process.ownID, 10), method, raw))
+	return process.ownID
 }
 
 // toServer queues a message for the server and takes ownership of it.

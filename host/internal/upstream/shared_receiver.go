@@ -55,12 +55,12 @@ func (process *sharedProcess) failTooLong(err error) {
 	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	for id, u := range process.pending {
+	for id, request := range process.pending {
 		if head != nil && string(head) != strconv.FormatUint(id, 10) {
 			continue
 		}
 		delete(process.pending, id)
-		u.send(jsonrpc.AppendNotification(nil, methodTooLong, append(strconv.AppendUint([]byte(`{"id":`), id, 10), '}')))
+		request.user.send(jsonrpc.AppendNotification(nil, methodTooLong, append(strconv.AppendUint([]byte(`{"id":`), id, 10), '}')))
 	}
 }
 
@@ -108,7 +108,7 @@ func (process *sharedProcess) status() (s SharedStatus, ok bool) {
 		return SharedStatus{}, false
 	}
 	return SharedStatus{
-		Name: process.cfg.Name, Command: process.cfg.Command, PID: process.out.proc.pid(), Since: process.since,
+		Name: process.cfg.Name, Command: process.cfg.shownCommand(), PID: process.out.proc.pid(), Since: process.since,
 		Hosts: len(process.users), Sandbox: process.out.describe().sandbox,
 	}, true
 }
@@ -138,7 +138,7 @@ func (process *sharedProcess) takeOne(line []byte) {
 			process.answered(id, oneLine(line), jsonrpc.Message{})
 			return
 		}
-		if process.opening != nil && !process.opened {
+		if process.opening != nil && !process.opened && !isControl(line) {
 			process.opening.send(line)
 		}
 		return
@@ -161,11 +161,21 @@ func (process *sharedProcess) answered(rawID json.RawMessage, line []byte, m jso
 		return
 	}
 	delete(process.cancelled, id)
-	u := process.pending[id]
-	if u == nil {
+	if id != 0 && id == process.openID {
+		process.setOpened()
 		return
 	}
+	request, waits := process.pending[id]
+	if !waits {
+		return
+	}
+	u := request.user
 	delete(process.pending, id)
+	// A modern server sends no requests, so its answer to a list or a discovery of its
+	// version opens the session.
+	if id != process.initID && (id != process.discoverID || bytes.Contains(m.Result, []byte(`"`+modernVersion+`"`))) {
+		process.setOpened()
+	}
 	if id == process.initID && m.Result != nil {
 		process.initResult = bytes.Clone(m.Result)
 	}

@@ -61,17 +61,16 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 		return
 	}
 	defer p.closeConn(conn)
-	u := &sharedUser{conn: conn, roots: request.Roots, name: request.Name, since: time.Now()}
+	if writeLine(conn, jsonrpc.AppendNotification(nil, methodWaiting, nil)) != nil {
+		return
+	}
+	u := &sharedUser{conn: conn, roots: request.Roots, request: first.ID, host: request.Host}
 	u.out = newWriter(conn, cmp.Or(request.WriteTime, 10*time.Second))
 	u.out.onFail = func() { conn.Close() } //nolint:errcheck // it does not read
 	process, err := p.attach(u, request)
 	if err != nil {
 		writeAttachError(conn, first.ID, err)
 		return
-	}
-	result, err := jsonrpc.Marshal(attachResult{PID: process.out.proc.pid(), Sandbox: process.out.describe().sandbox, IDBase: u.number << idBits})
-	if err == nil {
-		u.send(jsonrpc.AppendResult(nil, first.ID, result))
 	}
 	for {
 		line, err := rest.ReadLine()
@@ -110,10 +109,20 @@ func writeAttachError(conn net.Conn, id json.RawMessage, err error) {
 	object, fault := jsonrpc.Marshal(map[string]any{
 		"code": jsonrpc.CodeInternal, "message": err.Error(), "data": endOf(err),
 	})
-	if fault != nil || conn.SetWriteDeadline(time.Now().Add(10*time.Second)) != nil {
-		return
+	if fault == nil {
+		writeLine(conn, jsonrpc.AppendErrorObject(nil, id, object)) //nolint:errcheck // the host is gone
 	}
-	conn.Write(append(jsonrpc.AppendErrorObject(nil, id, object), '\n')) //nolint:errcheck // the host is gone
+}
+
+// writeLine writes a message to a host, for at most ten seconds.
+func writeLine(conn net.Conn, message []byte) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(append(message, '\n')); err != nil {
+		return err
+	}
+	return conn.SetWriteDeadline(time.Time{})
 }
 
 // endOf returns the parameters of methodEnded for an error.
@@ -156,7 +165,7 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 	}
 	var replaced *sharedProcess
 	for _, process := range p.byKey[key] {
-		if process.isRunning(request.Replaces) {
+		if process.canReplace(request.Replaces, u) {
 			replaced = process
 		} else if process.mayTake(u) {
 			return process, false, nil
@@ -219,8 +228,8 @@ func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *
 
 // SharedStatus describes a shared process.
 type SharedStatus struct {
-	Name    string    `json:"name"` // in the configuration of the host that started it
-	Command []string  `json:"command"`
+	Name    string    `json:"name"`    // in the configuration of the host that started it
+	Command []string  `json:"command"` // without credentials
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
 	Hosts   int       `json:"hosts"` // that use it now

@@ -60,7 +60,7 @@ type attachRequest struct {
 
 	// The rest does not distinguish processes. The first host's values count.
 	Host      int           `json:"host"`               // process id
-	Replaces  int           `json:"replaces,omitempty"` // process id; no host is added to this process when its replacement runs
+	Replaces  int           `json:"replaces,omitempty"` // process id; this process is replaced, unless it works for clients of other hosts
 	Name      string        `json:"name"`
 	Secrets   []string      `json:"secrets"` // see Config.Secrets
 	Roots     []string      `json:"roots"`   // the host's present answer to roots/list, as URIs
@@ -75,9 +75,9 @@ type attachRequest struct {
 type attachResult struct {
 	PID     int    `json:"pid"`
 	Sandbox string `json:"sandbox,omitempty"`
-	// IDBase is added to the ids of the host's requests, so that no two hosts of a
-	// process use the same ids and every message can be forwarded as it is.
-	IDBase uint64 `json:"idBase"`
+	// Blocks are the blocks of ids that the host may use; see idBlocks. Ids of different
+	// hosts differ, so that every message can be forwarded as it is.
+	Blocks []uint64 `json:"blocks"`
 }
 
 // The methods between a host and SharedServers on a connection. MethodAttach is the
@@ -86,6 +86,8 @@ const (
 	MethodAttach = "toolroom/attach" // attachRequest → attachResult
 
 	methodRoots   = "toolroom/roots"   // from the host: {"roots":[URI]}; its answer: {"move":BOOL}
+	methodWaiting = "toolroom/waiting" // to the host: its attachRequest was received; the answer may take time
+	methodIDs     = "toolroom/ids"     // from the host: request for a block of ids; its answer: {"block":N}
 	methodMoved   = "toolroom/moved"   // to the host: attach again, the process serves other roots
 	methodRefused = "toolroom/refused" // to the host: {"text":TEXT}, a refusal of the sandbox
 	methodStderr  = "toolroom/stderr"  // to the host, during the start: {"text":TEXT}

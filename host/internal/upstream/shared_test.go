@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
@@ -129,6 +130,16 @@ func TestHostsShareAProcess(t *testing.T) {
 	require.Equal(t, a.Status().PID, b.Status().PID)
 	require.NotEqual(t, a.Status().PID, other.Status().PID, "another environment is another process")
 	require.Len(t, shared.Status(), 2)
+	secretive := shareTalker(t, share, "secretive", func(c *upstream.Config) {
+		c.Command = append(slices.Clone(c.Command), "-key", "expanded-value-1", "--token", "given-value-2")
+		c.Secrets = []secret.Text{"expanded-value-1"}
+	})
+	secretive.do(t, "echo", "", 0)
+	status, err := json.Marshal(shared.Status())
+	require.NoError(t, err)
+	require.NotContains(t, string(status), "-value-")
+	secretive.Close()
+	require.Eventually(t, func() bool { return len(shared.Status()) == 2 }, time.Minute, time.Millisecond)
 	require.Equal(t, 2, shared.Status()[0].Hosts)
 
 	// Each host gets what belongs to its calls.
@@ -260,6 +271,37 @@ func TestRootsSeparateHosts(t *testing.T) {
 	require.Equal(t, first, same.Status().PID)
 }
 
+// Hosts that start at the same time, with different roots, each get a process that has
+// learned their roots.
+func TestHostsWithDifferentRootsStartAtOnce(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for round := range 10 {
+		_, share := sharing(t, 0)
+		var all sync.WaitGroup
+		for i := range 4 {
+			root := fmt.Sprintf("file:///root%d", i%2)
+			h := shareTalker(t, share, root, func(c *upstream.Config) { c.Command = []string{self, talkerArg, "-roots"} })
+			h.roots = []string{root}
+			all.Go(func() {
+				deadline := time.Now().Add(time.Minute)
+				for {
+					said, err := h.try(t.Context(), "first_roots", "", 0)
+					if err == nil && strings.Contains(said, root) {
+						return
+					}
+					if err != nil || strings.Contains(said, "file:") || time.Now().After(deadline) {
+						t.Errorf("round %d: %s got %q, %v", round, root, said, err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
 // TestTwentyHostsHearOnlyTheirOwn lets twenty hosts call at random, with their names in
 // all they send. Nothing with another's name may reach a host.
 func TestTwentyHostsHearOnlyTheirOwn(t *testing.T) {
@@ -329,4 +371,49 @@ func TestTwentyHostsHearOnlyTheirOwn(t *testing.T) {
 		t.Error(*text)
 	}
 	require.Greater(t, total, 100, "they hear their own")
+}
+
+// A host takes ids from new blocks for as long as it runs. All are below 2^31, since some
+// servers decode ids into 32 bits.
+func TestIDsStaySmallAndDiffer(t *testing.T) {
+	t.Parallel()
+	_, share := sharing(t, 0)
+	a, b := shareTalker(t, share, "a", nil), shareTalker(t, share, "b", nil)
+	var all sync.WaitGroup
+	for _, h := range []*sharer{a, b} {
+		h.do(t, "echo", "", 0)
+		for range 8 {
+			all.Go(func() {
+				for range 2_000 { // of each host more than three blocks of 4,096
+					if _, err := h.try(t.Context(), "echo", h.name, 0); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	for _, h := range []*sharer{a, b} {
+		require.Equal(t, h.name, h.do(t, "echo", h.name, 0))
+		require.Less(t, upstream.NextID(h.Server), uint64(1<<31))
+		require.Greater(t, upstream.NextID(h.Server), uint64(16_000))
+	}
+}
+
+// A host that stops while it opens the session of a process holds up others for a
+// limited time.
+func TestAHostThatStopsDuringTheHandshake(t *testing.T) {
+	t.Parallel()
+	shared, share := sharing(t, 0)
+	late := shareTalker(t, share, "late", func(c *upstream.Config) { c.StartTimeout = time.Minute })
+	stopped := connect(shared)
+	defer stopped.Close()
+	request, err := upstream.AttachLine(late.Server, 300*time.Millisecond)
+	require.NoError(t, err)
+	_, err = stopped.Write(request)
+	require.NoError(t, err)
+	_, err = stopped.Read(make([]byte, 1<<10)) // it is the first host of the process, and says nothing more
+	require.NoError(t, err)
+	require.Equal(t, "late", late.do(t, "echo", "late", 0))
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +25,7 @@ type sharedWire struct {
 	conn   net.Conn
 	in     *jsonrpc.Reader
 	result attachResult
+	ids    sharedIDs
 
 	stale     atomic.Bool // the process serves other roots than this host
 	rootsSeen chan bool   // capacity 1: an answer to methodRoots, whether to move
@@ -33,14 +37,14 @@ type sharedWire struct {
 }
 
 // errUnavailable means that the process for shared servers cannot be reached or started.
-var errUnavailable = errors.New("servers cannot be shared")
+var errUnavailable = errors.New("servers are not shared")
 
 // attachShared connects to the shared process of a server and starts it if it does not
 // run. The error wraps errUnavailable if the server can only be run unshared. It tries
 // twice, since the process that shares servers may be ending.
 func attachShared(ctx context.Context, cfg Config, marks []string, replaces int) (*sharedWire, error) {
 	w, err := attachOnce(ctx, cfg, marks, replaces)
-	if errors.Is(err, errUnavailable) && ctx.Err() == nil {
+	if errors.Is(err, errUnavailable) && !errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
 		w, err = attachOnce(ctx, cfg, marks, replaces)
 	}
 	return w, err
@@ -57,14 +61,14 @@ func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (
 	}
 	conn, err := cfg.Share.Dial(ctx)
 	if err != nil {
-		return nil, errors.Join(errUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", errUnavailable, err)
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the use tells
 	w := &sharedWire{
 		writer: newWriter(conn, cfg.WriteTimeout), cfg: cfg, conn: conn, roots: request.Roots,
 		in: jsonrpc.NewReader(conn, cfg.MaxLine), rootsSeen: make(chan bool, 1),
 	}
-	err = w.attach(append(jsonrpc.AppendRequest(nil, json.RawMessage("0"), MethodAttach, params), '\n'))
+	err = w.attach(ctx, append(jsonrpc.AppendRequest(nil, json.RawMessage("0"), MethodAttach, params), '\n'))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -75,18 +79,42 @@ func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (
 	return w, nil
 }
 
-func (w *sharedWire) attach(line []byte) error {
+// receivedTime is the longest time in which SharedServers confirm an attachRequest.
+const receivedTime = 2 * time.Second
+
+// noAnswer returns the error of a connection to SharedServers that failed before the
+// answer.
+func noAnswer(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%w: the process that runs them did not answer within %v: %w", errUnavailable, receivedTime, os.ErrDeadlineExceeded)
+	}
+	return fmt.Errorf("%w: the process that runs them closed the connection", errUnavailable)
+}
+
+func (w *sharedWire) attach(ctx context.Context, line []byte) error {
+	if err := w.conn.SetDeadline(time.Now().Add(receivedTime)); err != nil {
+		return err
+	}
 	if _, err := w.conn.Write(line); err != nil {
-		return errors.Join(errUnavailable, err)
+		return noAnswer(err)
+	}
+	if _, err := w.in.ReadLine(); err != nil { // methodWaiting
+		return noAnswer(err)
+	}
+	if err := w.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // its deadline was replaced
+		return ctx.Err()
 	}
 	answer, err := w.in.ReadLine()
 	if err != nil {
-		return errors.Join(errUnavailable, err)
+		return noAnswer(err)
 	}
 	m, err := jsonrpc.Split(answer)
 	switch {
 	case err != nil:
-		return errors.Join(errUnavailable, err)
+		return noAnswer(err)
 	case m.Error != nil:
 		return sharedError(jsonrpc.MemberOf(m.Error, "data"))
 	}
@@ -94,6 +122,8 @@ func (w *sharedWire) attach(line []byte) error {
 		return err
 	}
 	w.description.pid, w.description.sandbox = w.result.PID, w.result.Sandbox
+	w.ids.blocks, w.ids.arrived = w.result.Blocks, make(chan struct{}, 1)
+	w.ids.request = func() { w.send(append(jsonrpc.AppendNotification(nil, methodIDs, nil), '\n')) } //nolint:errcheck // the connection is ending
 	return nil
 }
 
@@ -109,9 +139,6 @@ func sharedError(params json.RawMessage) error {
 	}
 	return toolerr.New(e.Code, "%s", e.Message)
 }
-
-// idBase returns the number below the ids that this host may use.
-func (w *sharedWire) idBase() uint64 { return w.result.IDBase }
 
 // run handles messages until the process ends or c is dead.
 func (w *sharedWire) run(c *conn) error {
@@ -168,6 +195,10 @@ func (w *sharedWire) control(c *conn, line []byte) {
 	switch m.Method {
 	case methodTooLong:
 		c.deliver(jsonrpc.MemberOf(m.Params, "id"), answer{err: c.cfg.tooLong()})
+	case methodIDs:
+		if block, err := strconv.ParseUint(string(jsonrpc.MemberOf(m.Params, "block")), 10, 64); err == nil {
+			w.ids.add(block)
+		}
 	case methodMoved:
 		w.stale.Store(true)
 	case methodRoots:

@@ -73,6 +73,15 @@ type Status struct {
 	Stderr   string   `json:"stderr,omitempty"`  // the end of its standard error
 }
 
+// shownCommand returns the command without credentials.
+func (c Config) shownCommand() []string {
+	shown := make([]string, len(c.Command))
+	for i, arg := range c.Command {
+		shown[i] = c.redact(arg)
+	}
+	return secret.Args(shown)
+}
+
 // Status returns the current status.
 func (s *Server) Status() Status {
 	s.mu.Lock()
