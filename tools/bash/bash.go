@@ -49,7 +49,7 @@ const (
 // arguments are the arguments of a call of bash.
 type arguments struct {
 	Command     string            `json:"command" alias:"cmd,script,command_line,bash_command,shell_command" argv:"true" min:"1" verbatim:"true"`
-	Timeout     int64             `json:"timeout,omitempty" alias:"timeout_ms,timeout_millis" min:"1" max:"600000" jsonschema:"milliseconds until the command is killed; default 120000; none with run_in_background"`
+	Timeout     int64             `json:"timeout,omitempty" alias:"timeout_ms,timeout_millis" min:"1" max:"600000" jsonschema:"milliseconds until the command is killed; default 120000, none in background"`
 	Workdir     string            `json:"workdir,omitempty" alias:"cwd,working_directory,working_dir,work_dir,directory,dir,dir_path" jsonschema:"directory for this call"`
 	Stdin       string            `json:"stdin,omitempty" alias:"input" verbatim:"true"`
 	Env         map[string]string `json:"env,omitempty" alias:"environment,env_vars" jsonschema:"environment variables for this call"`

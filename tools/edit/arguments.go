@@ -20,7 +20,7 @@ type arguments struct {
 	DryRun               bool            `json:"dry_run,omitempty" default:"false"`
 	Etag                 string          `json:"etag,omitempty" jsonschema:"from view; fail if those lines changed"`
 	Encoding             string          `json:"encoding,omitempty"`
-	Strict               bool            `json:"strict,omitempty" default:"false" jsonschema:"match exactly, except for line endings"`
+	Strict               bool            `json:"strict,omitempty" default:"false" jsonschema:"exact match, except line endings"`
 	Undo                 bool            `json:"undo,omitempty" default:"false" jsonschema:"revert the last change by edit or replace"`
 	textEditorArguments
 }
