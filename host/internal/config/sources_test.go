@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
 )
 
 func serverNames(c config.Config) []string {
@@ -307,6 +308,10 @@ func TestDiff(t *testing.T) {
 		c := config.Diff(load(base), load(strings.Replace(base, "{command: /a}", text, 1)))
 		require.Equal(t, []string{changed}, slices.Concat(c.Added, c.Removed, c.Changed))
 	}
+	// A program for headers that the user has trusted again must be used with its new content.
+	helped := load(base)
+	helped.HelperFiles = map[string][]trust.File{"r": {{Path: "/helper", State: "new"}}}
+	require.Equal(t, []string{"r"}, config.Diff(load(base), helped).Changed)
 	for _, text := range []string{"{command: /a, timeout: 3s}", "{command: /a, tools: {allow: [x]}}", "{command: /a, prefix: x}", "{command: /a, max_concurrent: 2}"} {
 		c := config.Diff(load(base), load(strings.Replace(base, "{command: /a}", text, 1)))
 		require.Equal(t, "served otherwise: a", c.String(), text)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
 // Change describes a change of the files. If Err is not nil, the files are wrong or
@@ -101,7 +102,7 @@ func (c Config) byName() map[string]Server {
 		all[s.Name] = s
 	}
 	for _, s := range c.Remote {
-		all[s.Name] = Server{Spec: s.Placeless()}
+		all[s.Name] = Server{Spec: s.Placeless(), Config: upstream.Config{Trusted: c.HelperFiles[s.Name]}}
 	}
 	return all
 }

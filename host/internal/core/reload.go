@@ -75,11 +75,11 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 		a.recordPartialReload(partialReload{})
 		return nil
 	}
-	a.spawner.SetMarks(cfg.Marks())
 	now, err := a.newSnapshot(cfg, before, diff.Changed)
 	if err != nil {
 		return err
 	}
+	a.spawner.SetMarks(cfg.Marks())
 	failed := a.startReplacements(ctx, before, now, diff.Changed)
 	if ctx.Err() != nil { // the host closes
 		for _, name := range diff.Changed {

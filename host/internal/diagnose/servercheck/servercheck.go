@@ -37,7 +37,7 @@ type Config struct {
 // Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	if len(c.Command) == 0 || !filepath.IsAbs(c.Command[0]) {
-		return errors.New("checkup: command is not an absolute path")
+		return errors.New("the command of the server is not an absolute path")
 	}
 	return nil
 }
