@@ -42,12 +42,16 @@ func (b *idBlocks) grant(u *sharedUser) (block uint64, err error) {
 // owner returns the host that uses an id; nil if none does.
 func (b *idBlocks) owner(id uint64) *sharedUser { return b.owners[id>>blockBits] }
 
-// free frees the blocks of a host for which busy returns false, except the last two,
-// which the host still takes ids from. With all, it frees these, too.
+// keptBlocks is the number of the last blocks of a host that stay its own: two may still be
+// unused, and a request can be sent long after it got its id.
+const keptBlocks = 8
+
+// free frees the blocks of a host for which busy returns false, except the last
+// keptBlocks. With all, it frees these, too.
 func (b *idBlocks) free(u *sharedUser, all bool, busy func(block uint64) bool) {
 	kept := u.blocks[:0]
 	for i, block := range slices.Clone(u.blocks) {
-		if !all && (i >= len(u.blocks)-2 || busy(block)) {
+		if !all && (i >= len(u.blocks)-keptBlocks || busy(block)) {
 			kept = append(kept, block)
 		} else {
 			delete(b.owners, block)

@@ -42,7 +42,7 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 // requested handles a request of a host. The caller holds process.mu.
 func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Message) bool {
 	id, err := strconv.ParseUint(string(m.ID), 10, 64)
-	if err != nil || process.ids.owner(id) != u {
+	if owner := process.ids.owner(id); err != nil || owner != nil && owner != u {
 		return false
 	}
 	switch m.Method {
