@@ -149,9 +149,10 @@ func lockedError(path, holder string, err error) error {
 	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", pathname.Escape(filepath.Base(path)), holder, err)
 }
 
-// removeUnusedLocks removes lock files that have not been used for pruneEvery.
-// It does so at most once in that time, and otherwise nothing. A process that
-// has opened such a file but not locked it yet notices the removal.
+// removeUnusedLocks removes the lock files in dir that no process holds and that have
+// not been used for pruneEvery. It does nothing if a process has done so within that
+// time. A process that has opened such a file but not locked it yet notices the
+// removal.
 func (s *Store) removeUnusedLocks(dir string) {
 	mark := filepath.Join(dir, pruneMarkFile)
 	info, err := os.Stat(mark)

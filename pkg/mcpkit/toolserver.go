@@ -119,8 +119,8 @@ func (s *toolServer) closeResult(ctx context.Context, openObject json.RawMessage
 	return append(openObject, '}')
 }
 
-// addModernMembers returns a tool's result with the members that every modern
-// result has. The tool's own _meta is kept.
+// addModernMembers returns a tool's result with the members that every result in the
+// modern era has. ctx must belong to a modern request. The tool's own _meta is kept.
 func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessage) json.RawMessage {
 	if bytes.Contains(result, []byte(`"_meta"`)) {
 		if meta := jsonrpc.MemberOf(result, "_meta"); len(meta) > len("{}") {

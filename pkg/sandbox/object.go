@@ -29,7 +29,8 @@ type object interface {
 	openFile() (*os.File, Stat, error)
 	// openDir opens a directory; path is its absolute path without links.
 	openDir(path string) (*Dir, error)
-	// parentDir opens a directory for writing its entries.
+	// parentDir opens the object itself, a directory, for writing its entries. It fails
+	// with ENOTDIR for other objects.
 	parentDir() (*parentDir, error)
 	// readNames returns up to limit names of the directory's entries.
 	readNames(limit int) []string

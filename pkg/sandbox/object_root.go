@@ -23,7 +23,9 @@ type rootObject struct {
 	name   string
 }
 
-// openPortableRoot opens a root. The garbage collector closes it, through os.Root.
+// openPortableRoot opens the directory at path, an absolute path without links, as a
+// root. It returns errChanged if path now contains a link or is not a directory. The
+// garbage collector closes the root, through os.Root.
 func openPortableRoot(path string) (object, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -139,7 +139,9 @@ func (f *FS) isInRoot(path string) bool {
 	return false
 }
 
-// isHidden reports whether the object at path is refused for this purpose.
+// isHidden reports whether the object at path is refused for this purpose. A secret may
+// be looked at, but not read. An object in a directory of secrets is refused for both
+// purposes.
 func (f *FS) isHidden(path string, why accessPurpose) bool {
 	if why == toRead {
 		return f.Denied(path)

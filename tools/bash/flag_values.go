@@ -38,6 +38,7 @@ type pathsFlag []string
 
 func (d *pathsFlag) String() string { return strings.Join(*d, " ") }
 
+// Set appends one path.
 func (d *pathsFlag) Set(value string) error {
 	if value == "" {
 		return fmt.Errorf("empty")

@@ -14,9 +14,10 @@ import (
 // restored files, in bytes.
 const maxTakenBackText = 300
 
-// takenBackText names the protected files, by their absolute paths, whose
-// changes were taken back: new files were removed, others restored. copyDirs are
-// the directories with copies of what they had become.
+// takenBackText returns the part of a command's answer about protected files whose
+// changes were taken back; paths are absolute. It says which files were removed because
+// they were new, which were restored, and how the user can get the rest. copyDirs are
+// the directories with copies of what the files had become.
 func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 	const stepsOfRebase = "git-rebase-todo"
 	var removed, restored []string

@@ -114,7 +114,8 @@ func (x *matchExcerpt) countMatchedLines(part []byte, hit search.MatchedLines) [
 	return spans
 }
 
-// writeContextAfter writes the context after the last match. text begins there.
+// writeContextAfter writes the lines at the start of text, at most contextLeft of them,
+// as context of the last match shown. text begins right after that match.
 func (x *matchExcerpt) writeContextAfter(text []byte) {
 	for ; x.contextLeft > 0 && len(text) > 0; x.contextLeft-- {
 		l, rest := cutFirstLine(text)

@@ -168,8 +168,8 @@ func (s span) count() int64 {
 	return s.last - s.first + 1
 }
 
-// parsePages parses the pages of a PDF: a span, or several as "1-3,7" or
-// [1,2,7]. The result spans all of them, from the first to the last.
+// parsePages parses the pages of a PDF: a span, or several as "1-3,7" or [1,2,7]. The
+// result spans all of them, from the first to the last. Its errors are INVALID_PARAMS.
 func parsePages(raw json.RawMessage) (s span, err error) {
 	text := strings.Trim(strings.TrimSpace(string(raw)), `[]`)
 	text = strings.ReplaceAll(text, `"`, "")

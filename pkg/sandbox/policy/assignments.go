@@ -159,9 +159,9 @@ func (s *shellText) recordDeclaration(d *syntax.DeclClause) {
 	}
 }
 
-// assigningBuiltins are the builtins that assign to variables, with their
-// options. nameOption is the option whose value names a variable. All operands
-// are names of variables too, except those of printf, wait and getopts.
+// assigningBuiltins are the builtins that assign to variables, with their options.
+// named is the option whose value names a variable. All operands are names of variables
+// too, except those of printf, wait and getopts.
 var assigningBuiltins = map[string]struct {
 	grammar grammar
 	named   string

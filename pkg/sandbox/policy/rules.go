@@ -136,9 +136,10 @@ func (r rule) matchesCommand(fields []field) answer {
 
 const maxRuleArguments = 4096 // arguments compared with a rule's operands
 
-// matchOperands says whether args contain the operands of a rule in order from
-// the start, with only options, each with at most one value, between them.
-// Words that are not known make it maybe. It takes time in proportion to
+// matchOperands says whether args contain the operands of a rule in order from the
+// start, with only options, each with at most one value, between them. The operand *
+// matches any number of arguments. The answer is maybe if it depends on unknown words,
+// or if there are more than maxRuleArguments arguments. It takes time in proportion to
 // len(operands) × len(args).
 func matchOperands(operands []string, args []field) answer {
 	if len(args) > maxRuleArguments {

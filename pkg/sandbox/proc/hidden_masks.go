@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// addMasks adds the hidden files of the roots to the files to mask. At L2,
-// files that a command can move are masked by their identity (Spec.Pinned)
-// instead of their path (Spec.Mask).
+// addMasks adds objects, the hidden files of the roots, to the files to mask. At L2,
+// files that a command can move are masked by their identity (Spec.Pinned) instead of
+// their path (Spec.Mask). This includes files that Spec.Mask contained before.
 func (s *spec) addMasks(objects []supervise.Pinned) {
 	if s.Level != L2 {
 		s.Mask = append(s.Mask, pathsOf(objects)...)

@@ -53,7 +53,8 @@ type scanRules struct {
 	whyProtected func(path string) string // the reason why it must not be written, or ""
 }
 
-// secretScanOf returns the runner's search of a root, the same at each call.
+// secretScanOf returns the runner's search of a root with its cache, the same at each
+// call. The cache is empty until the first search.
 func (r *Runner) secretScanOf(root string) *secretScan {
 	r.mu.Lock()
 	defer r.mu.Unlock()

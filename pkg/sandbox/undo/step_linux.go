@@ -217,7 +217,9 @@ func (u *undoRun) renameBack(from string, dir int, base string, flags uint) erro
 	return err
 }
 
-// restoreMetadata restores mode, owner and times.
+// restoreMetadata restores mode, owner and times of the entry base of the directory
+// dir. It does nothing if the entry is missing or now of another kind. It ignores that
+// the owner cannot be restored.
 func restoreMetadata(dir int, base string, was *supervise.UndoState) error {
 	is := stateAt(dir, base)
 	if is.Mode == 0 || kind(is.Mode) != kind(was.Mode) {

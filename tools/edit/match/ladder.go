@@ -123,7 +123,11 @@ func isLineStart(f *splice.File, at int) bool {
 	return at == f.BodyStart || f.Text[at-1] == f.EOL
 }
 
-// patternsOf returns the patterns to try for a step, in order.
+// patternsOf returns the patterns to try for a step, in order: one of the text as
+// given, except at Numbers; then, from Numbers on, one of the text without its pasted
+// line numbers, if it has some. At Indentation, it omits patterns whose old text ends
+// in a line of indentation only, unless the new text ends in the same line. So the
+// result may be empty.
 func (s *editSearch) patternsOf(step Step) []*pattern {
 	var out []*pattern
 	if step != Numbers {

@@ -30,8 +30,9 @@ type boundSocket struct {
 }
 
 // isBoundByCommand reports whether a process of the command listens on the socket file
-// that is open as target. In its own network namespace, all sockets are the
-// command's. Otherwise one of its processes must have the socket open.
+// that is open as descriptor target; file is its stat. In its own network namespace,
+// all sockets are the command's. Otherwise one of its processes must have the socket
+// open. It returns false if the sockets cannot be listed.
 func (c *callServer) isBoundByCommand(target int, file *unix.Stat_t) bool {
 	all, err := boundSockets()
 	if err != nil {

@@ -358,9 +358,11 @@ const connectPollInterval = 50 * time.Millisecond
 // of the interrupting signal requires (ERESTARTSYS of linux/errno.h).
 const errRestart = unix.Errno(512)
 
-// connectInterruptibly connects a socket. A blocking connect waits until the socket's
-// own timeout, or until the caller is killed or gets a signal. It waits in
-// slices.
+// connectInterruptibly connects a socket of the command. If the socket is blocking, it
+// waits for the connection in slices of connectPollInterval, and changes the socket's
+// SO_SNDTIMEO meanwhile. It returns EINTR if the caller no longer waits, errRestart if
+// the caller has a pending signal, and connect's error when the socket's own timeout is
+// over.
 func (c *callServer) connectInterruptibly(n *notification, socket int, address []byte) error {
 	flags, err := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
 	if err != nil {

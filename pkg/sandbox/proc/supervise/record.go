@@ -97,6 +97,7 @@ func (f *fields) string(s *string) {
 	}
 }
 
+// strings encodes or decodes a list of strings.
 func (f *fields) strings(list *[]string) { each(f, list, f.string) }
 
 // each encodes or decodes a list. An empty list is decoded as nil.

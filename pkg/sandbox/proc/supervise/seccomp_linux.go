@@ -109,6 +109,7 @@ func (p *program) load(offset uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
 }
 
+// loadArg loads the lower 32 bits of the call's argument n, counted from 0.
 func (p *program) loadArg(n uint32) { p.load(offsetArgs + 8*n) }
 
 func (p *program) answer(action uint32) {

@@ -273,8 +273,11 @@ func (c *callServer) findEntry(n *notification, call *undoCall, dirArg, pathArg 
 	return c.recorder.resolveEntry(unix.AT_FDCWD, prefix, path, follow, 40)
 }
 
-// resolveEntry finds a place. A relative path starts at prefix, which ends in a
-// slash, or at dir if prefix is "".
+// resolveEntry returns the directory entry that path names; the caller closes it. The
+// entry need not exist. A relative path starts at prefix, which ends in a slash, or at
+// dir if prefix is "". With follow, an entry that is a link is followed to its end,
+// over at most that many links. It returns nil if the directory of the entry cannot be
+// opened, or a link cannot be read or followed.
 func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links int) *dirEntry {
 	path = strings.TrimRight(path, "/")
 	slash := strings.LastIndexByte(path, '/')

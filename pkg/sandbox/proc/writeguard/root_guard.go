@@ -162,9 +162,10 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	return rc
 }
 
-// checkIfDue checks the root while the command runs, and returns the
-// reverted files. It does nothing if that was done less than minInterval ago
-// for any command of this level.
+// checkIfDue checks the root while the command runs, and returns the reverted files. It
+// does nothing if that was done less than minInterval ago for any command of this
+// level, or if the root's lock cannot be taken. endCommand takes the lock again, and
+// returns that error.
 func (w *RootGuard) checkIfDue(c *Command, minInterval time.Duration) (reverted []string) {
 	if w.lock() != nil {
 		return nil
@@ -215,8 +216,9 @@ func (w *RootGuard) endCommand(c *Command) (reverted []string, err error) {
 	return rc.reverted, err
 }
 
-// watchesAtOrBelow reports whether the file at an absolute path, or a file
-// below it, is in the baseline.
+// watchesAtOrBelow reports whether the file at an absolute path, or a file below it, is
+// in the baseline. It also returns true for the directory hooks of a repository in the
+// baseline, even if that is empty.
 func (w *RootGuard) watchesAtOrBelow(path string) bool {
 	name, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(name) {
