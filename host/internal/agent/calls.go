@@ -155,8 +155,10 @@ func (r *run) gatherResults(ctx context.Context, all []*plannedCall) (Ending, er
 // errCut is the error for a call that was not made, or not completed.
 var errCut = toolerr.New(toolerr.Cancelled, "the run ended before this call was made")
 
-// beginCall records a call in the journal before it is made; on an error the call is
-// refused. Calls begin in their order.
+// beginCall announces a call and records it in the journal before it is made. It sets
+// p.refuse if the call must not be made: the journal cannot be written, ctx has ended,
+// or an earlier process began the call and it is not repeatable. Calls begin in their
+// order.
 func (r *run) beginCall(ctx context.Context, p *plannedCall) {
 	r.emit(Event{Type: CallEvent, ID: p.call.ID, Turn: r.out.Turns, Call: p.call})
 	switch {

@@ -232,7 +232,8 @@ func (r *run) isCallerTool(name string) bool {
 	return slices.ContainsFunc(r.cfg.CallerTools, func(t llm.Tool) bool { return t.Name == name })
 }
 
-// handleAnswer makes the calls of an answer, or ends the run.
+// handleAnswer makes the calls of an answer, or ends the run. An empty Ending means
+// that the run continues with another turn.
 func (r *run) handleAnswer(ctx context.Context, answer *llm.Response, tools []llm.Tool, choice *llm.Choice) (Ending, error) {
 	calls := answer.Calls()
 	switch {

@@ -99,7 +99,9 @@ func (r *run) takePartialAnswer(answer *llm.Response) error {
 }
 
 // askModel requests an answer, forwards its deltas, and returns it in a form that the
-// history can contain. It always has a usage, estimated if the model reports none.
+// history can contain. It always has a usage, estimated if the model reports none. With
+// an error, the answer is what had arrived, or nil. A panic of the provider becomes an
+// error INTERNAL.
 func (r *run) askModel(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -60,8 +60,10 @@ func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, 
 	}
 }
 
-// answer lets the user answer a question. If the user gives up instead, interrupt is
-// called before the asking server gets the answer.
+// answer lets the user answer a question, and sends the reply to the asking server. If
+// the user gives up instead (Ctrl-C), it first calls interrupt, and returns its error,
+// after which the chat must end. Otherwise it returns nil, also if the question has
+// already ended.
 func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	if q.ctx.Err() != nil {
 		return nil

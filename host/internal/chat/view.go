@@ -34,6 +34,7 @@ type answering interface {
 	End() error
 }
 
+// marked shows an answer that is Markdown.
 type marked struct{ *markdown.Writer }
 
 func (m marked) End() error { return m.Close() }

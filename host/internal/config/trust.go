@@ -61,7 +61,9 @@ func contentHash(text []byte) string {
 	return trust.HashOf(text)
 }
 
-// trustKey returns the path of a file with the links of its directory resolved.
+// trustKey returns the name under which a file is trusted: its path with the links of
+// its directory resolved. It does not resolve a link that the file itself is. If the
+// directory cannot be resolved, it returns name.
 func trustKey(name string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 	if err != nil {

@@ -109,7 +109,9 @@ func (v *view) refused(path string, hidden []string) (string, bool) {
 	return path, inHidden
 }
 
-// isShown reports whether the server sees a path.
+// isShown reports whether the server sees path or something below it: path is in the
+// sandbox's home, in a root or in a readable directory, or contains a root or readable
+// directory.
 func (v *view) isShown(path string) bool {
 	if isBeneath(v.home, path) {
 		return true

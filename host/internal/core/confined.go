@@ -61,8 +61,8 @@ type WatchedRun struct {
 
 // WatchServer runs a server once in its sandbox, or in the default one if it has none,
 // lists its tools, makes the calls, and returns what the sandbox refused. It does not
-// touch a running process of the server. The error is for servers that cannot be
-// confined.
+// touch a running process of the server. The error says why the server cannot be
+// confined; errors of the run are in WatchedRun.Err.
 func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall) (WatchedRun, error) {
 	p := a.snapshot.Load()
 	entry := p.byName[name]

@@ -187,8 +187,8 @@ func (p *snapshot) isServer(name string) bool {
 		slices.ContainsFunc(p.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
 }
 
-// withReplaced returns the declared tools, including those of the store, with more
-// added or replaced by name.
+// withReplaced returns tools, the configured ones, and the tools of the store. Of the
+// latter, those in more replace the ones with the same served name.
 func (a *App) withReplaced(tools, more []manifest.Tool) []manifest.Tool {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()

@@ -18,6 +18,7 @@ type delegation struct {
 	catalog Catalog // the catalog that the caller may use; nil: all of it
 }
 
+// delegationKey is the context key of the *delegation of a connection.
 type delegationKey struct{}
 
 func (e *delegation) entryPoint() string {

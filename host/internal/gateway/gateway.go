@@ -324,8 +324,11 @@ func clientError(object json.RawMessage) error {
 	return &call.MCPError{Server: "client", Code: e.Code, Message: e.Message, Object: object}
 }
 
+// exchangeKey is the context key of the *httpExchange of a request.
 type exchangeKey struct{}
 
+// exchangeOf returns the exchange of a request: the one in ctx over HTTP, else that of
+// a pair of streams.
 func exchangeOf(ctx context.Context) exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*httpExchange); ok {
 		return x

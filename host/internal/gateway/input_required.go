@@ -68,6 +68,8 @@ func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, 
 	return g.await(ctx, j)
 }
 
+// invalidParams returns an *call.MCPError with the code for invalid params, so that the
+// request is answered with a JSON-RPC error instead of a tool result.
 func invalidParams(err error) error {
 	object := jsonrpc.AppendString([]byte(`{"code":-32602,"message":`), "invalid params: "+err.Error())
 	return clientError(append(object, '}'))

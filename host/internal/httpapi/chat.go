@@ -155,6 +155,7 @@ type chatWriter struct {
 	calls int
 }
 
+// newChatWriter returns a writer for c with a new id.
 func newChatWriter(c *completion) *chatWriter {
 	return &chatWriter{completion: c, id: "chatcmpl-" + random(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
 }

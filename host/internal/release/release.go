@@ -118,7 +118,8 @@ func fetch(ctx context.Context, feed, agent string) ([]Release, error) {
 	return parse(body, req.URL.Host)
 }
 
-// parse reads the answer of the feed.
+// parse returns the releases in the answer of the feed, without drafts, and with at
+// most maxNotes bytes of notes. host is named in the error.
 func parse(body []byte, host string) ([]Release, error) {
 	var all []struct {
 		Tag       string    `json:"tag_name"`

@@ -117,6 +117,7 @@ func ParseTrimName(log string) (name string, all bool) {
 	return log, false
 }
 
+// checkedBlobs checks ids before it calls next.
 type checkedBlobs struct{ next Blobs }
 
 func (c checkedBlobs) Create(ctx context.Context, id string, r io.Reader) (Blob, error) {

@@ -216,8 +216,10 @@ func (w *Writer) open(b block) {
 
 func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
 
-// beginCode examines the beginning of a line in a code block: the line can be the
-// fence that closes it.
+// beginCode decides whether the current line of a code block is the fence that closes
+// the block, and shows the beginning of the line. whole means that the line is
+// complete. As long as it needs more of the line, it does nothing, and w.within stays
+// false.
 func (w *Writer) beginCode(whole bool) {
 	f := w.fence
 	rest := unquoted(w.head, f.quotes)

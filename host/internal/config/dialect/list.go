@@ -56,7 +56,8 @@ func ParseList(text string, taken func(name string) bool) *Document {
 	return d
 }
 
-// word is one word; what was quoted is no assignment.
+// word is a word of a command line. NAME=VALUE is an assignment only if no quote
+// precedes the equals sign.
 type word struct {
 	text   string
 	quoted int // the number of bytes before the first quote; -1: none

@@ -258,7 +258,8 @@ func (r *reader) each(n *node, f func(name string, value *node)) {
 	r.field = path
 }
 
-// members reads the members of a map by their names.
+// members reads the members of a map by their names. Unknown and repeated members are
+// problems.
 func (r *reader) members(n *node, all []field) {
 	if n.kind == nullNode {
 		return

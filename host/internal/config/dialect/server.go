@@ -113,7 +113,8 @@ func (s Server) Where() string {
 	return strings.Join(secret.Args(s.shownCommand()), " ")
 }
 
-// concealed is a text without what files hold.
+// concealed returns text with secret.Hidden instead of the contents of files
+// ({file:PATH}) in the server's settings.
 func (s Server) concealed(text string) string {
 	for _, held := range s.Contents {
 		text = strings.ReplaceAll(text, held.Reveal(), secret.Hidden)

@@ -272,6 +272,7 @@ func (o *outcome) value() json.RawMessage {
 	return jsonrpc.AppendString(nil, text)
 }
 
+// text returns the text parts of the result, joined by newlines; "" if it has none.
 func (o *outcome) text() string {
 	var r struct {
 		Content []struct {

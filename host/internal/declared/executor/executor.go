@@ -116,6 +116,7 @@ func textOf(value json.RawMessage) string {
 // TextOf returns a value as text, such as a parameter of a URL.
 func TextOf(value json.RawMessage) string { return textOf(value) }
 
+// kindOf names the kind of a JSON value that is not an object, for messages.
 func kindOf(value json.RawMessage) string {
 	switch value[0] {
 	case '"':

@@ -158,7 +158,9 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts parts)
 	}
 }
 
-// setPart sets and checks the fields of the mode.
+// setPart sets the settings of the tool's mode (mock, http, chain, …) from parts, and
+// checks them. The error is that of the settings' Validate; other problems are added to
+// r.
 func (r *reader) setPart(path string, v *dialect.Tree, parts parts) error {
 	t := r.tool
 	if server, own, ok := splitServerName(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {

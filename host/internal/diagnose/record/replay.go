@@ -184,7 +184,9 @@ func name(m jsonrpc.Message) string {
 	return m.Method + " " + p.Name + p.URI
 }
 
-// until waits until take accepts a received message.
+// until waits until take returns true, and reports whether it did. take is called with
+// p.mu held, now and after each change. until returns false if patience or ctx ends
+// first, or if the connection has ended.
 func (p *player) until(ctx context.Context, patience time.Duration, take func() bool) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

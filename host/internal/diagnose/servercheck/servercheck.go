@@ -34,7 +34,7 @@ type Config struct {
 	Found func(Check)
 }
 
-// Validate returns an error that names the wrong field.
+// Validate returns an error if Command does not begin with an absolute path.
 func (c Config) Validate() error {
 	if len(c.Command) == 0 || !filepath.IsAbs(c.Command[0]) {
 		return errors.New("the command of the server is not an absolute path")

@@ -75,6 +75,8 @@ func (m *merger) count(v *Vocabulary, piece []byte) int {
 	return parts
 }
 
+// pushPair queues the bytes begin to end of the piece for merging, if they are a token
+// of v.
 func (m *merger) pushPair(v *Vocabulary, begin, end int32) {
 	if rank := v.rank(m.piece[begin:end]); rank != noRank {
 		heap.Push(&m.pairs, pair{rank, begin, end})

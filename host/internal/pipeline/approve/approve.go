@@ -10,8 +10,8 @@
 // or callback. The caller repeats the same call, which then runs. The first decision counts.
 //
 // A request is for one tool with its definition, one server with its configuration, one
-// directory with its roots, one set of arguments, one entry point and profile. The same call
-// by another client of that entry point finds the same request. The call runs as it was
+// directory with its roots, one set of arguments, one entry point, user and profile. The same
+// call by another client of that user and entry point finds the same request. The call runs as it was
 // shown: with the arguments of the request or those of the decision, never with those of the
 // repetition. From the repetition it takes only harmless members: the progress token and the
 // trace context.
@@ -229,7 +229,8 @@ const (
 	pollEvery              = 250 * time.Millisecond
 )
 
-// wait waits until a request is not pending any more, but no longer than atMost.
+// wait waits until a request is not pending any more, but no longer than atMost. It
+// returns nil if that time is over.
 func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error {
 	if atMost <= 0 {
 		return nil

@@ -68,7 +68,8 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	})
 }
 
-// expect makes sure that key has the version was.
+// expect returns the error CONFLICT unless the entry of key has the version was.
+// store.Absent means that there must be no entry; store.Any is not checked.
 func (d *database) expect(ctx context.Context, h *handles, tx *sql.Tx, key string, was store.Version) error {
 	if was == store.Any {
 		return nil

@@ -264,6 +264,7 @@ func toValidUTF8(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\ufffd"))
 }
 
+// tooLarge returns the error for an answer of more than maxAnswer bytes.
 func (c *Client) tooLarge() error {
 	return toolerr.New(toolerr.ModelError, "its answer is larger than %d MiB", maxAnswer>>20)
 }

@@ -366,6 +366,8 @@ func unlistedError(p Provider, err error) error {
 	return toolerr.New(toolerr.NoModel, "provider %s lists no models: give one as %s/NAME", p.Name, p.Name)
 }
 
+// firstNames returns at most 20 of the names. An additional entry says how many more
+// there are.
 func firstNames(names []string) []string {
 	const most = 20
 	if len(names) > most {

@@ -38,6 +38,8 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
+// finishReason returns Gemini's word for the reason why the answer ended, or "" if none
+// is known. What Gemini cannot express is recorded in e.losses.
 func (e *encoder) finishReason(r *llm.Response) string {
 	if r.Vendor == llm.Gemini && r.VendorStop != "" {
 		return r.VendorStop

@@ -103,6 +103,7 @@ func (d *decoder) oldChoice(v *tree.Value) *llm.Choice {
 	return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{d.o.Names.FromVendor(v.Take("name").Str())}}
 }
 
+// messages returns the messages of a request. It skips those with an unknown role.
 func (d *decoder) messages(list *tree.Value) []llm.Message {
 	var out []llm.Message
 	for _, m := range list.List() {

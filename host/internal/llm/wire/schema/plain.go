@@ -133,8 +133,10 @@ func hasReference(v *tree.Value) bool {
 		slices.ContainsFunc(v.Each(), func(m tree.Member) bool { return hasReference(m.Value) })
 }
 
-// addBranchMembers adds the members of the branches to an object. A member with
-// different schemas becomes a choice.
+// addBranchMembers adds the members of the branches to an object. The object's own
+// members take precedence. A member with different schemas in the branches becomes a
+// choice. Required is what the object or every branch requires. additionalProperties:
+// false and unevaluatedProperties are dropped.
 func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 	properties := top.Get("properties").Clone()
 	if properties == nil {
