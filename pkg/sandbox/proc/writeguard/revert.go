@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
@@ -36,7 +37,7 @@ func (rc *rootCheck) recordRevert(path string, err error) {
 
 // withAccess calls do. If permissions prevent it, withAccess makes the
 // directories above the file accessible and calls do again: a command may have
-// removed their permissions to prevent the revert.
+// removed their permissions to prevent the revert. The root counts as reverted then.
 func (rc *rootCheck) withAccess(name string, do func() error) error {
 	err := do()
 	if !errors.Is(err, fs.ErrPermission) {
@@ -50,7 +51,10 @@ func (rc *rootCheck) withAccess(name string, do func() error) error {
 	}
 	for _, dir := range dirs {
 		if info, err := rc.handle.Lstat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
-			rc.handle.Chmod(dir, info.Mode().Perm()|0o700) //nolint:errcheck // if it fails, so does the second call
+			err := rc.handle.Chmod(dir, info.Mode().Perm()|0o700) // if it fails, so does the second call
+			if dir == "." && err == nil && !slices.Contains(rc.reverted, rc.root) {
+				rc.reverted = append(rc.reverted, rc.root)
+			}
 		}
 	}
 	return do()
