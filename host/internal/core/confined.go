@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/internal/confine"
+	"github.com/toolroom-mcp/toolroom/host/internal/resident"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -26,23 +27,32 @@ func (a *App) confine(c *upstream.Config, sc config.Server) {
 // confinedStart returns a function that starts the server's program in its sandbox and
 // calls started.
 func (a *App) confinedStart(name string, sc config.Server, watch bool, started func(*confine.Process)) func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
-	configured := slices.Sorted(maps.Keys(sc.Spec.Env))
 	return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
-		settings, cfg := config.Confinement(sc.Spec.Sandbox), a.snapshot.Load().cfg
-		settings.Protect, settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
-		program := confine.Program{Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch}
+		c := confinedSettings(name, sc, a.snapshot.Load().cfg)
+		program := confine.Program{Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: c.Configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch}
 		if !watch {
-			program.OnRefused = func(refused string) {
-				a.notifyOnce("the sandbox of server " + name + " refused " + refused) // a server may be restarted often
-			}
+			program.OnRefused = a.onRefused(name)
 		}
-		process, err := a.confiner.Start(a.life, program, settings)
+		process, err := a.confiner.Start(a.life, program, c.Settings)
 		if err != nil {
 			return nil, err
 		}
 		started(process)
 		return process, nil
 	}
+}
+
+// confinedSettings returns the sandbox of a server's program.
+func confinedSettings(name string, sc config.Server, cfg config.Config) resident.Confined {
+	c := resident.Confined{Server: name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: config.Confinement(sc.Spec.Sandbox)}
+	c.Settings.Protect, c.Settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
+	return c
+}
+
+// onRefused returns a function that sends a notice of a refusal by a server's sandbox,
+// once: a server may be restarted often.
+func (a *App) onRefused(server string) func(refused string) {
+	return func(refused string) { a.notifyOnce("the sandbox of server " + server + " refused " + refused) }
 }
 
 // WatchedCall is a call of a tool by its name on the server.

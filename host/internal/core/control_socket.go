@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/internal/control"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/limit"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/stats"
@@ -120,11 +119,7 @@ func (a *App) Statuses(ctx context.Context) []upstream.Status {
 // Status returns the state of a server, without the credentials in its command line.
 func Status(s *upstream.Server) upstream.Status {
 	status := s.Status()
-	status.Command, status.URL = slices.Clone(status.Command), s.Redacted(status.URL)
-	for i, arg := range status.Command {
-		status.Command[i] = s.Redacted(arg)
-	}
-	status.Command = secret.Args(status.Command)
+	status.Command, status.URL = s.ShownCommand(), s.Redacted(status.URL)
 	status.SignIn = s.SignIn()
 	return status
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,10 +62,7 @@ func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
 		return
 	}
 	s := &upstream.Share{
-		Dial: client.Dial,
-		OnRefused: func(refused string) {
-			a.notifyOnce("the sandbox of server " + c.Name + " refused " + refused)
-		},
+		Dial: client.Dial, OnRefused: a.onRefused(c.Name),
 		OnUnavailable: func(err error) {
 			if !errors.Is(err, resident.ErrNotRunning) {
 				a.notifyOnce(err.Error())
@@ -74,10 +70,7 @@ func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
 		},
 	}
 	if c.Confine != nil {
-		settings := config.Confinement(sc.Spec.Sandbox)
-		settings.Protect, settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
-		s.Confined, err = jsonrpc.Marshal(resident.Confined{Server: c.Name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: settings})
-		if err != nil {
+		if s.Confined, err = jsonrpc.Marshal(confinedSettings(c.Name, sc, cfg)); err != nil {
 			return
 		}
 	}

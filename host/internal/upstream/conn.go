@@ -172,8 +172,8 @@ func (c *conn) replaces() int {
 	return shared.result.PID
 }
 
-// isStale reports whether the server's process serves other hosts, with other roots,
-// so that the next request needs another process.
+// isStale reports whether the server's process serves hosts with other roots or was
+// replaced, so that the next request needs another process.
 func (c *conn) isStale() bool {
 	shared, ok := c.out.(*sharedWire)
 	return ok && shared.stale.Load()

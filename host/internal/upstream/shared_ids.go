@@ -14,6 +14,10 @@ const (
 	maxBlock  = 1 << (31 - blockBits) // block 0 belongs to SharedServers itself
 )
 
+// nextOwnID returns the id after id of the requests of SharedServers itself: those of block
+// 0, except 0, and then the first one again.
+func nextOwnID(id uint64) uint64 { return id%(1<<blockBits-1) + 1 }
+
 // idBlocks records which host uses which block of ids. A freed block is granted again
 // only after all others, so that a late answer to its former host finds no request.
 type idBlocks struct {

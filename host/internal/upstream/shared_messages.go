@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -85,7 +86,11 @@ func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Me
 		process.watched = true
 		go process.watchStopped()
 	}
-	process.toServer(line)
+	// A process that ends tells its hosts.
+	if err := process.out.send(append(line, '\n')); err != nil && !errors.Is(err, errNotSent) {
+		delete(process.pending, id)
+		u.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, err.Error()))
+	}
 	return true
 }
 
@@ -286,7 +291,8 @@ func (process *sharedProcess) giveUp(id uint64) {
 // present. The caller holds process.mu.
 func (process *sharedProcess) serveRoots() *sharedUser {
 	busy := process.busyUsers()
-	if len(busy) == 0 {
+	idle := len(busy) == 0
+	if idle {
 		busy = process.users
 	}
 	var with *sharedUser
@@ -311,7 +317,7 @@ func (process *sharedProcess) serveRoots() *sharedUser {
 			process.move(u)
 		}
 	}
-	if mixed && len(process.busyUsers()) > 0 {
+	if mixed && !idle {
 		return nil
 	}
 	return with

@@ -306,12 +306,13 @@ func (process *sharedProcess) ask(method string, params any) (id uint64) {
 			return 0
 		}
 	}
-	process.ownID++
+	process.ownID = nextOwnID(process.ownID)
 	process.toServer(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, process.ownID, 10), method, raw))
 	return process.ownID
 }
 
-// toServer queues a message for the server and takes ownership of it.
+// toServer queues a message for the server that needs no answer, and takes ownership of
+// it.
 func (process *sharedProcess) toServer(message []byte) {
 	process.out.send(append(message, '\n')) //nolint:errcheck // the end of the process shows why
 }

@@ -209,7 +209,7 @@ func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *
 	}
 	p.work.Add(1)
 	p.mu.Unlock()
-	out, err := startSharedStdio(cfg, p.spawner, request.Spec.Marks)
+	out, err := startStdio(cfg, p.spawner)
 	if err != nil {
 		p.work.Done()
 		return err
@@ -285,14 +285,6 @@ func (p *SharedServers) Close() {
 	p.mu.Unlock()
 	p.work.Wait()
 	p.spawner.Close()
-}
-
-// startSharedStdio starts a program with the marks of the host that asked for it.
-func startSharedStdio(cfg Config, spawner *Spawner, marks []string) (*stdio, error) {
-	if len(marks) > 0 {
-		cfg.marks = &marks
-	}
-	return startStdio(cfg, spawner)
 }
 
 // showStderr sends the first host the program's standard error while it opens the

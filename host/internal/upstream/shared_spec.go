@@ -129,5 +129,8 @@ func (r attachRequest) config() Config {
 	for _, s := range r.Secrets {
 		c.Secrets = append(c.Secrets, secret.Text(s))
 	}
+	if len(r.Spec.Marks) > 0 {
+		c.marks = &r.Spec.Marks
+	}
 	return c.withDefaults()
 }

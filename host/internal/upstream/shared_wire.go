@@ -27,7 +27,7 @@ type sharedWire struct {
 	result attachResult
 	ids    sharedIDs
 
-	stale     atomic.Bool // the process serves other roots than this host
+	stale     atomic.Bool // the process serves other roots than this host, or was replaced
 	rootsSeen chan bool   // capacity 1: an answer to methodRoots, whether to move
 
 	mu          sync.Mutex

@@ -82,6 +82,9 @@ func (c Config) shownCommand() []string {
 	return secret.Args(shown)
 }
 
+// ShownCommand returns the server's command without credentials.
+func (s *Server) ShownCommand() []string { return s.cfg.shownCommand() }
+
 // Status returns the current status.
 func (s *Server) Status() Status {
 	s.mu.Lock()
