@@ -61,7 +61,7 @@ func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 	if len(copyDirs) > 0 {
 		notes = append(notes, "copies are in "+strings.Join(copyDirs, ", ")+", see index there; they may include changes that the user made meanwhile")
 		if settings {
-			notes = append(notes, "git checkout -- FILE of the user brings back a file of a commit")
+			notes = append(notes, "the user can restore a committed file with git checkout -- FILE")
 		}
 	}
 	text := strings.Join(parts, " · ")

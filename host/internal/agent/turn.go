@@ -72,8 +72,8 @@ func (r *run) admitAnswer(answer *llm.Response) {
 	}
 }
 
-// addUsage adds the usage of an answer, also of a partial one that is dropped; nil:
-// none.
+// addUsage adds the usage of an answer. An answer that is dropped counts, too; nil does
+// not.
 func (r *run) addUsage(answer *llm.Response) {
 	if answer == nil || answer.Usage == nil {
 		return
@@ -100,8 +100,8 @@ func (r *run) takePartialAnswer(answer *llm.Response) error {
 
 // askModel requests an answer, forwards its deltas, and returns it in a form that the
 // history can contain. It always has a usage, estimated if the model reports none. With
-// an error, the answer is what had arrived, or nil. A panic of the provider becomes an
-// error INTERNAL.
+// an error, it returns the part of the answer that arrived, or nil. A panic of the
+// provider becomes an error INTERNAL.
 func (r *run) askModel(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func (p *program) sharedStatus(ctx context.Context, asJSON bool) error {
 	for i, pid := range s.Hosts {
 		hosts[i] = strconv.Itoa(pid)
 	}
-	if err := p.printf("shared servers: process %d, since %s, hosts: %s\n", s.PID, s.Since.Local().Format(time.DateTime), strings.Join(hosts, ", ")); err != nil {
+	if err := p.printf("shared servers: process %d, since %s, hosts: %s\n", s.PID, s.Since.Local().Format(time.DateTime), cmp.Or(strings.Join(hosts, ", "), "none")); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)

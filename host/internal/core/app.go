@@ -1,9 +1,9 @@
 // Package core assembles the parts of a configuration into a running host. It makes no
 // decisions itself.
 //
-// Follow applies changes of the configuration. A change replaces the snapshot as a
-// whole: a call keeps the pipeline in which it began, and reaches the server that is
-// current when it gets there. A server or an audit log that is no longer configured
+// Follow applies changes of the configuration. A change replaces the whole snapshot. A
+// running call keeps its pipeline, but uses the new server if it has not reached the old
+// one. A server or an audit log that is no longer configured
 // ends after its last call.
 //
 // The audit log consists of files instead of a log of the store: people read it with

@@ -21,8 +21,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// snapshot is a configuration in force. A reload replaces it as a whole. A call passes
-// the stages of the snapshot in which it began; the server is the current one.
+// snapshot is a configuration in force. A reload replaces the whole snapshot. A call uses
+// the stages of one snapshot, even if a reload follows, but always the current server.
 type snapshot struct {
 	cfg      config.Config  // in force: for a server that could not be replaced, its running configuration
 	servers  []*serverEntry // in the configured order

@@ -2,11 +2,10 @@
 // headings, emphasis, code, lists, quotes, tables and links, within a number of
 // columns.
 //
-// What has been written stays: nothing is drawn anew, so the output is the same
-// however the text is cut into pieces, and scrolls like any other. A word is
-// written when it has ended, emphasis and links when it is known whether they
-// are such, a table when it has ended; what is held back is bounded in each case,
-// and beyond the bound shown as it was written.
+// It never rewrites its output. So the output does not depend on how the text is cut
+// into pieces, and it scrolls like other output. It writes a word or a table after its
+// end, and emphasis and links after their closing mark. It holds back a bounded part of
+// the text, and writes more than that unformatted.
 //
 // It is a light reading of CommonMark and of GitHub's tables, for what models
 // write:

@@ -1,5 +1,5 @@
-// Package approve is the stage for calls for which a rule asks: a person must approve each of
-// them before it runs.
+// Package approve is the stage that holds back calls until a person approves them, if a rule
+// of the policy requires it.
 //
 // # Procedure
 //

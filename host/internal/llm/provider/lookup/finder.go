@@ -94,8 +94,8 @@ func (r *Finder) configured() []Provider {
 	return all
 }
 
-// providers returns the configured providers, or, if there is none, the provider on
-// this machine; and directcall.
+// providers returns the configured providers and directcall. Without configured ones, it
+// returns the provider on this machine instead.
 func (r *Finder) providers(ctx context.Context) []Provider {
 	all := r.configured()
 	if !slices.ContainsFunc(all, func(p Provider) bool { return p.Kind != Command }) {

@@ -64,8 +64,8 @@ func (e *encoder) finishReason(r *llm.Response) string {
 	return word
 }
 
-// StopReason converts a finishReason. called means that the turn called tools, for
-// which Gemini has no reason of its own.
+// StopReason converts a finishReason. called means that the turn called tools:
+// Gemini reports no special reason for that.
 func StopReason(word string, called bool) llm.StopReason {
 	switch word {
 	case "", "FINISH_REASON_UNSPECIFIED":

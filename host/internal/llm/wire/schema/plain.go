@@ -135,7 +135,7 @@ func hasReference(v *tree.Value) bool {
 
 // addBranchMembers adds the members of the branches to an object. The object's own
 // members take precedence. A member with different schemas in the branches becomes a
-// choice. Required is what the object or every branch requires. additionalProperties:
+// choice. A member is required if the object or every branch requires it. additionalProperties:
 // false and unevaluatedProperties are dropped.
 func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 	properties := top.Get("properties").Clone()
