@@ -43,8 +43,9 @@ const maxScript = 64 << 10
 
 // Command looks for a host in the command of a server: as the program, as an
 // argument of a launcher (env, npx, sh -c, nice …) or in a wrapper script. It
-// returns the arguments that the host gets, and whether there is one. A script
-// may build its command in ways that are not recognized.
+// returns the arguments that the host gets, and whether there is one. In a script, a
+// host with another name is found only by its path or if its subcommand is in the same
+// line; a script may build its command in ways that are not recognized.
 func Command(command []string) (args []string, ok bool) {
 	if len(command) > 0 && elsewhere(command[0]) {
 		return nil, false
@@ -59,14 +60,18 @@ func elsewhere(launcher string) bool {
 	return slices.Contains([]string{"docker", "podman", "nerdctl", "ssh", "kubectl", "wsl"}, name)
 }
 
+// endOfLine separates the lines of a script in a list of words.
+const endOfLine = "\n"
+
 func find(words []string, depth int) ([]string, bool) {
 	const deepest = 3 // scripts that call scripts
+	inText, inLine := subcommandsAfter(words)
 	for i, word := range words {
 		rest := words[i+1:]
-		if starts(word) && Subcommand(rest) != "" {
-			return rest, true
+		if inText[i] && (hostName(word) || isHostPath(word)) || inLine[i] && isHostInPath(word) {
+			return slices.DeleteFunc(slices.Clone(rest), func(word string) bool { return word == endOfLine }), true
 		}
-		if depth == deepest {
+		if depth == deepest || word == endOfLine {
 			continue
 		}
 		if strings.ContainsAny(word, " \t\n") { // sh -c
@@ -76,8 +81,7 @@ func find(words []string, depth int) ([]string, bool) {
 		}
 		if i == 0 || strings.ContainsAny(word, `/\`) {
 			if inner, ok := script(word); ok {
-				// The arguments of the script follow, for "$@".
-				if args, ok := find(append(inner, rest...), depth+1); ok {
+				if args, ok := find(withArguments(inner, rest), depth+1); ok {
 					return args, true
 				}
 			}
@@ -86,22 +90,47 @@ func find(words []string, depth int) ([]string, bool) {
 	return nil, false
 }
 
-// starts reports whether a word names this program or another host.
-func starts(word string) bool {
-	if hostName(word) {
-		return true
+// withArguments returns the words of a script with its arguments in the place of each
+// "$@", and at the end.
+func withArguments(script, args []string) (words []string) {
+	for _, word := range script {
+		if slices.ContainsFunc([]string{"$@", "$*", "${@", "${*", "%*"}, func(all string) bool { return strings.Contains(word, all) }) {
+			words = append(words, args...)
+		}
+		words = append(words, word)
 	}
-	if word == "" || strings.HasPrefix(word, "-") {
+	return append(words, args...)
+}
+
+// subcommandsAfter reports for each word whether a subcommand follows in the text, and
+// whether one follows in its line.
+func subcommandsAfter(words []string) (inText, inLine []bool) {
+	inText, inLine = make([]bool, len(words)), make([]bool, len(words))
+	text, line := false, false
+	for i, word := range slices.Backward(words) {
+		line = line && word != endOfLine
+		inText[i], inLine[i] = text, line
+		if slices.Contains(subcommands, word) {
+			text, line = true, true
+		}
+	}
+	return inText, inLine
+}
+
+// isHostPath reports whether a word is the path of this program.
+func isHostPath(word string) bool {
+	return strings.ContainsAny(word, `/\`) && !strings.HasPrefix(word, "-") && Program(word)
+}
+
+// isHostInPath reports whether a word is the name of this program in PATH. The search
+// takes a system call for each directory of PATH: it is only for words that a
+// subcommand follows in their line, not for each word of a script.
+func isHostInPath(word string) bool {
+	if word == "" || word == endOfLine || strings.HasPrefix(word, "-") || strings.ContainsAny(word, `/\`) {
 		return false
 	}
-	if !strings.ContainsAny(word, `/\`) {
-		found, err := exec.LookPath(word)
-		if err != nil {
-			return false
-		}
-		word = found
-	}
-	return Program(word)
+	found, err := exec.LookPath(word)
+	return err == nil && Program(found)
 }
 
 // hostName reports whether a path, or an npm package with its version, has the
@@ -128,9 +157,10 @@ func script(path string) ([]string, bool) {
 		return nil, false
 	}
 	var words []string
-	for line := range strings.Lines(string(text)) {
+	continued := strings.NewReplacer("\\\r\n", " ", "\\\n", " ").Replace(string(text))
+	for line := range strings.Lines(continued) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && !strings.HasPrefix(strings.ToLower(line), "rem ") {
-			words = append(words, split(line)...)
+			words = append(append(words, split(line)...), endOfLine)
 		}
 	}
 	return words, true
