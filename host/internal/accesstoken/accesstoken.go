@@ -55,6 +55,7 @@ const AllTools = "*"
 // User is the owner of a verified token.
 type User struct {
 	Name     string
+	Subject  string // issuer and subject, which never belong to another user; "": the token has no subject
 	Expires  time.Time
 	Profiles []string // in the order of the configuration; nil: all tools and profiles
 }
@@ -192,7 +193,7 @@ func (v *Verifier) user(c *claims) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &User{Name: name, Expires: expires.Add(leeway)}
+	u := &User{Name: name, Subject: v.subject(c), Expires: expires.Add(leeway)}
 	if len(v.cfg.Profiles) == 0 {
 		return u, nil
 	}
@@ -212,6 +213,16 @@ func (v *Verifier) user(c *claims) (*User, error) {
 		return nil, &Error{Code: "insufficient_scope", Reason: "none of the user's scopes and groups has a profile of this host", Scopes: v.cfg.Scopes}
 	}
 	return u, nil
+}
+
+// subject returns the issuer and the subject of a token in a text; "" without a
+// subject.
+func (v *Verifier) subject(c *claims) string {
+	sub := c.text("sub")
+	if sub == "" || len(sub) > maxName {
+		return ""
+	}
+	return v.cfg.Issuer + "\n" + sub
 }
 
 // isAudience reports whether a value of aud means this host.

@@ -71,6 +71,16 @@ type Caller struct {
 	// User is the identity provider's name of the signed-in user; "": none.
 	User string
 
+	// Subject identifies the signed-in user among all issuers, by issuer and subject of
+	// the access token; "": none, or the token has no subject. A name in User can be
+	// given to another person later.
+	Subject string
+
+	// Token returns the access token of the signed-in user, for its exchange at the
+	// issuer; nil: none. The token must not be sent to a server. It is a function so
+	// that no message contains it.
+	Token func() string
+
 	// Account is the name under which calls are counted if a client can have any
 	// number of IDs or use several entry points; "": ID.
 	Account string

@@ -62,7 +62,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	l.lease = &lease{over: over, end: end}
 	// The capabilities of the caller's client do not apply to the agent.
 	l.lease.as = call.Caller{
-		EntryPoint: caller.EntryPoint, ID: caller.ID, User: caller.User, Account: caller.Account, ModelTurn: caller.ModelTurn, Depth: caller.Depth + 1,
+		EntryPoint: caller.EntryPoint, ID: caller.ID, User: caller.User, Subject: caller.Subject, Token: caller.Token, Account: caller.Account, ModelTurn: caller.ModelTurn, Depth: caller.Depth + 1,
 		Agent: l.ID, Profile: caller.Profile, Tools: caller.Tools,
 	}
 	if err := t.add(l); err != nil {

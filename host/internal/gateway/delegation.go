@@ -38,6 +38,7 @@ func (e *delegation) identity() string {
 // setCaller replaces the caller of a request by the one of the delegation.
 func (e *delegation) setCaller(c *call.Caller) {
 	if e != nil {
+		c.User, c.Subject, c.Token = e.as.User, e.as.Subject, e.as.Token
 		c.EntryPoint, c.ID, c.Account, c.ModelTurn, c.Depth, c.Profile = e.as.EntryPoint, e.as.ID, e.as.Account, e.as.ModelTurn, e.as.Depth, e.as.Profile
 		c.Agent, c.Tools = e.as.Agent, e.as.Tools
 	}

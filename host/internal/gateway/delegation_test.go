@@ -114,10 +114,13 @@ func TestAnErrandsBoundsGoOn(t *testing.T) {
 	}}
 	g, err := gateway.New(gateway.Config{Name: "toolroom", Version: "1"}, ts, func(ctx context.Context, req *call.Request) (*call.Result, error) { return ts["who"](ctx, req) })
 	require.NoError(t, err)
-	as := call.Caller{EntryPoint: "http", ID: "c", Account: "http loopback", Depth: 1, Agent: "a", Tools: func(name string) bool { return name == "who" }}
+	as := call.Caller{EntryPoint: "http", ID: "c", User: "alice", Subject: "issuer alice", Token: func() string { return "t" }, Account: "http loopback", Depth: 1, Agent: "a", Tools: func(name string) bool { return name == "who" }}
 	l := join(t, func(in io.Reader, out io.Writer) error { return g.ServeAs(t.Context(), as, in, out, t.Logf) })
 	l.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"who"}}`)
 	got := <-seen
+	require.Equal(t, "alice", got.User, "policy for a user applies to the user's agents")
+	require.Equal(t, "issuer alice", got.Subject)
+	require.Equal(t, "t", got.Token())
 	require.Equal(t, "http loopback", got.Account)
 	require.Equal(t, "a", got.Agent)
 	require.NotNil(t, got.Tools)

@@ -333,6 +333,9 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesst
 		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
 		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
 	}
+	if user != nil {
+		x.subject, x.token = user.Subject, bearerToken(r)
+	}
 	switch {
 	case m.Kind == jsonrpc.Request:
 		x.id = m.ID

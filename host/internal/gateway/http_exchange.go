@@ -29,6 +29,8 @@ type httpExchange struct {
 	modern     bool
 	remote     string // address of the client
 	user       string // the signed-in user; "": none
+	subject    string // see call.Caller
+	token      string // access token of the user; "": none
 	profile    string
 	catalog    Catalog // of the profile; nil: all of it
 	handler    *HTTPHandler

@@ -89,7 +89,8 @@ func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Calle
 	case *httpExchange:
 		c.Profile, c.Account, c.User = x.profile, Account(x.remote), x.user
 		if x.user != "" {
-			c.Account = "user " + x.user
+			c.Account, c.Subject = "user "+x.user, x.subject
+			c.Token = func() string { return x.token }
 		}
 	case stdioExchange:
 		x.delegation.setCaller(&c)
