@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // subcommands start the servers of the configuration.
@@ -133,13 +134,18 @@ func isHostInPath(word string) bool {
 	return err == nil && Program(found)
 }
 
+const hostProgram = "mcp-host"
+
 // hostName reports whether a path, or an npm package with its version, has the
 // name of the host.
 func hostName(word string) bool {
 	name := word[strings.LastIndexAny(word, `/\`)+1:]
+	if len(name) < len(hostProgram) {
+		return false
+	}
 	name, _, _ = strings.Cut(name, "@")
 	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".exe"), " (deleted)")
-	return name == "mcp-host"
+	return name == hostProgram
 }
 
 // script returns the words of a text file that an interpreter runs.
@@ -168,6 +174,26 @@ func script(path string) ([]string, bool) {
 
 // split cuts a line of a script into words. It knows quotes and operators only
 // as what divides words, which is enough to recognize a program and its flags.
-func split(line string) []string {
-	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&()<>[],", r) })
+func split(line string) (words []string) {
+	start := -1
+	for i := range len(line) {
+		switch divider := line[i] < utf8.RuneSelf && dividers[line[i]]; {
+		case divider && start >= 0:
+			words, start = append(words, line[start:i]), -1
+		case !divider && start < 0:
+			start = i
+		}
+	}
+	if start >= 0 {
+		words = append(words, line[start:])
+	}
+	return words
 }
+
+// dividers are the bytes between words.
+var dividers = func() (set [utf8.RuneSelf]bool) {
+	for _, b := range []byte(" \t\r\n\"'`;|&()<>[],") {
+		set[b] = true
+	}
+	return set
+}()

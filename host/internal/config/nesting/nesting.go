@@ -124,16 +124,16 @@ func Check(above []Host, marks []string, serves bool) error {
 // Program reports whether a file is the program of this process: the same
 // file, also by a link, or a copy.
 func Program(path string) bool {
+	other, err := os.Stat(path)
+	if err != nil || !other.Mode().IsRegular() {
+		return false
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return false
 	}
 	own, err := os.Stat(self)
 	if err != nil {
-		return false
-	}
-	other, err := os.Stat(path)
-	if err != nil || !other.Mode().IsRegular() {
 		return false
 	}
 	return os.SameFile(own, other) || own.Size() == other.Size() && ownSum() != "" && sumOf(path) == ownSum()
