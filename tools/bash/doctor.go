@@ -18,7 +18,7 @@ func (s *shell) doctor(ctx context.Context, out io.Writer) int {
 		return mcpkit.ExitFail
 	}
 	report, failure := runner.SelfTest(ctx)
-	fmt.Fprintf(out, "Landlock version %d\n", report.Landlock)
+	fmt.Fprintf(out, "Landlock ABI: %d\n", report.Landlock)
 	for _, tried := range append(report.Higher, report) {
 		writeLevelReport(out, tried)
 	}
@@ -27,30 +27,48 @@ func (s *shell) doctor(ctx context.Context, out io.Writer) int {
 		return mcpkit.ExitFail
 	}
 	fmt.Fprintf(out, "\nbash runs commands at %s, network %s\n", report.Level, s.config.Network)
+	fmt.Fprintln(out, "not confined:")
 	for _, gap := range report.Gaps() {
-		fmt.Fprintf(out, "  open: %s\n", gap)
+		fmt.Fprintf(out, "  %s\n", gap)
 	}
 	return mcpkit.ExitOK
 }
 
 // writeLevelReport prints the result of the self-test at one level.
 func writeLevelReport(out io.Writer, r proc.Report) {
-	verdict := "every promise is kept"
+	verdict := "available"
 	switch {
 	case r.Level == proc.Off:
 		verdict = "nothing is confined"
 	case !r.Passed():
-		verdict = "not usable here"
+		verdict = "not available here"
 	}
 	fmt.Fprintf(out, "\n%s: %s\n", r.Level, verdict)
 	if r.Failure != "" {
 		fmt.Fprintf(out, "  %s\n", r.Failure)
 	}
 	for _, c := range r.Checks {
-		kind := ""
-		if !c.Needed {
-			kind = " (not promised)"
+		result, detail := checkResult(c)
+		if detail != "" {
+			detail = " (" + detail + ")"
 		}
-		fmt.Fprintf(out, "  %-13s %s%s: %s\n", c.State, c.Name, kind, c.Why)
+		fmt.Fprintf(out, "  %-11s %s%s\n", result, c.Name, detail)
 	}
+}
+
+// checkResult returns the result of a check, and a detail or "".
+func checkResult(c proc.Check) (result, detail string) {
+	switch {
+	case c.State == proc.NotAvailable:
+		return "not tested", c.Why
+	case c.State == proc.Enforced && c.Allowed:
+		return "allowed", ""
+	case c.State == proc.Enforced:
+		return "blocked", c.Why
+	case c.Allowed:
+		return "FAILED", "should be allowed: " + c.Why
+	case c.Needed:
+		return "FAILED", "should be blocked: " + c.Why
+	}
+	return "not blocked", ""
 }

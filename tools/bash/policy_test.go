@@ -241,8 +241,8 @@ func TestDoctor(t *testing.T) {
 		out, err := cmd.Output()
 		require.Equal(t, works, err == nil, "%s: %s", level, out)
 		if works && level != "off" {
-			require.Contains(t, string(out), "enforced")
-			require.Contains(t, string(out), "write outside")
+			require.Contains(t, string(out), "allowed     write in roots\n")
+			require.Contains(t, string(out), "blocked     write outside (")
 		}
 		require.Contains(t, string(out), level+":")
 	}

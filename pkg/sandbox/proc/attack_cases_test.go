@@ -138,9 +138,9 @@ var processAttacks = []attack{
 	{"change the victim's scheduling", bothLevels, "chrt", `chrt -i -p 0 $VICTIM && echo ESCAPED`},
 	{"slow the victim's reading", bothLevels, "ionice", `ionice -c 2 -n 7 -p $VICTIM && echo ESCAPED`},
 	{"slow the user's reading", bothLevels, "ionice", `ionice -c 2 -n 7 -u $(id -u) && ionice -p $VICTIM | grep -q 'prio 7' && echo ESCAPED`},
-	{"enter the victim's name spaces", bothLevels, "nsenter", `nsenter -t $VICTIM -m -n true && echo ESCAPED`},
-	{"make a user name space", bothLevels, "unshare", `unshare -Ur true && echo ESCAPED`},
-	{"make a network name space", bothLevels, "unshare", `unshare -Urn true && echo ESCAPED`},
+	{"enter the victim's namespaces", bothLevels, "nsenter", `nsenter -t $VICTIM -m -n true && echo ESCAPED`},
+	{"create a user namespace", bothLevels, "unshare", `unshare -Ur true && echo ESCAPED`},
+	{"create a network namespace", bothLevels, "unshare", `unshare -Urn true && echo ESCAPED`},
 	{"use the 32-bit calls", bothLevels, "gcc amd64", `cat > a.c <<'END'
 #include <stdio.h>
 int main(void){ int r; __asm__ volatile("int $0x80" : "=a"(r) : "a"(20)); if (r > 0) puts("ESCAPED"); }

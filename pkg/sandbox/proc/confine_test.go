@@ -177,7 +177,7 @@ func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
 		"nothing is there":       {proc.Highest, map[proc.Level]string{proc.L2: "", proc.L1: ""}, ""},
 		"L2 is not there":        {proc.Highest, map[proc.Level]string{proc.L2: ""}, proc.L1},
 		"L2 lets one through":    {proc.Highest, map[proc.Level]string{proc.L2: "write outside"}, proc.L1},
-		"both let one through":   {proc.Highest, map[proc.Level]string{proc.L2: "daemons", proc.L1: "connect by TCP"}, ""},
+		"both let one through":   {proc.Highest, map[proc.Level]string{proc.L2: "leave a process running", proc.L1: "connect by TCP"}, ""},
 		"L2 was asked for":       {proc.L2, map[proc.Level]string{proc.L2: "read secrets"}, ""},
 		"L1 was asked for":       {proc.L1, map[proc.Level]string{proc.L1: "read secrets"}, ""},
 		"off needs nothing":      {proc.Off, map[proc.Level]string{proc.L2: "", proc.L1: ""}, proc.Off},

@@ -69,7 +69,7 @@ func install(t testing.TB, program []unix.SockFilter) {
 // too, commands are refused.
 func TestFallsBack(t *testing.T) {
 	t.Parallel()
-	for _, lacking := range []string{"user name spaces", "both"} {
+	for _, lacking := range []string{"user namespaces", "both"} {
 		t.Run(lacking, func(t *testing.T) {
 			if os.Getenv("PROC_TEST_LACKING") == "" {
 				cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^TestFallsBack$/^"+strings.ReplaceAll(lacking, " ", "_")+"$")
@@ -87,7 +87,7 @@ func TestFallsBack(t *testing.T) {
 				_, _, err := r.Run(context.Background(), command)
 				require.Equal(t, toolerr.SandboxUnavailable, toolerr.CodeOf(err), "%v", err)
 				require.ErrorContains(t, err, "version 0 of Landlock")
-				require.ErrorContains(t, err, "does not let users make name spaces")
+				require.ErrorContains(t, err, "does not let users create namespaces")
 				require.ErrorContains(t, err, "--sandbox off")
 				require.NoFileExists(t, root+"/ran")
 				return
@@ -101,7 +101,7 @@ func TestFallsBack(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, proc.L1, report.Level)
 			require.Len(t, report.Higher, 1)
-			require.Contains(t, report.Higher[0].Failure, "does not let users make name spaces")
+			require.Contains(t, report.Higher[0].Failure, "does not let users create namespaces")
 			result, out := run(t, r, command)
 			require.Equal(t, proc.L1, result.Level)
 			require.Equal(t, "hi\n", out)

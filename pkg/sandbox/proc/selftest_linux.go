@@ -63,7 +63,7 @@ func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 // killLeftRunning kills the process that the probe left running, and returns a
 // check that failed if the sandbox had not killed it already.
 func (r *Runner) killLeftRunning(b probeTargets) []Check {
-	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
+	check := Check{Name: "leave a process running", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
 	if left := supervise.KillMarked(b.Mark); left > 0 {
 		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)
 	}

@@ -21,9 +21,9 @@ func (p *prober) checkKernel() {
 		number  uintptr
 		a, b, c uintptr
 	}{
-		{"make a user name space", unix.EPERM, unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, 0},
-		{"clone into a name space", unix.EPERM, unix.SYS_CLONE, unix.CLONE_NEWUSER | unix.CLONE_THREAD, 0, 0},
-		{"enter a name space", unix.EPERM, unix.SYS_SETNS, ^uintptr(0), 0, 0},
+		{"create a user namespace", unix.EPERM, unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, 0},
+		{"clone into a namespace", unix.EPERM, unix.SYS_CLONE, unix.CLONE_NEWUSER | unix.CLONE_THREAD, 0, 0},
+		{"enter a namespace", unix.EPERM, unix.SYS_SETNS, ^uintptr(0), 0, 0},
 		{"mount", unix.EPERM, unix.SYS_MOUNT, 0, 0, 0},
 		{"unmount", unix.EPERM, unix.SYS_UMOUNT2, 0, 0, 0},
 		{"change the root", unix.EPERM, unix.SYS_CHROOT, 0, 0, 0},

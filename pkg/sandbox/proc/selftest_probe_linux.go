@@ -54,7 +54,7 @@ func runRole(role string) int {
 
 // mustWork records the result of an action that commands must be able to do.
 func (p *prober) mustWork(name string, err error) {
-	c := Check{Name: name, State: Enforced, Needed: true, Why: "works"}
+	c := Check{Name: name, State: Enforced, Needed: true, Allowed: true, Why: "works"}
 	if err != nil {
 		c.State, c.Why = NotEnforced, err.Error()
 	}
@@ -67,9 +67,18 @@ func (p *prober) mustWork(name string, err error) {
 func (p *prober) mustFail(name string, promised bool, err error) {
 	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
 	if err != nil {
-		c.State, c.Why = Enforced, err.Error()
+		c.State, c.Why = Enforced, errorWithoutPath(err)
 	}
 	p.checks = append(p.checks, c)
+}
+
+// errorWithoutPath returns the text of the system's error in err, or else of err. The
+// temporary paths of the attempt tell a reader nothing.
+func errorWithoutPath(err error) string {
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
 }
 
 func (p *prober) isL2() bool { return p.Level == L2 }
@@ -98,7 +107,7 @@ func (p *prober) checkFiles() {
 	p.mustFail("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
 	p.chmodOutside()
 	p.mustFail("open a disk", true, openDisk())
-	p.mustFail("inherited descriptors", true, findInheritedDescriptor())
+	p.mustFail("inherit file descriptors", true, findInheritedDescriptor())
 }
 
 // openForWrite returns nil if a file can be opened for writing.
@@ -149,7 +158,7 @@ func findInheritedDescriptor() error {
 			return nil
 		}
 	}
-	return errors.New("there are none")
+	return errors.New("there is none")
 }
 
 // checkNetwork tries to reach the server's listeners, and to open kinds of
@@ -255,7 +264,7 @@ func (p *prober) checkProcesses() {
 			if comm, _ := os.ReadFile("/proc/" + pid + "/status"); err == nil && strings.Contains(string(comm), "NSpid:\t"+pid+"\t") {
 				p.mustFail("see "+other.name, true, nil)
 			} else {
-				p.mustFail("see "+other.name, true, errors.New("it has no number here"))
+				p.mustFail("see "+other.name, true, errors.New("it has no process id here"))
 			}
 			continue
 		}

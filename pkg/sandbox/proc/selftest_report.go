@@ -21,7 +21,10 @@ const (
 type Check struct {
 	Name  string
 	State State
-	Why   string // the attempt and its result
+	Why   string // the result of the attempt, such as the error
+	// Allowed reports whether the sandbox must allow the action of the name. It must
+	// block all others.
+	Allowed bool
 	// Needed reports whether the level promises this. A check that is neither
 	// needed nor enforced is a gap of the level.
 	Needed bool
@@ -71,7 +74,7 @@ func (r Report) Gaps() []string {
 			gaps = append(gaps, c.Name)
 		}
 	}
-	gaps = append(gaps, "code that others run later")
+	gaps = append(gaps, "code in roots that other programs run later, such as scripts and tests")
 	if r.NoUnix {
 		gaps = append(gaps, "programs that need unix sockets fail")
 	}
@@ -83,7 +86,7 @@ func (r Report) Gaps() []string {
 			"arguments and scheduling of the user's other processes")
 	} else {
 		gaps = append(gaps, "secrets that appear while a command runs",
-			"private keys in roots whose names tell nothing", "secrets in node_modules and .git/objects of roots")
+			"private keys in roots with ordinary file names", "secrets in node_modules and .git/objects of roots")
 	}
 	return gaps
 }

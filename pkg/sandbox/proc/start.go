@@ -131,9 +131,9 @@ func namespaceHint(level Level, err error) string {
 	switch {
 	case level != L2:
 	case errors.Is(err, syscall.ENOSPC):
-		return " (there may be no more user name spaces: see the sysctl user.max_user_namespaces)"
+		return " (there may be no more user namespaces: see the sysctl user.max_user_namespaces)"
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return " (this system or container does not let users make name spaces)"
+		return " (this system or container does not let users create namespaces)"
 	}
 	return ""
 }
