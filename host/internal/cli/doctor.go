@@ -243,7 +243,7 @@ func serverFinding(a *core.App, c check) finding {
 	switch {
 	case c.State == upstream.Disabled:
 		f.Detail = "disabled in the configuration"
-	case c.State == upstream.NeedsLogin:
+	case c.State == upstream.NeedsSignIn:
 		f.Detail, f.Advice = c.Error, "sign in: mcp-host login "+shellWord(c.Name)
 	case !f.OK:
 		f.Detail, f.Advice = c.Error, "try it alone: "+alone(a, c)

@@ -49,7 +49,7 @@ func TestARunningHostUsesWhatIsTrusted(t *testing.T) {
 	require.NoFileExists(t, ran)
 
 	edit(t, "tools/evil.yaml", tool("evil", "touch "+ran))
-	p.log.waitFor(t, "evil.yaml was added since the configuration was trusted")
+	p.log.waitFor(t, "evil.yaml did not exist when the configuration was trusted")
 	require.Contains(t, call("evil"), "unknown tool")
 	require.Contains(t, call("inline"), "unknown tool", "it is left out by now")
 	require.Contains(t, call("good"), `"text":"1"`)

@@ -33,7 +33,7 @@ type Running struct {
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
 	Version string    `json:"version"`
-	Door    string    `json:"door"`            // stdio, or the URL of serve
+	Door    string    `json:"entry_point"`     // stdio, or the URL of serve
 	Files   []string  `json:"files"`           // configuration files
 	Stale   string    `json:"stale,omitempty"` // why the files are not in force as they are now
 }

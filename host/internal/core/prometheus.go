@@ -86,7 +86,7 @@ func (a *App) writeServers(page *prometheus.Page) {
 	}
 	page.Family("toolroom_server_state", prometheus.Gauge, "1 for the current state of a server, else 0.")
 	for _, s := range all {
-		for _, state := range []upstream.State{upstream.Configured, upstream.Starting, upstream.Ready, upstream.Unstable, upstream.NeedsAuth, upstream.NeedsLogin, upstream.Offline, upstream.Disabled} {
+		for _, state := range []upstream.State{upstream.Configured, upstream.Starting, upstream.Ready, upstream.Unstable, upstream.CredentialsRejected, upstream.NeedsSignIn, upstream.Offline, upstream.Disabled} {
 			value := 0.0
 			if s.State == state {
 				value = 1

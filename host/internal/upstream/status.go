@@ -36,15 +36,15 @@ type State = string
 
 // The states.
 const (
-	Configured State = "configured" // not started yet
-	Starting   State = "starting"
-	Ready      State = "ready"
-	Unstable   State = "unstable" // running, but it failed within the last minute or does not answer pings
-	NeedsAuth  State = "needs auth"
-	NeedsLogin State = "needs sign-in" // mcp-host login NAME
-	Offline    State = "offline"
-	Disabled   State = "disabled"
-	Closed     State = "closed"
+	Configured          State = "configured" // not started yet
+	Starting            State = "starting"
+	Ready               State = "ready"
+	Unstable            State = "unstable" // running, but it failed within the last minute or does not answer pings
+	CredentialsRejected State = "credentials rejected"
+	NeedsSignIn         State = "needs sign-in" // mcp-host login NAME
+	Offline             State = "offline"
+	Disabled            State = "disabled"
+	Closed              State = "closed"
 )
 
 // unstableTime is the time after a failure during which a server counts as unstable.
@@ -129,9 +129,9 @@ func (s *Server) state() State {
 		}
 		return Ready
 	case s.last != nil && s.last.signIn:
-		return NeedsLogin
+		return NeedsSignIn
 	case s.last != nil && s.last.code == toolerr.AuthFailed:
-		return NeedsAuth
+		return CredentialsRejected
 	case s.refused != nil, s.fails >= maxTries: // also during another try
 		return Offline
 	case s.starting != nil:
@@ -149,7 +149,7 @@ func (s *Server) Offline() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state()
-	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == NeedsAuth || state == Disabled
+	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == CredentialsRejected || state == Disabled
 }
 
 // lastLine returns the last line of text that is not blank, shortened. Invisible

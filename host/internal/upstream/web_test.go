@@ -239,7 +239,7 @@ func TestHeadersAndCredentials(t *testing.T) {
 		_, err := do(t.Context(), s, "echo", `{}`)
 		require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err), way.name)
 		require.NotContains(t, err.Error(), "wrong")
-		require.Equal(t, upstream.NeedsAuth, s.Status().State)
+		require.Equal(t, upstream.CredentialsRejected, s.Status().State)
 		require.Equal(t, upstream.StageStart, s.Status().Last.Stage)
 	}
 }

@@ -141,7 +141,7 @@ func (f File) Changed(now string) error {
 	case now == Absent:
 		what = "was removed since it was trusted"
 	case f.State == "" || f.State == Absent:
-		what = "was added since the configuration was trusted"
+		what = "did not exist when the configuration was trusted"
 	}
 	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; inspect it, then run mcp-host config trust %s", f.Path, what, f.By)
 }

@@ -83,7 +83,7 @@ func TestChangesAreTold(t *testing.T) {
 	put(t, path, "x")
 	require.Error(t, held.Again())
 	_, err = trust.Hold([]trust.File{absent})
-	require.ErrorContains(t, err, "was added")
+	require.ErrorContains(t, err, "did not exist")
 }
 
 // A program that is replaced between check and start is not what runs.

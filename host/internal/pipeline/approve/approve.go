@@ -293,7 +293,7 @@ func (s *Stage) describe(r *Record) call.Pending {
 	at := r.Expires.UTC().Truncate(time.Second)
 	p := call.Pending{
 		ID: r.ID, Reason: r.Reason, Tool: r.Tool, Args: r.Args, ExpiresAt: at,
-		Metadata: map[string]any{"server": r.Server, "door": r.Caller.EntryPoint, "created": r.Created.UTC().Truncate(time.Second)},
+		Metadata: map[string]any{"server": r.Server, "entry_point": r.Caller.EntryPoint, "created": r.Created.UTC().Truncate(time.Second)},
 	}
 	if url := s.cfg.url(); url != "" {
 		p.CallbackURL = url + "/v1/approvals/" + r.ID

@@ -90,7 +90,7 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 	require.Equal(t, call.Pending{
 		ID: p.ID, Reason: "rule 1 asks", Tool: "s__rm", Args: json.RawMessage(`{"path":"a","n":1}`), ExpiresAt: d.clock.now().Add(5 * time.Minute),
 		CallbackURL: "https://host/v1/approvals/" + p.ID, Message: p.Message,
-		Metadata: map[string]any{"server": "s", "door": "http", "created": d.clock.now()},
+		Metadata: map[string]any{"server": "s", "entry_point": "http", "created": d.clock.now()},
 	}, p)
 	require.Contains(t, p.Message, "mcp-host approvals approve "+p.ID)
 	require.Equal(t, p.ID, d.waits(t, request(`{ "n":1, "path":"\u0061" }`)).ID, "the same call is the same request")
@@ -99,12 +99,12 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 	tool.Definition, ordered.Tool = json.RawMessage(`{ "n\u0061me":"s__rm"}`), &tool
 	require.Equal(t, p.ID, d.waits(t, ordered).ID, "so is the same definition")
 	for name, other := range map[string]func(*call.Request){
-		"arguments":  func(r *call.Request) { r.Params = json.RawMessage(`{"arguments":{"path":"a","n":2}}`) },
-		"definition": func(r *call.Request) { tool := *r.Tool; tool.Definition = json.RawMessage(`{}`); r.Tool = &tool },
-		"server":     func(r *call.Request) { tool := *r.Tool; tool.Server = "t"; r.Tool = &tool },
-		"door":       func(r *call.Request) { r.Caller.EntryPoint = "stdio" },
-		"profile":    func(r *call.Request) { r.Caller.Profile = "p" },
-		"user":       func(r *call.Request) { r.Caller.User = "bob" },
+		"arguments":   func(r *call.Request) { r.Params = json.RawMessage(`{"arguments":{"path":"a","n":2}}`) },
+		"definition":  func(r *call.Request) { tool := *r.Tool; tool.Definition = json.RawMessage(`{}`); r.Tool = &tool },
+		"server":      func(r *call.Request) { tool := *r.Tool; tool.Server = "t"; r.Tool = &tool },
+		"entry_point": func(r *call.Request) { r.Caller.EntryPoint = "stdio" },
+		"profile":     func(r *call.Request) { r.Caller.Profile = "p" },
+		"user":        func(r *call.Request) { r.Caller.User = "bob" },
 	} {
 		req := request(`{"path":"a","n":1}`)
 		other(req)

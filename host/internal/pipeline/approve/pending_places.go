@@ -38,7 +38,7 @@ type placeRegister struct {
 type place struct {
 	ID         string    `json:"id"`
 	Who        string    `json:"who"`
-	EntryPoint string    `json:"door"`
+	EntryPoint string    `json:"entry_point"`
 	Size       int       `json:"size"`
 	Until      time.Time `json:"until"`
 }

@@ -70,7 +70,7 @@ func (r *Record) Public() *Record {
 
 // Caller identifies the caller of a request.
 type Caller struct {
-	EntryPoint string `json:"door"`
+	EntryPoint string `json:"entry_point"`
 	Profile    string `json:"profile,omitempty"`
 	User       string `json:"user,omitempty"`
 	ID         string `json:"id,omitempty"` // not part of the subject, because connections end
