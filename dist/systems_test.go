@@ -45,17 +45,17 @@ func running(command string) func(*testing.T, system) {
 	return func(t *testing.T, s system) { s.run(t, command) }
 }
 
-func formats() map[string]format {
+// formats returns the formats with the commands of docs/install.md.
+func formats(t *testing.T) map[string]format {
 	base := []string{"dash", "coreutils", "libc-bin", "base-files"}
 	return map[string]format{
 		"deb": {
 			"toolroom_*_linux_ARCH.deb", append([]string{"dpkg", "diffutils"}, base...), nil, "/usr/bin",
-			running(`dpkg --log=/dev/null --install "$FILE"`), running(`dpkg --log=/dev/null --purge toolroom && ! dpkg --status toolroom`),
+			running(pageCommand(t, "dpkg -i ")), running(pageCommand(t, "dpkg --purge ") + ` && ! dpkg --status toolroom`),
 		},
 		"rpm": {
 			"toolroom_*_linux_ARCH.rpm", append([]string{"rpm"}, base...), []string{"perl", "debugedit"}, "/usr/bin",
-			running(`rpm --dbpath /var/lib/rpm --install --nosignature "$FILE"`),
-			running(`rpm --dbpath /var/lib/rpm --erase toolroom && ! rpm --dbpath /var/lib/rpm --query toolroom`),
+			running(pageCommand(t, "rpm -i ")), running(pageCommand(t, "rpm -e ") + ` && ! rpm --query toolroom`),
 		},
 		"apk": {
 			"toolroom_*_linux_ARCH.apk", base, nil, "/usr/bin",
@@ -73,7 +73,7 @@ func formats() map[string]format {
 // Claude Code lists and calls the tools that mcp-host install added. Then everything is
 // removed, and the system is as before.
 func TestSystems(t *testing.T) {
-	for name, f := range formats() {
+	for name, f := range formats(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := system{debianSystem(t, f.packages, f.without...), "/tmp/" + filepath.Base(built(t, f.file))}
@@ -82,7 +82,8 @@ func TestSystems(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(s.root, s.file), content, 0o644))
 			if name == "rpm" {
-				s.run(t, "rpm --dbpath /var/lib/rpm --initdb")
+				// Debian's rpm keeps a database for each user.
+				s.run(t, "mkdir -p /etc/rpm && echo '%_dbpath /var/lib/rpm' > /etc/rpm/macros && rpm --initdb")
 			}
 			if name == "apk" {
 				ownLib(t, s.root)
@@ -101,15 +102,15 @@ func TestSystems(t *testing.T) {
 }
 
 // differences returns the names that are not the same in two snapshots, without the
-// files that Claude Code makes and the data of the tools: these stay, as in a system
-// whose user has worked with both.
+// files that Claude Code makes, the data of the tools and dpkg's log: these stay, as in
+// a system whose user has worked with them.
 func differences(before, after map[string]string) (names []string) {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	for name := range all {
 		kept := slices.ContainsFunc([]string{
 			"home/user/.claude", "home/user/.claude.json", "home/user/.cache/claude-cli-nodejs", "tmp/claude-1000", "tmp/cc-socks",
-			"home/user/.local/state/toolroom",
+			"home/user/.local/state/toolroom", "var/log/dpkg.log",
 		}, func(dir string) bool { return strings.HasPrefix(name+"/", dir+"/") })
 		if before[name] != after[name] && !kept {
 			names = append(names, name)
