@@ -49,10 +49,15 @@ func confinedSettings(name string, sc config.Server, cfg config.Config) resident
 	return c
 }
 
-// onRefused returns a function that sends a notice of a refusal by a server's sandbox,
-// once: a server may be restarted often.
+// onRefused returns a function that logs a refusal by a server's sandbox, and sends a
+// notice of it, once: a server may be restarted often.
 func (a *App) onRefused(server string) func(refused string) {
-	return func(refused string) { a.notifyOnce("the sandbox of server " + server + " refused " + refused) }
+	return func(refused string) {
+		if log := a.currentPipeline().audit; log != nil {
+			log.SandboxRefused(server, refused)
+		}
+		a.notifyOnce("the sandbox of server " + server + " refused " + refused)
+	}
 }
 
 // WatchedCall is a call of a tool by its name on the server.

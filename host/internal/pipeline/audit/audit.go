@@ -5,6 +5,10 @@
 //	{"time":"…","event":"tool.call.completed","id":"5f0c9a1e-1","tool":"grep","server":"grep","ms":3.214,"bytes":512}
 //	{"time":"…","event":"tool.call.failed","id":"5f0c9a1e-2","tool":"grep","server":"grep","ms":30000.1,"code":"TIMEOUT","error":"…"}
 //
+// A host that the sandbox of a server refused is logged once for each start of the server:
+//
+//	{"time":"…","event":"sandbox.refused","server":"listing","refused":"…"}
+//
 // A call whose tool reports an error counts as completed, with "isError":true. Arguments are
 // shortened, and values that look like credentials are redacted; results are not logged. "ms"
 // excludes the time in which a person was asked. A caller's id, which may be a session id, is
@@ -114,7 +118,8 @@ type record struct {
 	bytes      int             // size of the result
 	failed     bool            // the result has isError
 	code       toolerr.Code
-	text       string // text of the error
+	text       string // text of the error, or of the refusal
+	server     string // of a refusal, which has no tool
 }
 
 // weight returns the number of bytes that a record counts in the buffer.
@@ -185,6 +190,20 @@ func (l *Log) Stage(next call.Handler) call.Handler {
 		l.mu.Unlock()
 		return res, err
 	}
+}
+
+// SandboxRefused records that the sandbox of a server refused something. The record is
+// dropped and counted as lost if the buffer is full.
+func (l *Log) SandboxRefused(server, refused string) {
+	r := record{at: time.Now(), event: "sandbox.refused", server: server, text: refused}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.weight+r.weight() > maxBuffer {
+		l.lost++
+		l.ever++
+		return
+	}
+	l.add(r)
 }
 
 // begin adds the record of a start, and waits for room in the buffer.
@@ -289,7 +308,12 @@ func ordinaryArguments(tool *call.Tool) []string {
 // append appends a record as JSON without a line end.
 func (l *Log) append(dst []byte, r record) []byte {
 	dst = r.at.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
-	dst = append(append(append(dst, `","event":"`...), r.event...), `","id":"`...)
+	dst = append(append(dst, `","event":"`...), r.event...)
+	if r.tool == nil {
+		dst = jsonrpc.AppendString(append(dst, `","server":`...), r.server)
+		return append(redact.AppendText(append(dst, `,"refused":`...), r.text), '}')
+	}
+	dst = append(dst, `","id":"`...)
 	dst = strconv.AppendUint(append(append(dst, l.run...), '-'), r.number, 10)
 	dst = jsonrpc.AppendString(append(dst, `","tool":`...), r.tool.Name)
 	dst = jsonrpc.AppendString(append(dst, `,"server":`...), r.tool.Server)

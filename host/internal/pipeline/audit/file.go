@@ -234,6 +234,7 @@ type Event struct {
 	IsError bool            `json:"isError"`
 	Code    string          `json:"code"`
 	Error   string          `json:"error"`
+	Refused string          `json:"refused"` // by the sandbox of the server
 	Records int             `json:"records"` // number of lost records
 }
 
