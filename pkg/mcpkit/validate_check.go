@@ -185,7 +185,7 @@ func (c *checker) handleUnknown(s *schema, m jsonMember, at *argPath) {
 	if c.tolerant && isExplanation(m.name, m.value) {
 		return
 	}
-	if near := nearestName(m.name, s.argumentNames()); near != "" {
+	if near := nearestName(m.name, s.acceptedNames()); near != "" {
 		c.faultf(at.member(m.name), "is not an argument: did you mean %s?", near)
 		return
 	}
@@ -205,9 +205,9 @@ func (c *checker) noArgumentsHint(s *schema) string {
 	return ""
 }
 
-// argumentNames returns the names of the visible properties, then their
+// acceptedNames returns the names of the visible properties, then their
 // aliases.
-func (s *schema) argumentNames() []string {
+func (s *schema) acceptedNames() []string {
 	var names []string
 	for _, p := range s.properties {
 		if !p.hidden {

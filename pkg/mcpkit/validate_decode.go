@@ -35,7 +35,7 @@ func decodeNode(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	case kindList:
 		return decodeList(s, n, v, at)
 	case kindAny:
-		err = decodeAny(n, v)
+		err = decodeUntyped(n, v)
 	case kindString:
 		v.SetString(n.str)
 	case kindText:
@@ -136,10 +136,10 @@ func decodeNumber(s *schema, n *jsonNode, v reflect.Value) error {
 	return nil
 }
 
-// decodeAny sets an any, a json.RawMessage or a value with its own
+// decodeUntyped sets an any, a json.RawMessage or a value with its own
 // UnmarshalJSON. In an any, a whole number that a float64 would round becomes a
 // json.Number.
-func decodeAny(n *jsonNode, v reflect.Value) error {
+func decodeUntyped(n *jsonNode, v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
 		if value := n.goValue(); value != nil {
 			v.Set(reflect.ValueOf(value))
