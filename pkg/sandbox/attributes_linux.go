@@ -18,7 +18,7 @@ const hasPOSIXOwners = true
 
 // openReadWithoutAccessTime opens a file to read its extended attributes. It works for
 // a file whose content the process may not read.
-func (d *parentDir) openReadWithoutAccessTime(name string) (*os.File, error) {
+func (d *writableDir) openReadWithoutAccessTime(name string) (*os.File, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

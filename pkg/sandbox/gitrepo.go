@@ -79,7 +79,7 @@ func (t *Target) errProtected(why string) error {
 
 // gitDir is a directory above a target that git takes for a repository.
 type gitDir struct {
-	*parentDir
+	*writableDir
 	rest          []string // components from it to the target
 	before, after bool     // whether it is a repository before and after the target is written
 }
@@ -92,12 +92,12 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 		if h == nil {
 			continue
 		}
-		f, err := h.parentDir()
+		f, err := h.writableDir()
 		closeDir()
 		if err != nil {
 			continue
 		}
-		d := gitDir{parentDir: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
+		d := gitDir{writableDir: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
 		made := d.rest[0]
 		if len(d.rest) > 1 && pathname.EqualFold(pathname.Fold(made), "HEAD") {
 			made = "" // a directory does not complete a repository

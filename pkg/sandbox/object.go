@@ -29,9 +29,9 @@ type object interface {
 	openFile() (*os.File, Stat, error)
 	// openDir opens a directory; path is its absolute path without links.
 	openDir(path string) (*Dir, error)
-	// parentDir opens the object itself, a directory, for writing its entries. It fails
-	// with ENOTDIR for other objects.
-	parentDir() (*parentDir, error)
+	// writableDir opens the object itself, a directory, for writing its entries. It
+	// returns errNotDirectory for other objects.
+	writableDir() (*writableDir, error)
 	// readNames returns up to limit names of the directory's entries.
 	readNames(limit int) []string
 	close()

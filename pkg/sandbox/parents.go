@@ -10,7 +10,7 @@ import (
 
 // createdParent is a directory that was created for a new file.
 type createdParent struct {
-	in   *parentDir
+	in   *writableDir
 	name string
 	path string
 	ours bool // created by this call, not by another program meanwhile

@@ -27,7 +27,7 @@ type Target struct {
 	asked string // the same as an absolute path
 	home  *openRoot
 	real  []string // components of the open directory in the root home
-	dir   *parentDir
+	dir   *writableDir
 	rest  []string // missing parent directories in dir
 	base  string
 	lack  *missing // why the file did not exist when it was resolved
@@ -105,7 +105,7 @@ func (f *FS) openTargetOnce(name string) (*Target, error) {
 		return nil, errDenied
 	}
 	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: pathname.Base(o.path), Masked: o.masked}
-	t.dir, err = w.here.parentDir()
+	t.dir, err = w.here.writableDir()
 	return t, err
 }
 
@@ -122,7 +122,7 @@ func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target
 	parts := slices.DeleteFunc(append([]string{lack.name}, lack.rest...), func(part string) bool { return part == "." })
 	t.rest, t.base = parts[:len(parts)-1], parts[len(parts)-1]
 	t.Path = joinPath(joinPath(w.root.Path, w.real), parts)
-	t.dir, err = w.here.parentDir()
+	t.dir, err = w.here.writableDir()
 	return t, err
 }
 

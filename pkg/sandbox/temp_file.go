@@ -19,7 +19,7 @@ import (
 // with such a name that is not locked belongs to a process that has ended.
 type tempFile struct {
 	*os.File
-	in   *parentDir
+	in   *writableDir
 	base string
 	name string // "" without a name and after publishing
 }
@@ -45,7 +45,7 @@ func nameTempFile(base string, slot int) string {
 }
 
 // newTempFile creates a temporary file for base.
-func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
+func (d *writableDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	f, ok, err := d.createAnonymous(perm)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func sameFile(st Stat, info fs.FileInfo) bool {
 
 // tryTempNames calls try with temporary names until it does not fail with fs.ErrExist,
 // and returns the name.
-func (d *parentDir) tryTempNames(base string, try func(name string) error) (string, error) {
+func (d *writableDir) tryTempNames(base string, try func(name string) error) (string, error) {
 	var name string
 	var err error
 	for slot := range tempFileSlots + 8 {
@@ -161,7 +161,7 @@ const (
 )
 
 // removeOldTempFiles removes temporary files of ended processes.
-func (d *parentDir) removeOldTempFiles() {
+func (d *writableDir) removeOldTempFiles() {
 	for _, name := range d.entries(sweepNames) {
 		if tempFileName.MatchString(name) {
 			d.removeIfStale(name)
@@ -172,7 +172,7 @@ func (d *parentDir) removeOldTempFiles() {
 // removeIfStale removes a temporary file whose writer has ended. It removes nothing
 // else: the file must be a regular file of this program with one hard link that nobody
 // has locked.
-func (d *parentDir) removeIfStale(name string) {
+func (d *writableDir) removeIfStale(name string) {
 	st, err := d.lstat(name)
 	if err != nil || !st.Mode.IsRegular() || st.Nlink > 1 || hasPOSIXOwners && os.Geteuid() != 0 && st.UID != uint32(os.Geteuid()) {
 		return

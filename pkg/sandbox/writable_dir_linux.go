@@ -8,31 +8,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentDir is an open directory whose entry is written. Its methods take the name of
+// writableDir is an open directory whose entries are written. Its methods take the name of
 // one entry and follow no link.
-type parentDir struct {
+type writableDir struct {
 	fd int // O_PATH, so that a directory can be written that cannot be listed
 	// anonymous means that new files have no name until they are complete. A crash
 	// then leaves nothing behind.
 	anonymous bool
 }
 
-func newParentDir(dirfd int, anonymous bool) (*parentDir, error) {
+func newWritableDir(dirfd int, anonymous bool) (*writableDir, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(dirfd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &parentDir{fd: fd, anonymous: anonymous}, nil
+	return &writableDir{fd: fd, anonymous: anonymous}, nil
 }
 
-func (h *kernelObject) parentDir() (*parentDir, error) {
+func (h *kernelObject) writableDir() (*writableDir, error) {
 	defer runtime.KeepAlive(h)
-	return newParentDir(h.fd, procSelfFD() >= 0)
+	return newWritableDir(h.fd, procSelfFD() >= 0)
 }
 
-func (h *rootObject) parentDir() (*parentDir, error) {
+func (h *rootObject) writableDir() (*writableDir, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
@@ -41,17 +41,17 @@ func (h *rootObject) parentDir() (*parentDir, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return newParentDir(int(f.Fd()), false)
+	return newWritableDir(int(f.Fd()), false)
 }
 
-func (d *parentDir) close() {
+func (d *writableDir) close() {
 	if d.fd >= 0 {
 		unix.Close(d.fd)
 		d.fd = -1
 	}
 }
 
-func (d *parentDir) lstat(name string) (Stat, error) {
+func (d *writableDir) lstat(name string) (Stat, error) {
 	var raw unix.Stat_t
 	if err := unix.Fstatat(d.fd, name, &raw, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Stat{}, err
@@ -60,7 +60,7 @@ func (d *parentDir) lstat(name string) (Stat, error) {
 }
 
 // stat returns the metadata of the directory itself.
-func (d *parentDir) stat() (Stat, error) {
+func (d *writableDir) stat() (Stat, error) {
 	var raw unix.Stat_t
 	if err := unix.Fstat(d.fd, &raw); err != nil {
 		return Stat{}, err
@@ -69,7 +69,7 @@ func (d *parentDir) stat() (Stat, error) {
 }
 
 // open opens an existing entry without blocking. The caller checks the kind of file.
-func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
+func (d *writableDir) open(name string, flags int) (*os.File, Stat, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
@@ -85,7 +85,7 @@ func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 }
 
 // openChild opens a subdirectory that is neither a link nor on a pseudo file system.
-func (d *parentDir) openChild(name string) (*parentDir, error) {
+func (d *writableDir) openChild(name string) (*writableDir, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
@@ -95,7 +95,7 @@ func (d *parentDir) openChild(name string) (*parentDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &parentDir{fd: fd, anonymous: d.anonymous}
+	c := &writableDir{fd: fd, anonymous: d.anonymous}
 	own, err := c.stat()
 	if above, err2 := d.stat(); err != nil || err2 != nil || own.Dev != above.Dev && (isPseudoFile(fd) || own.Dev == devDevice()) {
 		c.close()
@@ -104,16 +104,16 @@ func (d *parentDir) openChild(name string) (*parentDir, error) {
 	return c, nil
 }
 
-func (d *parentDir) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
-func (d *parentDir) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
-func (d *parentDir) remove(name string) error {
+func (d *writableDir) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
+func (d *writableDir) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
+func (d *writableDir) remove(name string) error {
 	return unix.Unlinkat(d.fd, name, 0)
 }
 
-func (d *parentDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
+func (d *writableDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
 // renameNoReplace renames an entry. It fails if the new name exists.
-func (d *parentDir) renameNoReplace(from, to string) error {
+func (d *writableDir) renameNoReplace(from, to string) error {
 	err := unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
@@ -133,7 +133,7 @@ func (d *parentDir) renameNoReplace(from, to string) error {
 }
 
 // createExclusive creates a file. It fails if the name exists.
-func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) {
+func (d *writableDir) createExclusive(name string, perm uint32) (*os.File, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	})
@@ -145,7 +145,7 @@ func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) 
 
 // createAnonymous creates a file without a name. ok is false if the file system does
 // not support that.
-func (d *parentDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error) {
+func (d *writableDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error) {
 	if !d.anonymous {
 		return nil, false, nil
 	}
@@ -162,12 +162,12 @@ func (d *parentDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error
 }
 
 // link gives an anonymous file a name. It fails if the name exists.
-func (d *parentDir) link(f *os.File, name string) error {
+func (d *writableDir) link(f *os.File, name string) error {
 	return unix.Linkat(procSelfFD(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
 // checkWritable returns an error if this user may not write to the entry.
-func (d *parentDir) checkWritable(name string) error {
+func (d *writableDir) checkWritable(name string) error {
 	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
 	if err != unix.EPERM && err != unix.ENOSYS {
@@ -180,7 +180,7 @@ func (d *parentDir) checkWritable(name string) error {
 }
 
 // sync makes the changes of the directory's entries durable.
-func (d *parentDir) sync() error {
+func (d *writableDir) sync() error {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err == unix.EACCES {
 		return nil // the directory cannot be read: the file system decides when to write
@@ -197,7 +197,7 @@ func (d *parentDir) sync() error {
 }
 
 // entries returns up to limit names of entries.
-func (d *parentDir) entries(limit int) []string {
+func (d *writableDir) entries(limit int) []string {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err != nil {
 		return nil
@@ -207,13 +207,13 @@ func (d *parentDir) entries(limit int) []string {
 
 // isLocal reports whether a lock in this directory excludes all other processes. On
 // network file systems, other machines may not see it.
-func (d *parentDir) isLocal() bool {
+func (d *writableDir) isLocal() bool {
 	return newDir(d.fd, "").Local()
 }
 
 // isSameDir reports whether h is this directory. It returns false if the directory
 // cannot be examined.
-func (d *parentDir) isSameDir(h object) bool {
+func (d *writableDir) isSameDir(h object) bool {
 	st, err := d.stat()
 	other := h.stat()
 	return err == nil && st.Dev == other.Dev && st.Ino == other.Ino

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// parentDir is an open directory whose entry is written. Its methods take the name of
+// writableDir is an open directory whose entries are written. Its methods take the name of
 // one entry. os.Root follows a link to a place inside the directory, so each entry is
 // checked first.
-type parentDir struct {
+type writableDir struct {
 	root *os.Root
 }
 
-func (h *rootObject) parentDir() (*parentDir, error) {
+func (h *rootObject) writableDir() (*writableDir, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
@@ -25,12 +25,12 @@ func (h *rootObject) parentDir() (*parentDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parentDir{root: root}, nil
+	return &writableDir{root: root}, nil
 }
 
-func (d *parentDir) close() { d.root.Close() }
+func (d *writableDir) close() { d.root.Close() }
 
-func (d *parentDir) lstat(name string) (Stat, error) {
+func (d *writableDir) lstat(name string) (Stat, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return Stat{}, err
@@ -39,9 +39,9 @@ func (d *parentDir) lstat(name string) (Stat, error) {
 }
 
 // stat returns the metadata of the directory itself.
-func (d *parentDir) stat() (Stat, error) { return d.lstat(".") }
+func (d *writableDir) stat() (Stat, error) { return d.lstat(".") }
 
-func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
+func (d *writableDir) open(name string, flags int) (*os.File, Stat, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, Stat{}, err
@@ -64,7 +64,7 @@ func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 	return f, statOfInfo(after), nil
 }
 
-func (d *parentDir) openChild(name string) (*parentDir, error) {
+func (d *writableDir) openChild(name string) (*writableDir, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -87,18 +87,18 @@ func (d *parentDir) openChild(name string) (*parentDir, error) {
 		root.Close()
 		return nil, err
 	}
-	return &parentDir{root: root}, nil
+	return &writableDir{root: root}, nil
 }
 
-func (d *parentDir) mkdir(name string) error  { return d.root.Mkdir(name, 0o777) }
-func (d *parentDir) rmdir(name string) error  { return d.root.Remove(name) }
-func (d *parentDir) remove(name string) error { return d.root.Remove(name) }
+func (d *writableDir) mkdir(name string) error  { return d.root.Mkdir(name, 0o777) }
+func (d *writableDir) rmdir(name string) error  { return d.root.Remove(name) }
+func (d *writableDir) remove(name string) error { return d.root.Remove(name) }
 
-func (d *parentDir) rename(from, to string) error { return d.root.Rename(from, to) }
+func (d *writableDir) rename(from, to string) error { return d.root.Rename(from, to) }
 
 // renameNoReplace renames an entry with a hard link, which replaces nothing, if the
 // file system supports them. It fails if the new name exists.
-func (d *parentDir) renameNoReplace(from, to string) error {
+func (d *writableDir) renameNoReplace(from, to string) error {
 	err := d.root.Link(from, to)
 	if err == nil {
 		return d.root.Remove(from)
@@ -112,17 +112,17 @@ func (d *parentDir) renameNoReplace(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
-func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) {
+func (d *writableDir) createExclusive(name string, perm uint32) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fs.FileMode(perm))
 }
 
-func (d *parentDir) createAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
+func (d *writableDir) createAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
 
-func (d *parentDir) link(*os.File, string) error { return errors.ErrUnsupported }
+func (d *writableDir) link(*os.File, string) error { return errors.ErrUnsupported }
 
 // checkWritable returns an error if this user may not write to the entry, as far as
 // that is visible without writing.
-func (d *parentDir) checkWritable(name string) error {
+func (d *writableDir) checkWritable(name string) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (d *parentDir) checkWritable(name string) error {
 	return nil
 }
 
-func (d *parentDir) sync() error {
+func (d *writableDir) sync() error {
 	if runtime.GOOS == "windows" {
 		return nil // this system does not sync directories
 	}
@@ -148,7 +148,7 @@ func (d *parentDir) sync() error {
 	return nil
 }
 
-func (d *parentDir) entries(limit int) []string {
+func (d *writableDir) entries(limit int) []string {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil
@@ -157,11 +157,11 @@ func (d *parentDir) entries(limit int) []string {
 }
 
 // isLocal returns false: this system does not tell the kind of file system.
-func (d *parentDir) isLocal() bool { return false }
+func (d *writableDir) isLocal() bool { return false }
 
 // isSameDir reports whether h is this directory. It returns false if the directory
 // cannot be examined.
-func (d *parentDir) isSameDir(h object) bool {
+func (d *writableDir) isSameDir(h object) bool {
 	info, err := d.root.Stat(".")
 	return err == nil && h.isSameFile(info)
 }

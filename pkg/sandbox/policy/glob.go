@@ -8,7 +8,7 @@ import (
 // represents any text.
 func matchGlob(pattern, text string) answer {
 	if !strings.ContainsRune(text, 0) {
-		if matchKnownGlob(pattern, text) {
+		if matchKnownText(pattern, text) {
 			return yes
 		}
 		return no
@@ -36,10 +36,10 @@ func eitherContains(a, b string, contains func(string, string) bool) bool {
 	return contains(a, b) || contains(b, a)
 }
 
-// matchKnownGlob reports whether a pattern of literals and * matches text
+// matchKnownText reports whether a pattern of literals and * matches text
 // without unknown parts. It takes time in proportion to len(pattern) ×
 // len(text).
-func matchKnownGlob(pattern, text string) bool {
+func matchKnownText(pattern, text string) bool {
 	i, star, mark := 0, -1, 0
 	for j := 0; j < len(text); {
 		switch {

@@ -84,7 +84,7 @@ func IsSettings(name string) bool {
 			continue
 		}
 		rest := bare[len(settings):]
-		return rest == "" || !wordByte(rest[0]) && !(len(bare) == len(name) && template(rest[1:]))
+		return rest == "" || !isWordByte(rest[0]) && !(len(bare) == len(name) && isTemplateEnding(rest[1:]))
 	}
 	return false
 }
@@ -169,7 +169,7 @@ func MaybeKeyName(name string) bool {
 			continue
 		}
 		for _, ending := range keyEndings {
-			if rest, ok := strings.CutPrefix(name[i:], ending); ok && (rest == "" || !wordByte(rest[0])) {
+			if rest, ok := strings.CutPrefix(name[i:], ending); ok && (rest == "" || !isWordByte(rest[0])) {
 				return true
 			}
 		}
@@ -185,9 +185,9 @@ func MaybeKeyName(name string) bool {
 	return false
 }
 
-// template reports whether the end of a name says that the file has examples
+// isTemplateEnding reports whether the end of a name says that the file has examples
 // of settings only.
-func template(end string) bool {
+func isTemplateEnding(end string) bool {
 	for _, word := range [...]string{"example", "sample", "template", "dist"} {
 		if at := len(end) - len(word); at >= 0 && pathname.EqualFold(end[at:], word) && (at == 0 || end[at-1] == '.') {
 			return true
@@ -196,6 +196,6 @@ func template(end string) bool {
 	return false
 }
 
-func wordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // undoStep reverts one step. It can be repeated after an interruption.
-func (u *undoRun) undoStep(step *supervise.UndoRecord) error {
+func (u *undoRun) undoStep(step *supervise.UndoStep) error {
 	if u.refuse(step.Path) != "" || step.To != "" && u.refuse(step.To) != "" {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) 
 }
 
 // restoreEntry restores an entry to its recorded state.
-func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoRecord) error {
+func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
 	case was.Mode == 0 && is.Mode == 0:
@@ -123,7 +123,7 @@ func (u *undoRun) createEntry(dir int, base string, was *supervise.UndoState) er
 }
 
 // restoreContent restores the content of a file.
-func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoRecord) error {
+func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
 	case kind(is.Mode) != unix.S_IFREG:
@@ -183,7 +183,7 @@ func (u *undoRun) writeContent(dir int, base string, was *supervise.UndoState, f
 
 // moveBack reverts the renaming of an entry. If the entry was not renamed, it does
 // nothing.
-func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoRecord) error {
+func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoStep) error {
 	is, err := u.stat(step.To)
 	if err != nil {
 		return err

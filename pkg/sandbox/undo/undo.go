@@ -1,5 +1,5 @@
 // Package undo reverts the changes of a command in its roots, from the record
-// written by the command's supervisor (see supervise.UndoRecord).
+// written by the command's supervisor (see supervise.UndoStep).
 //
 //	store := undo.New(dir)               // proc.Config.UndoDir
 //	record, err := store.Open(result.Undo)
@@ -90,7 +90,7 @@ func (s *Store) Open(id string) (*Record, error) {
 		return nil, notFound(id)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	var head supervise.UndoRecord
+	var head supervise.UndoStep
 	if supervise.Read(bufio.NewReader(f), &head) != nil || head.Kind != supervise.UndoHead {
 		return nil, notFound(id)
 	}
@@ -158,7 +158,7 @@ func (r *Record) Unheld() (files []Unheld, stopped string) {
 	defer f.Close() //nolint:errcheck // only read
 	in := bufio.NewReader(f)
 	for {
-		var next supervise.UndoRecord
+		var next supervise.UndoStep
 		if supervise.Read(in, &next) != nil {
 			return files, stopped
 		}
@@ -183,7 +183,7 @@ type Unheld struct {
 // steps reads the log. It returns the steps of the command, the stamps taken
 // at its end, and the time of its end in Unix nanoseconds, 0 if the log is
 // incomplete.
-func (r *Record) steps() (steps, stamps []supervise.UndoRecord, ended int64, err error) {
+func (r *Record) steps() (steps, stamps []supervise.UndoStep, ended int64, err error) {
 	f, err := os.Open(filepath.Join(r.dir, "log"))
 	if err != nil {
 		return nil, nil, 0, notFound(r.ID)
@@ -191,7 +191,7 @@ func (r *Record) steps() (steps, stamps []supervise.UndoRecord, ended int64, err
 	defer f.Close() //nolint:errcheck // only read
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
-		var next supervise.UndoRecord
+		var next supervise.UndoStep
 		err := supervise.Read(in, &next)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return steps, stamps, ended, nil

@@ -198,7 +198,7 @@ const maxNamedPaths = 10
 
 // checkUnchanged returns a CONFLICT error if a file was changed since the end of the
 // command.
-func (u *undoRun) checkUnchanged(stamps []supervise.UndoRecord, ended int64) error {
+func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error {
 	var names []string
 	for i := range stamps {
 		path := stamps[i].Path

@@ -3,18 +3,18 @@ package supervise
 // The undo record of a command is a directory, made with the first change that
 // the command makes in a writable root:
 //
-//	log     UndoRecords: an UndoHead, then a record before each change, then an
+//	log     UndoSteps: an UndoHead, then a step before each change, then an
 //	        UndoStamp for each path that was changed, and an UndoEnd. The
 //	        supervisor holds an exclusive flock on it until the command has ended.
 //	data    contents of files, one after the other
 //	lN      hard links to files that the command removed or replaced
-//	unheld  copies of the records that undo cannot revert, see UndoUnheld
+//	unheld  copies of the steps that undo cannot revert, see UndoUnheld
 //
 // To undo a command, its steps are reverted in reverse order. UndoEntry
 // replaces the entry, whatever it is by then. So one UndoEntry covers all
 // later changes of the entry and of the files that the command makes below it.
 
-// UndoKind is the kind of an UndoRecord.
+// UndoKind is the kind of an UndoStep.
 type UndoKind int
 
 // The kinds.
@@ -30,9 +30,10 @@ const (
 	UndoEnd                         // Time: when the command had ended
 )
 
-// UndoRecord is one step of a command. Paths are absolute, with links resolved
+// UndoStep is one entry of a command's undo record: a change, or a mark such as
+// its end. Paths are absolute, with links resolved
 // as at the time of that step.
-type UndoRecord struct {
+type UndoStep struct {
 	Kind   UndoKind
 	Path   string
 	To     string
@@ -67,14 +68,14 @@ const (
 )
 
 // UndoUnheld is the name of the file, in the directory of a record, with copies of
-// the records whose content is not held and of an UndoStopped. Without such a
-// record, the file does not exist.
+// the steps whose content is not held and of an UndoStopped. Without such a
+// step, the file does not exist.
 const UndoUnheld = "unheld"
 
 // MaxUndoFiles is the maximum of Spec.UndoFiles.
 const MaxUndoFiles = 8
 
-func (r *UndoRecord) fields(f *fields) {
+func (r *UndoStep) fields(f *fields) {
 	f.int((*int)(&r.Kind))
 	f.string(&r.Path)
 	f.string(&r.To)

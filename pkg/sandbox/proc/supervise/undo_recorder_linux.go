@@ -125,7 +125,7 @@ func (r *recorder) open() bool {
 	if len(r.spec.Argv) > 0 {
 		command = r.spec.Argv[len(r.spec.Argv)-1]
 	}
-	r.write(&UndoRecord{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
+	r.write(&UndoStep{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
 	if err := unix.Renameat(r.dir, unfinishedLogName, r.dir, "log"); err != nil {
 		r.stop = true
 	}
@@ -134,8 +134,8 @@ func (r *recorder) open() bool {
 
 // write appends to the log. After an error, for example without space, the
 // record ends there.
-func (r *recorder) write(record *UndoRecord) {
-	text := Append(nil, record)
+func (r *recorder) write(step *UndoStep) {
+	text := Append(nil, step)
 	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
 		r.stop = true
 	}
@@ -143,33 +143,33 @@ func (r *recorder) write(record *UndoRecord) {
 
 // add records a step. After the largest number of steps it writes an
 // UndoStopped instead.
-func (r *recorder) add(record *UndoRecord) {
+func (r *recorder) add(step *UndoStep) {
 	if r.stop || !r.open() {
 		return
 	}
 	if r.count++; r.count > undoRecords {
-		record = &UndoRecord{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"}
+		step = &UndoStep{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"}
 	}
-	r.write(record)
-	before := &record.Before
+	r.write(step)
+	before := &step.Before
 	switch {
-	case record.Kind == UndoStopped:
-		r.addUnheld(record)
+	case step.Kind == UndoStopped:
+		r.addUnheld(step)
 		r.stop = true
-	case record.Kind != UndoEntry && record.Kind != UndoContent:
+	case step.Kind != UndoEntry && step.Kind != UndoContent:
 	case before.Mode&unix.S_IFMT == unix.S_IFREG && !before.Held && before.Link == "":
-		r.addUnheld(record)
+		r.addUnheld(step)
 	}
 }
 
-// addUnheld appends a record to the list of those that undo cannot revert. After an
+// addUnheld appends a step to the list of those that undo cannot revert. After an
 // error, the answer of the command does not name the file, and only undo does.
-func (r *recorder) addUnheld(record *UndoRecord) {
+func (r *recorder) addUnheld(step *UndoStep) {
 	fd, err := unix.Openat(r.dir, UndoUnheld, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return
 	}
-	unix.Write(fd, Append(nil, record))
+	unix.Write(fd, Append(nil, step))
 	unix.Close(fd)
 }
 
@@ -206,9 +206,9 @@ func (r *recorder) finish() {
 				state.Hash = hashFile(path)
 			}
 		}
-		text = Append(text, &UndoRecord{Kind: UndoStamp, Path: path, Before: state})
+		text = Append(text, &UndoStep{Kind: UndoStamp, Path: path, Before: state})
 	}
-	text = Append(text, &UndoRecord{Kind: UndoEnd, Time: time.Now().UnixNano()})
+	text = Append(text, &UndoStep{Kind: UndoEnd, Time: time.Now().UnixNano()})
 	for len(text) > 0 {
 		n, err := unix.Write(r.log, text)
 		if err != nil {
@@ -294,7 +294,7 @@ func (r *recorder) recordParentTimes(p *dirEntry) {
 		return
 	}
 	r.saved[idOf(&file)] = savedMeta
-	r.add(&UndoRecord{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
+	r.add(&UndoStep{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
 }
 
 // recordCreate records a call that makes an entry.
@@ -303,7 +303,7 @@ func (r *recorder) recordCreate(p *dirEntry) {
 		return
 	}
 	r.recordParentTimes(p)
-	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path})
+	r.add(&UndoStep{Kind: UndoEntry, Path: p.path})
 	r.marks[p.path] = pathState{fresh: true}
 	r.touched[p.path] = struct{}{}
 }
@@ -323,7 +323,7 @@ func (r *recorder) recordLink(from, to *dirEntry) {
 	}
 	if !r.isCovered(to.path) {
 		r.recordParentTimes(to)
-		r.add(&UndoRecord{Kind: UndoEntry, Path: to.path})
+		r.add(&UndoStep{Kind: UndoEntry, Path: to.path})
 	}
 	if !made {
 		r.markOld(to.path)
@@ -345,7 +345,7 @@ func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
 
 // recordReplaced records an entry that is about to be removed or replaced.
 func (r *recorder) recordReplaced(p *dirEntry) {
-	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path, Before: r.keepContent(p, true)})
+	r.add(&UndoStep{Kind: UndoEntry, Path: p.path, Before: r.keepContent(p, true)})
 	r.touched[p.path] = struct{}{}
 	if p.isDir() || p.file.Nlink == 1 {
 		delete(r.saved, idOf(&p.file)) // a new file may get the inode
@@ -366,7 +366,7 @@ func (r *recorder) recordWrite(p *dirEntry) {
 	if !before.Held {
 		r.separateLinks(idOf(&p.file))
 	}
-	r.add(&UndoRecord{Kind: UndoContent, Path: p.path, Before: before})
+	r.add(&UndoStep{Kind: UndoContent, Path: p.path, Before: before})
 	r.touched[p.path] = struct{}{}
 }
 
@@ -388,7 +388,7 @@ func (r *recorder) recordMetadataChange(p *dirEntry) {
 		return
 	}
 	r.saved[idOf(&p.file)] = savedMeta
-	r.add(&UndoRecord{Kind: UndoMeta, Path: p.path, Before: StateOf(&p.file)})
+	r.add(&UndoStep{Kind: UndoMeta, Path: p.path, Before: StateOf(&p.file)})
 	r.touched[p.path] = struct{}{}
 }
 

@@ -44,10 +44,10 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 			next.gone = idOf(&to.file)
 		}
 	} else if made && !to.exists && !into {
-		r.add(&UndoRecord{Kind: UndoEntry, Path: to.path})
+		r.add(&UndoStep{Kind: UndoEntry, Path: to.path})
 	}
 	if !made || from.isDir() {
-		r.add(&UndoRecord{Kind: UndoMove, Path: from.path, To: to.path, Before: StateOf(&from.file)})
+		r.add(&UndoStep{Kind: UndoMove, Path: from.path, To: to.path, Before: StateOf(&from.file)})
 	}
 	if from.isDir() {
 		r.forgetBelow(to.path)
@@ -88,7 +88,7 @@ func (r *recorder) recordTree(p *dirEntry) {
 	if p.isDir() {
 		names, ok := readNames(p, -1)
 		if !ok {
-			r.add(&UndoRecord{Kind: UndoStopped, Path: "the command moved the directory " + p.path + ", which cannot be read, out of the roots"})
+			r.add(&UndoStep{Kind: UndoStopped, Path: "the command moved the directory " + p.path + ", which cannot be read, out of the roots"})
 			return
 		}
 		for _, name := range names {
@@ -133,7 +133,7 @@ func (r *recorder) recordExchange(from, to *dirEntry) {
 	fromHolds, toHolds := fromMade && r.marks[from.path].holdsOld, toMade && r.marks[to.path].holdsOld
 	r.recordParentTimes(from)
 	r.recordParentTimes(to)
-	r.add(&UndoRecord{Kind: UndoSwap, Path: from.path, To: to.path, Before: StateOf(&from.file)})
+	r.add(&UndoStep{Kind: UndoSwap, Path: from.path, To: to.path, Before: StateOf(&from.file)})
 	const aside = "\x00"
 	r.renamePaths(from.path, aside)
 	r.renamePaths(to.path, from.path)

@@ -46,7 +46,7 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 		it := readState(path, at, info)
 		it, keep := d.stateToRecord(b, name, &it)
 		was, ok := b.Items[name]
-		changed = changed || keep && (!ok || !was.sameMetadata(&it) || !was.sameContentAndType(&it))
+		changed = changed || keep && (!ok || !was.sameMetadata(&it) || !was.sameContentTypeAndExec(&it))
 		if keep {
 			items[name] = it
 		}

@@ -59,7 +59,7 @@ func (d *otherCommands) stateToRecord(b *baseline, name string, now *fileState) 
 		it, ok := n.baseline.Items[theirs]
 		if ok {
 			it.Spot, it.Repo = now.Spot, now.Repo
-			if it.sameContentAndType(now) {
+			if it.sameContentTypeAndExec(now) {
 				return *now, true
 			}
 		} else {

@@ -48,10 +48,10 @@ func (it *fileState) sameMetadata(now *fileState) bool {
 	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
 }
 
-// sameContentAndType reports whether content, type and execute bits are equal.
+// sameContentTypeAndExec reports whether content, type and execute bits are equal.
 // The content of files above maxStoredBytes is taken as equal if their metadata
 // is.
-func (it *fileState) sameContentAndType(now *fileState) bool {
+func (it *fileState) sameContentTypeAndExec(now *fileState) bool {
 	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
 		(it.Size <= maxStoredBytes || it.sameMetadata(now))
 }

@@ -85,7 +85,7 @@ func (rc *rootCheck) checkFile(name, path string) {
 			return
 		}
 		now = readState(path, at, info)
-		if inBaseline && was.sameContentAndType(&now) && at.kind != gitPointerKind {
+		if inBaseline && was.sameContentTypeAndExec(&now) && at.kind != gitPointerKind {
 			if now.Links > was.Links && now.Mode.IsRegular() && at.kind != judgedSettingsKind { // another name could be written through
 				rc.restore(name, path, &was)
 			}
@@ -99,7 +99,7 @@ func (rc *rootCheck) checkFile(name, path string) {
 		}
 		return
 	}
-	if users, ok := rc.restorable[name]; ok && users.Spot == at.kind && at.kind != gitPointerKind && users.sameContentAndType(&now) {
+	if users, ok := rc.restorable[name]; ok && users.Spot == at.kind && at.kind != gitPointerKind && users.sameContentTypeAndExec(&now) {
 		return
 	}
 	rc.checkChanged(name, path, at, inBaseline, &was, &now)
@@ -112,7 +112,7 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 	case gitSettingsKind:
 		rc.checkGitSettings(name, path, inBaseline, was, now)
 	case gitPointerKind:
-		if inBaseline && was.sameContentAndType(now) || rc.isPointerAllowed(name, path, at.repo) {
+		if inBaseline && was.sameContentTypeAndExec(now) || rc.isPointerAllowed(name, path, at.repo) {
 			return
 		}
 		rc.revert(name, path, inBaseline, was)
