@@ -19,12 +19,12 @@ func (r *netFlag) Set(value string) error {
 	return err
 }
 
-// stringsFlag is the value of a flag that may be repeated.
-type stringsFlag []string
+// repeatedFlag is the value of a flag that may be repeated.
+type repeatedFlag []string
 
-func (l *stringsFlag) String() string { return strings.Join(*l, " ") }
+func (l *repeatedFlag) String() string { return strings.Join(*l, " ") }
 
-func (l *stringsFlag) Set(value string) error {
+func (l *repeatedFlag) Set(value string) error {
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("empty")
 	}
@@ -32,14 +32,14 @@ func (l *stringsFlag) Set(value string) error {
 	return nil
 }
 
-// pathsFlag is the value of a repeated flag for paths. Relative paths are made
+// repeatedPathFlag is the value of a repeated flag for paths. Relative paths are made
 // absolute.
-type pathsFlag []string
+type repeatedPathFlag []string
 
-func (d *pathsFlag) String() string { return strings.Join(*d, " ") }
+func (d *repeatedPathFlag) String() string { return strings.Join(*d, " ") }
 
 // Set appends one path.
-func (d *pathsFlag) Set(value string) error {
+func (d *repeatedPathFlag) Set(value string) error {
 	if value == "" {
 		return fmt.Errorf("empty")
 	}
