@@ -11,7 +11,9 @@ import (
 // hasPOSIXOwners reports whether files have numeric owners and groups.
 const hasPOSIXOwners = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
 
-func (d *writableDir) openReadWithoutAccessTime(string) (*os.File, error) { return nil, fs.ErrPermission }
+func (d *writableDir) openReadWithoutAccessTime(string) (*os.File, error) {
+	return nil, fs.ErrPermission
+}
 
 // copyAttributes gives a new file the mode of an old one and, on systems with numeric
 // owners, its owner and group. It does not copy extended attributes.

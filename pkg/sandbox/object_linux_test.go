@@ -63,6 +63,7 @@ func TestPortableRootAgrees(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(base, filepath.Join(base, "link")))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "file"), nil, 0o644))
 	for _, open := range []rootOpener{openFastest, openPortableRoot} {
 		h, err := open(base)
 		require.NoError(t, err)
@@ -72,5 +73,10 @@ func TestPortableRootAgrees(t *testing.T) {
 		require.False(t, h.isPseudo())
 		_, err = open(filepath.Join(base, "link"))
 		require.Error(t, err, "a root is opened by a path without links")
+		file, err := h.openChild("file")
+		require.NoError(t, err)
+		_, err = file.writableDir()
+		require.ErrorIs(t, err, errNotDirectory)
+		file.close()
 	}
 }

@@ -21,6 +21,9 @@ func newWritableDir(dirfd int, anonymous bool) (*writableDir, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(dirfd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
+	if err == unix.ENOTDIR {
+		return nil, errNotDirectory
+	}
 	if err != nil {
 		return nil, err
 	}
