@@ -38,14 +38,17 @@ type repeatedPathFlag []string
 
 func (d *repeatedPathFlag) String() string { return strings.Join(*d, " ") }
 
-// Set appends one path.
+// Set appends one path. On an error it appends nothing.
 func (d *repeatedPathFlag) Set(value string) error {
 	if value == "" {
 		return fmt.Errorf("empty")
 	}
 	abs, err := filepath.Abs(value)
+	if err != nil {
+		return err
+	}
 	*d = append(*d, abs)
-	return err
+	return nil
 }
 
 // sizeFlag is the value of a flag for a number of bytes, written with K, M or G
