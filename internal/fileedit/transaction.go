@@ -155,7 +155,7 @@ func (t *transaction) writeNew(after *After, o Options) error {
 		}
 		return err
 	}
-	var pending *state.Pending
+	var pending *state.PendingChange
 	err := t.replaceFile(func() {
 		change := after.journalChange(b, done.Index.Etag)
 		change.Tool, change.Created, change.Mode = t.Tool, !b.Exists, b.Stat.Mode.Perm()

@@ -14,9 +14,9 @@ var aliasCommands = strings.Fields(`add blame branch cat-file checkout cherry co
 // outputOption is --output, also cut short: it writes to a file of any name.
 var outputOption = regexp.MustCompile(`(^|\s)--ou(t|=|\s|$)`)
 
-// plainAlias reports whether an alias is a plain command of git. Others can
+// isPlainAlias reports whether an alias is a plain command of git. Others can
 // begin with -c and any setting, or be a command that runs its arguments.
-func plainAlias(value string) bool {
+func isPlainAlias(value string) bool {
 	words := strings.Fields(value)
 	unquoted := strings.NewReplacer(`"`, "", "'", "").Replace(value)
 	return len(words) == 0 || slices.Contains(aliasCommands, words[0]) && !outputOption.MatchString(unquoted) && !strings.ContainsAny(value, "\\\n")

@@ -26,7 +26,7 @@ func TestGitRunsReadsAsGitDoes(t *testing.T) {
 		cmd := exec.Command(git, "config", "--file", path, "--no-includes", "--list", "--null")
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
 		out, err := cmd.Output()
-		mine, ok := gitfile.Values([]byte(config))
+		mine, ok := gitfile.AllSettings([]byte(config))
 		require.Equal(t, err == nil, ok, "%d: %q", i, config)
 		if err != nil {
 			continue

@@ -18,6 +18,7 @@ type parser struct {
 	left, behind int
 }
 
+// newParser returns a parser at the start of a file, after a UTF-8 byte order mark.
 func newParser(config []byte) *parser {
 	return &parser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
 }
@@ -62,7 +63,8 @@ func (p *parser) next() bool {
 	return false
 }
 
-// readSection reads what stands between brackets.
+// readSection reads the section between brackets, after the opening one, and sets
+// p.section.
 func (p *parser) readSection() {
 	var name []byte
 	quoted := false
@@ -118,6 +120,8 @@ func (p *parser) endValue(c byte) {
 	}
 }
 
+// readValue reads the value of a setting, after the equals sign, up to the end of its
+// last line. It sets bad for a value that git refuses.
 func (p *parser) readValue() {
 	var value []byte
 	solid := 0 // length up to which trailing white space is kept

@@ -26,16 +26,16 @@ func configs(t testing.TB) (harmless, dangerous []string) {
 func TestGitRuns(t *testing.T) {
 	harmless, dangerous := configs(t)
 	for _, config := range harmless {
-		settings, ok := gitfile.Runs([]byte(config))
+		settings, ok := gitfile.DangerousSettings([]byte(config))
 		require.True(t, ok, config)
 		require.Empty(t, settings, config)
 	}
 	for _, config := range dangerous {
-		settings, ok := gitfile.Runs([]byte(config))
+		settings, ok := gitfile.DangerousSettings([]byte(config))
 		require.True(t, len(settings) > 0 || !ok, config)
 	}
 	for _, config := range []string{"[core", "[core]\n\tx = \"y\n", "[core]\n\t= x", "[core]\nx = \\q\n", "[core]\n\x00", "[a \"b\n\"]\n", "[core]\nx y = z"} {
-		_, ok := gitfile.Runs([]byte(config))
+		_, ok := gitfile.DangerousSettings([]byte(config))
 		require.False(t, ok, config)
 	}
 }

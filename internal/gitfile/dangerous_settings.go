@@ -10,47 +10,47 @@ import (
 	"strings"
 )
 
-// Runs lists the settings of a git configuration file, as
+// DangerousSettings lists the settings of a git configuration file, as
 // "section.name.key=value", that make git run a program, read settings from
 // elsewhere, or look for hooks elsewhere. ok is false for a file that git
 // would not understand.
 //
 // It is broad: a key that sounds like a program counts in any section.
 // testdata/keys.tsv classifies the keys that git documents.
-func Runs(config []byte) (settings []string, ok bool) {
+func DangerousSettings(config []byte) (settings []string, ok bool) {
 	p := newParser(config)
 	for p.next() {
-		if settingRuns(p.section, p.key, p.value) {
+		if isDangerousSetting(p.section, p.key, p.value) {
 			settings = append(settings, p.setting())
 		}
 	}
 	return settings, !p.bad
 }
 
-// RunsInModules lists the settings of a .gitmodules file, as Runs does, that
-// make git run a program, or that name a directory outside the work tree. ok is
-// false for a file that git would not understand.
-func RunsInModules(modules []byte) (settings []string, ok bool) {
+// DangerousModulesSettings lists the settings of a .gitmodules file, in the form of
+// DangerousSettings, that make git run a program, or that name a directory outside the
+// work tree. ok is false for a file that git would not understand.
+func DangerousModulesSettings(modules []byte) (settings []string, ok bool) {
 	p := newParser(modules)
 	for p.next() {
 		_, name, _ := strings.Cut(p.section, ".")
-		path := p.key == "path" && (leavesUp(p.value) || strings.HasPrefix(p.value, "-") || strings.HasPrefix(p.value, "/"))
-		if path || leavesUp(name) || settingRuns(p.section, p.key, p.value) {
+		path := p.key == "path" && (hasDotDot(p.value) || strings.HasPrefix(p.value, "-") || strings.HasPrefix(p.value, "/"))
+		if path || hasDotDot(name) || isDangerousSetting(p.section, p.key, p.value) {
 			settings = append(settings, p.setting())
 		}
 	}
 	return settings, !p.bad
 }
 
-// leavesUp reports whether a component of a path is "..".
-func leavesUp(path string) bool {
+// hasDotDot reports whether a component of a path is "..".
+func hasDotDot(path string) bool {
 	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
 }
 
-// Without returns a git configuration file without the given settings, in
-// the form in which Runs lists them. All other bytes are kept, comments
-// too, except that a line on which nothing remains is removed.
-func Without(config []byte, settings []string) []byte {
+// WithoutSettings returns a git configuration file without the given settings, which
+// are in the form of DangerousSettings. All other bytes are kept, comments too, except
+// that a line on which nothing remains is removed.
+func WithoutSettings(config []byte, settings []string) []byte {
 	var out []byte
 	p, kept := newParser(config), 0
 	for p.next() {
@@ -84,9 +84,10 @@ var runKeys = []string{
 
 var runEndings = []string{"command", "cmd", "hook", "editor", "pager", "program", "prog"}
 
-// settingRuns reports whether a setting makes git run something. section and key
-// are in lower case, the section with its name: filter.lfs.
-func settingRuns(section, key, value string) bool {
+// isDangerousSetting reports whether a setting makes git run a program, read settings
+// from elsewhere, or look for hooks elsewhere. section and key are in lower case, the
+// section with its name: filter.lfs.
+func isDangerousSetting(section, key, value string) bool {
 	kind, name, _ := strings.Cut(section, ".")
 	switch {
 	case kind == "advice" || kind == "color" || kind == "column":
@@ -96,7 +97,7 @@ func settingRuns(section, key, value string) bool {
 	case strings.HasPrefix(strings.TrimSpace(value), "!") || strings.Contains(section+value, "ext::"):
 		return true
 	case kind == "alias":
-		return !plainAlias(value)
+		return !isPlainAlias(value)
 	case kind == "protocol" && key == "allow":
 		return value != "never"
 	case kind == "pager":

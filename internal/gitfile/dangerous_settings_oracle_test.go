@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// A real git runs a program for each of these settings, and Runs finds
+// A real git runs a program for each of these settings, and DangerousSettings finds
 // them. RUN in a value is a script that leaves a mark.
 func TestGitRunsWhatIsClassified(t *testing.T) {
 	git := oracle.Path(t, "git")
@@ -91,7 +91,7 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 			}
 			config, err := os.ReadFile(filepath.Join(dir, "repo/.git/config"))
 			require.NoError(t, err)
-			runs, ok := gitfile.Runs(config)
+			runs, ok := gitfile.DangerousSettings(config)
 			require.True(t, ok)
 			require.NotEmpty(t, runs, "%s", config)
 			require.NoFileExists(t, mark)
@@ -99,7 +99,7 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 			require.FileExists(t, mark)
 
 			require.NoError(t, os.Remove(mark))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "repo/.git/config"), gitfile.Without(config, runs), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "repo/.git/config"), gitfile.WithoutSettings(config, runs), 0o644))
 			sh("git reset -q --hard; git status; git fetch o; git commit --allow-empty -m x; git diff HEAD~1")
 			require.NoFileExists(t, mark, "without them nothing runs")
 		})

@@ -57,7 +57,7 @@ func TestEveryKeyOfGitIsClassified(t *testing.T) {
 	keys := documentedKeys(t)
 	require.Greater(t, len(keys), 800)
 	for _, k := range keys {
-		settings, ok := gitfile.Runs([]byte(k.config()))
+		settings, ok := gitfile.DangerousSettings([]byte(k.config()))
 		require.True(t, ok, k.config())
 		require.Equal(t, k.runs, len(settings) > 0, "%s: %s", k.name, settings)
 	}
@@ -109,11 +109,11 @@ func TestGitRunsByValue(t *testing.T) {
 		{`lfs`, "path", []string{"x"}, nil},
 	} {
 		for _, value := range c.runs {
-			settings, ok := gitfile.Runs(setting(c.section, c.key, value))
+			settings, ok := gitfile.DangerousSettings(setting(c.section, c.key, value))
 			require.True(t, len(settings) > 0 || !ok, "%s.%s=%s", c.section, c.key, value)
 		}
 		for _, value := range c.plain {
-			settings, ok := gitfile.Runs(setting(c.section, c.key, value))
+			settings, ok := gitfile.DangerousSettings(setting(c.section, c.key, value))
 			require.True(t, ok)
 			require.Empty(t, settings, "%s.%s=%s", c.section, c.key, value)
 		}
@@ -132,9 +132,9 @@ func TestGitWithout(t *testing.T) {
 		{"\xef\xbb\xbf[core]pager=x\n[user]\nname=y\n", "\xef\xbb\xbf[core]\n[user]\nname=y\n"},
 		{"[user]\nname=y\n", "[user]\nname=y\n"},
 	} {
-		settings, ok := gitfile.Runs([]byte(c[0]))
+		settings, ok := gitfile.DangerousSettings([]byte(c[0]))
 		require.True(t, ok)
-		require.Equal(t, c[1], string(gitfile.Without([]byte(c[0]), settings)))
+		require.Equal(t, c[1], string(gitfile.WithoutSettings([]byte(c[0]), settings)))
 	}
 }
 
@@ -145,14 +145,14 @@ func FuzzGitWithout(f *testing.F) {
 		f.Add([]byte(config))
 	}
 	f.Fuzz(func(t *testing.T, config []byte) {
-		runs, ok := gitfile.Runs(config)
+		runs, ok := gitfile.DangerousSettings(config)
 		if !ok {
 			return
 		}
-		all, _ := gitfile.Values(config)
+		all, _ := gitfile.AllSettings(config)
 		want := slices.DeleteFunc(all, func(s string) bool { return slices.Contains(runs, s) })
-		without := gitfile.Without(bytes.Clone(config), runs)
-		left, ok := gitfile.Values(without)
+		without := gitfile.WithoutSettings(bytes.Clone(config), runs)
+		left, ok := gitfile.AllSettings(without)
 		require.True(t, ok, "%q", without)
 		require.Equal(t, len(want), len(left), "%q", without)
 		require.True(t, slices.Equal(want, left), "%q", without)

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// IndexEscapes returns the first path of a git index that leads into a
+// EscapingIndexPath returns the first path of a git index that leads into a
 // repository's own directory or out of the worktree, or "". git restore and
 // git checkout PATH write the files of an index without looking at their
 // paths, so such an entry plants a hook. ok is false for an index whose
@@ -19,9 +19,9 @@ import (
 // It reads versions 2 to 4 with SHA-1 and SHA-256 names (gitformat-index(5)).
 // The entries of a split index are in its shared file, which is a separate index.
 // Like git it accepts anything behind the entries.
-func IndexEscapes(index []byte) (path string, ok bool) {
+func EscapingIndexPath(index []byte) (path string, ok bool) {
 	for _, hash := range []int{20, 32} {
-		found, whole := indexEscapes(index, hash)
+		found, whole := escapingIndexPath(index, hash)
 		if ok = ok || whole; whole && found != "" {
 			return found, true
 		}
@@ -29,7 +29,9 @@ func IndexEscapes(index []byte) (path string, ok bool) {
 	return "", ok
 }
 
-func indexEscapes(index []byte, hash int) (found string, ok bool) {
+// escapingIndexPath is EscapingIndexPath for an index whose object names and checksum
+// have hash bytes: 20 for SHA-1, 32 for SHA-256.
+func escapingIndexPath(index []byte, hash int) (found string, ok bool) {
 	const header, stat = 12, 40
 	if len(index) < header+hash || string(index[:4]) != "DIRC" {
 		return "", false
@@ -57,7 +59,7 @@ func indexEscapes(index []byte, hash int) (found string, ok bool) {
 		}
 		kept := 0
 		if version == 4 {
-			remove, size := indexVarint(index[min(at, end):end])
+			remove, size := readIndexVarint(index[min(at, end):end])
 			if size == 0 || remove > len(path) {
 				return found, false
 			}
@@ -74,20 +76,20 @@ func indexEscapes(index []byte, hash int) (found string, ok bool) {
 		if at += length + 1; version < 4 {
 			at = start + (at-start+7)/8*8
 		}
-		if found == "" && escapesWorktree(string(path)) {
+		if found == "" && EscapesWorkTree(string(path)) {
 			found = string(path)
 		}
 	}
-	return found, starts == nil || sameForThreads(index[:end], min(at, end), starts)
+	return found, starts == nil || isSameForThreads(index[:end], min(at, end), starts)
 }
 
 // endOfEntries is the name of the extension that tells git where the others are.
 var endOfEntries = []byte("EOIE")
 
-// sameForThreads reports whether git's threads begin to read at entries: an
+// isSameForThreads reports whether git's threads begin to read at entries: an
 // index may have a table of offsets for them (the extension IEOT), which git
 // finds through the extension EOIE at the end. at is the end of the entries.
-func sameForThreads(index []byte, at int, starts map[uint32]bool) bool {
+func isSameForThreads(index []byte, at int, starts map[uint32]bool) bool {
 	if !bytes.Contains(index[at:], endOfEntries) {
 		return true
 	}
@@ -113,9 +115,10 @@ func sameForThreads(index []byte, at int, starts map[uint32]bool) bool {
 	return at == len(index)
 }
 
-// indexVarint reads a number as git writes offsets: each further byte adds one.
-// size is 0 where data ends in it.
-func indexVarint(data []byte) (n, size int) {
+// readIndexVarint reads a number in the encoding that git uses for offsets: each
+// further byte adds one. size is the number of bytes read, 0 if data ends inside the
+// number.
+func readIndexVarint(data []byte) (n, size int) {
 	for i, b := range data {
 		if i > 4 {
 			break
@@ -131,9 +134,10 @@ func indexVarint(data []byte) (n, size int) {
 	return 0, 0
 }
 
-// escapesWorktree reports whether git must not write a path of an index, by the
-// names that file systems take for .git.
-func escapesWorktree(path string) bool {
+// EscapesWorkTree reports whether git must not write a path, relative to the top of a
+// work tree: it leads out of the work tree, or into a repository's own directory, by
+// any name that file systems take for .git.
+func EscapesWorkTree(path string) bool {
 	return strings.HasPrefix(path, "/") || slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool {
 		name := strings.TrimRight(pathname.Fold(part), ". ")
 		return part == ".." || part == "." || pathname.EqualFold(name, ".git") || pathname.EqualFold(name, "git~1")

@@ -39,15 +39,15 @@ func TestGitIndexEscapes(t *testing.T) {
 				".g\u200cit/hooks/x": true, ".git /x": true, ".gitignore": false, "a/.gitmodules": false, "git/x": false, ".github/x": false, "..x": false,
 			} {
 				index := encodeIndex(version, hash, "README.md", path, "z")
-				found, ok := gitfile.IndexEscapes(index)
+				found, ok := gitfile.EscapingIndexPath(index)
 				require.True(t, ok, "%d %d %q", version, hash, path)
 				require.Equal(t, want, found == path, "%d %d %q: %q", version, hash, path, found)
 			}
-			_, ok := gitfile.IndexEscapes(encodeIndex(version, hash, "a", "b")[:60])
+			_, ok := gitfile.EscapingIndexPath(encodeIndex(version, hash, "a", "b")[:60])
 			require.False(t, ok)
 		}
 	}
-	_, ok := gitfile.IndexEscapes([]byte("DIRC"))
+	_, ok := gitfile.EscapingIndexPath([]byte("DIRC"))
 	require.False(t, ok)
 }
 
@@ -56,7 +56,7 @@ func FuzzGitIndexEscapes(f *testing.F) {
 		f.Add(encodeIndex(version, 20, "a", ".git/x"))
 	}
 	f.Fuzz(func(t *testing.T, index []byte) {
-		path, ok := gitfile.IndexEscapes(index)
+		path, ok := gitfile.EscapingIndexPath(index)
 		if ok && path != "" {
 			require.True(t, bytes.Contains(index, []byte(path[len(path)-1:])))
 		}

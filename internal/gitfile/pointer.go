@@ -2,7 +2,7 @@ package gitfile
 
 import "strings"
 
-// Pointer returns the path that a .git, commondir or gitdir contains, as git
+// PointerTarget returns the path that a .git, commondir or gitdir contains, as git
 // reads it; name is the base name of the file. The path may be relative: that
 // of a .git and a commondir to the directory of the file. It is "" in a file
 // that git refuses or ignores.
@@ -21,7 +21,7 @@ import "strings"
 // A commondir is read as by get_common_dir_noenv, which removes the same line
 // ends, and a gitdir as by get_linked_worktree of worktree.c, which removes
 // white space (strbuf_rtrim).
-func Pointer(name string, content []byte) (path string, ok bool) {
+func PointerTarget(name string, content []byte) (path string, ok bool) {
 	path = string(content)
 	switch name {
 	case "gitdir":

@@ -28,7 +28,7 @@ func TestPointer(t *testing.T) {
 		{"gitdir", "/w/.git \t\n", "/w/.git", true},
 		{"gitdir", "", "", true},
 	} {
-		path, ok := gitfile.Pointer(c.name, []byte(c.content))
+		path, ok := gitfile.PointerTarget(c.name, []byte(c.content))
 		require.Equal(t, c.path, path, "%+v", c)
 		require.Equal(t, c.ok, ok, "%+v", c)
 	}

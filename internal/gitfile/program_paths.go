@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Programs returns the words of settings, in the form in which Runs lists them,
+// ProgramPaths returns the words of settings, in the form of DangerousSettings,
 // that may be the path of a program that git runs: all words of a command line,
 // without quotes, sorted. A relative path is relative to the top of the work
 // tree. A path that begins with a variable or with the output of a command counts as
@@ -17,7 +17,7 @@ import (
 // it without a blank (-Fx/y), and -m names the modules of a Python program. Other
 // words of options and with variables, and names without a slash or dot are left
 // out, and for a command of git itself all names without a slash.
-func Programs(settings []string) (paths []string) {
+func ProgramPaths(settings []string) (paths []string) {
 	for _, setting := range settings {
 		key, value, _ := strings.Cut(setting, "=")
 		if strings.HasPrefix(key, "include") || strings.HasSuffix(key, ".url") || slices.Contains([]string{"core.hookspath", "core.worktree", "core.attributesfile", "init.templatedir"}, key) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestGitPrograms(t *testing.T) {
-	require.Equal(t, []string{"../d/e", "./a", "/abs/c", "/z", "b.py", "d/e", "~/x", "~/y"}, gitfile.Programs([]string{
+	require.Equal(t, []string{"../d/e", "./a", "/abs/c", "/z", "b.py", "d/e", "~/x", "~/y"}, gitfile.ProgramPaths([]string{
 		"core.fsmonitor=./a", "filter.x.clean=python3 'b.py' %f --opt=/abs/c", "alias.t=!cd x && ../d/e -v",
 		"core.hookspath=hooks/x", "include.path=y/z", "credential.helper=store", "alias.wip=!git add notes.txt", "diff.x.textconv=$HOME/x ~/y -f/z",
 	}))
@@ -28,6 +28,6 @@ func TestProgramsOfShellCommands(t *testing.T) {
 		`!cd tools && ./lint`:                                         {"./lint", "tools/lint"},
 		`!cd "$(git rev-parse --show-toplevel)/tools"; sh lint.sh -x`: {"./tools", "lint.sh", "tools/lint.sh"},
 	} {
-		require.Equal(t, want, gitfile.Programs([]string{"alias.x=" + command}), command)
+		require.Equal(t, want, gitfile.ProgramPaths([]string{"alias.x=" + command}), command)
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Steps lists the commands that the steps of an unfinished rebase run: the
+// ExecSteps lists the commands that the steps of an unfinished rebase run: the
 // arguments of exec in git-rebase-todo, in order (git-rebase(1), "exec").
-func Steps(todo []byte) (commands []string) {
+func ExecSteps(todo []byte) (commands []string) {
 	for line := range bytes.Lines(todo) {
-		if command, ok := execStep(line); ok {
+		if command, ok := parseExecStep(line); ok {
 			commands = append(commands, command)
 		}
 	}
 	return commands
 }
 
-// StepsWithout returns the steps of a rebase without those that run a
+// KeepAllowedSteps returns the steps of a rebase without those that run a
 // command that is not in allowed. All other bytes are kept.
-func StepsWithout(todo []byte, allowed []string) (rest []byte) {
+func KeepAllowedSteps(todo []byte, allowed []string) (rest []byte) {
 	for line := range bytes.Lines(todo) {
-		if command, ok := execStep(line); !ok || slices.Contains(allowed, command) {
+		if command, ok := parseExecStep(line); !ok || slices.Contains(allowed, command) {
 			rest = append(rest, line...)
 		}
 	}
@@ -33,17 +33,17 @@ func StepsWithout(todo []byte, allowed []string) (rest []byte) {
 // a sequencer, and git am.
 var optionFiles = []string{"strategy", "strategy_opts", "opts", "apply-opt"}
 
-// IsOptions reports whether a file of this name, in rebase-merge, rebase-apply or
-// sequencer of a repository, holds options that OptionsRun judges.
-func IsOptions(name string) bool { return slices.Contains(optionFiles, name) }
+// IsOptionsFile reports whether a file of this name, in rebase-merge, rebase-apply or
+// sequencer of a repository, holds options that OptionsMayRun judges.
+func IsOptionsFile(name string) bool { return slices.Contains(optionFiles, name) }
 
-// OptionsRun reports whether the options of an unfinished operation may make git
+// OptionsMayRun reports whether the options of an unfinished operation may make git
 // run a program or write elsewhere. A merge strategy is part of a program's
 // name, its options become those of git read-tree (--index-output=FILE), and git
 // apply takes a directory to write to. The options are the content of the file with
 // the given name: strategy and strategy_opts of a rebase, opts of a sequencer, or
 // apply-opt of git am. ok is false for a file that git would not understand.
-func OptionsRun(name string, content []byte) (runs, ok bool) {
+func OptionsMayRun(name string, content []byte) (runs, ok bool) {
 	switch name {
 	case "strategy":
 		text := strings.TrimSpace(string(content))
@@ -56,7 +56,7 @@ func OptionsRun(name string, content []byte) (runs, ok bool) {
 	case "apply-opt":
 		return !applyOptions.Match(content), true
 	}
-	values, ok := Values(content)
+	values, ok := AllSettings(content)
 	return slices.ContainsFunc(values, func(setting string) bool {
 		if option, found := strings.CutPrefix(setting, "options.strategy-option="); found {
 			return !strategyOption.MatchString(option)
@@ -79,9 +79,9 @@ var strategyOption = regexp.MustCompile(`^(ours|theirs|patience|histogram|minima
 // applyOptions matches quoted options of git apply that name no path.
 var applyOptions = regexp.MustCompile(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)
 
-// execStep returns the command of a line with an exec, as parse_insn_line of
+// parseExecStep returns the command of a line with an exec, as parse_insn_line of
 // git's sequencer.c reads it.
-func execStep(line []byte) (command string, ok bool) {
+func parseExecStep(line []byte) (command string, ok bool) {
 	text := strings.TrimLeft(string(line), " \t")
 	end := strings.IndexAny(text, " \t\r\n\x00")
 	if end < 0 {

@@ -10,10 +10,10 @@ import (
 
 func TestGitSteps(t *testing.T) {
 	const todo = "pick 1 exec a\n# exec no\n \texec\tmake  test \nx a; b\r\nexecute no\nexec\nxno\npick 2 two\nx last"
-	require.Equal(t, []string{"make  test", "a; b", "", "last"}, gitfile.Steps([]byte(todo)))
-	require.Equal(t, "pick 1 exec a\n# exec no\nx a; b\r\nexecute no\nxno\npick 2 two\n", string(gitfile.StepsWithout([]byte(todo), []string{"a; b"})))
-	require.Equal(t, todo, string(gitfile.StepsWithout([]byte(todo), gitfile.Steps([]byte(todo)))))
-	require.Empty(t, gitfile.StepsWithout(nil, nil))
+	require.Equal(t, []string{"make  test", "a; b", "", "last"}, gitfile.ExecSteps([]byte(todo)))
+	require.Equal(t, "pick 1 exec a\n# exec no\nx a; b\r\nexecute no\nxno\npick 2 two\n", string(gitfile.KeepAllowedSteps([]byte(todo), []string{"a; b"})))
+	require.Equal(t, todo, string(gitfile.KeepAllowedSteps([]byte(todo), gitfile.ExecSteps([]byte(todo)))))
+	require.Empty(t, gitfile.KeepAllowedSteps(nil, nil))
 }
 
 func TestGitOptionsRun(t *testing.T) {
@@ -33,7 +33,7 @@ func TestGitOptionsRun(t *testing.T) {
 		{"apply-opt", "'--directory=.git/hooks'", true, true}, {"apply-opt", "'--build-fake-ancestor=/x'", true, true},
 		{"apply-opt", "'-p1''--directory=x'", true, true}, {"apply-opt", "-p1", true, true},
 	} {
-		runs, ok := gitfile.OptionsRun(c.name, []byte(c.content))
+		runs, ok := gitfile.OptionsMayRun(c.name, []byte(c.content))
 		require.Equal(t, [2]bool{c.runs, c.ok}, [2]bool{runs, ok}, "%+v", c)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// ReusePaths lists the paths of MERGE_RR, the file in which git notes the
+// RererePaths lists the paths of MERGE_RR, the file in which git notes the
 // conflicts whose resolution it will record or reuse (git-rerere(1)), in order.
 // They are relative to the top of the work tree. git commit, merge, rebase and
 // am write recorded resolutions to these paths without checking them (merge in
 // git's rerere.c). ok is false for a file that git does not write (write_rr in
 // rerere.c).
-func ReusePaths(mergeRR []byte) (paths []string, ok bool) {
+func RererePaths(mergeRR []byte) (paths []string, ok bool) {
 	for entry := range strings.SplitSeq(string(mergeRR), "\x00") {
 		if entry == "" {
 			continue
@@ -29,7 +29,3 @@ func ReusePaths(mergeRR []byte) (paths []string, ok bool) {
 // other than the first, and a path. Git's read_rr also accepts other numbers,
 // such as -1.
 var reuseEntry = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})(?:\.[0-9]{1,9})?\t((?s:.+))$`)
-
-// EscapesWorkTree reports whether git must not write a path, relative to the
-// top of a work tree: it leads out of it, or into a repository's own directory.
-func EscapesWorkTree(path string) bool { return escapesWorktree(path) }

@@ -27,7 +27,7 @@ func TestReusePaths(t *testing.T) {
 		{strings.ToUpper(sha1) + "\ta\x00", nil, false},
 		{sha1 + "\ta\x00x", []string{"a"}, false},
 	} {
-		paths, ok := gitfile.ReusePaths([]byte(c.file))
+		paths, ok := gitfile.RererePaths([]byte(c.file))
 		require.Equal(t, c.ok, ok, "%q", c.file)
 		require.Equal(t, c.paths, paths, "%q", c.file)
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Values lists all settings of a git configuration file in their order, as
+// AllSettings lists all settings of a git configuration file in their order, as
 // "section.name.key=value". ok is false for a file that git would not
 // understand.
-func Values(config []byte) (settings []string, ok bool) {
+func AllSettings(config []byte) (settings []string, ok bool) {
 	p := newParser(config)
 	for p.next() {
 		settings = append(settings, p.setting())

@@ -14,6 +14,7 @@ import (
 // response of status 101 it closes the body and returns a PROTOCOL_ERROR.
 func RefuseUpgrades(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
+// transport is the round tripper of RefuseUpgrades.
 type transport struct{ next http.RoundTripper }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {

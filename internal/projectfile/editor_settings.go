@@ -126,35 +126,36 @@ var files = []string{
 	"opencode.jsonc",     // as opencode.json
 }
 
-// Dirs returns the names of the directories that hold such files at any depth.
-// Match also knows patterns and names of several components, which are not in the
-// list.
-func Dirs() []string { return slices.Clone(dirs) }
+// SettingsDirs returns the names of the directories that hold settings by which
+// programs run, at any depth of a project. IsSettingsPath also knows patterns and names
+// of several components, which are not in the list.
+func SettingsDirs() []string { return slices.Clone(dirs) }
 
-// Files returns the names of such files. Match also knows patterns and names of
-// several components, which are not in the list.
-func Files() []string { return slices.Clone(files) }
+// SettingsFiles returns the names of the files with settings by which programs run, at
+// any depth of a project. IsSettingsPath also knows patterns and names of several
+// components, which are not in the list.
+func SettingsFiles() []string { return slices.Clone(files) }
 
-// Depth tells how many levels above an entry of a directory the project is that
-// the entry holds settings of. dir is the directory's own name, name the entry's.
-// Depth is 1 where the settings belong to dir, 2 where they belong to the
-// directory above it (.config/mise, .github/hooks), and 0 where the entry holds
-// no settings by which an editor, agent or shell runs programs.
-func Depth(dir, name string) (depth int) {
+// SettingsDepth returns how many levels above an entry of a directory the project is
+// whose settings the entry holds. dir is the directory's own name, name the entry's.
+// The depth is 1 if the settings belong to dir, 2 if they belong to the directory above
+// it (.config/mise, .github/hooks), and 0 if the entry holds no settings by which an
+// editor, agent or shell runs programs.
+func SettingsDepth(dir, name string) (depth int) {
 	switch {
-	case !maybeSettings(name):
+	case !mayBeSettings(name):
 		return 0
-	case Match(dir, []string{name}) && !Match(dir, nil):
+	case IsSettingsPath(dir, []string{name}) && !IsSettingsPath(dir, nil):
 		return 2
-	case Match(name, nil):
+	case IsSettingsPath(name, nil):
 		return 1
 	}
 	return 0
 }
 
-// isDeep reports whether a path is one of the settings that stand two levels
+// isTwoLevelsDeep reports whether a path is one of the settings that stand two levels
 // below their project's directory.
-func isDeep(part string, rest []string) bool {
+func isTwoLevelsDeep(part string, rest []string) bool {
 	if len(rest) != 2 {
 		return false
 	}
@@ -163,18 +164,20 @@ func isDeep(part string, rest []string) bool {
 		pathname.EqualFold(part, "mise") && pathname.EqualFold(rest[0], "conf.d") && pathname.HasSuffixFold(rest[1], ".toml")
 }
 
-// IsPointer reports whether an entry, if it is not a directory, leads to the
-// settings that ThreeUp knows: a link, or the file .jj/repo with a path. dir is the name of
-// the directory that contains the entry.
-func IsPointer(dir, name string) bool {
+// IsSettingsPointer reports whether an entry, if it is not a directory, leads to the
+// settings that IsSettingsThreeUp knows: a link, or the file .jj/repo with a path. dir
+// is the name of the directory that contains the entry.
+func IsSettingsPointer(dir, name string) bool {
 	return pathname.EqualFold(dir, ".jj") && pathname.EqualFold(name, "repo") || pathname.EqualFold(dir, "_darcs") && pathname.EqualFold(name, "prefs") ||
 		pathname.EqualFold(dir, "mise") && pathname.EqualFold(name, "conf.d")
 }
 
-// ThreeUp reports whether an entry holds settings of the directory three levels
-// above it, for which Depth returns 0. dirs are the names of the two directories
-// above the entry, the outer one first.
-func ThreeUp(dirs [2]string, name string) bool { return isDeep(dirs[0], []string{dirs[1], name}) }
+// IsSettingsThreeUp reports whether an entry holds settings of the directory three
+// levels above it, for which SettingsDepth returns 0. dirs are the names of the two
+// directories above the entry, the outer one first.
+func IsSettingsThreeUp(dirs [2]string, name string) bool {
+	return isTwoLevelsDeep(dirs[0], []string{dirs[1], name})
+}
 
 // isMiseConfig reports whether a file of a directory mise holds its settings:
 // config.toml, config.local.toml, config.ENV.toml.
@@ -183,14 +186,14 @@ func isMiseConfig(name string) bool {
 	return strings.HasPrefix(lowered, "config.") && strings.HasSuffix(lowered, ".toml")
 }
 
-// IsParent reports whether a directory of this name holds settings of the
+// HoldsParentSettings reports whether a directory of this name holds settings of the
 // directory above it next to other files, as .config does.
-func IsParent(name string) bool {
+func HoldsParentSettings(name string) bool {
 	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".jj", ".lsp", ".pijul", ".sl", "_darcs", "mise"}, func(parent string) bool { return pathname.EqualFold(name, parent) })
 }
 
-// maybeSettings reports at little cost whether Depth may be above 0 for a name.
-func maybeSettings(name string) bool {
+// mayBeSettings reports at little cost whether SettingsDepth may be above 0 for a name.
+func mayBeSettings(name string) bool {
 	if name == "" {
 		return false
 	}
@@ -206,10 +209,11 @@ func maybeSettings(name string) bool {
 	return hasSettingsSuffix(name)
 }
 
-// Match reports whether the component part of a path, followed by the components
-// rest, is or begins the path of such a file or directory, in any letter case.
-// The caller folds names that are not ASCII first (pathname.Fold).
-func Match(part string, rest []string) bool {
+// IsSettingsPath reports whether the component part of a path, followed by the
+// components rest, is or begins the path of a file or directory with settings by which
+// programs run, in any letter case. The caller folds names that are not ASCII first
+// (pathname.Fold).
+func IsSettingsPath(part string, rest []string) bool {
 	if slices.ContainsFunc(dirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
@@ -219,7 +223,7 @@ func Match(part string, rest []string) bool {
 	if pathname.EqualFold(part, ".hg") && len(rest) == 1 && (pathname.EqualFold(rest[0], "hgrc") || pathname.EqualFold(rest[0], "hgrc-not-shared") || pathname.EqualFold(rest[0], "sharedpath")) {
 		return true // Mercurial's hooks, aliases and extensions of a repository, also of the one that sharedpath leads to
 	}
-	if isDeep(part, rest) {
+	if isTwoLevelsDeep(part, rest) {
 		return true
 	}
 	if pathname.EqualFold(part, ".sl") && len(rest) == 1 && (pathname.EqualFold(rest[0], "config") || pathname.EqualFold(rest[0], "sharedpath")) {

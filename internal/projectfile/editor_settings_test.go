@@ -18,31 +18,31 @@ func TestDepth(t *testing.T) {
 		".vscode/tasks.json": 0, "x/main.go": 0, "x/config.toml": 0, ".github/workflows": 0, "x/mise": 0, "x/": 0,
 	} {
 		dir, name, _ := strings.Cut(path, "/")
-		require.Equal(t, want, projectfile.Depth(dir, name), path)
+		require.Equal(t, want, projectfile.SettingsDepth(dir, name), path)
 		if want == 2 {
-			require.True(t, projectfile.IsParent(dir), path)
+			require.True(t, projectfile.HoldsParentSettings(dir), path)
 		}
 	}
-	require.False(t, projectfile.IsParent(".vscode"))
+	require.False(t, projectfile.HoldsParentSettings(".vscode"))
 }
 
 func TestThreeUp(t *testing.T) {
 	for path, want := range map[string]bool{".jj/repo/config.toml": true, "_darcs/prefs/defaults": true, "mise/conf.d/x.toml": true, "mise/conf.d/x.txt": false, ".jj/repo/store": false, "x/repo/config.toml": false, "prefs/_darcs/defaults": false} {
 		parts := strings.Split(path, "/")
-		require.Equal(t, want, projectfile.ThreeUp([2]string(parts[:2]), parts[2]), path)
-		require.Equal(t, want, projectfile.Match(parts[0], parts[1:]), path)
+		require.Equal(t, want, projectfile.IsSettingsThreeUp([2]string(parts[:2]), parts[2]), path)
+		require.Equal(t, want, projectfile.IsSettingsPath(parts[0], parts[1:]), path)
 	}
 }
 
 func TestMatch(t *testing.T) {
-	for _, name := range projectfile.Dirs() {
-		require.True(t, projectfile.Match(name, nil), name)
-		require.True(t, projectfile.Match(strings.ToUpper(name), []string{"a", "b"}), name)
-		require.Equal(t, 1, projectfile.Depth("x", name), name)
+	for _, name := range projectfile.SettingsDirs() {
+		require.True(t, projectfile.IsSettingsPath(name, nil), name)
+		require.True(t, projectfile.IsSettingsPath(strings.ToUpper(name), []string{"a", "b"}), name)
+		require.Equal(t, 1, projectfile.SettingsDepth("x", name), name)
 	}
-	for _, name := range projectfile.Files() {
-		require.True(t, projectfile.Match(strings.ToUpper(name), nil), name)
-		require.False(t, projectfile.Match(name, []string{"below"}), name)
-		require.Equal(t, 1, projectfile.Depth("x", name), name)
+	for _, name := range projectfile.SettingsFiles() {
+		require.True(t, projectfile.IsSettingsPath(strings.ToUpper(name), nil), name)
+		require.False(t, projectfile.IsSettingsPath(name, []string{"below"}), name)
+		require.Equal(t, 1, projectfile.SettingsDepth("x", name), name)
 	}
 }

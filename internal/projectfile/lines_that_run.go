@@ -13,24 +13,24 @@ import (
 // judged are files that developers and their commands write every day, and in
 // which a few settings make a program run another one.
 var judged = map[string]func(line string) bool{
-	".merlin":             merlinRuns,
-	".npmrc":              npmRuns,
-	".tool-versions":      asdfRuns,
-	"rust-toolchain":      rustupRuns,
-	"rust-toolchain.toml": rustupRuns,
+	".merlin":             merlinLineRuns,
+	".npmrc":              npmLineRuns,
+	".tool-versions":      asdfLineRuns,
+	"rust-toolchain":      rustupLineRuns,
+	"rust-toolchain.toml": rustupLineRuns,
 }
 
-// IsJudged reports whether files of this name are protected by their content,
-// see Runs, in any letter case.
-func IsJudged(name string) bool {
+// IsJudgedByContent reports whether files of this name are protected only if
+// LinesThatRun lists one of their lines. It ignores letter case.
+func IsJudgedByContent(name string) bool {
 	_, ok := judged[strings.ToLower(name)]
 	return ok
 }
 
-// Runs lists the lines of a file of the given name that name a program to be
+// LinesThatRun lists the lines of a file of the given name that name a program to be
 // run, as soon as somebody uses npm, rustup, asdf, mise or Merlin in its directory. It
-// returns nil for a name that IsJudged does not know.
-func Runs(name string, content []byte) (lines []string) {
+// returns nil for a name that IsJudgedByContent does not know.
+func LinesThatRun(name string, content []byte) (lines []string) {
 	runs := judged[strings.ToLower(name)]
 	if runs == nil {
 		return nil
@@ -62,12 +62,12 @@ var npmPrograms = []string{
 	"onload-script", "call", "package", "make", "nodedir", "devdir",
 }
 
-// npmRuns reports whether a line of .npmrc is one of npmPrograms, or sets
+// npmLineRuns reports whether a line of .npmrc is one of npmPrograms, or sets
 // node-options that may load code. It takes more keys for these settings than
 // npm does: npm ends a key at a ; or #, removes U+FEFF and other blanks, and
 // reads a quoted key as JSON, of which an array counts, too. A key with a
 // variable, which npm replaces, or with an escape may be any.
-func npmRuns(line string) bool {
+func npmLineRuns(line string) bool {
 	line = strings.TrimFunc(line, isJSSpace)
 	if line == "" || line[0] == ';' || line[0] == '#' {
 		return false
@@ -98,23 +98,23 @@ func isLetter(b byte) bool { return 'a' <= pathname.Lower(b) && pathname.Lower(b
 var plainNodeOptions = regexp.MustCompile(`^(--(max[-_]old[-_]space[-_]size|max[-_]semi[-_]space[-_]size|stack-trace-limit|max-http-header-size)[= ]\d+(\s+|$)` +
 	`|--(no-warnings|no-deprecation|trace-warnings|trace-deprecation|trace-uncaught|openssl-legacy-provider|enable-source-maps|experimental-vm-modules|use-system-ca)(\s+|$))*$`)
 
-// rustupRuns reports whether a line of rust-toolchain.toml may name the
+// rustupLineRuns reports whether a line of rust-toolchain.toml may name the
 // directory of the toolchain. Escapes may spell any key.
-func rustupRuns(line string) bool {
+func rustupLineRuns(line string) bool {
 	return !strings.HasPrefix(line, "#") && rustupPath.MatchString(line)
 }
 
 var rustupPath = regexp.MustCompile(`\bpath\b|\\`)
 
-// asdfRuns reports whether a line of .tool-versions names a directory of
+// asdfLineRuns reports whether a line of .tool-versions names a directory of
 // programs, or is a template, in which mise runs commands.
-func asdfRuns(line string) bool {
+func asdfLineRuns(line string) bool {
 	return strings.Contains(line, "{{") || strings.Contains(line, "{%") || slices.ContainsFunc(strings.Fields(line), func(field string) bool { return strings.HasPrefix(field, "path:") })
 }
 
-// merlinRuns reports whether a line of .merlin, which editors read for OCaml,
+// merlinLineRuns reports whether a line of .merlin, which editors read for OCaml,
 // names a preprocessor, or settings of findlib, which name preprocessors.
-func merlinRuns(line string) bool {
+func merlinLineRuns(line string) bool {
 	return !strings.HasPrefix(line, "#") && merlinProgram.MatchString(line)
 }
 

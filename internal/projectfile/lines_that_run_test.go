@@ -20,12 +20,12 @@ func TestNpmReadsTheKey(t *testing.T) {
 		"node-options=--require=./x", "node-options=-r ./x", "node-options[]=--import ./x",
 		"node-options=--max-old-space-size=4096 --loader ./x", `node-options="--require ./x"`, "node-options=--openssl-config=x", "node-options=${X}", "node-options",
 	} {
-		require.Equal(t, []string{strings.TrimSpace(line)}, projectfile.Runs(".npmrc", []byte("a=1\n"+line+"\nb=2\n")), line)
+		require.Equal(t, []string{strings.TrimSpace(line)}, projectfile.LinesThatRun(".npmrc", []byte("a=1\n"+line+"\nb=2\n")), line)
 		require.Equal(t, "a=1\nb=2\n", string(projectfile.WithoutLines([]byte("a=1\n"+line+"\nb=2\n"), []string{strings.TrimSpace(line)})), line)
 	}
 	for _, line := range []string{"; script-shell=x", " # script-shell=x", "x;script-shell=./x", "script-shellx=1", "node-options=--max-old-space-size=4096",
 		`node-options="--max_old_space_size=4096 --no-warnings --experimental-vm-modules"`, "node-options=", "node-options;=--max-old-space-size=1", "@git:registry=https://x", "//git/:_authToken=${T}", "package-lock=false"} {
-		require.Empty(t, projectfile.Runs(".npmrc", []byte(line)), line)
+		require.Empty(t, projectfile.LinesThatRun(".npmrc", []byte(line)), line)
 	}
 }
 
@@ -50,8 +50,8 @@ func TestRuns(t *testing.T) {
 		{".merlin", "FLG -pp ./x\nREADER [\"./x\"]\nFINDLIB ./f\nFINDLIB_PATH ./f\n", []string{"FLG -pp ./x", "READER [\"./x\"]", "FINDLIB ./f", "FINDLIB_PATH ./f"}, ""},
 		{"other", "git=x", nil, ""},
 	} {
-		require.Equal(t, c.runs, projectfile.Runs(c.name, []byte(c.content)), c.content)
-		require.Equal(t, c.name != "other", projectfile.IsJudged(c.name))
+		require.Equal(t, c.runs, projectfile.LinesThatRun(c.name, []byte(c.content)), c.content)
+		require.Equal(t, c.name != "other", projectfile.IsJudgedByContent(c.name))
 		if c.runs != nil {
 			require.Equal(t, c.rest, string(projectfile.WithoutLines([]byte(c.content), c.runs)), c.content)
 		}

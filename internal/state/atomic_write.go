@@ -52,7 +52,7 @@ func replaceAtomically(dir, name string, data []byte) error {
 // removeAbandoned removes the files in aside that no process is writing. Files
 // that it cannot remove are left to a later write.
 func removeAbandoned(aside string) {
-	names := someNames(aside)
+	names := listSomeNames(aside)
 	if len(names) == 0 {
 		return
 	}
@@ -63,15 +63,15 @@ func removeAbandoned(aside string) {
 	defer release()
 	for _, name := range names { // the names listed before locking: later files belong to active writers
 		path := filepath.Join(aside, name)
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && abandoned(info) {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && isAbandoned(info) {
 			_ = os.Remove(path)
 		}
 	}
 }
 
-// someNames returns at most maxListed names in a directory, in any order; nil
+// listSomeNames returns at most maxListed names in a directory, in any order; nil
 // if there are none or dir cannot be read.
-func someNames(dir string) []string {
+func listSomeNames(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil
@@ -84,6 +84,6 @@ func someNames(dir string) []string {
 	return names
 }
 
-// abandoned reports whether a temporary file was left by a killed process. The
+// isAbandoned reports whether a temporary file was left by a killed process. The
 // caller holds the exclusive lock of its directory.
-func abandoned(info fs.FileInfo) bool { return dirLocksWork || fileAge(info) > pruneEvery }
+func isAbandoned(info fs.FileInfo) bool { return dirLocksWork || fileAge(info) > pruneEvery }

@@ -110,7 +110,7 @@ func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error)
 		mine, err := f.Stat()
 		now, err2 := os.Lstat(path)
 		if err == nil && err2 == nil && os.SameFile(mine, now) {
-			s.removeUnusedLocks(dir)
+			s.removeOldLocks(dir)
 			return f, nil
 		}
 		f.Close()
@@ -149,11 +149,11 @@ func lockedError(path, holder string, err error) error {
 	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", pathname.Escape(filepath.Base(path)), holder, err)
 }
 
-// removeUnusedLocks removes the lock files in dir that no process holds and that have
+// removeOldLocks removes the lock files in dir that no process holds and that have
 // not been used for pruneEvery. It does nothing if a process has done so within that
 // time. A process that has opened such a file but not locked it yet notices the
 // removal.
-func (s *Store) removeUnusedLocks(dir string) {
+func (s *Store) removeOldLocks(dir string) {
 	mark := filepath.Join(dir, pruneMarkFile)
 	info, err := os.Stat(mark)
 	if err == nil && fileAge(info) < pruneEvery {
@@ -172,13 +172,13 @@ func (s *Store) removeUnusedLocks(dir string) {
 		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMarkFile || fileAge(info) < pruneEvery {
 			continue
 		}
-		removeUnusedLock(filepath.Join(dir, info.Name()))
+		removeOldLock(filepath.Join(dir, info.Name()))
 	}
 }
 
-// removeUnusedLock removes a lock file if no process holds its lock. It holds
+// removeOldLock removes a lock file if no process holds its lock. It holds
 // the lock itself during the removal.
-func removeUnusedLock(path string) {
+func removeOldLock(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR|openNoFollow, 0)
 	if err != nil {
 		return

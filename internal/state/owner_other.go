@@ -10,5 +10,5 @@ const hasPosixModes = false
 
 const openNoFollow = 0
 
-// ownedByUser returns true.
-func ownedByUser(fs.FileInfo) bool { return true }
+// isOwnedByUser returns true.
+func isOwnedByUser(fs.FileInfo) bool { return true }

@@ -14,8 +14,8 @@ const hasPosixModes = true
 // openNoFollow makes open fail for a symbolic link.
 const openNoFollow = syscall.O_NOFOLLOW
 
-// ownedByUser reports whether the file belongs to this user.
-func ownedByUser(info fs.FileInfo) bool {
+// isOwnedByUser reports whether the file belongs to this user.
+func isOwnedByUser(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(st.Uid) == os.Geteuid()
 }

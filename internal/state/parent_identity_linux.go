@@ -24,13 +24,13 @@ func processIdentity(pid int) string {
 	// unique.
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
-	return fmt.Sprintf("%s %s %d %s", bytes.TrimSpace(boot), namespace, pid, startTime(pid))
+	return fmt.Sprintf("%s %s %d %s", bytes.TrimSpace(boot), namespace, pid, processStartTicks(pid))
 }
 
-// startTime returns field 22 of /proc/PID/stat (proc_pid_stat(5)): the clock
+// processStartTicks returns field 22 of /proc/PID/stat (proc_pid_stat(5)): the clock
 // ticks from boot to the process's start. The program name before it may
 // contain any character.
-func startTime(pid int) []byte {
+func processStartTicks(pid int) []byte {
 	const afterName = 22 - 3
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

@@ -93,7 +93,7 @@ func (s *Store) pruneOlderFormat() error {
 		return err
 	}
 	dir = filepath.Join(dir, olderSeenDir)
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUser(info) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !isOwnedByUser(info) {
 		return nil
 	}
 	return pruneUnlessRecent(dir, false, s.config.MaxBytes, s.config.MaxAge)

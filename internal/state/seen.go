@@ -86,7 +86,7 @@ func (s *Store) Remember(seen Seen) error {
 		for _, r := range fresh {
 			seen.Ranges = addRange(seen.Ranges, r)
 		}
-		if old.Stamp.SameVersion(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.farFromExpiring(old) {
+		if old.Stamp.SameVersion(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.isFarFromExpiring(old) {
 			return nil
 		}
 	}
@@ -118,8 +118,8 @@ func (s *Store) rememberIndex(seen Seen) error {
 	return s.writeRecord(indexDir, recordName(seen.Path), data)
 }
 
-// farFromExpiring reports whether a record is younger than a quarter of MaxAge.
-func (s *Store) farFromExpiring(seen *Seen) bool {
+// isFarFromExpiring reports whether a record is younger than a quarter of MaxAge.
+func (s *Store) isFarFromExpiring(seen *Seen) bool {
 	return time.Since(time.Unix(0, seen.Stamp.Taken)) < s.config.MaxAge/4
 }
 

@@ -115,7 +115,7 @@ func (s *Store) makeSubdir(name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !info.IsDir() || !ownedByUser(info):
+	case !info.IsDir() || !isOwnedByUser(info):
 		return "", fmt.Errorf("%s is not a directory owned by this user", dir)
 	case info.Mode().Perm()&0o077 != 0 && hasPosixModes:
 		return dir, os.Chmod(dir, 0o700)
@@ -132,7 +132,7 @@ func (s *Store) readRecord(sub, name string) ([]byte, error) {
 		return nil, err
 	}
 	dir = filepath.Join(dir, sub)
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUser(info) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !isOwnedByUser(info) {
 		return nil, fs.ErrNotExist
 	}
 	path := filepath.Join(dir, name)

@@ -34,9 +34,9 @@ const (
 	undoSlack = 1.0 / 16
 )
 
-// Pending is a recorded change that may not have been made yet. Its methods do
+// PendingChange is a recorded change that may not have been made yet. Its methods do
 // nothing on nil.
-type Pending struct {
+type PendingChange struct {
 	dir, name string
 }
 
@@ -46,7 +46,7 @@ type Pending struct {
 //
 // An error must not prevent the change; its text is the reason why it cannot be
 // undone, for use after "no undo: ".
-func (s *Store) Record(c Change) (*Pending, error) {
+func (s *Store) Record(c Change) (*PendingChange, error) {
 	if s.config.Disabled {
 		return nil, errors.New("no state is kept (--no-state)")
 	}
@@ -64,7 +64,7 @@ func (s *Store) Record(c Change) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pending{dir: dir, name: fmt.Sprintf("%s-%016x-%08x", recordName(c.Path), uint64(time.Now().UnixNano()), rand.Uint32())}
+	p := &PendingChange{dir: dir, name: fmt.Sprintf("%s-%016x-%08x", recordName(c.Path), uint64(time.Now().UnixNano()), rand.Uint32())}
 	if err := replaceAtomically(dir, p.name+pendingSuffix, data); err != nil {
 		return nil, fmt.Errorf("the state directory cannot be written: %w", err)
 	}
@@ -76,7 +76,7 @@ const pendingSuffix = ".pending"
 
 // Commit records that the change was made, and removes the oldest changes of
 // the file beyond maxUndoDepth.
-func (p *Pending) Commit() error {
+func (p *PendingChange) Commit() error {
 	if p == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (p *Pending) Commit() error {
 		return fmt.Errorf("the record was lost: %w", err)
 	}
 	// Remove the oldest changes of the file beyond the limit.
-	names := changeRecords(p.dir, p.name[:strings.IndexByte(p.name, '-')])
+	names := changeRecordNames(p.dir, p.name[:strings.IndexByte(p.name, '-')])
 	for _, name := range names[min(len(names), maxUndoDepth):] {
 		os.Remove(filepath.Join(p.dir, name))
 	}
@@ -92,7 +92,7 @@ func (p *Pending) Commit() error {
 }
 
 // Discard removes the record of a change that was not made.
-func (p *Pending) Discard() {
+func (p *PendingChange) Discard() {
 	if p != nil {
 		os.Remove(filepath.Join(p.dir, p.name+pendingSuffix))
 	}
@@ -108,7 +108,7 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	if err != nil {
 		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change to %s is recorded: %w", shown, err)
 	}
-	for _, name := range changeRecords(dir, recordName(path)) {
+	for _, name := range changeRecordNames(dir, recordName(path)) {
 		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
 		if err != nil || c.Path != path || time.Since(c.Time) > s.config.UndoAge {
 			continue
@@ -133,8 +133,8 @@ func (s *Store) Changes(since time.Time) []*Change {
 		return nil
 	}
 	var all []*Change
-	for _, name := range changeRecords(dir, "") {
-		if !recordedSince(name, since) {
+	for _, name := range changeRecordNames(dir, "") {
+		if !wasRecordedSince(name, since) {
 			continue
 		}
 		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
@@ -147,9 +147,9 @@ func (s *Store) Changes(since time.Time) []*Change {
 	return all
 }
 
-// recordedSince reports whether a record was written at or after since,
+// wasRecordedSince reports whether a record was written at or after since,
 // according to its name.
-func recordedSince(name string, since time.Time) bool {
+func wasRecordedSince(name string, since time.Time) bool {
 	parts := strings.Split(strings.TrimSuffix(name, pendingSuffix), "-")
 	if len(parts) != 3 {
 		return false
@@ -162,12 +162,12 @@ func recordedSince(name string, since time.Time) bool {
 // before the caller undoes it. After undoing it call Discard, or Commit if that
 // failed. If the process is killed in between, the record does not block
 // earlier changes. It returns nil if the record cannot be marked.
-func (c *Change) Reopen() *Pending {
+func (c *Change) Reopen() *PendingChange {
 	dir, err := c.store.makeSubdir(undoDir)
 	if err != nil {
 		return nil
 	}
-	p := &Pending{dir: dir, name: strings.TrimSuffix(c.recordFile, pendingSuffix)}
+	p := &PendingChange{dir: dir, name: strings.TrimSuffix(c.recordFile, pendingSuffix)}
 	if c.recordFile == p.name {
 		if os.Rename(filepath.Join(dir, c.recordFile), filepath.Join(dir, c.recordFile+pendingSuffix)) != nil {
 			return nil // Forget may succeed later
@@ -187,9 +187,9 @@ func (c *Change) Forget() error {
 	return os.Remove(filepath.Join(dir, c.recordFile))
 }
 
-// changeRecords returns the names of the records of the file with the hash
+// changeRecordNames returns the names of the records of the file with the hash
 // pathHash, newest first; of all files if pathHash is "".
-func changeRecords(dir, pathHash string) []string {
+func changeRecordNames(dir, pathHash string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil

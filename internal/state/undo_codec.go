@@ -59,7 +59,7 @@ func readChange(path string, limit int64) (*Change, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !ownedByUser(info) || info.Size() > limit+maxRecord {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !isOwnedByUser(info) || info.Size() > limit+maxRecord {
 		return nil, errDamaged
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+maxRecord))

@@ -127,7 +127,7 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 	_, err = store.LastChange("/f", state.VersionOf(b))
 	requireCode(t, toolerr.Stale, err)
 
-	var none *state.Pending
+	var none *state.PendingChange
 	none.Discard()
 	require.NoError(t, none.Commit())
 }

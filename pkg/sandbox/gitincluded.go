@@ -125,8 +125,8 @@ func (t *Target) gitProgramReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		if dir, _ := gitDirectories(top); dir != "" {
 			for _, file := range t.fs.gitSettings(top) {
-				settings, _ := gitfile.Runs(readSmall(file))
-				for _, program := range gitfile.Programs(settings) {
+				settings, _ := gitfile.DangerousSettings(readSmall(file))
+				for _, program := range gitfile.ProgramPaths(settings) {
 					for _, path := range t.fs.gitPaths(top, program) {
 						if path == t.Path || withoutLinks(path) == t.Path {
 							return "is a program that settings of git run"

@@ -173,7 +173,7 @@ func (d gitDir) programReason() string {
 // maxHooks bounds the entries of a hooks directory that are read.
 const maxHooks = 1000
 
-// settings returns the result of gitfile.Runs for a file of the directory.
+// settings returns the result of gitfile.DangerousSettings for a file of the directory.
 func (d gitDir) settings(name string) (settings []string, ok bool) {
 	file, _, err := d.open(name, os.O_RDONLY)
 	if err != nil {
@@ -184,7 +184,7 @@ func (d gitDir) settings(name string) (settings []string, ok bool) {
 	if err != nil || len(config) > maxGitConfig {
 		return nil, false
 	}
-	return gitfile.Runs(config)
+	return gitfile.DangerousSettings(config)
 }
 
 // isGitConfig reports whether the target holds the settings of a repository, whatever
@@ -278,7 +278,7 @@ func gitFile(top, file string) string {
 // gitPointer returns the path in a .git or commondir file, or "". Like git, it ends
 // the path at a NUL.
 func gitPointer(file string) string {
-	path, _ := gitfile.Pointer(filepath.Base(file), readSmall(file))
+	path, _ := gitfile.PointerTarget(filepath.Base(file), readSmall(file))
 	path, _, _ = strings.Cut(path, "\x00")
 	return path
 }

@@ -38,18 +38,18 @@ func isGitConfig(abs string) bool {
 // runningSettings returns the settings in the target, with the given content, that
 // make git run a program. ok is false if git would reject the content.
 func (t *Target) runningSettings(config []byte) (settings []string, ok bool) {
-	if projectfile.IsJudged(pathname.Fold(t.base)) {
-		return projectfile.Runs(pathname.Fold(t.base), config), true
+	if projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
+		return projectfile.LinesThatRun(pathname.Fold(t.base), config), true
 	}
 	if pathname.EqualFold(pathname.Fold(t.base), ".gitmodules") {
-		return gitfile.RunsInModules(config)
+		return gitfile.DangerousModulesSettings(config)
 	}
-	return gitfile.Runs(config)
+	return gitfile.DangerousSettings(config)
 }
 
 // gitConfigReader names the programs that read the target as settings, for an error.
 func (t *Target) gitConfigReader() string {
-	if projectfile.IsJudged(pathname.Fold(t.base)) {
+	if projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		return "programs of its directory"
 	}
 	return "git"
@@ -58,7 +58,7 @@ func (t *Target) gitConfigReader() string {
 // checkConfigWrite wraps write for a repository's settings. The result fails if the
 // new content makes git run a program that the current content does not.
 func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
-	if t.fs.matchesAny(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.isGitConfig() && !t.isIncludedConfig() && !projectfile.IsJudged(pathname.Fold(t.base)) {
+	if t.fs.matchesAny(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.isGitConfig() && !t.isIncludedConfig() && !projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		t.unjudged = true
 		return write, nil
 	}

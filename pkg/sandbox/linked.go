@@ -165,7 +165,7 @@ func (l *linkSearch) searchRoots() (secrets []string) {
 						settings = append(settings, filepath.Join(path, "hooks"))
 					case name[0] != '.':
 						next = append(next, path)
-					case projectfile.Match(name, nil):
+					case projectfile.IsSettingsPath(name, nil):
 						settings = append(settings, path)
 					default:
 						hidden = append(hidden, path)

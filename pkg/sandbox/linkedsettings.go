@@ -20,7 +20,7 @@ const (
 )
 
 // settingNames lists names of project settings that are the same in all projects.
-var settingNames = slices.Concat(projectfile.Dirs(), projectfile.Files())
+var settingNames = slices.Concat(projectfile.SettingsDirs(), projectfile.SettingsFiles())
 
 // linkedSettings caches the links in directories whose names are those of project
 // settings. Only the user creates such links. The zero value is empty.

@@ -24,10 +24,10 @@ func TestProjectFilesAreProtected(t *testing.T) {
 		".hg/hgrc", ".hg/sharedpath", ".sl/config", ".clinerules/hooks/x", "p.sublime-project", ".github/hooks/x.json", ".mise/config.toml", ".config/mise/config.toml", ".config/mise.toml", "mise/config.toml", "mise.ci.toml", ".mise.ci.toml", "mise/config.local.toml", ".jj/repo/config.toml", "_darcs/prefs/defaults",
 		".git/modules/objects/hooks/post-checkout", ".git/modules/logs/hooks/x", ".git/modules/a/refs/hooks/x", "x.git/modules/refs/hooks/x",
 	}
-	for _, dir := range projectfile.Dirs() {
+	for _, dir := range projectfile.SettingsDirs() {
 		names = append(names, dir, dir+"/x", dir+"/a/b")
 	}
-	names = append(names, projectfile.Files()...)
+	names = append(names, projectfile.SettingsFiles()...)
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
 		tr.write(t, "root/.vscode/settings.json", "{}")

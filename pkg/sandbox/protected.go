@@ -141,7 +141,7 @@ func runningProgram(parts []string) string {
 			}
 		case pathname.EqualFold(part, ".envrc") && len(rest) == 0:
 			return "is run by direnv"
-		case projectfile.Match(part, rest):
+		case projectfile.IsSettingsPath(part, rest):
 			return "is a setting by which an agent, editor or shell starts programs"
 		}
 	}

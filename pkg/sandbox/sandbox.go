@@ -37,7 +37,7 @@
 //
 // These are never written: read-only roots; secrets; files that an unconfined
 // program would later run or read its settings from (FS.Protected; in a
-// repository's config only the settings that run programs, gitfile.Runs); special
+// repository's config only the settings that run programs, gitfile.DangerousSettings); special
 // files; and files without write permission, even if they could be replaced. A
 // file with several hard links is not written through unless asked for.
 //

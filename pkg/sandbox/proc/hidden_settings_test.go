@@ -18,7 +18,7 @@ import (
 // their names in it.
 func secretsInSettings(t *testing.T, root string) (names []string) {
 	t.Helper()
-	for i, dir := range append([]string{".git/hooks", "a/.git/hooks", "plain", ".GIT", ".vscode/.git", ".vscode/.git/hooks"}, projectfile.Dirs()...) {
+	for i, dir := range append([]string{".git/hooks", "a/.git/hooks", "plain", ".GIT", ".vscode/.git", ".vscode/.git/hooks"}, projectfile.SettingsDirs()...) {
 		secrets := []string{"id_rsa", "sub/server.key", ".netrc", ".env", ".git-credentials", "sub/.aws/credentials"}
 		if i > 5 && dir != ".devcontainer" && dir != ".vscode" && dir != ".husky" {
 			secrets = secrets[i%2*2:][:2]

@@ -15,7 +15,7 @@ func (rc *rootCheck) checkGitSettings(name, path string, inBaseline bool, was, n
 		rc.revert(name, path, inBaseline, was)
 		return
 	}
-	runs, ok := gitfile.Runs(now.Content)
+	runs, ok := gitfile.DangerousSettings(now.Content)
 	unwanted := func(setting string) bool {
 		return slices.Contains(runs, setting) && !slices.Contains(was.Runs, setting) && (inBaseline || !rc.isOwnWorktree(setting, now.Repo))
 	}
@@ -27,16 +27,16 @@ func (rc *rootCheck) checkGitSettings(name, path string, inBaseline bool, was, n
 		rc.revert(name, path, inBaseline, was)
 		return
 	}
-	stripped := gitfile.Without(now.Content, slices.DeleteFunc(slices.Clone(runs), func(setting string) bool { return !unwanted(setting) }))
-	if left, ok := gitfile.Runs(stripped); !ok || slices.ContainsFunc(left, unwanted) {
+	stripped := gitfile.WithoutSettings(now.Content, slices.DeleteFunc(slices.Clone(runs), func(setting string) bool { return !unwanted(setting) }))
+	if left, ok := gitfile.DangerousSettings(stripped); !ok || slices.ContainsFunc(left, unwanted) {
 		rc.revert(name, path, inBaseline, was)
 		return
 	}
-	if before, _ := gitfile.Values(was.Content); inBaseline {
-		if after, _ := gitfile.Values(stripped); slices.Equal(before, after) {
+	if before, _ := gitfile.AllSettings(was.Content); inBaseline {
+		if after, _ := gitfile.AllSettings(stripped); slices.Equal(before, after) {
 			stripped = was.Content
 		}
-	} else if after, _ := gitfile.Values(stripped); len(after) == 0 {
+	} else if after, _ := gitfile.AllSettings(stripped); len(after) == 0 {
 		rc.revert(name, path, inBaseline, was)
 		return
 	}

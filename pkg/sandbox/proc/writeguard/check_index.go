@@ -35,7 +35,7 @@ func (rc *rootCheck) checkIndex(name string) {
 	if err != nil && !errors.Is(err, syscall.EFBIG) {
 		return
 	}
-	if escaping, ok := gitfile.IndexEscapes(content); escaping == "" && ok {
+	if escaping, ok := gitfile.EscapingIndexPath(content); escaping == "" && ok {
 		if rc.runningIndexes != nil {
 			rc.runningIndexes[name] = now
 		} else {

@@ -31,7 +31,7 @@ func (rc *rootCheck) checkJudgedSettings(name, path, repo string, inBaseline boo
 	}
 	rc.copies.store(path, content)
 	rest := projectfile.WithoutLines(content, unwanted)
-	again := projectfile.Runs(filepath.Base(name), rest) // the file may have changed since it was read
+	again := projectfile.LinesThatRun(filepath.Base(name), rest) // the file may have changed since it was read
 	if err != nil || !inBaseline && len(bytes.TrimSpace(rest)) == 0 || slices.ContainsFunc(again, func(line string) bool { return !slices.Contains(was.Runs, line) }) {
 		rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 		return

@@ -33,7 +33,7 @@ func (rc *rootCheck) checkRebaseSteps(name, path string, was, now *fileState) {
 		rc.revert(name, path, was.Spot == rebaseStepsKind, was)
 		return
 	}
-	left := gitfile.StepsWithout(now.Content, was.Runs)
+	left := gitfile.KeepAllowedSteps(now.Content, was.Runs)
 	if len(left) == len(now.Content) {
 		return
 	}

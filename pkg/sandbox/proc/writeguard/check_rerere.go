@@ -26,7 +26,7 @@ func (rc *rootCheck) checkReuseList(name, path, repo string) {
 		return
 	}
 	content, err := readRegularFile(path, maxStoredBytes)
-	paths, ok := gitfile.ReusePaths(content)
+	paths, ok := gitfile.RererePaths(content)
 	if err == nil && ok && !slices.ContainsFunc(paths, func(path string) bool { return rc.isReuseForbidden(repo, path) }) {
 		return
 	}
@@ -44,7 +44,7 @@ func (rc *rootCheck) isReuseForbidden(repo, path string) bool {
 	}
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
-		if projectfile.Match(part, parts[i+1:]) {
+		if projectfile.IsSettingsPath(part, parts[i+1:]) {
 			return true
 		}
 	}

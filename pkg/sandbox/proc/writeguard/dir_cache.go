@@ -124,7 +124,7 @@ func operationKind(entry os.DirEntry) fileKind {
 	case entry.Name() == rebaseTodoName && entry.Type()&fs.ModeSymlink == 0:
 		return rebaseStepsKind
 	case !entry.Type().IsRegular():
-	case gitfile.IsOptions(entry.Name()):
+	case gitfile.IsOptionsFile(entry.Name()):
 		return mergeOptionsKind
 	case entry.Name() == autostashName:
 		return autostashKind
@@ -242,20 +242,20 @@ func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 		v.files[name] = watchedFile{gitSettingsKind, dir}
 	case !v.isProjectTop && v.ofPackageManager:
 		v.addPlainEntry(name, entry)
-	case !entry.IsDir() && projectfile.IsJudged(entry.Name()):
+	case !entry.IsDir() && projectfile.IsJudgedByContent(entry.Name()):
 		v.files[name] = watchedFile{judgedSettingsKind, dir}
-	case entry.Type()&fs.ModeSymlink != 0 && projectfile.IsParent(entry.Name()) && linksToDirOrNothing(filepath.Join(v.path, entry.Name())):
+	case entry.Type()&fs.ModeSymlink != 0 && projectfile.HoldsParentSettings(entry.Name()) && linksToDirOrNothing(filepath.Join(v.path, entry.Name())):
 		v.files[name] = watchedFile{projectSettingsKind, dir}
-	case !entry.IsDir() && projectfile.IsPointer(filepath.Base(dir), entry.Name()):
+	case !entry.IsDir() && projectfile.IsSettingsPointer(filepath.Base(dir), entry.Name()):
 		v.files[name] = watchedFile{projectSettingsKind, filepath.Dir(dir)}
 	default:
-		switch projectfile.Depth(filepath.Base(dir), entry.Name()) {
+		switch projectfile.SettingsDepth(filepath.Base(dir), entry.Name()) {
 		case 1:
 			v.addProjectSettings(name, entry, dirRole{projectSettingsKind, dir})
 		case 2:
 			v.addProjectSettings(name, entry, dirRole{projectSettingsKind, filepath.Dir(dir)})
 		default:
-			if up := filepath.Dir(dir); projectfile.ThreeUp([2]string{filepath.Base(up), filepath.Base(dir)}, entry.Name()) {
+			if up := filepath.Dir(dir); projectfile.IsSettingsThreeUp([2]string{filepath.Base(up), filepath.Base(dir)}, entry.Name()) {
 				v.addProjectSettings(name, entry, dirRole{projectSettingsKind, filepath.Dir(up)})
 			} else {
 				v.addPlainEntry(name, entry)

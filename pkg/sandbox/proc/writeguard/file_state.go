@@ -74,11 +74,11 @@ func readState(path string, at watchedFile, info os.FileInfo) fileState {
 	it.Hash = sha256.Sum256(it.Content)
 	switch at.kind {
 	case gitSettingsKind:
-		it.Runs, _ = gitfile.Runs(it.Content)
+		it.Runs, _ = gitfile.DangerousSettings(it.Content)
 	case rebaseStepsKind:
-		it.Runs = gitfile.Steps(it.Content)
+		it.Runs = gitfile.ExecSteps(it.Content)
 	case judgedSettingsKind:
-		it.Runs, it.Content = projectfile.Runs(filepath.Base(path), it.Content), nil
+		it.Runs, it.Content = projectfile.LinesThatRun(filepath.Base(path), it.Content), nil
 	}
 	return it
 }

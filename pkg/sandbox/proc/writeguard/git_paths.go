@@ -131,7 +131,7 @@ func (p *gitPaths) addProgram(path string) {
 // for the work trees of tops. repo is the file's repository, "" for an included
 // file. depth counts the includes that led to the file.
 func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool, repo string, depth int) {
-	for _, program := range gitfile.Programs(runs) {
+	for _, program := range gitfile.ProgramPaths(runs) {
 		for _, path := range p.user.ExpandHome(program) {
 			for top := range tops {
 				p.addProgram(joinIfRelative(p.root, top, path))
@@ -224,7 +224,7 @@ func (b *baseline) workTreePointers(root string) map[string]string {
 		if it.Spot != gitPointerKind || !isDotGit(filepath.Base(name)) {
 			continue
 		}
-		path, ok := gitfile.Pointer(".git", it.Content)
+		path, ok := gitfile.PointerTarget(".git", it.Content)
 		if !ok || path == "" {
 			continue
 		}
@@ -240,7 +240,7 @@ func (p *gitPaths) addLinkedSettings(link string) {
 	name, _ := p.resolve(link)
 	info, err := os.Stat(link)
 	isDir := err == nil && info.IsDir()
-	if projectfile.IsParent(filepath.Base(link)) {
+	if projectfile.HoldsParentSettings(filepath.Base(link)) {
 		return
 	}
 	if name != "" && (isDir || err != nil) { // a command may make a directory at a missing target

@@ -51,7 +51,7 @@ func readGitPointer(path string) (target string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	target, ok = gitfile.Pointer(strings.ToLower(filepath.Base(path)), text)
+	target, ok = gitfile.PointerTarget(strings.ToLower(filepath.Base(path)), text)
 	if target == "" || filepath.IsAbs(target) {
 		return target, ok
 	}

@@ -68,7 +68,7 @@ func isGitDir(repo, rel string) bool {
 // isProjectSettingsName reports whether a file or directory of this name, in
 // any directory, holds settings that make agents, editors or shells run
 // programs.
-func isProjectSettingsName(name string) bool { return projectfile.Depth("", name) == 1 }
+func isProjectSettingsName(name string) bool { return projectfile.SettingsDepth("", name) == 1 }
 
 // isWorktreesOfClaude reports whether a path is that of the directory in which
 // Claude Code puts work trees, which commands can write at L2.
@@ -82,7 +82,7 @@ func isWorktreesOfClaude(path string) bool {
 func settingsTop(rel string) string {
 	parts := strings.Split(rel, string(filepath.Separator))
 	for n := 1; n <= min(3, len(parts)); n++ {
-		if projectfile.Match(parts[0], parts[1:n]) || n == 2 && projectfile.IsPointer(parts[0], parts[1]) && len(parts) == 2 {
+		if projectfile.IsSettingsPath(parts[0], parts[1:n]) || n == 2 && projectfile.IsSettingsPointer(parts[0], parts[1]) && len(parts) == 2 {
 			return filepath.Join(parts[:n]...)
 		}
 	}

@@ -59,7 +59,7 @@ func (c *settingsCache) runs(file string) []string {
 		return known.runs
 	}
 	config, _ := readRegularFile(resolveExisting(file), maxIncludedBytes)
-	runs, _ := gitfile.Runs(config)
+	runs, _ := gitfile.DangerousSettings(config)
 	if c.files == nil {
 		c.files = map[string]readRuns{}
 	}
@@ -187,7 +187,7 @@ func (b *baseline) outerOf(root string, c *settingsCache) []outerRepository {
 		}
 		target := string(it.Content)
 		if it.Mode&fs.ModeSymlink == 0 {
-			target, _ = gitfile.Pointer(".git", it.Content)
+			target, _ = gitfile.PointerTarget(".git", it.Content)
 		} else if inner, err := os.Stat(filepath.Join(root, name)); err == nil && inner.Mode().IsRegular() {
 			target, _ = readGitPointer(filepath.Join(root, name))
 		}

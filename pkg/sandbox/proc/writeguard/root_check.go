@@ -121,7 +121,7 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 			rc.revert(name, path, inBaseline, was)
 		}
 	case mergeOptionsKind:
-		if runs, ok := gitfile.OptionsRun(filepath.Base(name), now.Content); runs || !ok || now.Size > maxStoredBytes {
+		if runs, ok := gitfile.OptionsMayRun(filepath.Base(name), now.Content); runs || !ok || now.Size > maxStoredBytes {
 			rc.revertOptions(name, path, inBaseline, was, now)
 		}
 	case misplacedHeadKind:

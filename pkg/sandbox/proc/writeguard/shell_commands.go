@@ -15,7 +15,7 @@ var interpretedFiles = []string{"__main__.py", "__init__.py", "index.js", "index
 
 // addShellCommand adds the programs and scripts of a setting that git passes to
 // a shell, in the work trees of tops. It adds what only a shell can read, see
-// gitfile.Programs for the rest.
+// gitfile.ProgramPaths for the rest.
 func (p *gitPaths) addShellCommand(key, value string, tops map[string]bool) {
 	command, isShell := strings.CutPrefix(strings.TrimSpace(value), "!")
 	if strings.HasPrefix(key, "include") || strings.HasSuffix(key, ".url") || strings.HasPrefix(key, "alias.") && !isShell ||

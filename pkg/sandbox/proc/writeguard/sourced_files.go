@@ -123,7 +123,7 @@ func filesOfMercurial(hgrc []byte) (paths []string) {
 		if module, ok := strings.CutPrefix(value, "python:"); ok {
 			value, _, _ = strings.Cut(module, ":")
 		}
-		paths = append(paths, gitfile.Programs([]string{strings.TrimSpace(key) + "=" + value})...)
+		paths = append(paths, gitfile.ProgramPaths([]string{strings.TrimSpace(key) + "=" + value})...)
 	}
 	return paths
 }

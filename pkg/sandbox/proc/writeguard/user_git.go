@@ -37,7 +37,7 @@ func (w *RootGuard) userRuns(file string) []string {
 		return known.runs
 	}
 	config, _ := readRegularFile(resolveExisting(file), maxIncludedBytes)
-	runs, _ := gitfile.Runs(config)
+	runs, _ := gitfile.DangerousSettings(config)
 	runs = slices.DeleteFunc(runs, func(setting string) bool {
 		return strings.HasPrefix(setting, "include") || strings.HasPrefix(setting, "core.hookspath=")
 	})
