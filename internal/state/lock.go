@@ -33,7 +33,7 @@ const defaultLockWait = 30 * time.Second
 //
 // There are two locks. The lock in the state directory is based on the path, so
 // it also works for a file that does not exist yet, and it knows its holder.
-// The lock on the file itself (Target.Guard) also excludes processes with
+// The lock on the file itself (Target.LockFile) also excludes processes with
 // another state directory or without one. Both are kernel locks and end with
 // the process. Do not lock two targets at the same time: two processes that
 // lock them in different order would wait for each other until the first wait
@@ -45,7 +45,7 @@ func (s *Store) Lock(ctx context.Context, target *sandbox.Target) (unlock func()
 	if err != nil {
 		return nil, err
 	}
-	open, err := target.Guard(ctx)
+	open, err := target.LockFile(ctx)
 	if err != nil {
 		release()
 		return nil, err

@@ -168,7 +168,7 @@ func (c *Cache) timesReliable(dir *sandbox.Dir, dev uint64) bool {
 	if known {
 		return local
 	}
-	local = dir.Local()
+	local = dir.IsLocal()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reliable[dev] = local

@@ -35,7 +35,7 @@ func FindNamed(f *sandbox.FS, root string, yield func(path, name string) bool) {
 
 // visitBelow walks the directory dir and ignores errors.
 func visitBelow(f *sandbox.FS, dir string, o Options, visit func(int, *Entry) error) Report {
-	node, err := Start(f.Quiet(), dir, o)
+	node, err := Start(f.WithNearbySuggestions(), dir, o)
 	if err != nil {
 		return Report{}
 	}

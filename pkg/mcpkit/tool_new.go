@@ -160,7 +160,7 @@ func (t *Tool) setSchemas(input, output reflect.Type) error {
 	}
 	if t.def.Row != nil {
 		t.row, err = buildSchema(reflect.TypeOf(t.def.Row), true)
-		if err == nil && t.row.recursive() {
+		if err == nil && t.row.isRecursive() {
 			err = errors.New("field Row cannot be a recursive type")
 		}
 		faults = append(faults, err)

@@ -34,11 +34,11 @@ func outputSchema(t reflect.Type) (*schema, error) {
 	return s, nil
 }
 
-// recursive reports whether the type refers to itself, or contains a type that
+// isRecursive reports whether the type refers to itself, or contains a type that
 // does.
-func (s *schema) recursive() bool {
-	return s.kind == kindRef || s.items != nil && s.items.recursive() ||
-		slices.ContainsFunc(s.properties, func(p property) bool { return p.recursive() })
+func (s *schema) isRecursive() bool {
+	return s.kind == kindRef || s.items != nil && s.items.isRecursive() ||
+		slices.ContainsFunc(s.properties, func(p property) bool { return p.isRecursive() })
 }
 
 // structuredSchema returns the schema of structuredAnswer's object.

@@ -17,9 +17,9 @@ func systemDirs() []string {
 	return []string{"/etc", "/proc", "/sys", "/dev"}
 }
 
-// stateDirs lists system directories whose subdirectories are refused as roots as
-// well.
-func stateDirs() []string {
+// pseudoDirs lists directories of pseudo file systems. Neither they nor directories in
+// them may be roots.
+func pseudoDirs() []string {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -33,9 +33,9 @@ func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 	if isFileSystemTop(real) {
 		return "the whole file system"
 	}
-	for _, home := range s.homes() {
+	for _, home := range s.homeDirs() {
 		if containsDir(real, info, home) {
-			if sameDir(info, home) {
+			if isSameDir(info, home) {
 				return "the home directory itself"
 			}
 			return "a directory that contains the home directory"
@@ -46,7 +46,7 @@ func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 			return "a system directory, or contains one"
 		}
 	}
-	for _, dir := range stateDirs() {
+	for _, dir := range pseudoDirs() {
 		if contains(dir, real) {
 			return "a pseudo file system, not files"
 		}
@@ -54,9 +54,9 @@ func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 	return ""
 }
 
-// homes returns the home directories of the environment, which a client can set to
+// homeDirs returns the home directories of the environment, which a client can set to
 // anything, and of the user database.
-func (s *Sandbox) homes() []string {
+func (s *Sandbox) homeDirs() []string {
 	var homes []string
 	if home := s.home(); home != "" && filepath.IsAbs(home) {
 		homes = append(homes, home)
@@ -72,14 +72,15 @@ func containsDir(real string, info fs.FileInfo, dir string) bool {
 	if dir == "" || isFileSystemTop(dir) {
 		return false
 	}
-	if sameDir(info, dir) {
+	if isSameDir(info, dir) {
 		return true
 	}
 	resolved, err := filepath.EvalSymlinks(dir)
 	return err == nil && contains(real, resolved)
 }
 
-func sameDir(info fs.FileInfo, dir string) bool {
+// isSameDir reports whether dir exists and is the directory described by info.
+func isSameDir(info fs.FileInfo, dir string) bool {
 	other, err := os.Stat(dir)
 	return err == nil && os.SameFile(info, other)
 }

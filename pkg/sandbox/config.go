@@ -101,6 +101,8 @@ func (c *Config) Validate() error {
 	return checkGlobs("allow-write", c.AllowWrites)
 }
 
+// checkGlobs returns an error for the first glob that is empty or not valid. setting
+// names its flag.
 func checkGlobs(setting string, globs []string) error {
 	for _, glob := range globs {
 		if glob == "" || !doublestar.ValidatePattern(filepath.ToSlash(glob)) {

@@ -65,16 +65,16 @@ func checkComponent(name string) error {
 
 // errSpecial returns the error for fifos, sockets and devices.
 func errSpecial(path string, mode fs.FileMode) error {
-	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", pathname.Escape(path), kindOf(mode))
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", pathname.Escape(path), typeNameOf(mode))
 }
 
-// tooLarge returns the error for a file larger than limit bytes.
-func (d *Dir) tooLarge(name string, limit int64) error {
+// errTooLarge returns the error for a file larger than limit bytes.
+func (d *Dir) errTooLarge(name string, limit int64) error {
 	return toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", pathname.Escape(d.join(name)), limit)
 }
 
-// kindOf names the type of a file that is not a regular file.
-func kindOf(mode fs.FileMode) string {
+// typeNameOf names the type of a file that is not a regular file.
+func typeNameOf(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
 		return "symbolic link"

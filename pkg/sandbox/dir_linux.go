@@ -170,7 +170,7 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 	}
 	defer unix.Close(fd)
 	if st.Size > limit {
-		return nil, st, d.tooLarge(name, limit)
+		return nil, st, d.errTooLarge(name, limit)
 	}
 	buf = buf[:0]
 	if need := st.Size + 1; int64(cap(buf)) < need {
@@ -178,7 +178,7 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 	}
 	for {
 		if int64(len(buf)) > limit {
-			return nil, st, d.tooLarge(name, limit)
+			return nil, st, d.errTooLarge(name, limit)
 		}
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
@@ -261,10 +261,10 @@ func retryInterrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// Local reports whether the directory is known to be on a file system of this machine,
+// IsLocal reports whether the directory is known to be on a file system of this machine,
 // whose clock sets its times. Then every change of an entry changes the directory's
 // times at once. It is false for network file systems and FUSE.
-func (d *Dir) Local() bool {
+func (d *Dir) IsLocal() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(d.fd.Load()), &st) != nil {
 		return false

@@ -49,7 +49,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory", pathname.Escape(d.join(name)), kindOf(before.Mode()))
+		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory", pathname.Escape(d.join(name)), typeNameOf(before.Mode()))
 	}
 	child, err := d.root.OpenRoot(name)
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 	}
 	defer f.Close()
 	if st.Size > limit {
-		return nil, st, d.tooLarge(name, limit)
+		return nil, st, d.errTooLarge(name, limit)
 	}
 	buf = buf[:0]
 	if need := st.Size + 1; int64(cap(buf)) < need {
@@ -122,7 +122,7 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 	}
 	for {
 		if int64(len(buf)) > limit {
-			return nil, st, d.tooLarge(name, limit)
+			return nil, st, d.errTooLarge(name, limit)
 		}
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
@@ -244,6 +244,6 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	}
 }
 
-// Local reports whether the directory is known to be on a file system of this machine,
+// IsLocal reports whether the directory is known to be on a file system of this machine,
 // whose clock sets its times.
-func (d *Dir) Local() bool { return localPath(d.path) }
+func (d *Dir) IsLocal() bool { return isLocalPath(d.path) }

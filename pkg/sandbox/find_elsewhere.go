@@ -15,9 +15,9 @@ import (
 // path relative to root, with slashes, until yield returns false.
 type Finder func(f *FS, root string, yield func(path, name string) bool)
 
-// Quiet returns a copy of f whose errors suggest only names of the same directory. It
+// WithNearbySuggestions returns a copy of f whose errors suggest only names of the same directory. It
 // is for names that no caller asked for.
-func (f *FS) Quiet() *FS {
+func (f *FS) WithNearbySuggestions() *FS {
 	quiet := *f
 	quiet.finder = nil
 	return &quiet

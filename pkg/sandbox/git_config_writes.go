@@ -35,9 +35,9 @@ func isGitConfig(abs string) bool {
 	return false
 }
 
-// runningSettings returns the settings in the target, with the given content, that
+// dangerousSettings returns the settings in the target, with the given content, that
 // make git run a program. ok is false if git would reject the content.
-func (t *Target) runningSettings(config []byte) (settings []string, ok bool) {
+func (t *Target) dangerousSettings(config []byte) (settings []string, ok bool) {
 	if projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		return projectfile.LinesThatRun(pathname.Fold(t.base), config), true
 	}
@@ -47,8 +47,8 @@ func (t *Target) runningSettings(config []byte) (settings []string, ok bool) {
 	return gitfile.DangerousSettings(config)
 }
 
-// gitConfigReader names the programs that read the target as settings, for an error.
-func (t *Target) gitConfigReader() string {
+// describeConfigReaders names the programs that read the target as settings, for an error.
+func (t *Target) describeConfigReaders() string {
 	if projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		return "programs of its directory"
 	}
@@ -76,18 +76,18 @@ func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) err
 		if err != nil {
 			return nil, err
 		}
-		before, _ = t.runningSettings(old)
+		before, _ = t.dangerousSettings(old)
 	} else if _, err2 := t.currentStat(); err2 == nil {
 		return nil, err
 	}
-	after, ok := t.runningSettings(content.Bytes())
+	after, ok := t.dangerousSettings(content.Bytes())
 	if !ok {
 		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", pathname.Escape(t.name))
 	}
 	for _, setting := range after {
 		if !slices.Contains(before, setting) {
 			return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: %s makes %s run a program or follow other settings; ask the user, who can allow it with --allow-write",
-				pathname.Escape(t.name), pathname.Escape(setting), t.gitConfigReader())
+				pathname.Escape(t.name), pathname.Escape(setting), t.describeConfigReaders())
 		}
 	}
 	return Bytes(content.Bytes()), nil

@@ -13,19 +13,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// checkGit refuses to write a repository's hooks, and to write the file that
+// checkRepositoryWrite refuses to write a repository's hooks, and to write the file that
 // completes a repository whose settings or hooks run a program. It goes by the
 // content of the directories above the target, not by their names.
 // checkConfigWrite checks the settings of a repository.
 //
-// The files of a directory can be written in any order. checkGit judges the
+// The files of a directory can be written in any order. checkRepositoryWrite judges the
 // repository at the last file that git needs to recognize it.
-func (t *Target) checkGit() error {
+func (t *Target) checkRepositoryWrite() error {
 	if t.fs.matchesAny(t.fs.writes().allow, t.Path) {
 		return nil
 	}
 	var refused error
-	t.gitDirs(func(d gitDir) bool {
+	t.eachGitDir(func(d gitDir) bool {
 		why := ""
 		switch {
 		case d.before && !slices.Contains(gitEntries, strings.ToLower(pathname.Fold(d.rest[0]))):
@@ -61,10 +61,10 @@ func (t *Target) checkGit() error {
 // repository lies among other files, only these entries belong to it.
 var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr", "merge_autostash"}
 
-// recheckGit repeats checkGit immediately before the file gets its name: another
+// recheckRepositoryWrite repeats checkRepositoryWrite immediately before the file gets its name: another
 // program may have written another part of a repository meanwhile.
-func (t *Target) recheckGit() error {
-	if err := t.checkGit(); err != nil {
+func (t *Target) recheckRepositoryWrite() error {
+	if err := t.checkRepositoryWrite(); err != nil {
 		return err
 	}
 	if t.unjudged && !t.fs.matchesAny(t.fs.writes().allow, t.Path) && t.isGitConfig() {
@@ -73,6 +73,8 @@ func (t *Target) recheckGit() error {
 	return nil
 }
 
+// errProtected returns the error for a target that must not be written; why is the
+// reason.
 func (t *Target) errProtected(why string) error {
 	return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", pathname.Escape(t.name), why)
 }
@@ -84,9 +86,9 @@ type gitDir struct {
 	before, after bool     // whether it is a repository before and after the target is written
 }
 
-// gitDirs calls yield with each existing directory above the target that git takes for
+// eachGitDir calls yield with each existing directory above the target that git takes for
 // a repository, or will take after the write, until yield returns false.
-func (t *Target) gitDirs(yield func(gitDir) bool) {
+func (t *Target) eachGitDir(yield func(gitDir) bool) {
 	for i := len(t.real); i >= 0; i-- {
 		h, closeDir := t.fs.reopenDir(t.home, t.real[:i])
 		if h == nil {
@@ -141,9 +143,9 @@ func (d gitDir) programReason() string {
 			continue // git reads no settings from a directory
 		}
 		if !st.Mode.IsRegular() {
-			return makes + "whose " + name + " is a " + kindOf(st.Mode)
+			return makes + "whose " + name + " is a " + typeNameOf(st.Mode)
 		}
-		settings, ok := d.settings(name)
+		settings, ok := d.dangerousSettings(name)
 		if !ok {
 			return makes + "whose " + name + " cannot be checked"
 		}
@@ -156,7 +158,7 @@ func (d gitDir) programReason() string {
 		return ""
 	}
 	if !st.Mode.IsDir() {
-		return makes + "whose hooks are a " + kindOf(st.Mode)
+		return makes + "whose hooks are a " + typeNameOf(st.Mode)
 	}
 	hooks, err := d.openChild("hooks")
 	if err != nil {
@@ -173,8 +175,8 @@ func (d gitDir) programReason() string {
 // maxHooks bounds the entries of a hooks directory that are read.
 const maxHooks = 1000
 
-// settings returns the result of gitfile.DangerousSettings for a file of the directory.
-func (d gitDir) settings(name string) (settings []string, ok bool) {
+// dangerousSettings returns the result of gitfile.DangerousSettings for a file of the directory.
+func (d gitDir) dangerousSettings(name string) (settings []string, ok bool) {
 	file, _, err := d.open(name, os.O_RDONLY)
 	if err != nil {
 		return nil, false
@@ -190,7 +192,7 @@ func (d gitDir) settings(name string) (settings []string, ok bool) {
 // isGitConfig reports whether the target holds the settings of a repository, whatever
 // the repository's name.
 func (t *Target) isGitConfig() (found bool) {
-	t.gitDirs(func(d gitDir) bool {
+	t.eachGitDir(func(d gitDir) bool {
 		last := pathname.Fold(d.rest[len(d.rest)-1])
 		own := len(d.rest) == 1 || pathname.EqualFold(pathname.Fold(d.rest[0]), "modules") || pathname.EqualFold(pathname.Fold(d.rest[0]), "worktrees")
 		found = own && (pathname.EqualFold(last, "config") || pathname.EqualFold(last, "config.worktree"))
@@ -206,7 +208,7 @@ func (t *Target) hookOutsideReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		dirs := t.fs.hookDirectories(top)
 		for _, dir := range dirs {
-			for _, dir := range []string{dir, withoutLinks(dir)} {
+			for _, dir := range []string{dir, resolveExistingLinks(dir)} {
 				const why = "is in a git repository's hooks directory"
 				if contains(dir, top) { // the hooks directory contains the work tree
 					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitfile.HookNames, strings.ToLower(t.base)) {
@@ -218,7 +220,7 @@ func (t *Target) hookOutsideReason() string {
 			}
 			for _, name := range gitfile.HookNames {
 				hook := filepath.Join(dir, name)
-				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && withoutLinks(hook) == t.Path {
+				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && resolveExistingLinks(hook) == t.Path {
 					return "is run by git through a link, as its hook " + name
 				}
 			}
@@ -241,11 +243,11 @@ func gitDirectories(top string) (dir, common string) {
 	if !info.Mode().IsRegular() {
 		return dir, dir
 	}
-	if dir = gitFile(top, dir); dir == "" { // a worktree or a submodule
+	if dir = gitFileTarget(top, dir); dir == "" { // a worktree or a submodule
 		return "", ""
 	}
 	if shared := gitPointer(filepath.Join(dir, "commondir")); shared != "" {
-		return dir, relativeIn(dir, shared)
+		return dir, resolveIn(dir, shared)
 	}
 	return dir, dir
 }
@@ -258,41 +260,43 @@ func (f *FS) hookDirectories(top string) []string {
 		return nil
 	}
 	dirs := []string{filepath.Join(common, "hooks")}
-	for _, config := range f.gitSettings(top) {
-		for _, path := range gitfile.HooksPaths(readSmall(config)) {
-			dirs = append(dirs, f.gitPaths(top, path)...)
+	for _, config := range f.gitSettingsFiles(top) {
+		for _, path := range gitfile.HooksPaths(readSmallFile(config)) {
+			dirs = append(dirs, f.possibleGitPaths(top, path)...)
 		}
 	}
 	return dirs
 }
 
-// gitFile returns the directory that a file called .git points to, or "".
-func gitFile(top, file string) string {
+// gitFileTarget returns the directory that a file called .git points to, or "".
+func gitFileTarget(top, file string) string {
 	path := gitPointer(file)
 	if path == "" {
 		return ""
 	}
-	return relativeIn(top, path)
+	return resolveIn(top, path)
 }
 
 // gitPointer returns the path in a .git or commondir file, or "". Like git, it ends
 // the path at a NUL.
 func gitPointer(file string) string {
-	path, _ := gitfile.PointerTarget(filepath.Base(file), readSmall(file))
+	path, _ := gitfile.PointerTarget(filepath.Base(file), readSmallFile(file))
 	path, _, _ = strings.Cut(path, "\x00")
 	return path
 }
 
-func relativeIn(dir, path string) string {
+// resolveIn returns path, which may have slashes, relative to dir unless it is
+// absolute.
+func resolveIn(dir, path string) string {
 	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(dir, path)
 }
 
-// readSmall returns the content of a regular file of up to maxGitConfig bytes, else
+// readSmallFile returns the content of a regular file of up to maxGitConfig bytes, else
 // nil. It never blocks.
-func readSmall(path string) []byte {
+func readSmallFile(path string) []byte {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {
 		return nil

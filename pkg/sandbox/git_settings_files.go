@@ -12,15 +12,15 @@ import (
 // maxIncluded bounds the settings files that are read for one write.
 const maxIncluded = 64
 
-// gitSettings returns the files whose settings apply in the work tree at top, or,
+// gitSettingsFiles returns the files whose settings apply in the work tree at top, or,
 // without a repository, in every work tree: the repository's, the user's, and all
 // files that they include, regardless of conditions. The files need not exist.
-func (f *FS) gitSettings(top string) []string {
+func (f *FS) gitSettingsFiles(top string) []string {
 	files := slices.Clone(f.writes().git)
 	if dir, common := gitDirectories(top); dir != "" {
 		files = append(files, filepath.Join(common, "config"), filepath.Join(dir, "config.worktree"))
 	}
-	return f.withIncluded(files)
+	return f.withIncludedFiles(files)
 }
 
 // UserGitSettings returns the files with the user's and the system's git settings and
@@ -29,14 +29,14 @@ func (f *FS) gitSettings(top string) []string {
 // repositories are included. Paths are absolute, except for values that git resolves
 // in each work tree. The files need not exist.
 func (f *FS) UserGitSettings() (files, hooksPaths []string) {
-	files = f.withIncluded(slices.Clone(f.writes().git))
+	files = f.withIncludedFiles(slices.Clone(f.writes().git))
 	templates := f.environmentTemplate()
 	for _, file := range files {
-		config := readSmall(file)
+		config := readSmallFile(file)
 		templates = append(templates, f.templatesOf(config)...)
 		for _, path := range gitfile.HooksPaths(config) {
 			if strings.HasPrefix(path, "~/") {
-				hooksPaths = append(hooksPaths, f.gitPaths("", path)...)
+				hooksPaths = append(hooksPaths, f.possibleGitPaths("", path)...)
 			} else {
 				hooksPaths = append(hooksPaths, filepath.FromSlash(path))
 			}
@@ -49,11 +49,11 @@ func (f *FS) UserGitSettings() (files, hooksPaths []string) {
 	return files, hooksPaths
 }
 
-// withIncluded adds the files that settings files include.
-func (f *FS) withIncluded(files []string) []string {
+// withIncludedFiles adds the files that settings files include.
+func (f *FS) withIncludedFiles(files []string) []string {
 	for i := 0; i < len(files) && len(files) < maxIncluded; i++ {
-		for _, included := range gitfile.IncludePaths(readSmall(files[i])) {
-			for _, path := range f.gitPaths(filepath.Dir(files[i]), included) {
+		for _, included := range gitfile.IncludePaths(readSmallFile(files[i])) {
+			for _, path := range f.possibleGitPaths(filepath.Dir(files[i]), included) {
 				if !slices.Contains(files, path) {
 					files = append(files, path)
 				}
@@ -63,11 +63,11 @@ func (f *FS) withIncluded(files []string) []string {
 	return files
 }
 
-// gitPaths returns the absolute paths that a path in git's settings can mean, relative
+// possibleGitPaths returns the absolute paths that a path in git's settings can mean, relative
 // to dir. ~ can be any home directory of the user.
-func (f *FS) gitPaths(dir, path string) (paths []string) {
+func (f *FS) possibleGitPaths(dir, path string) (paths []string) {
 	for _, path := range f.ExpandHome(path) {
-		paths = append(paths, relativeIn(dir, path))
+		paths = append(paths, resolveIn(dir, path))
 	}
 	return paths
 }
@@ -97,8 +97,8 @@ func (f *FS) ExpandHome(path string) (paths []string) {
 // does not show it: other settings include it, or the usual name is a link to it.
 func (t *Target) isIncludedConfig() bool {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
-		for _, file := range t.fs.gitSettings(top) {
-			if file == t.Path || withoutLinks(file) == t.Path {
+		for _, file := range t.fs.gitSettingsFiles(top) {
+			if file == t.Path || resolveExistingLinks(file) == t.Path {
 				return true
 			}
 		}
@@ -108,8 +108,8 @@ func (t *Target) isIncludedConfig() bool {
 	}
 }
 
-// withoutLinks resolves the links of a path as far as it exists.
-func withoutLinks(path string) string {
+// resolveExistingLinks resolves the links of a path as far as it exists.
+func resolveExistingLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -124,11 +124,11 @@ func withoutLinks(path string) string {
 func (t *Target) gitProgramReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		if dir, _ := gitDirectories(top); dir != "" {
-			for _, file := range t.fs.gitSettings(top) {
-				settings, _ := gitfile.DangerousSettings(readSmall(file))
+			for _, file := range t.fs.gitSettingsFiles(top) {
+				settings, _ := gitfile.DangerousSettings(readSmallFile(file))
 				for _, program := range gitfile.ProgramPaths(settings) {
-					for _, path := range t.fs.gitPaths(top, program) {
-						if path == t.Path || withoutLinks(path) == t.Path {
+					for _, path := range t.fs.possibleGitPaths(top, program) {
+						if path == t.Path || resolveExistingLinks(path) == t.Path {
 							return "is a program that settings of git run"
 						}
 					}

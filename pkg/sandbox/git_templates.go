@@ -13,8 +13,8 @@ import (
 // into the user's new repositories (git-init(1), "TEMPLATE DIRECTORY").
 func (f *FS) templateDirs() []string {
 	dirs := f.environmentTemplate()
-	for _, file := range f.withIncluded(slices.Clone(f.writes().git)) {
-		dirs = append(dirs, f.templatesOf(readSmall(file))...)
+	for _, file := range f.withIncludedFiles(slices.Clone(f.writes().git)) {
+		dirs = append(dirs, f.templatesOf(readSmallFile(file))...)
 	}
 	return dirs
 }
@@ -49,7 +49,7 @@ var templateEntries = append([]string{"config", "config.worktree"}, gitEntries..
 // git runs or follows count.
 func (t *Target) templateReason() string {
 	for _, dir := range t.fs.templateDirs() {
-		for _, dir := range []string{dir, withoutLinks(dir)} {
+		for _, dir := range []string{dir, resolveExistingLinks(dir)} {
 			rel, ok := relativeTo(dir, t.Path)
 			if !ok {
 				continue

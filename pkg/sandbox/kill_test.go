@@ -71,7 +71,7 @@ func writeForever(root string) error {
 	for version := first; ; version++ {
 		content := bigContent(version)
 		fmt.Println("begin")
-		release, err := target.Guard(context.Background())
+		release, err := target.LockFile(context.Background())
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func TestKilledWriter(t *testing.T) {
 			target, err := fs.OpenForWrite("big")
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			release, err := target.Guard(ctx)
+			release, err := target.LockFile(ctx)
 			require.NoError(t, err)
 			last++
 			done, err := target.Replace(ctx, sandbox.Bytes(bigContent(last)), sandbox.ReplaceOptions{})

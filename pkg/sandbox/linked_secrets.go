@@ -44,6 +44,7 @@ type linkedSecrets struct {
 // objectID identifies a file while it exists.
 type objectID struct{ dev, ino uint64 }
 
+// hasAny reports whether there is any such file or directory; false for nil.
 func (l *linkedSecrets) hasAny() bool { return l != nil && len(l.denied)+len(l.masked) > 0 }
 
 // isDenied reports whether a link of a credential store points to path, or to a
@@ -98,7 +99,7 @@ func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	for depth := 0; depth <= linkDepth && len(queue) > 0; depth++ {
 		var next []string
 		for _, path := range queue {
-			next = append(next, l.follow(path)...)
+			next = append(next, l.followSecret(path)...)
 		}
 		queue = next
 	}
@@ -180,9 +181,10 @@ func (l *linkSearch) searchRoots() (secrets []string) {
 	return secrets
 }
 
-// follow records the target of a secret name. It returns the links and directories in
-// it.
-func (l *linkSearch) follow(path string) (below []string) {
+// followSecret records the target of path, a secret name, as denied if path is a link
+// to something in a root. It returns the entries of the target, if that is a directory,
+// that are to be followed next.
+func (l *linkSearch) followSecret(path string) (below []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || l.seen[real] {
 		return nil

@@ -68,7 +68,7 @@ func (t *Target) linkedSettingsReason() string {
 	for range mostAbove {
 		for _, name := range t.fs.linkedSettings.linksTo(dir) {
 			target, err := os.Readlink(filepath.Join(dir, name))
-			if err == nil && contains(withoutLinks(relativeIn(dir, target)), t.Path) {
+			if err == nil && contains(resolveExistingLinks(resolveIn(dir, target)), t.Path) {
 				return "is reached through the link " + pathname.Escape(name) + ", a setting by which an agent, editor or shell starts programs"
 			}
 		}

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// localPath returns false: this system does not tell whether a file system is local.
-func localPath(string) bool { return false }
+// isLocalPath returns false: this system does not tell whether a file system is local.
+func isLocalPath(string) bool { return false }

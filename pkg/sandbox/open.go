@@ -93,7 +93,7 @@ func (f *FS) OpenDir(name string) (*Dir, error) {
 	}
 	defer o.close()
 	if mode := o.stat().Mode; !mode.IsDir() {
-		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory: name the directory it is in", pathname.Escape(name), kindOf(mode))
+		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory: name the directory it is in", pathname.Escape(name), typeNameOf(mode))
 	}
 	dir, err := o.openDir(o.path)
 	if err != nil {

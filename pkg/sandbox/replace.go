@@ -79,7 +79,7 @@ func Bytes(content []byte) func(io.Writer) error {
 // changed the file first. Cancelling ctx stops the call until its last step.
 func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o ReplaceOptions) (*Written, error) {
 	defer runtime.KeepAlive(t.fs)
-	err := t.checkGit()
+	err := t.checkRepositoryWrite()
 	if err == nil {
 		write, err = t.checkConfigWrite(ctx, write)
 	}
@@ -205,7 +205,7 @@ func (r *replacement) create(write func(io.Writer) error) error {
 	if err := r.checkParentInPlace(); err != nil {
 		return err
 	}
-	if err := r.recheckGit(); err != nil {
+	if err := r.recheckRepositoryWrite(); err != nil {
 		return err
 	}
 	if err := r.tempFile.publishNew(r.base); err != nil {
@@ -330,7 +330,7 @@ func (r *replacement) checkBeforePublish() error {
 	if err := r.checkParentInPlace(); err != nil {
 		return err
 	}
-	if err := r.recheckGit(); err != nil {
+	if err := r.recheckRepositoryWrite(); err != nil {
 		return err
 	}
 	now, err := r.currentStat()

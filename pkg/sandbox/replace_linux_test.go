@@ -451,7 +451,7 @@ func TestReplaceLeaksNoDescriptor(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				release, err := target.Guard(context.Background())
+				release, err := target.LockFile(context.Background())
 				require.NoError(t, err)
 				release()
 				target.Replace(context.Background(), func(io.Writer) error { return io.ErrUnexpectedEOF }, sandbox.ReplaceOptions{MakeParents: true})

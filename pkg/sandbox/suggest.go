@@ -103,7 +103,7 @@ func foldForComparison(name string) string {
 		if r == '\u2019' || r == '\u2018' {
 			return '\''
 		}
-		if pathname.Hidden(r) {
+		if pathname.IsHidden(r) {
 			return -1
 		}
 		return unicode.ToLower(r)

@@ -137,7 +137,7 @@ func (t *Target) checkWrite() error {
 		return toolerr.New(toolerr.ReadOnly, "%s is in %s, a read-only root: the user can allow writing by starting the server without :ro or --read-only",
 			pathname.Escape(t.name), pathname.Escape(t.Root.Path))
 	}
-	if err := t.checkGit(); err != nil {
+	if err := t.checkRepositoryWrite(); err != nil {
 		return err
 	}
 	if t.lack != nil {
@@ -172,7 +172,7 @@ func errNotWritten(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", pathname.Escape(name))
 	}
-	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", pathname.Escape(name), kindOf(mode))
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", pathname.Escape(name), typeNameOf(mode))
 }
 
 // Close closes the descriptors.

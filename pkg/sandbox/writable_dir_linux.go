@@ -211,7 +211,7 @@ func (d *writableDir) entries(limit int) []string {
 // isLocal reports whether a lock in this directory excludes all other processes. On
 // network file systems, other machines may not see it.
 func (d *writableDir) isLocal() bool {
-	return newDir(d.fd, "").Local()
+	return newDir(d.fd, "").IsLocal()
 }
 
 // isSameDir reports whether h is this directory. It returns false if the directory

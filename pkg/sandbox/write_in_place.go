@@ -100,6 +100,8 @@ func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error 
 	return err
 }
 
+// copyInto writes the bytes of source from offset from up to size to the same offsets
+// of f, cuts f to size, and makes the content durable.
 func copyInto(f *os.File, from int64, source io.ReaderAt, size int64) error {
 	if _, err := io.Copy(io.NewOffsetWriter(f, from), io.NewSectionReader(source, from, size-from)); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 
 // stampOf returns a file's stamp, or the zero value for a missing file.
 func stampOf(fsys *sandbox.FS, path string) state.Stamp {
-	stat, err := fsys.Quiet().Stat(path)
+	stat, err := fsys.WithNearbySuggestions().Stat(path)
 	if err != nil {
 		return state.Stamp{}
 	}
@@ -126,7 +126,7 @@ func stampOf(fsys *sandbox.FS, path string) state.Stamp {
 // sameContent reports whether a file of up to maxHashed has the viewed content,
 // regardless of its times.
 func sameContent(fsys *sandbox.FS, k state.SeenVersion) bool {
-	f, err := fsys.Quiet().Open(k.Path)
+	f, err := fsys.WithNearbySuggestions().Open(k.Path)
 	if err != nil {
 		return false
 	}

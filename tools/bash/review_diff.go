@@ -113,7 +113,7 @@ func modeText(c changes.Change) string {
 	if c.Old != nil && c.New != nil && c.Old.Mode() != c.New.Mode() {
 		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
 	}
-	if n := c.OtherNames(); n > 0 {
+	if n := c.OtherHardLinks(); n > 0 {
 		parts = append(parts, fmt.Sprintf("(%s of this file in the tree may keep the old content)", textfmt.Count(n, "other name")))
 	}
 	return strings.Join(parts, " ")
@@ -139,7 +139,7 @@ func contentBefore(fsys *sandbox.FS, path string, c changes.Change) (content []b
 	if !c.Old.Mode().IsRegular() || c.Old.Size() > maxDiffed {
 		return nil, false
 	}
-	f, err := fsys.Quiet().Open(path)
+	f, err := fsys.WithNearbySuggestions().Open(path)
 	if err != nil {
 		return nil, false
 	}

@@ -36,7 +36,7 @@ func (b *commandStart) useNearestDir(fsys *sandbox.FS, dir string) {
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		if inRoots(fsys, at) {
-			if opened, err := fsys.Quiet().OpenDir(at); err == nil {
+			if opened, err := fsys.WithNearbySuggestions().OpenDir(at); err == nil {
 				b.dir = opened.Path()
 				opened.Close()
 				if inRoots(fsys, b.dir) {

@@ -135,7 +135,7 @@ func (q *query) linkTarget(e *walk.Entry) (target sandbox.Stat, wanted bool) {
 	if e.Type&fs.ModeSymlink == 0 {
 		return sandbox.Stat{}, false
 	}
-	st, err := q.fs.Quiet().Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
+	st, err := q.fs.WithNearbySuggestions().Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
 	return st, err == nil && (q.args.Type == "f" && st.Mode.IsRegular() || q.args.Type == "d" && st.Mode.IsDir())
 }
 

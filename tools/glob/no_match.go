@@ -63,7 +63,7 @@ func (q *query) namedDirectory() (string, bool) {
 	if q.args.Type != "f" || glob.HasMeta(q.pattern) || q.shownDir != "" {
 		return "", false
 	}
-	dir, err := q.fs.Quiet().OpenDir(filepath.Join(q.dir, filepath.FromSlash(q.pattern)))
+	dir, err := q.fs.WithNearbySuggestions().OpenDir(filepath.Join(q.dir, filepath.FromSlash(q.pattern)))
 	if err != nil {
 		return "", false
 	}

@@ -99,7 +99,7 @@ func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 // directory.
 func (q *query) explainOpenError(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
-		if _, failed := q.fs.Quiet().Stat(q.args.Pattern); failed == nil { // a root, whose parent is outside the roots
+		if _, failed := q.fs.WithNearbySuggestions().Stat(q.args.Pattern); failed == nil { // a root, whose parent is outside the roots
 			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
 				pathname.Escape(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
 		}

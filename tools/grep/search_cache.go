@@ -148,12 +148,12 @@ func (w *searchCache) readForIndex(_ context.Context, path string) (index.Conten
 	if fsys.Denied(path) || fsys.Masked(path) {
 		return c, errNotIndexable
 	}
-	dir, err := fsys.Quiet().OpenDir(filepath.Dir(path))
+	dir, err := fsys.WithNearbySuggestions().OpenDir(filepath.Dir(path))
 	if err != nil {
 		return c, err
 	}
 	defer dir.Close()
-	if !dir.Local() { // its times may predate a change
+	if !dir.IsLocal() { // its times may predate a change
 		return c, errNotIndexable
 	}
 	name := filepath.Base(path)

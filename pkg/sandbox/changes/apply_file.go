@@ -26,7 +26,7 @@ func (p *plan) applyChange(c Change) error {
 		return nil
 	}
 	now, err := p.tree.Lstat(c.Path)
-	if err != nil && !nofollow.Missing(err) {
+	if err != nil && !nofollow.IsMissing(err) {
 		return err
 	}
 	switch {
@@ -75,7 +75,7 @@ func (p *plan) hasSameContent(c Change) bool {
 	if c.Old == nil || c.New == nil || !c.Old.Mode().IsRegular() || !c.New.Mode().IsRegular() || c.Old.Size() != c.New.Size() {
 		return false
 	}
-	same, err := sameContent(p.tree, c.Path, c.source)
+	same, err := hasSameContent(p.tree, c.Path, c.source)
 	return err == nil && same
 }
 

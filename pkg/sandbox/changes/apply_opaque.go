@@ -10,11 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// prepareLayer replaces the opaque marks of the layer upper by whiteouts, so
-// that Apply can move entries out of it; see replaceOpaque. It first saves the
+// replaceOpaqueMarks replaces the opaque marks of the layer upper by whiteouts, so
+// that Apply can move entries out of it; see replaceOpaqueMark. It first saves the
 // times of the directories in r.Opaque, so that an interruption does not lose
 // them.
-func (s *Set) prepareLayer(r *setFile, root int, tree *nofollow.Tree, upper string) error {
+func (s *Set) replaceOpaqueMarks(r *setFile, root int, tree *nofollow.Tree, upper string) error {
 	if r.Opaque == nil {
 		r.Opaque = make([]map[string]dirMeta, len(r.Roots))
 	}
@@ -39,7 +39,7 @@ func (s *Set) prepareLayer(r *setFile, root int, tree *nofollow.Tree, upper stri
 			return err
 		}
 	}
-	if err := replaceOpaque(tree, upper, "."); err != nil {
+	if err := replaceOpaqueMark(tree, upper, "."); err != nil {
 		return err
 	}
 	for rel, was := range r.Opaque[root] {
@@ -60,11 +60,11 @@ func dirMetaOf(dir string) (dirMeta, error) {
 	return dirMeta{Mode: info.Mode(), Modified: info.ModTime()}, nil
 }
 
-// replaceOpaque replaces the opaque mark of the directory rel of a layer, and
+// replaceOpaqueMark replaces the opaque mark of the directory rel of a layer, and
 // of those below it, by a whiteout for each hidden entry. Apply moves entries
 // out of a layer. An opaque directory would then hide the moved entries in the
 // root, and after an interruption the next call would take them for deleted.
-func replaceOpaque(tree *nofollow.Tree, upper, rel string) error {
+func replaceOpaqueMark(tree *nofollow.Tree, upper, rel string) error {
 	dir := filepath.Join(upper, filepath.FromSlash(rel))
 	entries, err := readLayerDir(dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func replaceOpaque(tree *nofollow.Tree, upper, rel string) error {
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			if err := replaceOpaque(tree, upper, path.Join(rel, e.Name())); err != nil {
+			if err := replaceOpaqueMark(tree, upper, path.Join(rel, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -99,7 +99,7 @@ func addWhiteouts(tree *nofollow.Tree, dir, rel string, entries []fs.FileInfo) e
 		}
 	}
 	hidden, err := tree.Names(rel)
-	if err != nil && !nofollow.Missing(err) && !errors.Is(err, fs.ErrInvalid) {
+	if err != nil && !nofollow.IsMissing(err) && !errors.Is(err, fs.ErrInvalid) {
 		return err
 	}
 	err = withWritableDir(dir, func() error {

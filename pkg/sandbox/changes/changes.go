@@ -114,10 +114,10 @@ type Mount struct {
 	Work  string
 }
 
-// OtherNames returns the number of other hard links of the changed file in the
+// OtherHardLinks returns the number of other hard links of the changed file in the
 // root. They keep the old content, because overlayfs copies a file before a
 // command writes to it.
-func (c Change) OtherNames() int {
+func (c Change) OtherHardLinks() int {
 	if c.Old == nil || c.New == nil || c.Kind != Modified || !c.Old.Mode().IsRegular() {
 		return 0
 	}

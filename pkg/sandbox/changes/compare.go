@@ -35,13 +35,13 @@ func diff(r *setFile, root int, tree *nofollow.Tree, upperDirs []string) ([]Chan
 	u := rootDiff{root: root, tree: tree}
 	err := u.addRootMode(r, upperDirs)
 	if err == nil {
-		err = u.walk(".", upperDirs, true)
+		err = u.compareDir(".", upperDirs, true)
 	}
-	return u.sorted(), err
+	return u.sortedChanges(), err
 }
 
-// sorted sorts the collected changes by path and returns them.
-func (u *rootDiff) sorted() []Change {
+// sortedChanges sorts the collected changes by path and returns them.
+func (u *rootDiff) sortedChanges() []Change {
 	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
 	return u.changes
 }
@@ -63,10 +63,10 @@ func (u *rootDiff) addRootMode(r *setFile, upperDirs []string) error {
 	return err
 }
 
-// walk compares the directory rel and everything below it. stack holds the
+// compareDir compares the directory rel and everything below it. stack holds the
 // directories of this path in the layers, the newest first. visible means that
 // an entry of the root's own directory shows if no layer has its name.
-func (u *rootDiff) walk(rel string, stack []string, visible bool) error {
+func (u *rootDiff) compareDir(rel string, stack []string, visible bool) error {
 	names, opaque, err := mergedEntries(stack)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func readLayerDir(dir string) ([]fs.FileInfo, error) {
 // that an opaque directory hides and that no layer has.
 func (u *rootDiff) addHiddenDeletions(rel string, names map[string]*layerEntry) error {
 	all, err := u.tree.Names(rel)
-	if nofollow.Missing(err) {
+	if nofollow.IsMissing(err) {
 		return nil
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
 	if err != nil || below == nil {
 		return err
 	}
-	return u.walk(rel, below, visible)
+	return u.compareDir(rel, below, visible)
 }
 
 // compareName adds the change of one name, without its entries. For a directory
@@ -175,7 +175,7 @@ func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
 func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.tree.Lstat(rel)
-	if nofollow.Missing(err) {
+	if nofollow.IsMissing(err) {
 		old = nil
 	} else if err != nil {
 		return nil, false, err
@@ -190,7 +190,7 @@ func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below [
 	case socket:
 		return nil, false, nil
 	case !top.IsDir():
-		u.add(Change{Entry: Entry{Path: rel, Kind: u.fileKind(rel, e.paths[0], old, top)}, Old: old, New: top, source: e.paths[0]})
+		u.add(Change{Entry: Entry{Path: rel, Kind: u.changeKind(rel, e.paths[0], old, top)}, Old: old, New: top, source: e.paths[0]})
 		return nil, false, nil
 	}
 	below = e.paths
@@ -218,8 +218,8 @@ func (u *rootDiff) add(c Change) {
 	u.changes = append(u.changes, c)
 }
 
-// fileKind compares a file, which is not a directory, with the root's version.
-func (u *rootDiff) fileKind(rel, source string, old, now fs.FileInfo) Kind {
+// changeKind compares a file, which is not a directory, with the root's version.
+func (u *rootDiff) changeKind(rel, source string, old, now fs.FileInfo) Kind {
 	switch {
 	case old == nil:
 		return Created
@@ -238,7 +238,7 @@ func (u *rootDiff) fileKind(rel, source string, old, now fs.FileInfo) Kind {
 	case old.Size() != now.Size():
 		return Modified
 	}
-	if same, err := sameContent(u.tree, rel, source); err == nil && same {
+	if same, err := hasSameContent(u.tree, rel, source); err == nil && same {
 		return Touched
 	}
 	return Modified

@@ -49,7 +49,7 @@ func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int6
 		}
 	case content && info.Mode().IsRegular() && info.Size() <= maxHashed:
 		if f, err := tree.OpenFile(rel); err == nil {
-			d.Hash = hashOf(f)
+			d.Hash = hashReader(f)
 			f.Close() //nolint:errcheck // only read
 		}
 	}
@@ -87,14 +87,14 @@ func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	was, known := b[c.Path]
 	info, err := tree.Lstat(c.Path)
 	switch {
-	case err != nil && !nofollow.Missing(err):
+	case err != nil && !nofollow.IsMissing(err):
 		return "cannot be read: " + err.Error()
 	case err != nil: // it is not there
 		if known && was.Absent || c.Kind == Deleted {
 			return ""
 		}
 		return "was deleted meanwhile"
-	case c.New != nil && (c.New.IsDir() && info.IsDir() || alreadyApplied(tree, c, info)):
+	case c.New != nil && (c.New.IsDir() && info.IsDir() || isAlreadyApplied(tree, c, info)):
 		return "" // already applied
 	case !known || was.Unknown:
 		return "was changed while the command ran"
@@ -103,7 +103,7 @@ func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	case !was.isUnchanged(tree, c.Path, info):
 		return "was changed meanwhile"
 	case info.IsDir():
-		return b.deleteConflict(tree, c.Path)
+		return b.deleteConflictReason(tree, c.Path)
 	}
 	return ""
 }
@@ -125,10 +125,10 @@ func (d baseState) isUnchanged(tree *nofollow.Tree, rel string, info fs.FileInfo
 	return describeEntry(tree, rel, info, 0, true).Hash == d.Hash
 }
 
-// deleteConflict returns the reason why a directory must not be deleted: an
+// deleteConflictReason returns the reason why a directory must not be deleted: an
 // entry in it that was changed or added. It returns "" if it may be deleted.
 // Missing entries are no reason.
-func (b baseStates) deleteConflict(tree *nofollow.Tree, dir string) (why string) {
+func (b baseStates) deleteConflictReason(tree *nofollow.Tree, dir string) (why string) {
 	tree.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
 		was, known := b[rel]
 		switch {
@@ -143,9 +143,9 @@ func (b baseStates) deleteConflict(tree *nofollow.Tree, dir string) (why string)
 	return why
 }
 
-// alreadyApplied reports whether a file of the root, described by info, has the
+// isAlreadyApplied reports whether a file of the root, described by info, has the
 // content and mode of the change.
-func alreadyApplied(tree *nofollow.Tree, c Change, info fs.FileInfo) bool {
+func isAlreadyApplied(tree *nofollow.Tree, c Change, info fs.FileInfo) bool {
 	if c.New == nil || info.Mode() != c.New.Mode() || info.Mode().IsRegular() && info.Size() != c.New.Size() {
 		return false
 	}
@@ -154,6 +154,6 @@ func alreadyApplied(tree *nofollow.Tree, c Change, info fs.FileInfo) bool {
 		want, err := os.Readlink(c.source)
 		return err == nil && is == want
 	}
-	same, err := sameContent(tree, c.Path, c.source)
+	same, err := hasSameContent(tree, c.Path, c.source)
 	return err == nil && same
 }

@@ -120,7 +120,7 @@ type baseRecorder struct {
 // record writes the states of the changed entries.
 func (b *baseRecorder) record(list []Change) {
 	for _, c := range list {
-		if !b.recorded(c.Path) {
+		if !b.isRecorded(c.Path) {
 			b.add(c.Path, true)
 		}
 		if c.Old != nil && c.Old.IsDir() && (c.New == nil || !c.New.IsDir()) {
@@ -129,9 +129,9 @@ func (b *baseRecorder) record(list []Change) {
 	}
 }
 
-// recorded reports whether an older layer has changed the path, whose state
+// isRecorded reports whether an older layer has changed the path, whose state
 // then is recorded already.
-func (b *baseRecorder) recorded(rel string) bool {
+func (b *baseRecorder) isRecorded(rel string) bool {
 	for _, dir := range b.older {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(rel))); err == nil {
 			return true
@@ -145,7 +145,7 @@ func (b *baseRecorder) recorded(rel string) bool {
 func (b *baseRecorder) add(rel string, content bool) {
 	info, err := b.tree.Lstat(rel)
 	if err != nil {
-		b.out.write(b.root, rel, baseState{Absent: true, Unknown: !nofollow.Missing(err)})
+		b.out.write(b.root, rel, baseState{Absent: true, Unknown: !nofollow.IsMissing(err)})
 		return
 	}
 	b.out.write(b.root, rel, describeEntry(b.tree, rel, info, b.began, content))

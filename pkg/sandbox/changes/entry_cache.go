@@ -57,13 +57,13 @@ func refreshEntries(r *setFile, root int, tree *nofollow.Tree, upperDirs []strin
 	u := incrementalDiff{rootDiff: rootDiff{root: root, tree: tree}, comparedPaths: map[string]bool{".": true}}
 	err := u.addRootMode(r, upperDirs)
 	if err == nil {
-		err = u.walk(".", upperDirs, true)
+		err = u.compareDir(".", upperDirs, true)
 	}
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(u.comparedTrees, comparePaths)
-	return u.merge(known, Entries(u.sorted())), nil
+	return u.merge(known, Entries(u.sortedChanges())), nil
 }
 
 // incrementalDiff compares with the root only what the newest layer contains.
@@ -73,14 +73,14 @@ type incrementalDiff struct {
 	comparedTrees []string        // paths compared again with everything below
 }
 
-// walk compares the entries of the newest directory in stack, which holds the
+// compareDir compares the entries of the newest directory in stack, which holds the
 // directories at rel in the layers. visible has the same meaning as for
-// rootDiff.walk.
-func (u *incrementalDiff) walk(rel string, stack []string, visible bool) error {
+// rootDiff.compareDir.
+func (u *incrementalDiff) compareDir(rel string, stack []string, visible bool) error {
 	newest, older := stack[0], stack[1:]
 	if isOpaque(newest) {
 		u.comparedTrees = append(u.comparedTrees, rel)
-		return u.rootDiff.walk(rel, stack, visible)
+		return u.rootDiff.compareDir(rel, stack, visible)
 	}
 	for i, dir := range older {
 		if isOpaque(dir) {
@@ -124,7 +124,7 @@ func (u *incrementalDiff) compare(rel string, e *layerEntry, visible bool) error
 	if err != nil {
 		return err
 	}
-	return u.walk(rel, below, shown)
+	return u.compareDir(rel, below, shown)
 }
 
 // merge returns known with the entries of the compared paths replaced by those

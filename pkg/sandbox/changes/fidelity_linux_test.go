@@ -110,7 +110,7 @@ func TestOneOfSeveralNamesIsWritten(t *testing.T) {
 	require.Equal(t, "deleted d/x, modified h1, created moved", summary(list))
 	for _, c := range list {
 		if c.Path == "h1" {
-			require.Equal(t, 1, c.OtherNames())
+			require.Equal(t, 1, c.OtherHardLinks())
 		}
 	}
 	_, err = set.Apply(nil, nil)

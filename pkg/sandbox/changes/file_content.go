@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// sameContent reports whether the regular file rel of the root and the file
+// hasSameContent reports whether the regular file rel of the root and the file
 // source of a layer have the same content.
-func sameContent(tree *nofollow.Tree, rel, source string) (bool, error) {
+func hasSameContent(tree *nofollow.Tree, rel, source string) (bool, error) {
 	a, err := tree.OpenFile(rel)
 	if err != nil {
 		return false, err
@@ -66,9 +66,9 @@ func requireRegular(f *os.File) (*os.File, error) {
 	return f, nil
 }
 
-// hashOf returns the SHA-256 of a file's content in hexadecimal; "" on an error
+// hashReader returns the SHA-256 of a file's content in hexadecimal; "" on an error
 // or if it has more than maxHashed bytes.
-func hashOf(r io.Reader) string {
+func hashReader(r io.Reader) string {
 	h := sha256.New()
 	if n, err := io.Copy(h, io.LimitReader(r, maxHashed+1)); err != nil || n > maxHashed {
 		return ""

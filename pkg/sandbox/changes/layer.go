@@ -162,9 +162,9 @@ func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 			continue // the root is gone; Apply reports that
 		}
 		u, upper := rootDiff{root: i, tree: tree, pathsOnly: true}, s.upperDir(l.Name, i)
-		if err = u.walk(".", []string{upper}, true); err == nil {
+		if err = u.compareDir(".", []string{upper}, true); err == nil {
 			b := baseRecorder{out: out, root: i, tree: tree, older: s.upperDirs(r, i), began: l.Began}
-			b.record(u.sorted())
+			b.record(u.sortedChanges())
 			err = s.recordRootMode(r, l, i, upper)
 		}
 		tree.Close() //nolint:errcheck // only read

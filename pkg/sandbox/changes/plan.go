@@ -39,7 +39,7 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 		return p, nil
 	}
 	p.upper = uppers[0]
-	if err := s.prepareLayer(r, root, tree, p.upper); err != nil {
+	if err := s.replaceOpaqueMarks(r, root, tree, p.upper); err != nil {
 		tree.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
 	}

@@ -61,13 +61,13 @@ func (s *Set) loadFile() (*setFile, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("changes %s: %w", s.id, err)
 	}
-	r = r.withPaths(decodePath)
+	r = r.convertPaths(decodePath)
 	return &r, nil
 }
 
 // saveFile replaces set.json atomically.
 func (s *Set) saveFile(r *setFile) error {
-	data, err := json.Marshal(r.withPaths(encodePath))
+	data, err := json.Marshal(r.convertPaths(encodePath))
 	if err != nil {
 		return err
 	}

@@ -58,8 +58,8 @@ func decodePath(text string) string {
 	return text
 }
 
-// withPaths returns a copy with all paths converted.
-func (r setFile) withPaths(convert func(string) string) setFile {
+// convertPaths returns a copy with all paths converted.
+func (r setFile) convertPaths(convert func(string) string) setFile {
 	roots := make([]string, len(r.Roots))
 	for i, root := range r.Roots {
 		roots[i] = convert(root)

@@ -128,7 +128,7 @@ func responseHead(r *http.Response, chunked bool) []byte {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", r.StatusCode, http.StatusText(r.StatusCode))
-	for _, f := range endToEnd(all) {
+	for _, f := range forwardedFields(all) {
 		if isToken(f.name) {
 			b.WriteString(f.name + ": " + f.value + "\r\n")
 		}

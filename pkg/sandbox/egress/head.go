@@ -23,7 +23,7 @@ type request struct {
 	host           host
 	port           uint16
 	path           string        // with the query; "" for CONNECT
-	fields         []headerField // those to forward: endToEnd
+	fields         []headerField // those to forward: forwardedFields
 	length         int64         // of the body in bytes, or chunkedLength
 	expectContinue bool          // the client waits for a 100 before it sends the body
 }
@@ -100,7 +100,7 @@ func parseHead(head []byte) (*request, error) {
 	if err := q.parseBodyLength(all); err != nil {
 		return nil, err
 	}
-	q.fields = endToEnd(all)
+	q.fields = forwardedFields(all)
 	return q, nil
 }
 
@@ -260,9 +260,9 @@ var hopByHop = [...]string{
 	"Host", "Content-Length", "Expect",
 }
 
-// endToEnd returns the headers to forward: all except those in hopByHop, those
+// forwardedFields returns the headers to forward: all except those in hopByHop, those
 // that a Connection header names, and those for a proxy.
-func endToEnd(all []headerField) []headerField {
+func forwardedFields(all []headerField) []headerField {
 	dropped := hopByHop[:]
 	for _, names := range headerValues(all, "Connection") {
 		for name := range strings.SplitSeq(names, ",") {

@@ -79,7 +79,7 @@ func (p *Proxy) serve() {
 			defer release()
 			if p.trackConn(conn) {
 				defer p.closeConn(conn)
-				p.handle(conn)
+				p.serveConn(conn)
 			}
 		})
 	}
@@ -128,9 +128,9 @@ func (p *Proxy) closeConn(conn net.Conn) {
 	delete(p.openConns, conn)
 }
 
-// handle serves one connection of a client, which carries one request. The
+// serveConn serves one connection of a client, which carries one request. The
 // caller closes conn.
-func (p *Proxy) handle(conn net.Conn) {
+func (p *Proxy) serveConn(conn net.Conn) {
 	client := &stream{Conn: conn, clock: newIdleClock(p.config.IdleTime)}
 	client.setFixedDeadline(time.Now().Add(p.config.HeadTime))
 	defer client.closeWriteAndDrain()

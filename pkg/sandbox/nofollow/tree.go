@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// Missing reports whether err means that a path leads to no file: the file does
+// IsMissing reports whether err means that a path leads to no file: the file does
 // not exist, or a directory of the path is a link or another file. It returns
 // false for nil.
-func Missing(err error) bool {
+func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 

@@ -208,7 +208,7 @@ func (t *Tree) Remove(rel string) error {
 // no error.
 func (t *Tree) RemoveAll(rel string) error {
 	err := t.withParent("remove", rel, RemoveAll)
-	if Missing(err) {
+	if IsMissing(err) {
 		return nil
 	}
 	return err

@@ -48,7 +48,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 			"remove":   tree.Remove(rel),
 			"chmod":    tree.Chmod(rel, 0o777),
 		} {
-			require.True(t, Missing(err), "%s %s: %v", name, rel, err)
+			require.True(t, IsMissing(err), "%s %s: %v", name, rel, err)
 		}
 		require.NoError(t, tree.RemoveAll(rel))
 	}

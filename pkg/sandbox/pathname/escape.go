@@ -15,7 +15,7 @@ import (
 // unchanged. Backslashes are doubled only in a name that has escapes, or that
 // would read as if it had, so that two names never look the same.
 func Escape(s string) string {
-	if plain(s) {
+	if isPlain(s) {
 		return s
 	}
 	var b strings.Builder
@@ -26,7 +26,7 @@ func Escape(s string) string {
 			b.WriteString(`\\`)
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case Hidden(r):
+		case IsHidden(r):
 			quoted := strconv.QuoteRuneToASCII(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
 		default:
@@ -37,8 +37,8 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// plain reports whether Escape returns s unchanged.
-func plain(s string) bool {
+// isPlain reports whether Escape returns s unchanged.
+func isPlain(s string) bool {
 	backslash := false
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -51,7 +51,7 @@ func plain(s string) bool {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || Hidden(r) {
+		if r == utf8.RuneError && size == 1 || IsHidden(r) {
 			return false
 		}
 		i += size
@@ -63,9 +63,9 @@ func plain(s string) bool {
 	return !ambiguous
 }
 
-// Hidden reports whether a character is invisible, or changes how the
+// IsHidden reports whether a character is invisible, or changes how the
 // characters after it are shown: Escape escapes it.
-func Hidden(r rune) bool {
+func IsHidden(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f:
 		return true
@@ -107,7 +107,7 @@ func Unescape(s string) (name string, ok bool) {
 			return "", false
 		case !multibyte && r >= utf8.RuneSelf: // \xff
 			b.WriteByte(byte(r))
-		case r == '\\' && strings.HasPrefix(s, `\\`), Hidden(r):
+		case r == '\\' && strings.HasPrefix(s, `\\`), IsHidden(r):
 			b.WriteRune(r)
 		default:
 			return "", false

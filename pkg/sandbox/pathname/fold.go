@@ -16,14 +16,14 @@ func Fold(name string) string {
 			continue
 		}
 		if _, ok := foldRune(r); ok {
-			return folded(name[:i], name[i:])
+			return appendFolded(name[:i], name[i:])
 		}
 	}
 	return name
 }
 
-// folded appends the folded rest to start.
-func folded(start, rest string) string {
+// appendFolded appends the folded rest to start.
+func appendFolded(start, rest string) string {
 	var b strings.Builder
 	b.WriteString(start)
 	for i, r := range rest {
@@ -60,7 +60,7 @@ func foldRune(r rune) (letters string, ok bool) {
 	case 0xfb05, 0xfb06:
 		return "st", true
 	}
-	ignored := r >= utf8.RuneSelf && r != utf8.RuneError && Hidden(r) ||
+	ignored := r >= utf8.RuneSelf && r != utf8.RuneError && IsHidden(r) ||
 		r == 0xfe0f || r >= 0xfff0 && r <= 0xfff8 || r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a
 	return "", ignored
 }

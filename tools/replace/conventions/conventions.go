@@ -78,7 +78,7 @@ type collector struct {
 // dir, with slashes. more is false if the directories above do not count, or if
 // dir is outside the roots or cannot be opened.
 func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (more bool) {
-	d, err := fsys.Quiet().OpenDir(dir)
+	d, err := fsys.WithNearbySuggestions().OpenDir(dir)
 	if err != nil {
 		return toolerr.Is(err, toolerr.NotFound) // the directory does not exist yet
 	}
@@ -106,7 +106,7 @@ func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (more bool) {
 // for a path relative to dir; nil if there is no such directory. They take
 // precedence over those of all .gitattributes files.
 func (f *collector) readInfoAttributes(fsys *sandbox.FS, dir, relPath string) map[string]string {
-	d, err := fsys.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
+	d, err := fsys.WithNearbySuggestions().OpenDir(filepath.Join(dir, ".git", "info"))
 	if err != nil {
 		return nil
 	}

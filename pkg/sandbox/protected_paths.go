@@ -23,7 +23,7 @@ type writePolicy struct {
 }
 
 func (s *Sandbox) writePolicy() *writePolicy {
-	p := &writePolicy{homes: realPaths(s.homes())}
+	p := &writePolicy{homes: realPaths(s.homeDirs())}
 	p.allow = s.expandGlobs(s.config.AllowWrites)
 	getenv := s.config.Getenv
 	p.git, p.template = []string{"/etc/gitconfig"}, getenv("GIT_TEMPLATE_DIR")
