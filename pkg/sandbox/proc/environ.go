@@ -41,7 +41,7 @@ func (e Environ) Build() (env, refused []string) {
 	values := make(map[string]string, len(e.Base)+len(e.Extra)+len(e.Set)+len(fixedEnv))
 	base := e.Base
 	if !e.baseFiltered {
-		base = e.filter(base)
+		base = e.filterVariables(base)
 	}
 	for _, pair := range base {
 		name, value, _ := strings.Cut(pair, "=")

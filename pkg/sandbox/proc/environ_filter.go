@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
-// filter returns the variables that may reach a command.
-func (e Environ) filter(pairs []string) (passed []string) {
+// filterVariables returns the variables that may reach a command.
+func (e Environ) filterVariables(pairs []string) (passed []string) {
 	for _, pair := range pairs {
 		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
 			passed = append(passed, pair)
@@ -67,12 +67,12 @@ func looksSecret(name, value string) bool {
 			return true
 		}
 	}
-	return secretField.MatchString(value) || credentialsInURL(value)
+	return secretField.MatchString(value) || hasCredentialsInURL(value)
 }
 
-// credentialsInURL reports whether a value holds a URL with a password, or an
+// hasCredentialsInURL reports whether a value holds a URL with a password, or an
 // http or https URL with a user name, which may be a token.
-func credentialsInURL(value string) bool {
+func hasCredentialsInURL(value string) bool {
 	for before, rest, ok := strings.Cut(value, "://"); ok; before, rest, ok = strings.Cut(rest, "://") {
 		authority := rest
 		if end := strings.IndexAny(rest, "/?# \t\n"); end >= 0 {

@@ -175,7 +175,7 @@ func (w *scanPass) readDirAgain(dir string) {
 	}
 }
 
-// forgetDir removes a directory from the cache, so that visit reads it.
+// forgetDir removes a directory from the cache, so that visitDir reads it.
 func (w *scanPass) forgetDir(dir string) {
 	if f := w.dirs[dir]; f != nil {
 		w.entriesLeft += f.entryCount

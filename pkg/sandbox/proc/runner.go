@@ -43,7 +43,7 @@ type Runner struct {
 	storeDirCache map[string]*dirCache   // directories of credential stores, by path
 	hardLinkedIDs map[fileID]bool        // hidden files with several links, as of the last command
 
-	stateDirs sync.Map // of resolvedState: paths without links, by path
+	stateDirs sync.Map // of resolveStateDir: paths without links, by path
 
 	runDir          runDir
 	preparedTemps   []privateTemp   // for the next commands
@@ -68,7 +68,7 @@ func newRunner(c Config) *Runner {
 	r := &Runner{
 		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, guards: writeguard.New(c.WatchDir), homeDirCache: map[string]*dirCache{},
 		storeDirCache: map[string]*dirCache{}, accountHomes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
-		passedEnv: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
+		passedEnv: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filterVariables(c.Environ) }),
 	}
 	if c.Tested != nil {
 		r.selfTest, r.noUnix = c.Tested, c.Tested.NoUnix

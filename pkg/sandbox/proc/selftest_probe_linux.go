@@ -107,7 +107,7 @@ func (p *prober) checkFiles() {
 	p.mustFail("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
 	p.chmodOutside()
 	p.mustFail("open a disk", true, openDisk())
-	p.mustFail("inherit file descriptors", true, findInheritedDescriptor())
+	p.mustFail("inherit file descriptors", true, useInheritedDescriptor())
 }
 
 // openForWrite returns nil if a file can be opened for writing.
@@ -148,9 +148,9 @@ func openDisk() error {
 	return errors.New("none can be opened")
 }
 
-// findInheritedDescriptor returns nil if a command would inherit a descriptor
+// useInheritedDescriptor returns nil if a command would inherit a descriptor
 // from 3 on, else an error.
-func findInheritedDescriptor() error {
+func useInheritedDescriptor() error {
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
 	for fd := 3; fd < int(min(limit.Cur, 4096)); fd++ {

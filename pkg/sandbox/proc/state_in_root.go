@@ -20,7 +20,7 @@ func (r *Runner) checkStateAtL1(s *spec) error {
 		if dir == "" {
 			continue
 		}
-		for _, path := range []string{dir, r.resolvedState(dir)} {
+		for _, path := range []string{dir, r.resolveStateDir(dir)} {
 			for _, root := range s.Roots {
 				if !root.ReadOnly && path != "" && supervise.IsBeneath(root.Path, path) && isDir(path) {
 					return unavailable("the state directory %s is in the root %s, where commands could change it at level L1: use another root, or give a state directory elsewhere with --state DIR and remove this one",
@@ -32,9 +32,9 @@ func (r *Runner) checkStateAtL1(s *spec) error {
 	return nil
 }
 
-// resolvedState returns the path without links of a state directory, "" as long
+// resolveStateDir returns the path without links of a state directory, "" as long
 // as it does not exist.
-func (r *Runner) resolvedState(dir string) string {
+func (r *Runner) resolveStateDir(dir string) string {
 	if resolved, ok := r.stateDirs.Load(dir); ok {
 		return resolved.(string)
 	}

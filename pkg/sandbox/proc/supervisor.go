@@ -92,7 +92,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 // sendSpec sends the spec and the files, and returns the supervisor's first
 // report.
 func (super *supervisor) sendSpec(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
-	if err = super.sendFiles(supervise.Append(nil, s.Since(super.preparedSpec)), files); err == nil {
+	if err = super.sendFiles(supervise.Append(nil, s.WithoutShared(super.preparedSpec)), files); err == nil {
 		err = supervise.Read(reports, &first)
 	}
 	return first, err

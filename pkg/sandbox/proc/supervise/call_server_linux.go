@@ -17,7 +17,7 @@ import (
 // the memory of the arguments, and makes the call itself. It never lets the
 // kernel continue a call that it has checked: the command could meanwhile have
 // replaced the memory or the descriptor. Calls that are only recorded do
-// continue, see continues.
+// continue, see mayContinue.
 //
 // The supervisor makes the calls with the command's user and groups and
 // without capabilities over files, so no call succeeds that the command could
@@ -104,7 +104,7 @@ func (c *callServer) answer(n *notification, result unix.Errno) {
 }
 
 // isPending reports whether the caller is still in this call. Data read from a
-// process by its number before waits returned true came from the caller.
+// process by its number before isPending returned true came from the caller.
 func (c *callServer) isPending(n *notification) bool {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id)))
 	return errno == 0

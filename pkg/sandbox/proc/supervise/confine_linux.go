@@ -71,7 +71,7 @@ func confine(s *Spec) (*callServer, error) {
 			return nil, fmt.Errorf("mounts: %w", err)
 		}
 		if !s.Network {
-			if err := loopbackUp(); err != nil {
+			if err := enableLoopback(); err != nil {
 				return nil, fmt.Errorf("loopback: %w", err)
 			}
 		}
@@ -102,8 +102,8 @@ func restrict(s *Spec) (listener int, err error) {
 	return restrictCalls(filterOptions{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != "", watch: s.Watch})
 }
 
-// loopbackUp enables the loopback interface in a new network namespace.
-func loopbackUp() error {
+// enableLoopback enables the loopback interface in a new network namespace.
+func enableLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -256,7 +256,7 @@ func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 		}
 		names := []string{root.Path}
 		if s.Level == L1 {
-			names = rules.openEntries(root.Path, s.unwritable(root.Path))
+			names = rules.openEntries(root.Path, s.unwritableDirs(root.Path))
 		}
 		for _, name := range names {
 			grants[name] |= mayWrite
@@ -266,8 +266,8 @@ func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 	return grants
 }
 
-// unwritable lists the directories in a root that must not be written.
-func (s *Spec) unwritable(root string) []string {
+// unwritableDirs lists the directories in a root that must not be written.
+func (s *Spec) unwritableDirs(root string) []string {
 	var names []string
 	for _, other := range s.Roots {
 		if other.ReadOnly && other.Path != root && IsBeneath(root, other.Path) {

@@ -21,7 +21,7 @@ func offerListener(s *Spec, files []uintptr) ([]uintptr, error) {
 	if s.Level != L2 || s.Network || len(files) < 2 {
 		return nil, errors.New("a listener for allowed hosts needs its own network namespace")
 	}
-	if err := loopbackUp(); err != nil {
+	if err := enableLoopback(); err != nil {
 		return nil, fmt.Errorf("loopback: %w", err)
 	}
 	fd, err := listenLoopback(egressPort)

@@ -1,4 +1,4 @@
 package supervise
 
 // Complete does what the supervisor does with a shortened spec.
-func Complete(s, expected *Spec) bool { return s.expand(expected) }
+func Complete(s, expected *Spec) bool { return s.addShared(expected) }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage holds the memory of processes in bytes.
-type usage struct {
+// memoryUsage holds the memory of processes in bytes.
+type memoryUsage struct {
 	own    int64    // resident and private to the processes, with their page tables
 	mapped int64    // mapped files and shared memory that are resident
 	pids   []string // of the processes
@@ -21,12 +21,12 @@ type usage struct {
 // total returns all memory of the processes in bytes. shared is the memory that
 // unmappedSharedMemory found. It may be mapped as well, so only the larger of the two
 // counts.
-func (u usage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
+func (u memoryUsage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
 
-// usageOf adds up the memory of a process's descendants. It reads the lists of
+// memoryUsageOf adds up the memory of a process's descendants. It reads the lists of
 // children instead of all processes, since it is called every second. An error
 // means that the figures of a process that exists cannot be read.
-func usageOf(pid int) (all usage, err error) {
+func memoryUsageOf(pid int) (all memoryUsage, err error) {
 	queue, seen := []string{strconv.Itoa(pid)}, map[string]bool{}
 	for ; len(queue) > 0; queue = queue[1:] {
 		children, err := childrenOf(queue[0])
@@ -49,7 +49,7 @@ func usageOf(pid int) (all usage, err error) {
 
 // add adds the memory of a process. The figures of a process are zero if its
 // first thread has ended, and those of its other threads are not.
-func (u *usage) add(pid string) error {
+func (u *memoryUsage) add(pid string) error {
 	dir := "/proc/" + pid
 	has, err := u.addFrom(dir)
 	if err != nil || has {
@@ -73,7 +73,7 @@ func (u *usage) add(pid string) error {
 
 // addFrom adds the figures of the file status in a directory of /proc. has is
 // false if it has none, because the thread has ended.
-func (u *usage) addFrom(dir string) (has bool, err error) {
+func (u *memoryUsage) addFrom(dir string) (has bool, err error) {
 	text, err := os.ReadFile(dir + "/status")
 	if err != nil {
 		return false, ignoreEnded(err)
@@ -224,7 +224,7 @@ func shareDescriptors(a, b string) bool {
 // their tables show: descriptors queued on a socket (counted by fdinfo from
 // Linux 5.18 on), a mapped file that no process has open, or unnamed memory.
 // The kernel does not report the size of such memory.
-func mayHoldUnseenMemory(u usage) bool {
+func mayHoldUnseenMemory(u memoryUsage) bool {
 	for _, dir := range descriptorTables(u.pids) {
 		names, err := readProcDir(dir)
 		if errors.Is(err, unix.EACCES) { // a process that is not dumpable

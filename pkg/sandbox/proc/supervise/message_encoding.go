@@ -6,18 +6,18 @@ import (
 	"io"
 )
 
-// Record is a message between server and supervisor: its length in four bytes,
-// little endian, then its fields. Strings are sent byte by byte. JSON cannot
-// represent names that are not UTF-8. To decode it for the first time after a
-// pause takes a tenth of bash's time to run a command.
-type Record interface{ fields(*fields) }
+// Message is a message between server and supervisor, or an entry of an undo record:
+// its length in four bytes, little endian, then its fields. Strings are sent byte by
+// byte, since JSON cannot represent names that are not UTF-8, and decoding JSON for the
+// first time after a pause takes a tenth of bash's time to run a command.
+type Message interface{ fields(*fields) }
 
-// maxRecord bounds a record in bytes. No program can be given arguments that
+// maxMessage bounds a message in bytes. No program can be given arguments that
 // long.
-const maxRecord = 64 << 20
+const maxMessage = 64 << 20
 
-// Append appends the encoded record to b.
-func Append(b []byte, r Record) []byte {
+// Append appends the encoded message to b.
+func Append(b []byte, r Message) []byte {
 	start := len(b)
 	f := fields{text: append(b, 0, 0, 0, 0)}
 	r.fields(&f)
@@ -25,16 +25,16 @@ func Append(b []byte, r Record) []byte {
 	return f.text
 }
 
-// Read decodes the next record into r. It returns io.EOF if the stream ends
-// before a record.
-func Read(in io.Reader, r Record) error {
+// Read decodes the next message into r. It returns io.EOF if the stream ends before a
+// message.
+func Read(in io.Reader, r Message) error {
 	var length [4]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {
 		return err
 	}
 	size := binary.LittleEndian.Uint32(length[:])
-	if size > maxRecord {
-		return fmt.Errorf("a record of %d bytes: at most %d are sent", size, maxRecord)
+	if size > maxMessage {
+		return fmt.Errorf("a record of %d bytes: at most %d are sent", size, maxMessage)
 	}
 	f := fields{text: make([]byte, size), reading: true}
 	if _, err := io.ReadFull(in, f.text); err != nil {
@@ -56,6 +56,7 @@ type fields struct {
 	bad     bool // the decoded data is malformed
 }
 
+// number encodes or decodes a number of 64 bits.
 func (f *fields) number(n *int64) {
 	if !f.reading {
 		f.text = binary.AppendVarint(f.text, *n)
@@ -67,6 +68,7 @@ func (f *fields) number(n *int64) {
 	}
 }
 
+// int encodes or decodes a number as number does.
 func (f *fields) int(n *int) {
 	wide := int64(*n)
 	if f.number(&wide); f.reading {
@@ -74,6 +76,7 @@ func (f *fields) int(n *int) {
 	}
 }
 
+// flag encodes or decodes a bool.
 func (f *fields) flag(set *bool) {
 	n := 0
 	if *set {
@@ -84,6 +87,7 @@ func (f *fields) flag(set *bool) {
 	}
 }
 
+// string encodes or decodes a string of any bytes.
 func (f *fields) string(s *string) {
 	n := len(*s)
 	f.int(&n)

@@ -78,7 +78,7 @@ func cloneMounts(s *Spec) ([]mountClone, error) {
 		if c.temp {
 			source = s.Temp
 		}
-		fd, err := c.open(source)
+		fd, err := c.cloneTree(source)
 		if layer := s.layerOver(c.path); layer != nil && err == nil {
 			unix.Close(fd) //nolint:errcheck // the clone was not used
 			fd, err = layer.mount()
@@ -164,10 +164,10 @@ func socketID(fd int) (fileID, error) {
 	return fileID{uint64(file.Dev), file.Ino}, nil
 }
 
-// open clones the mount tree at source. It follows no link to a root: a
+// cloneTree clones the mount tree at source. It follows no link to a root: a
 // command that still runs may replace a directory on the way to a root in
 // another root by a link.
-func (c mountClone) open(source string) (int, error) {
+func (c mountClone) cloneTree(source string) (int, error) {
 	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
 	if !c.root && !c.temp {
 		return unix.OpenTree(unix.AT_FDCWD, source, flags)

@@ -175,6 +175,8 @@ func restrictRoot(s *Spec) error {
 	return nil
 }
 
+// setMount sets attributes (MOUNT_ATTR_…) of the mount at path, relative to fd, and of
+// all mounts below it. "" means fd itself.
 func setMount(fd int, path string, flags uint64) error {
 	at := uint(unix.AT_RECURSIVE)
 	if path == "" {

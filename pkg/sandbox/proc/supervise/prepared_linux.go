@@ -56,6 +56,7 @@ func prepareForExpected() (*prepared, error) {
 	return p, nil
 }
 
+// expected returns the spec that p was made for; nil if p is nil.
 func (p *prepared) expected() *Spec {
 	if p == nil {
 		return nil

@@ -24,8 +24,8 @@ const exitingFlag = 0x4
 // kernelThreadFlag is PF_KTHREAD in the same flags.
 const kernelThreadFlag = 0x200000
 
-// processes reads the state of all visible processes, by process id.
-func processes() map[int]processStat {
+// readProcesses reads the state of all visible processes, by process id.
+func readProcesses() map[int]processStat {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -78,7 +78,7 @@ func descendants(thorough bool) map[int]processStat {
 		listChildren(strconv.Itoa(os.Getpid()), found)
 		return found
 	}
-	all := processes()
+	all := readProcesses()
 	own := os.Getpid()
 	found := map[int]processStat{}
 	for pid := range all {
@@ -205,7 +205,7 @@ func KillMarked(mark string) int {
 			time.Sleep(2 * time.Millisecond)
 		}
 		duringExec = false
-		for pid, s := range processes() {
+		for pid, s := range readProcesses() {
 			env, ok := environOf(pid)
 			if !ok && !s.ending && !s.isKernel {
 				duringExec, quiet = true, -1
@@ -257,7 +257,7 @@ func (g *commandWatch) exceedsMemory() bool {
 	}
 	machine := machineSharedMemory()
 	g.shared = min(g.shared, machine) // other programs have freed some
-	used, err := usageOf(os.Getpid())
+	used, err := memoryUsageOf(os.Getpid())
 	if err != nil {
 		g.unreadable++
 		return g.unreadable >= maxUnreadable

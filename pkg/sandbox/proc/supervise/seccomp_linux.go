@@ -98,13 +98,14 @@ type filterOptions struct {
 	watch   bool // pass calls that name files to the supervisor, which reports them
 }
 
-// notifies reports whether the supervisor makes some calls itself.
-func (f filterOptions) notifies() bool { return f.level == L2 && !f.noUnix }
+// passesCallsToSupervisor reports whether the supervisor makes some calls itself.
+func (f filterOptions) passesCallsToSupervisor() bool { return f.level == L2 && !f.noUnix }
 
 // program is a filter under construction. At the beginning and end of each
 // part, the accumulator holds the call number.
 type program []unix.SockFilter
 
+// load loads the 32 bits at an offset of the call data (struct seccomp_data).
 func (p *program) load(offset uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
 }
@@ -112,10 +113,12 @@ func (p *program) load(offset uint32) {
 // loadArg loads the lower 32 bits of the call's argument n, counted from 0.
 func (p *program) loadArg(n uint32) { p.load(offsetArgs + 8*n) }
 
+// answer ends the filter with an action (SECCOMP_RET_…).
 func (p *program) answer(action uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
 }
 
+// fail makes the call fail with errno.
 func (p *program) fail(errno unix.Errno) { p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
 func (p *program) allow()                { p.answer(unix.SECCOMP_RET_ALLOW) }
 
@@ -193,7 +196,7 @@ func (p *program) addModeRules(f filterOptions) {
 			p.loadArg(c.mode)
 			p.ifTrue(unix.BPF_JSET, unix.S_ISUID, func(p *program) { p.fail(unix.EPERM) })
 			p.ifTrue(unix.BPF_JSET, unix.S_ISGID, func(p *program) {
-				if c.chmod && f.notifies() {
+				if c.chmod && f.passesCallsToSupervisor() {
 					p.answer(unix.SECCOMP_RET_USER_NOTIF)
 				} else {
 					p.fail(unix.EPERM)
@@ -212,7 +215,7 @@ func (p *program) addModeRules(f filterOptions) {
 func (p *program) addLimitsRules(f filterOptions) {
 	refuseOther := func(p *program) {
 		p.ifTrue(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
-		if f.notifies() {
+		if f.passesCallsToSupervisor() {
 			p.answer(unix.SECCOMP_RET_USER_NOTIF)
 		} else {
 			p.fail(unix.EPERM)
@@ -235,7 +238,7 @@ func (p *program) addLimitsRules(f filterOptions) {
 				p.loadArg(1)
 				refuseOther(p)
 			})
-			if f.notifies() {
+			if f.passesCallsToSupervisor() {
 				p.ifTrue(unix.BPF_JEQ, call.process+1, func(p *program) { // a group of processes
 					p.loadArg(1)
 					refuseOther(p)
@@ -265,12 +268,12 @@ func (p *program) addSocketRules(f filterOptions) {
 		}
 	}
 	p.onCall(unix.SYS_SOCKETPAIR, connected(unix.EPERM))
-	if f.notifies() {
+	if f.passesCallsToSupervisor() {
 		p.onCall(unix.SYS_CONNECT, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
 	}
 	p.onCall(unix.SYS_SOCKET, func(p *program) {
 		p.loadArg(0)
-		if f.notifies() {
+		if f.passesCallsToSupervisor() {
 			p.ifTrue(unix.BPF_JEQ, unix.AF_UNIX, connected(unix.EPROTONOSUPPORT))
 		}
 		if f.level == L1 && !f.network {
@@ -291,7 +294,7 @@ func restrictCalls(f filterOptions) (listener int, err error) {
 	if AuditArch == 0 {
 		return -1, fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
 	}
-	if !f.notifies() && !f.undo && !f.watch {
+	if !f.passesCallsToSupervisor() && !f.undo && !f.watch {
 		_, err := installFilter(buildFilter(f), 0)
 		return -1, err
 	}
@@ -305,6 +308,8 @@ func restrictCalls(f filterOptions) (listener int, err error) {
 	return listener, err
 }
 
+// installFilter installs a filter with flags (SECCOMP_FILTER_FLAG_…). It returns the
+// listener, if flags ask for one.
 func installFilter(program []unix.SockFilter, flags uintptr) (int, error) {
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))

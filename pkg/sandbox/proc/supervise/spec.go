@@ -25,7 +25,7 @@ const (
 type Limits struct {
 	FileBytes int64 // bytes of a file; default 4 GiB
 	Files     int64 // open files; default: the hard limit
-	Processes int64 // processes of the user; default 8192 at L2, else as inherited
+	Processes int64 // readProcesses of the user; default 8192 at L2, else as inherited
 	// Memory bounds the resident memory of all processes together, in bytes.
 	// It is checked every second, and a command that exceeds it is ended. The
 	// default is 75 % of the machine's memory.
@@ -120,10 +120,10 @@ type Spec struct {
 	held []uintptr // descriptors for Pinned.Held, in the supervisor
 }
 
-// Since returns a short form of s for a supervisor that expects another spec:
+// WithoutShared returns a short form of s for a supervisor that expects another spec:
 // fields that both share are neither encoded nor decoded. It returns s itself
 // if the confinement differs.
-func (s *Spec) Since(expected *Spec) *Spec {
+func (s *Spec) WithoutShared(expected *Spec) *Spec {
 	if expected == nil || !s.hasSameConfinement(expected) {
 		return s
 	}
@@ -149,9 +149,9 @@ func (s *Spec) Since(expected *Spec) *Spec {
 	return &short
 }
 
-// expand is the inverse of Since. It returns false if the result is not
+// addShared is the inverse of Since. It returns false if the result is not
 // possible with expected.
-func (s *Spec) expand(expected *Spec) bool {
+func (s *Spec) addShared(expected *Spec) bool {
 	if !s.Alike {
 		return true
 	}

@@ -95,7 +95,7 @@ func (e *commandSetup) begin() {
 		return
 	}
 	e.in = bufio.NewReader(io.MultiReader(bytes.NewReader(first), e.control))
-	if err := Read(e.in, &e.spec); err != nil || !e.spec.expand(e.ahead.expected()) {
+	if err := Read(e.in, &e.spec); err != nil || !e.spec.addShared(e.ahead.expected()) {
 		e.done <- outcome{code: 2}
 		return
 	}
@@ -214,6 +214,7 @@ func (e *programError) Error() string {
 	return fmt.Sprintf("%s in %s: %v", e.spec.Argv[0], e.spec.Dir, e.err)
 }
 
+// argumentBytes returns the bytes that texts take as arguments, with their final NULs.
 func argumentBytes(texts []string) (n int) {
 	for _, text := range texts {
 		n += len(text) + 1
@@ -235,7 +236,7 @@ type commandWatch struct {
 	mu      sync.Mutex
 	control *os.File
 	running bool         // bash is running
-	left    map[int]bool // processes left by bash that were signalled
+	left    map[int]bool // readProcesses left by bash that were signalled
 }
 
 // reap waits for every child and orphan until the kernel reports that none are

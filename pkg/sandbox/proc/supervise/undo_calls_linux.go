@@ -297,7 +297,7 @@ func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links
 		p.close()
 		return nil
 	}
-	p.root = r.rootOf(p.path)
+	p.root = r.rootIndexOf(p.path)
 	p.exists = unix.Fstatat(p.dir, p.base, &p.file, unix.AT_SYMLINK_NOFOLLOW) == nil
 	if follow && p.exists && p.file.Mode&unix.S_IFMT == unix.S_IFLNK {
 		defer p.close()
@@ -360,7 +360,7 @@ func (c *callServer) entryOfDescriptor(n *notification, fd int) *dirEntry {
 		return nil
 	}
 	path := string(buf[:size])
-	if c.recorder.rootOf(path) < 0 {
+	if c.recorder.rootIndexOf(path) < 0 {
 		return nil
 	}
 	p := c.recorder.resolveEntry(unix.AT_FDCWD, "", path, false, 0)

@@ -18,7 +18,7 @@ import (
 func (r *recorder) keepContent(p *dirEntry, willVanish bool) UndoState {
 	state := StateOf(&p.file)
 	state.Target = readTarget(p.dir, p.base, &p.file)
-	if p.isDir() || r.stop || !r.open() {
+	if p.isDir() || r.stop || !r.openRecord() {
 		return state
 	}
 	if willVanish && r.bytes+state.Size <= UndoBytes {

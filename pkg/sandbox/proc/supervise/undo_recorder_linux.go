@@ -80,9 +80,9 @@ func newRecorder(s *Spec) *recorder {
 	return r
 }
 
-// rootOf returns the index of the root that contains path, -1 if path is not
+// rootIndexOf returns the index of the root that contains path, -1 if path is not
 // recorded.
-func (r *recorder) rootOf(path string) int {
+func (r *recorder) rootIndexOf(path string) int {
 	for i, root := range r.roots {
 		if IsBeneath(root, path) {
 			if IsBeneath(r.spec.Temp, path) || slices.ContainsFunc(r.spec.Writable, func(dir string) bool { return IsBeneath(dir, path) }) {
@@ -97,9 +97,9 @@ func (r *recorder) rootOf(path string) int {
 // unfinishedLogName is the name of a log until it is locked and has its head.
 const unfinishedLogName = "log.new"
 
-// open makes the directory of the record. The log gets its final name only
+// openRecord makes the directory of the record. The log gets its final name only
 // after it is locked and has its head. It returns false on an error.
-func (r *recorder) open() bool {
+func (r *recorder) openRecord() bool {
 	if r.dir >= 0 {
 		return true
 	}
@@ -125,16 +125,16 @@ func (r *recorder) open() bool {
 	if len(r.spec.Argv) > 0 {
 		command = r.spec.Argv[len(r.spec.Argv)-1]
 	}
-	r.write(&UndoStep{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
+	r.writeStep(&UndoStep{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
 	if err := unix.Renameat(r.dir, unfinishedLogName, r.dir, "log"); err != nil {
 		r.stop = true
 	}
 	return !r.stop
 }
 
-// write appends to the log. After an error, for example without space, the
+// writeStep appends to the log. After an error, for example without space, the
 // record ends there.
-func (r *recorder) write(step *UndoStep) {
+func (r *recorder) writeStep(step *UndoStep) {
 	text := Append(nil, step)
 	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
 		r.stop = true
@@ -144,13 +144,13 @@ func (r *recorder) write(step *UndoStep) {
 // add records a step. After the largest number of steps it writes an
 // UndoStopped instead.
 func (r *recorder) add(step *UndoStep) {
-	if r.stop || !r.open() {
+	if r.stop || !r.openRecord() {
 		return
 	}
 	if r.count++; r.count > undoRecords {
 		step = &UndoStep{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"}
 	}
-	r.write(step)
+	r.writeStep(step)
 	before := &step.Before
 	switch {
 	case step.Kind == UndoStopped:
@@ -230,6 +230,7 @@ func StateOf(file *unix.Stat_t) UndoState {
 	}
 }
 
+// readTarget returns the target of a link; "" for other files and on an error.
 func readTarget(dir int, name string, file *unix.Stat_t) string {
 	if file.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return ""
@@ -274,7 +275,7 @@ func (r *recorder) markOld(path string) {
 
 // markHolders marks the directories above path that the command made.
 func (r *recorder) markHolders(path string) {
-	for dir := filepath.Dir(path); r.rootOf(dir) >= 0; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); r.rootIndexOf(dir) >= 0; dir = filepath.Dir(dir) {
 		if r.isCovered(dir) {
 			r.marks[dir] = pathState{fresh: true, gone: r.marks[dir].gone, holdsOld: true}
 		}
@@ -290,7 +291,7 @@ func (r *recorder) recordParentTimes(p *dirEntry) {
 		return
 	}
 	dir := filepath.Dir(p.path)
-	if r.rootOf(dir) < 0 || r.isCovered(dir) {
+	if r.rootIndexOf(dir) < 0 || r.isCovered(dir) {
 		return
 	}
 	r.saved[idOf(&file)] = savedMeta

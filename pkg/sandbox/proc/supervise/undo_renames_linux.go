@@ -107,7 +107,7 @@ func (r *recorder) recordChild(p *dirEntry, name string) {
 	}
 	child := &dirEntry{dir: fd, base: name, path: p.path + "/" + name}
 	defer child.close()
-	child.root = r.rootOf(child.path)
+	child.root = r.rootIndexOf(child.path)
 	if child.exists = unix.Fstatat(fd, name, &child.file, unix.AT_SYMLINK_NOFOLLOW) == nil; child.exists {
 		r.recordTree(child)
 	}

@@ -64,8 +64,8 @@ func (w *accessWatcher) begin(send func(Report)) {
 	w.waiting = nil
 }
 
-// note reports an access. The caller holds w.mu.
-func (w *accessWatcher) note(kind AccessKind, name string) {
+// reportAccess reports an access. The caller holds w.mu.
+func (w *accessWatcher) reportAccess(kind AccessKind, name string) {
 	r := Report{Access: kind, Name: name}
 	if _, known := w.seen[r]; known || len(w.seen) >= maxAccesses {
 		return
@@ -89,7 +89,7 @@ func (c *callServer) watchCall(n *notification) {
 	if n.number == unix.SYS_CONNECT {
 		if address, err := c.readMemory(n, n.args[1], int(min(n.args[2], unix.SizeofSockaddrAny))); err == nil {
 			if kind, name := describeAddress(address); name != "" {
-				w.note(kind, name)
+				w.reportAccess(kind, name)
 			}
 		}
 		return
@@ -137,7 +137,7 @@ func (w *accessWatcher) notePath(c *callServer, n *notification, kind AccessKind
 		}
 		path = string(w.buf[:size]) + "/" + path
 	}
-	w.note(kind, filepath.Clean(path))
+	w.reportAccess(kind, filepath.Clean(path))
 }
 
 // describeAddress returns the kind and the text of a socket address: the path of a unix

@@ -38,14 +38,14 @@ func fill(v reflect.Value, next *int) {
 	}
 }
 
-func records() []supervise.Record {
-	return []supervise.Record{&supervise.Spec{}, &supervise.ControlMessage{}, &supervise.Report{}}
+func records() []supervise.Message {
+	return []supervise.Message{&supervise.Spec{}, &supervise.ControlMessage{}, &supervise.Report{}}
 }
 
 // TestEveryFieldIsPassed: every field arrives unchanged, byte by byte.
 func TestEveryFieldIsPassed(t *testing.T) {
 	var line []byte
-	var sent []supervise.Record
+	var sent []supervise.Message
 	for _, r := range records() {
 		sent = append(sent, r)
 		line = supervise.Append(line, r) // nothing set
@@ -58,7 +58,7 @@ func TestEveryFieldIsPassed(t *testing.T) {
 	}
 	in := bytes.NewReader(line)
 	for _, want := range sent {
-		got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(supervise.Record)
+		got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(supervise.Message)
 		require.NoError(t, supervise.Read(in, got))
 		require.Equal(t, want, got)
 	}
@@ -87,7 +87,7 @@ func TestBrokenRecords(t *testing.T) {
 		fill(reflect.ValueOf(r).Elem(), &next)
 		line := supervise.Append(nil, r)
 		for n := 1; n < len(line); n++ {
-			got := reflect.New(reflect.TypeOf(r).Elem()).Interface().(supervise.Record)
+			got := reflect.New(reflect.TypeOf(r).Elem()).Interface().(supervise.Message)
 			require.Error(t, supervise.Read(bytes.NewReader(line[:n]), got), "%d bytes", n)
 			if size := n - 1; size < len(line)-4 {
 				short := append([]byte{byte(size), byte(size >> 8), 0, 0}, line[4:]...)
