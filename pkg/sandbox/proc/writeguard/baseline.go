@@ -52,7 +52,7 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 		}
 	}
 	repos, tops := d.addMissing(b, s, items)
-	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, repos) || !sameKeys(b.Tops, tops)
+	changed = changed || len(items) != len(b.Items) || !haveSameKeys(b.Repos, repos) || !haveSameKeys(b.Tops, tops)
 	b.Items, b.Repos, b.Tops = items, repos, tops
 	if d.isEmpty() { // the directories of a running command are not the user's
 		changed = b.Seen.add(s.dirKeys) || changed
@@ -78,8 +78,8 @@ func (b *baseline) newItemsChangedOnDisk(root string, before *baseline) bool {
 	return false
 }
 
-// sameKeys reports whether two sets are equal. All values must be true.
-func sameKeys(a, b map[string]bool) bool {
+// haveSameKeys reports whether two sets are equal. All values must be true.
+func haveSameKeys(a, b map[string]bool) bool {
 	for name := range a {
 		if !b[name] {
 			return false

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// presence shows all servers of the machine, whatever their state directory,
+// commandLocks show all servers of the machine, whatever their state directory,
 // that a command runs in a root. It holds read locks on bytes of directories,
 // which the kernel releases when the process ends. Nothing is written, and a
 // confined command cannot take a write lock that would conflict.
@@ -25,7 +25,7 @@ import (
 //
 // If one root contains the other, both servers check the directory of the
 // upper root.
-type presence struct {
+type commandLocks struct {
 	root  string
 	dirs  []*os.File    // the root, and the directories above it, by every path that leads to it
 	infos []os.FileInfo // of dirs
@@ -40,18 +40,18 @@ const (
 	maxLocksRead = 256
 )
 
-// openPresence opens the root and the directories above it. Unreadable
+// openCommandLocks opens the root and the directories above it. Unreadable
 // directories are skipped: no server of this user can have one as its root. The
-// caller closes the presence.
-func openPresence(root string) *presence {
-	p := &presence{root: root}
+// caller closes the result.
+func openCommandLocks(root string) *commandLocks {
+	p := &commandLocks{root: root}
 	p.openDirs()
 	return p
 }
 
 // openDirs opens the root and the directories above it, by every path that
 // leads to the root.
-func (p *presence) openDirs() {
+func (p *commandLocks) openDirs() {
 	for _, path := range append([]string{p.root}, pathsThroughMounts(p.root)...) {
 		for dir := path; ; dir = filepath.Dir(dir) {
 			p.addDir(dir)
@@ -64,7 +64,7 @@ func (p *presence) openDirs() {
 
 // addDir opens a directory and adds it to p.dirs, unless it is already open or
 // cannot be opened.
-func (p *presence) addDir(dir string) {
+func (p *commandLocks) addDir(dir string) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Open(dir, flags, 0)
 	if err == unix.EACCES { // a command may have removed its permissions
@@ -91,15 +91,15 @@ func (p *presence) addDir(dir string) {
 }
 
 // close releases the locks of publish and closes the directories.
-func (p *presence) close() {
-	p.withdraw()
+func (p *commandLocks) close() {
+	p.release()
 	closeAll(p.dirs...)
 	p.dirs, p.infos = nil, nil
 }
 
-// publish takes the locks which show that a command runs, until withdraw. It
+// take takes the locks which show that a command runs, until release. It
 // opens directories again that were moved or replaced.
-func (p *presence) publish() {
+func (p *commandLocks) take() {
 	for i, f := range p.dirs {
 		if now, err := os.Lstat(f.Name()); err != nil || !os.SameFile(now, p.infos[i]) { // moved or replaced
 			p.close()
@@ -132,8 +132,8 @@ func fileTimeNow() time.Time {
 	return time.Unix(now.Unix())
 }
 
-// withdraw releases the locks of publish.
-func (p *presence) withdraw() {
+// release releases the locks of take.
+func (p *commandLocks) release() {
 	if p.since == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func setByteLock(f *os.File, kind int16, start, length int64) {
 
 // commandsOfOthers lists the running commands of other servers, and of other guards of
 // this process, whose roots overlap with this root.
-func (p *presence) commandsOfOthers() (list []runningCommand) {
+func (p *commandLocks) commandsOfOthers() (list []runningCommand) {
 	for _, f := range p.dirs {
 		top := int64(beneathFlag)
 		if f.Name() == p.root {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// presence is empty: no level confines commands on this system.
-type presence struct{}
+// commandLocks is empty: no level confines commands on this system.
+type commandLocks struct{}
 
-func openPresence(string) *presence { return &presence{} }
+func openCommandLocks(string) *commandLocks { return &commandLocks{} }
 
-func (p *presence) close() {}
+func (p *commandLocks) close() {}
 
-func (p *presence) publish() {}
+func (p *commandLocks) take() {}
 
 func fileTimeNow() time.Time { return time.Now() }
 
-func (p *presence) withdraw() {}
+func (p *commandLocks) release() {}
 
-func (p *presence) commandsOfOthers() []runningCommand { return nil }
+func (p *commandLocks) commandsOfOthers() []runningCommand { return nil }
 
 func dirHash(os.FileInfo) uint32 { return 0 }
 

@@ -68,7 +68,7 @@ func (d *otherCommands) stateToRecord(b *baseline, name string, now *fileState) 
 		return it, ok
 	}
 	for _, one := range d.running {
-		if d.mayChange(one, name) && d.changedSince(b, name, now, one.since) {
+		if d.mayChange(one, name) && d.hasChangedSince(b, name, now, one.since) {
 			was, had := b.Items[name]
 			if !had {
 				d.omitted[name] = true
@@ -93,11 +93,11 @@ func (d *otherCommands) mayChange(command runningCommand, name string) bool {
 	return false
 }
 
-// changedSince reports whether a file was written or replaced since a time.
+// hasChangedSince reports whether a file was written or replaced since a time.
 // That includes the renaming of a directory above it, which leaves the file's
 // own times unchanged. Without the baseline's directories, such a renaming is
 // not noticed.
-func (d *otherCommands) changedSince(b *baseline, name string, now *fileState, since time.Time) bool {
+func (d *otherCommands) hasChangedSince(b *baseline, name string, now *fileState, since time.Time) bool {
 	if !now.Changed.Before(since) {
 		return true
 	}
@@ -126,7 +126,7 @@ func (d *otherCommands) addMissing(b *baseline, s *scanResult, items map[string]
 		}
 	}
 	for dir := range s.tops {
-		if dir != "." && !b.Tops[dir] && d.omittedDotGit(dir) && !d.isOlderThanCommands(filepath.Join(dir, ".git")) {
+		if dir != "." && !b.Tops[dir] && d.hasOmittedDotGit(dir) && !d.isOlderThanCommands(filepath.Join(dir, ".git")) {
 			delete(tops, dir)
 		}
 	}
@@ -159,8 +159,8 @@ func (d *otherCommands) isOlderThanCommands(dir string) bool {
 	})
 }
 
-// omittedDotGit reports whether a file in the .git of a directory was omitted.
-func (d *otherCommands) omittedDotGit(dir string) bool {
+// hasOmittedDotGit reports whether a file in the .git of a directory was omitted.
+func (d *otherCommands) hasOmittedDotGit(dir string) bool {
 	for name := range d.omitted {
 		rest, ok := strings.CutPrefix(name, dir+string(filepath.Separator))
 		if ok && isDotGit(firstComponent(rest)) {

@@ -50,11 +50,11 @@ func (b *baseline) newGitPaths(root string, user UserGitSettings, outer []outerR
 	return p
 }
 
-// gitPaths finds the paths that the settings of the user, of the root's
+// findGitPaths finds the paths that the settings of the user, of the root's
 // repositories and of those around it name, and those that the settings of other
 // roots name. Its lists are sorted.
-func (b *baseline) gitPaths(root string, user UserGitSettings, cache *settingsCache) *gitPaths {
-	outer := b.outerOf(root, cache)
+func (b *baseline) findGitPaths(root string, user UserGitSettings, cache *settingsCache) *gitPaths {
+	outer := b.outerRepositoriesOf(root, cache)
 	p := b.newGitPaths(root, user, outer, cache)
 	for _, path := range user.Files {
 		if name, _ := p.resolve(path); name != "" {
@@ -72,7 +72,7 @@ func (b *baseline) gitPaths(root string, user UserGitSettings, cache *settingsCa
 			p.addLinkedSettings(filepath.Join(root, name))
 		}
 	}
-	for _, s := range b.sources(root, outer, cache) {
+	for _, s := range b.settingsSources(root, outer, cache) {
 		p.addSource(s)
 	}
 	for _, repo := range outer {
@@ -83,13 +83,13 @@ func (b *baseline) gitPaths(root string, user UserGitSettings, cache *settingsCa
 		p.SettingsFiles = append(p.SettingsFiles, other.SettingsFiles...)
 		p.Programs = append(p.Programs, other.Programs...)
 	}
-	p.sort()
+	p.sortLists()
 	return p
 }
 
-// sort sorts the lists and removes duplicates and directories that are watched
+// sortLists sorts the lists and removes duplicates and directories that are watched
 // with their repository.
-func (p *gitPaths) sort() {
+func (p *gitPaths) sortLists() {
 	p.HookDirs = slices.DeleteFunc(p.HookDirs, func(dir string) bool {
 		return isDefaultHooksDir(dir) || filepath.Base(dir) == "hooks" && p.baseline.Repos[filepath.Dir(dir)]
 	})
@@ -184,7 +184,7 @@ func (p *gitPaths) addHooksDir(path string, tops map[string]bool, repo string) {
 				p.addHooksDirInRoot(name)
 				continue
 			}
-			for _, link := range p.cache.dir(path).links {
+			for _, link := range p.cache.readDir(path).links {
 				p.addProgram(link)
 			}
 		}
@@ -264,7 +264,7 @@ func (p *gitPaths) addIncluded(path string, tops map[string]bool, repo string, d
 	switch it, ok := p.baseline.Items[name]; {
 	case depth == maxIncludeDepth:
 	case name == "":
-		p.addSettings(path, p.cache.runs(path), tops, repo, depth+1)
+		p.addSettings(path, p.cache.runningSettings(path), tops, repo, depth+1)
 	case ok && it.Spot == gitSettingsKind:
 		p.addSettings(path, it.Runs, tops, repo, depth+1)
 	}

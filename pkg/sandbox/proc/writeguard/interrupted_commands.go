@@ -46,7 +46,7 @@ func (w *RootGuard) checkIfInterrupted(c *Command) (reverted []string) {
 	defer w.unlock()
 	w.reloadBaseline()
 	mark := w.readMark()
-	if mark == markIdle || !w.tryUseExclusive() {
+	if mark == markIdle || !w.tryLockUseFile() {
 		return nil
 	}
 	defer tryFlock(w.useFile, lockRelease)

@@ -50,7 +50,7 @@ func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed b
 func (b *baseline) forgetMadeRepositories(root string) (changed bool) {
 	for repo, made := range b.Made {
 		info, err := os.Lstat(filepath.Join(root, repo))
-		if err == nil && b.Repos[repo] && deviceAndInode(info) == made.Node && !b.changedAfterMade(repo, made) {
+		if err == nil && b.Repos[repo] && deviceAndInode(info) == made.Node && !b.hasChangedAfterMade(repo, made) {
 			continue
 		}
 		delete(b.Made, repo)
@@ -59,9 +59,9 @@ func (b *baseline) forgetMadeRepositories(root string) (changed bool) {
 	return changed
 }
 
-// changedAfterMade reports whether a watched file of a repository changed after
+// hasChangedAfterMade reports whether a watched file of a repository changed after
 // the command that created it had ended.
-func (b *baseline) changedAfterMade(repo string, made madeRepository) bool {
+func (b *baseline) hasChangedAfterMade(repo string, made madeRepository) bool {
 	for name, it := range b.Items {
 		if it.Spot != rebaseStepsKind && made.contains(repo, name) && it.Changed.After(made.Since) {
 			return true

@@ -18,9 +18,9 @@ type readOnlyRoot struct {
 	inventory inventory
 }
 
-// sources lists the settings in the root. It leaves out files for which skip
+// settingsSources lists the settings in the root. It leaves out files for which skip
 // returns true.
-func (r *readOnlyRoot) sources(c *settingsCache, dirState func(dir string) (state DirState, ok bool), skip func(path string) bool) []settingsSource {
+func (r *readOnlyRoot) settingsSources(c *settingsCache, dirState func(dir string) (state DirState, ok bool), skip func(path string) bool) []settingsSource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inventory.dirState = dirState
@@ -40,11 +40,11 @@ func (r *readOnlyRoot) sources(c *settingsCache, dirState func(dir string) (stat
 		if at.kind == gitPointerKind {
 			it = readState(path, at, info)
 		} else {
-			it.Runs = c.runs(path)
+			it.Runs = c.runningSettings(path)
 		}
 		b.Items[name] = it
 	}
-	return b.sources(r.inventory.root, b.outerOf(r.inventory.root, c), c)
+	return b.settingsSources(r.inventory.root, b.outerRepositoriesOf(r.inventory.root, c), c)
 }
 
 // readOnlyRoot returns the root at a path that commands cannot write.
@@ -67,7 +67,7 @@ func (g *Guards) readOnlyRoot(root string) *readOnlyRoot {
 func (c *Command) ShareSettings(readOnly []string, dirState func(root string) func(dir string) (state DirState, ok bool)) {
 	defer func() {
 		for _, w := range c.roots {
-			if err := w.endBegin(); err != nil {
+			if err := w.finishBegin(); err != nil {
 				c.addGap(w.root, err)
 			}
 		}
@@ -77,7 +77,7 @@ func (c *Command) ShareSettings(readOnly []string, dirState func(root string) fu
 	}
 	sources := map[string][]settingsSource{}
 	for _, root := range readOnly {
-		sources[root] = c.guards.readOnlyRoot(root).sources(&c.guards.settings, dirState(root), func(path string) bool {
+		sources[root] = c.guards.readOnlyRoot(root).settingsSources(&c.guards.settings, dirState(root), func(path string) bool {
 			for _, w := range c.roots {
 				if isBelowOrSame(w.root, path) {
 					return true
@@ -88,11 +88,11 @@ func (c *Command) ShareSettings(readOnly []string, dirState func(root string) fu
 	}
 	for range maxShareRounds {
 		for _, w := range c.roots {
-			sources[w.root] = w.sources()
+			sources[w.root] = w.settingsSources()
 		}
 		changed := false
 		for _, w := range c.roots {
-			updated, err := w.setNamed(c, sources)
+			updated, err := w.setNamedPaths(c, sources)
 			if err != nil {
 				c.addGap(w.root, err)
 			}
@@ -104,21 +104,21 @@ func (c *Command) ShareSettings(readOnly []string, dirState func(root string) fu
 	}
 }
 
-// sources lists the settings in the root and of the repositories around it.
-func (w *RootGuard) sources() []settingsSource {
+// settingsSources lists the settings in the root and of the repositories around it.
+func (w *RootGuard) settingsSources() []settingsSource {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.named == nil {
-		return w.baseline.sources(w.root, w.baseline.outerOf(w.root, w.settings), w.settings)
+		return w.baseline.settingsSources(w.root, w.baseline.outerRepositoriesOf(w.root, w.settings), w.settings)
 	}
-	return w.baseline.sources(w.root, w.named.outer, w.settings)
+	return w.baseline.settingsSources(w.root, w.named.outer, w.settings)
 }
 
-// setNamed adds the paths in the root that the settings of other roots name to
+// setNamedPaths adds the paths in the root that the settings of other roots name to
 // the baseline, and reports whether they changed. It does nothing while another
 // command runs in the root. Paths that roots of other servers name are kept as
 // long as these roots exist.
-func (w *RootGuard) setNamed(c *Command, sources map[string][]settingsSource) (changed bool, err error) {
+func (w *RootGuard) setNamedPaths(c *Command, sources map[string][]settingsSource) (changed bool, err error) {
 	w.mu.Lock()
 	named := map[string]namedPaths{}
 	for root, paths := range w.baseline.Named {
@@ -139,7 +139,7 @@ func (w *RootGuard) setNamed(c *Command, sources map[string][]settingsSource) (c
 				p.addSource(s)
 			}
 		}
-		p.sort()
+		p.sortLists()
 		delete(named, root)
 		if len(p.HookDirs)+len(p.SettingsFiles)+len(p.Programs) > 0 {
 			named[root] = p.namedPaths
@@ -164,9 +164,9 @@ func (w *RootGuard) setNamed(c *Command, sources map[string][]settingsSource) (c
 	return true, err
 }
 
-// endBegin ends the registration of a command: it restores the steps of
+// finishBegin ends the registration of a command: it restores the steps of
 // unfinished rebases.
-func (w *RootGuard) endBegin() error {
+func (w *RootGuard) finishBegin() error {
 	w.mu.Lock()
 	missing := w.stepsMissing
 	w.named = nil

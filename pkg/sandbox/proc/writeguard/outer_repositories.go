@@ -34,21 +34,21 @@ type outerRepository struct {
 // concurrent use.
 type settingsCache struct {
 	mu    sync.Mutex
-	files map[string]readRuns
-	dirs  map[string]readDir
+	files map[string]cachedRuns
+	dirs  map[string]cachedDir
 }
 
-// readDir is a directory as last read.
-type readDir struct {
+// cachedDir is a directory as last read.
+type cachedDir struct {
 	info  os.FileInfo
 	at    time.Time
 	repos []string // subdirectories that git treats as a repository, without .git
 	links []string // symbolic links
 }
 
-// runs returns the settings of a file (KEY=VALUE) that run a program, nil if it
+// runningSettings returns the settings of a file (KEY=VALUE) that run a program, nil if it
 // cannot be read.
-func (c *settingsCache) runs(file string) []string {
+func (c *settingsCache) runningSettings(file string) []string {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil
@@ -61,9 +61,9 @@ func (c *settingsCache) runs(file string) []string {
 	config, _ := readRegularFile(resolveExisting(file), maxIncludedBytes)
 	runs, _ := gitfile.DangerousSettings(config)
 	if c.files == nil {
-		c.files = map[string]readRuns{}
+		c.files = map[string]cachedRuns{}
 	}
-	c.files[file] = readRuns{info, runs}
+	c.files[file] = cachedRuns{info, runs}
 	return runs
 }
 
@@ -71,18 +71,18 @@ func (c *settingsCache) runs(file string) []string {
 // searched. Those of a larger directory are not.
 const maxOuterEntries = 1000
 
-// dir returns the links and repositories in a directory.
-func (c *settingsCache) dir(path string) readDir {
+// readDir returns the links and repositories in a directory.
+func (c *settingsCache) readDir(path string) cachedDir {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		return readDir{}
+		return cachedDir{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.dirs[path]; ok && isSameVersion(info, known.info) && known.at.Sub(info.ModTime()) >= supervise.SettledAfter {
 		return known
 	}
-	read := readDir{info: info, at: time.Now()}
+	read := cachedDir{info: info, at: time.Now()}
 	if d, err := os.Open(path); err == nil {
 		entries, _ := d.ReadDir(maxOuterEntries + 1)
 		d.Close()
@@ -99,7 +99,7 @@ func (c *settingsCache) dir(path string) readDir {
 		}
 	}
 	if c.dirs == nil {
-		c.dirs = map[string]readDir{}
+		c.dirs = map[string]cachedDir{}
 	}
 	c.dirs[path] = read
 	return read
@@ -129,7 +129,7 @@ func (c *settingsCache) outerRepositories(root string) (repos []outerRepository)
 		if dir == filepath.Dir(dir) {
 			return repos
 		}
-		for _, repo := range c.dir(dir).repos {
+		for _, repo := range c.readDir(dir).repos {
 			if !isBelowOrSame(repo, root) {
 				repos = append(repos, newOuterRepository(repo, dir))
 			}
@@ -154,11 +154,11 @@ func repositoryOfPointer(dotGit string) (repo string, ok bool) {
 		return dotGit, true
 	}
 	target, _ := readGitPointer(dotGit)
-	return resolvedDir(target)
+	return resolveDir(target)
 }
 
-// resolvedDir resolves the links of a path. ok is false if no file is there.
-func resolvedDir(path string) (resolved string, ok bool) {
+// resolveDir resolves the links of a path. ok is false if no file is there.
+func resolveDir(path string) (resolved string, ok bool) {
 	if path == "" {
 		return "", false
 	}
@@ -170,16 +170,16 @@ func resolvedDir(path string) (resolved string, ok bool) {
 func newOuterRepository(dir, top string) outerRepository {
 	r := outerRepository{dir: dir, common: dir, tops: []string{top}}
 	if target, _ := readGitPointer(filepath.Join(dir, "commondir")); target != "" {
-		if common, ok := resolvedDir(target); ok {
+		if common, ok := resolveDir(target); ok {
 			r.common = common
 		}
 	}
 	return r
 }
 
-// outerOf lists the repositories outside a root that apply in it: those of
+// outerRepositoriesOf lists the repositories outside a root that apply in it: those of
 // outerRepositories, and those that a .git in the root names.
-func (b *baseline) outerOf(root string, c *settingsCache) []outerRepository {
+func (b *baseline) outerRepositoriesOf(root string, c *settingsCache) []outerRepository {
 	repos := c.outerRepositories(root)
 	for name, it := range b.Items {
 		if it.Spot != gitPointerKind || !isDotGit(filepath.Base(name)) {
@@ -195,16 +195,16 @@ func (b *baseline) outerOf(root string, c *settingsCache) []outerRepository {
 			continue
 		}
 		top := filepath.Join(root, filepath.Dir(name))
-		if repo, ok := resolvedDir(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isBelowOrSame(root, repo) {
+		if repo, ok := resolveDir(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isBelowOrSame(root, repo) {
 			repos = append(repos, newOuterRepository(repo, top))
 		}
 	}
 	return repos
 }
 
-// sources lists the settings of the root's own repositories and of outer, which
-// outerOf returned. Settings in the root have the state of the baseline.
-func (b *baseline) sources(root string, outer []outerRepository, c *settingsCache) (all []settingsSource) {
+// settingsSources lists the settings of the root's own repositories and of outer, which
+// outerRepositoriesOf returned. Settings in the root have the state of the baseline.
+func (b *baseline) settingsSources(root string, outer []outerRepository, c *settingsCache) (all []settingsSource) {
 	pointers := b.workTreePointers(root)
 	for name, it := range b.Items {
 		if it.Spot != gitSettingsKind || len(it.Runs) == 0 {
@@ -227,7 +227,7 @@ func (b *baseline) sources(root string, outer []outerRepository, c *settingsCach
 			if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
 				s.runs = b.Items[rel].Runs
 			} else {
-				s.runs = c.runs(file)
+				s.runs = c.runningSettings(file)
 			}
 			if len(s.runs) > 0 {
 				s.tops = append(worktreeSettings(s), repo.tops...)

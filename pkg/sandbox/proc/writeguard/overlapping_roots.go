@@ -72,7 +72,7 @@ func (w *RootGuard) findForeign() {
 		}
 		return err != nil
 	})
-	if len(w.presence.commandsOfOthers()) == 0 {
+	if len(w.commandLocks.commandsOfOthers()) == 0 {
 		return
 	}
 	for _, dir := range foreignStateDirs() {
@@ -230,7 +230,7 @@ func (w *RootGuard) unlockOverlapping() {
 // overlapping roots with running or interrupted commands. hadBaseline means
 // that this root has a baseline.
 func (w *RootGuard) otherCommands(hadBaseline bool) *otherCommands {
-	d := &otherCommands{root: w.root, running: w.presence.commandsOfOthers(), hadBaseline: hadBaseline, omitted: map[string]bool{}}
+	d := &otherCommands{root: w.root, running: w.commandLocks.commandsOfOthers(), hadBaseline: hadBaseline, omitted: map[string]bool{}}
 	for _, n := range w.overlapping {
 		if running, interrupted := n.commandState(); (running || interrupted) && n.reload() {
 			d.overlapping = append(d.overlapping, n)

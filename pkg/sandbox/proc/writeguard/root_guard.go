@@ -30,7 +30,7 @@ import (
 // command made the changes and its server was killed: they are checked first.
 //
 // Commands of other servers may also run in this root: see overlappingRoot for
-// overlapping roots, and presence for other state directories.
+// overlapping roots, and commandLocks for other state directories.
 type RootGuard struct {
 	root       string
 	stateDir   string // this root's directory of state; "": only this process knows the baseline
@@ -43,23 +43,23 @@ type RootGuard struct {
 	baseline          baseline
 	hasBaseline       bool // baseline is valid; false: it is empty because none was recorded
 	git               UserGitSettings
-	userSettings      map[string]readRuns  // by the user's files with settings
-	settings          *settingsCache       // of repositories outside the root
-	named             *gitPaths            // as last found, between Begin and endBegin
-	previousItems     map[string]fileState // of the baseline before its last update
-	loadedInfo        os.FileInfo          // of the file that baseline was read from or written to
-	useFile, lockFile *os.File             // nil without a state directory
-	mark              byte                 // without useFile
-	runningCount      int                  // commands of this process in the root
-	begunAlone        bool                 // when the last command began, no other was running
-	stepsMissing      bool                 // restoreRebaseSteps is to be called before the command starts
+	userSettings      map[string]cachedRuns // by the user's files with settings
+	settings          *settingsCache        // of repositories outside the root
+	named             *gitPaths             // as last found, between Begin and finishBegin
+	previousItems     map[string]fileState  // of the baseline before its last update
+	loadedInfo        os.FileInfo           // of the file that baseline was read from or written to
+	useFile, lockFile *os.File              // nil without a state directory
+	mark              byte                  // without useFile
+	runningCount      int                   // commands of this process in the root
+	begunAlone        bool                  // when the last command began, no other was running
+	stepsMissing      bool                  // restoreRebaseSteps is to be called before the command starts
 	lastChecked       map[supervise.Level]time.Time
 	copies            *revertedCopies
 	lost              []string // as in rootCheck, until a command reports them
 
 	notShared       error // why the baseline is not shared with other servers
 	isHidden        bool  // other servers do not see its commands
-	presence        *presence
+	commandLocks    *commandLocks
 	overlapping     []*overlappingRoot
 	stateDirChanged time.Time // modification time of the directory of all roots' state
 	stateDirRead    time.Time // when overlapping was read from it
@@ -78,16 +78,16 @@ func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state Di
 	defer func() { err = errors.Join(err, w.notShared) }()
 	defer w.unlock()
 	w.git = c.Git
-	w.git.runs = w.userRuns
+	w.git.runs = w.userRunningSettings
 	defer w.unlockOverlapping()
 	w.reloadBaseline()
 	mark := w.readMark()
 	if w.runningCount == 0 && !w.isHidden {
-		w.presence.publish()
+		w.commandLocks.take()
 	}
-	alone := w.tryUseExclusive()
+	alone := w.tryLockUseFile()
 	w.recordRootMode()
-	defer w.useShared()
+	defer w.shareUseFile()
 	w.begunAlone = false
 	if !alone && w.hasBaseline {
 		if markOf(c.Level) < mark { // '1' < '2'
@@ -195,13 +195,13 @@ func (w *RootGuard) endCommand(c *Command) (reverted []string, err error) {
 	}
 	w.runningCount--
 	if w.runningCount == 0 {
-		if w.tryUseExclusive() && !rc.failed { // else the next command starts with this baseline
+		if w.tryLockUseFile() && !rc.failed { // else the next command starts with this baseline
 			err = errors.Join(err, w.writeMark(markIdle))
 		}
 		if w.useFile != nil {
 			tryFlock(w.useFile, lockRelease)
 		}
-		w.presence.withdraw()
+		w.commandLocks.release()
 	}
 	for _, lost := range w.lost {
 		err = errors.Join(err, errors.New(lost))

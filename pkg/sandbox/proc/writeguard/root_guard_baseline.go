@@ -66,7 +66,7 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (changed bool) {
 	changed = w.baseline.update(w.root, w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, protected), w.trustTimes, d)
 	for range maxIncludeDepth {
-		p := w.baseline.gitPaths(w.root, w.git, w.settings)
+		p := w.baseline.findGitPaths(w.root, w.git, w.settings)
 		p.Programs = w.baseline.withSourcedFiles(w.root, w.git, p.Programs)
 		w.named = p
 		if slices.Equal(p.HookDirs, w.baseline.HookDirs) && slices.Equal(p.SettingsFiles, w.baseline.Included) && slices.Equal(p.Programs, w.baseline.Programs) {

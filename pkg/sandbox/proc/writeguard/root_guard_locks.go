@@ -59,16 +59,16 @@ func (w *RootGuard) unlock() {
 	w.mu.Unlock()
 }
 
-// tryUseExclusive takes the lock of the file "use" exclusively, and returns
+// tryLockUseFile takes the lock of the file "use" exclusively, and returns
 // true if no command of any server with this state directory is running in the
 // root.
-func (w *RootGuard) tryUseExclusive() bool {
+func (w *RootGuard) tryLockUseFile() bool {
 	return w.runningCount == 0 && (w.useFile == nil || tryFlock(w.useFile, lockExclusive))
 }
 
-// useShared counts one more command, and shares the lock of the file "use",
+// shareUseFile counts one more command, and shares the lock of the file "use",
 // which shows other servers that a command runs.
-func (w *RootGuard) useShared() {
+func (w *RootGuard) shareUseFile() {
 	if w.useFile != nil && w.runningCount == 0 {
 		tryFlock(w.useFile, lockShared)
 	}

@@ -19,7 +19,7 @@ func openRootGuard(root, state string) (*RootGuard, error) {
 	if w.handle, err = os.OpenRoot(root); err != nil {
 		return nil, err
 	}
-	w.presence = openPresence(root)
+	w.commandLocks = openCommandLocks(root)
 	if state == "" {
 		return w, nil
 	}
@@ -78,7 +78,7 @@ func (w *RootGuard) reopenStateFiles() {
 // close closes all files. No command must be running in the root.
 func (w *RootGuard) close() {
 	w.handle.Close()
-	w.presence.close()
+	w.commandLocks.close()
 	w.closeOverlapping()
 	closeAll(w.useFile, w.lockFile)
 }

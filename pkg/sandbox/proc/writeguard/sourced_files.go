@@ -48,14 +48,14 @@ func (b *baseline) withSourcedFiles(root string, user UserGitSettings, programs 
 		dir := filepath.Dir(name)
 		switch parent := strings.ToLower(filepath.Base(dir)); strings.ToLower(filepath.Base(name)) {
 		case ".envrc":
-			add(name, dir, filesOfShell)
+			add(name, dir, filesRunByEnvrc)
 		case "hgrc", "hgrc-not-shared":
 			if parent == ".hg" {
-				add(name, filepath.Dir(dir), filesOfMercurial)
+				add(name, filepath.Dir(dir), filesNamedInHgrc)
 			}
 		case "config":
 			if parent == ".sl" {
-				add(name, filepath.Dir(dir), filesOfMercurial)
+				add(name, filepath.Dir(dir), filesNamedInHgrc)
 			}
 		}
 	}
@@ -80,11 +80,11 @@ var (
 	currentDir = regexp.MustCompile(`^(\$\([^()]*\)|\$\{[^{}]*\}|\$\w+)/`)
 )
 
-// filesOfShell returns the paths of the scripts that a script of direnv runs in
+// filesRunByEnvrc returns the paths of the scripts that a script of direnv runs in
 // its shell. A beginning with a variable counts as the current directory. The
 // script activate of a virtual environment is left out: commands can write the
 // programs beside it.
-func filesOfShell(script []byte) (paths []string) {
+func filesRunByEnvrc(script []byte) (paths []string) {
 	for _, match := range sourceCommand.FindAllSubmatch(script, -1) {
 		path := strings.NewReplacer(`"`, "", `'`, "").Replace(string(match[1]))
 		for _, home := range []string{"$HOME/", "${HOME}/"} {
@@ -101,9 +101,9 @@ func filesOfShell(script []byte) (paths []string) {
 	return paths
 }
 
-// filesOfMercurial returns the paths of the files that an hgrc includes, and
+// filesNamedInHgrc returns the paths of the files that an hgrc includes, and
 // those that its hooks, extensions and aliases name.
-func filesOfMercurial(hgrc []byte) (paths []string) {
+func filesNamedInHgrc(hgrc []byte) (paths []string) {
 	section := ""
 	for line := range strings.Lines(string(hgrc)) {
 		line = strings.TrimSpace(line)

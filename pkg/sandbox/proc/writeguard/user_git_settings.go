@@ -19,16 +19,16 @@ type UserGitSettings struct {
 	runs func(file string) []string // settings of a file that run a program, see RootGuard.userRuns; nil: none
 }
 
-// readRuns are the settings of a file that run a program, as last read.
-type readRuns struct {
+// cachedRuns are the settings of a file that run a program, as last read.
+type cachedRuns struct {
 	info os.FileInfo
 	runs []string
 }
 
-// userRuns returns the settings of one of the user's files (KEY=VALUE) that make
+// userRunningSettings returns the settings of one of the user's files (KEY=VALUE) that make
 // git run a program. It leaves out included files and core.hooksPath, which
 // UserGitSettings has. It reads the file only after it has changed.
-func (w *RootGuard) userRuns(file string) []string {
+func (w *RootGuard) userRunningSettings(file string) []string {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil
@@ -42,9 +42,9 @@ func (w *RootGuard) userRuns(file string) []string {
 		return strings.HasPrefix(setting, "include") || strings.HasPrefix(setting, "core.hookspath=")
 	})
 	if w.userSettings == nil {
-		w.userSettings = map[string]readRuns{}
+		w.userSettings = map[string]cachedRuns{}
 	}
-	w.userSettings[file] = readRuns{info, runs}
+	w.userSettings[file] = cachedRuns{info, runs}
 	return runs
 }
 

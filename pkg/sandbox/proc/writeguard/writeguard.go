@@ -21,7 +21,7 @@
 //
 // All servers of a user share the baselines through a state directory. They
 // see each other's commands in the same root or an overlapping one by file
-// locks, see presence and overlappingRoot.
+// locks, see commandLocks and overlappingRoot.
 package writeguard
 
 import (

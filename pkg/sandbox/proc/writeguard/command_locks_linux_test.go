@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func presenceIn(t testing.TB, dir string) *presence {
-	p := openPresence(dir)
+func commandLocksIn(t testing.TB, dir string) *commandLocks {
+	p := openCommandLocks(dir)
 	t.Cleanup(p.close)
 	return p
 }
@@ -27,8 +27,8 @@ func TestPresence(t *testing.T) {
 	dir := t.TempDir()
 	upper := subdirectory(t, dir, "upper")
 	lower, side := subdirectory(t, upper, "lower"), subdirectory(t, upper, "side")
-	u, l, s, same := presenceIn(t, upper), presenceIn(t, lower), presenceIn(t, side), presenceIn(t, lower)
-	l.publish()
+	u, l, s, same := commandLocksIn(t, upper), commandLocksIn(t, lower), commandLocksIn(t, side), commandLocksIn(t, lower)
+	l.take()
 	require.Empty(t, l.commandsOfOthers(), "its own command")
 	require.Empty(t, s.commandsOfOthers())
 	require.Len(t, same.commandsOfOthers(), 1)
@@ -39,11 +39,11 @@ func TestPresence(t *testing.T) {
 	d := otherCommands{root: upper}
 	require.True(t, d.mayChange(list[0], "lower/.mcp.json"))
 	require.False(t, d.mayChange(list[0], "side/.mcp.json"))
-	l.withdraw()
+	l.release()
 	require.Empty(t, same.commandsOfOthers())
 	require.Empty(t, u.commandsOfOthers())
-	u.publish()
-	for _, p := range []*presence{l, s} {
+	u.take()
+	for _, p := range []*commandLocks{l, s} {
 		require.Len(t, p.commandsOfOthers(), 1)
 		require.False(t, p.commandsOfOthers()[0].onlyInOneRoot)
 	}
@@ -53,8 +53,8 @@ func TestPresence(t *testing.T) {
 // read.
 func TestPresenceWithManyLocks(t *testing.T) {
 	dir := t.TempDir()
-	p, other := presenceIn(t, dir), presenceIn(t, dir)
-	other.publish()
+	p, other := commandLocksIn(t, dir), commandLocksIn(t, dir)
+	other.take()
 	for i := range int64(2 * maxLocksRead) {
 		setByteLock(other.dirs[0], unix.F_RDLCK, other.since+2*i+2, 1)
 	}
@@ -68,11 +68,11 @@ func TestPresenceWithManyLocks(t *testing.T) {
 }
 
 func BenchmarkPresence(b *testing.B) {
-	p := presenceIn(b, b.TempDir())
+	p := commandLocksIn(b, b.TempDir())
 	for b.Loop() {
-		p.publish()
+		p.take()
 		p.commandsOfOthers()
 		p.commandsOfOthers()
-		p.withdraw()
+		p.release()
 	}
 }
