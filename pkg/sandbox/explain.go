@@ -80,7 +80,7 @@ func (f *FS) notFound(name string, m *missing) error {
 // similar names. Similar names in other directories are returned only if no name is
 // the same. Long paths are returned only in the first position.
 func (f *FS) namesNear(m *missing) []string {
-	same, beside := f.suggest(m)
+	same, beside := f.suggestNear(m)
 	all := same
 	others := f.findElsewhere(m)
 	for _, l := range others {

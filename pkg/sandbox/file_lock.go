@@ -46,7 +46,7 @@ func (t *Target) LockFile(ctx context.Context) (release func(), err error) {
 		// one.
 		now, err := t.currentStat()
 		info, err2 := f.Stat()
-		if err == nil && err2 == nil && sameFile(now, info) {
+		if err == nil && err2 == nil && isSameFileAs(now, info) {
 			return func() {
 				filelock.Unlock(f)
 				f.Close()

@@ -211,10 +211,10 @@ func (t *Target) hookOutsideReason() string {
 			for _, dir := range []string{dir, resolveExistingLinks(dir)} {
 				const why = "is in a git repository's hooks directory"
 				if contains(dir, top) { // the hooks directory contains the work tree
-					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitfile.HookNames, strings.ToLower(t.base)) {
+					if isSameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitfile.HookNames, strings.ToLower(t.base)) {
 						return why
 					}
-				} else if inDirectory(dir, t.Path) {
+				} else if isInDirectory(dir, t.Path) {
 					return why
 				}
 			}

@@ -174,7 +174,7 @@ func (r *replacement) checkExpected() error {
 		return err
 	case r.options.Create:
 		return errExists(r.name)
-	case r.options.Expect != nil && !sameVersion(now, *r.options.Expect):
+	case r.options.Expect != nil && !isSameVersion(now, *r.options.Expect):
 		return errStale(r.name)
 	}
 	r.old = &now
@@ -184,8 +184,8 @@ func (r *replacement) checkExpected() error {
 	return nil
 }
 
-// sameVersion reports whether a file was unchanged between two Stats.
-func sameVersion(a, b Stat) bool {
+// isSameVersion reports whether a file was unchanged between two Stats.
+func isSameVersion(a, b Stat) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ChangeTime.Equal(b.ChangeTime)
 }
 
@@ -339,7 +339,7 @@ func (r *replacement) checkBeforePublish() error {
 		return errGone(r.name)
 	case err != nil:
 		return err
-	case !sameVersion(now, *r.old):
+	case !isSameVersion(now, *r.old):
 		return errStale(r.name)
 	}
 	return nil

@@ -8,19 +8,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// inDirectory reports whether path is dir or is in it, also in another spelling if the
+// isInDirectory reports whether path is dir or is in it, also in another spelling if the
 // file system treats both as the same name.
-func inDirectory(dir, path string) bool {
+func isInDirectory(dir, path string) bool {
 	above, down := len(splitPath(dir)), splitPath(path)
-	return contains(dir, path) || len(down) >= above && sameDirectory(joinPath(volumeTop(path), down[:above]), dir)
+	return contains(dir, path) || len(down) >= above && isSameDirectory(joinPath(volumeTop(path), down[:above]), dir)
 }
 
 func volumeTop(path string) string { return filepath.VolumeName(path) + pathSeparator }
 
-// sameDirectory reports whether two paths are spellings of the same directory. If they
+// isSameDirectory reports whether two paths are spellings of the same directory. If they
 // do not exist, it tests with the name of the repository next to them whether letter
 // case matters there.
-func sameDirectory(a, b string) bool {
+func isSameDirectory(a, b string) bool {
 	if a == b || !strings.EqualFold(pathname.Fold(a), pathname.Fold(b)) {
 		return a == b
 	}

@@ -20,10 +20,10 @@ const (
 	suggestBatch   = 1024
 )
 
-// suggest returns existing paths that the caller may have meant by a missing one, as
+// suggestNear returns existing paths that the caller may have meant by a missing one, as
 // arguments: those that people regard as the same name, and up to three similar ones.
 // It searches only the directory in which the resolution ended, which is in a root.
-func (f *FS) suggest(m *missing) (same, beside []string) {
+func (f *FS) suggestNear(m *missing) (same, beside []string) {
 	dir, closeDir := f.reopenDir(m.root, m.dir)
 	if dir == nil {
 		return nil, nil
@@ -51,17 +51,17 @@ func (f *FS) suggest(m *missing) (same, beside []string) {
 	})
 	for _, n := range best[:min(len(best), maxSuggestions)] {
 		if n.distance == 0 {
-			same = append(same, f.suggestion(m, n.name))
+			same = append(same, f.correctedPath(m, n.name))
 		} else {
-			beside = append(beside, f.suggestion(m, n.name))
+			beside = append(beside, f.correctedPath(m, n.name))
 		}
 	}
 	return same, beside
 }
 
-// suggestion returns the whole path with the corrected component if that exists, else
+// correctedPath returns the whole path with the corrected component if that exists, else
 // the path up to that component.
-func (f *FS) suggestion(m *missing, name string) string {
+func (f *FS) correctedPath(m *missing, name string) string {
 	path := joinPath(m.root.Path, append(slices.Clip(m.dir), name))
 	if len(m.rest) > 0 && !slices.Contains(m.rest, "..") {
 		full := joinPath(path, m.rest)

@@ -63,7 +63,7 @@ func (d *writableDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 		locked, err := filelock.TryLock(f)
 		now, err2 := d.lstat(name)
 		info, err3 := f.Stat()
-		if !locked && err == nil || err2 != nil || err3 != nil || !sameFile(now, info) {
+		if !locked && err == nil || err2 != nil || err3 != nil || !isSameFileAs(now, info) {
 			f.Close() // another process removed the file before it was locked
 			return fs.ErrExist
 		}
@@ -76,9 +76,9 @@ func (d *writableDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	return s, nil
 }
 
-// sameFile reports whether a Stat and a FileInfo describe the same file, as far as the
+// isSameFileAs reports whether a Stat and a FileInfo describe the same file, as far as the
 // system shows it.
-func sameFile(st Stat, info fs.FileInfo) bool {
+func isSameFileAs(st Stat, info fs.FileInfo) bool {
 	other := statOfInfo(info)
 	return st.Dev == other.Dev && st.Ino == other.Ino
 }
@@ -134,7 +134,7 @@ func (s *tempFile) publishNew(base string) error {
 func (s *tempFile) checkPublished(base string) error {
 	now, err := s.in.lstat(base)
 	info, err2 := s.Stat()
-	if err == nil && err2 == nil && !sameFile(now, info) {
+	if err == nil && err2 == nil && !isSameFileAs(now, info) {
 		return errChanged
 	}
 	return nil

@@ -55,7 +55,7 @@ func (r *replacement) writeInPlace(write func(io.Writer) error, why string) erro
 		return err
 	}
 	defer f.Close()
-	if !sameVersion(st, *r.old) {
+	if !isSameVersion(st, *r.old) {
 		return errStale(r.name)
 	}
 	r.done.Dropped = lostPrivileges(f, st)

@@ -88,7 +88,7 @@ func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 	w.seen = w.store.RecentlySeen(maxWatched, w.seen)
 	var names []string
 	for _, k := range w.seen {
-		if !inRoots(fsys, k.Path) || fsys.Denied(k.Path) {
+		if !isInRoots(fsys, k.Path) || fsys.Denied(k.Path) {
 			continue
 		}
 		now := stampOf(fsys, k.Path)
@@ -101,7 +101,7 @@ func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 		}
 		if now == (state.Stamp{}) {
 			names = append(names, fsys.Display(k.Path)+" (gone)")
-		} else if !sameContent(fsys, k) {
+		} else if !hasViewedContent(fsys, k) {
 			names = append(names, fsys.Display(k.Path))
 		}
 	}
@@ -123,9 +123,9 @@ func stampOf(fsys *sandbox.FS, path string) state.Stamp {
 	return stamp
 }
 
-// sameContent reports whether a file of up to maxHashed has the viewed content,
+// hasViewedContent reports whether a file of up to maxHashed has the viewed content,
 // regardless of its times.
-func sameContent(fsys *sandbox.FS, k state.SeenVersion) bool {
+func hasViewedContent(fsys *sandbox.FS, k state.SeenVersion) bool {
 	f, err := fsys.WithNearbySuggestions().Open(k.Path)
 	if err != nil {
 		return false

@@ -31,7 +31,7 @@ func TestMentions(t *testing.T) {
 		"clone is on a Read-only file system (as its neighbour clone/.github, which is another matter)": true,
 		"/: Read-only file system":                                                                      false,
 	} {
-		require.Equal(t, want, mentions(line, dir, path), line)
+		require.Equal(t, want, mentionsPath(line, dir, path), line)
 	}
 }
 

@@ -46,7 +46,7 @@ func protectedHint(protected []string, text, dir string, fsys *sandbox.FS) strin
 			break
 		}
 		for _, path := range protected {
-			if !slices.Contains(hit, path) && mentions(line, dir, path) {
+			if !slices.Contains(hit, path) && mentionsPath(line, dir, path) {
 				hit = append(hit, path)
 			}
 		}
@@ -66,9 +66,9 @@ func protectedHint(protected []string, text, dir string, fsys *sandbox.FS) strin
 		" (the user allows it with --allow-write " + flag + ")"
 }
 
-// mentions reports whether a message names path, something beneath it or a
+// mentionsPath reports whether a message names path, something beneath it or a
 // directory above it. Relative names are relative to dir.
-func mentions(line, dir, path string) bool {
+func mentionsPath(line, dir, path string) bool {
 	for _, found := range pathWordPattern().FindAllStringSubmatch(line, -1) {
 		word := strings.Join(found[1:], "") // only one alternative matched
 		if !filepath.IsAbs(word) {

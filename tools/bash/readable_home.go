@@ -30,7 +30,7 @@ func (r homeRules) Roots() []sandbox.Root {
 // as elsewhere; secrets in it are masked as in any root.
 func rulesWithHome(fsys *sandbox.FS, level proc.Level) proc.Rules {
 	home, err := filepath.EvalSymlinks(os.Getenv("HOME"))
-	if err != nil || level != proc.L2 || !filepath.IsAbs(home) || inRoots(fsys, home) {
+	if err != nil || level != proc.L2 || !filepath.IsAbs(home) || isInRoots(fsys, home) {
 		return fsys
 	}
 	if info, err := os.Stat(home); err != nil || !info.IsDir() ||

@@ -119,7 +119,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 		return nil, err
 	}
 	for _, root := range record.Roots {
-		if !inRoots(fsys, root) {
+		if !isInRoots(fsys, root) {
 			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, escapeUnsafe(root).text)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // isPending reports whether a directory in the roots exists only in pending
 // changes.
 func (s *sessions) isPending(fsys *sandbox.FS, dir string) bool {
-	return s.isPendingDir != nil && inRoots(fsys, dir) && filepath.Clean(dir) == dir && s.isPendingDir(dir)
+	return s.isPendingDir != nil && isInRoots(fsys, dir) && filepath.Clean(dir) == dir && s.isPendingDir(dir)
 }
 
 // updateDir stores the directory that useNearestDir found for a session, unless
@@ -35,11 +35,11 @@ func (b *commandStart) useNearestDir(fsys *sandbox.FS, dir string) {
 		return
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if inRoots(fsys, at) {
+		if isInRoots(fsys, at) {
 			if opened, err := fsys.WithNearbySuggestions().OpenDir(at); err == nil {
 				b.dir = opened.Path()
 				opened.Close()
-				if inRoots(fsys, b.dir) {
+				if isInRoots(fsys, b.dir) {
 					break
 				}
 				b.dir = fsys.Roots()[0].Path
@@ -54,9 +54,9 @@ func (b *commandStart) useNearestDir(fsys *sandbox.FS, dir string) {
 	}
 }
 
-// inRoots reports whether an absolute path is in a root. Directories that are
+// isInRoots reports whether an absolute path is in a root. Directories that are
 // readable in addition to the roots do not count.
-func inRoots(fsys *sandbox.FS, path string) bool {
+func isInRoots(fsys *sandbox.FS, path string) bool {
 	return slices.ContainsFunc(fsys.Roots(), func(r sandbox.Root) bool {
 		return path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
 	})
@@ -72,10 +72,10 @@ func nextDir(fsys *sandbox.FS, from, to string) (dir string, ok bool) {
 	opened, err := fsys.OpenDir(to)
 	if err == nil {
 		defer opened.Close()
-		if inRoots(fsys, opened.Path()) {
+		if isInRoots(fsys, opened.Path()) {
 			return opened.Path(), true
 		}
-	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fsys, to) {
+	} else if toolerr.Is(err, toolerr.NotFound) && isInRoots(fsys, to) {
 		healed := &commandStart{}
 		healed.useNearestDir(fsys, to)
 		return healed.dir, true

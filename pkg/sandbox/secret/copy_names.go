@@ -17,10 +17,10 @@ var copyWords = [...]string{"bak", "old", "orig", "save", "backup", "copy"}
 // copyPrefix begins the name of a copy that a file manager made.
 const copyPrefix = "copy of "
 
-// original returns the name that a file was copied from, if its name is that of
+// originalName returns the name that a file was copied from, if its name is that of
 // a backup or copy: .env for .env~, #.env#, .#.env, .env.bak, .env (1) and
 // Copy of .env, and id_rsa for .id_rsa.swp. It returns all other names unchanged.
-func original(name string) string {
+func originalName(name string) string {
 	for range 3 {
 		n := len(name)
 		if n < 2 {
@@ -53,13 +53,13 @@ func original(name string) string {
 // isCopyOf reports whether a name is part, or that of a copy of part. Editors
 // put a dot before the name of some copies: .config.json.swp.
 func isCopyOf(name, part string) bool {
-	bare := original(name)
+	bare := originalName(name)
 	return pathname.EqualFold(bare, part) || len(bare) < len(name) && bare != "" && bare[0] == '.' && pathname.EqualFold(bare[1:], part)
 }
 
-// putsDot reports whether an editor puts a dot before the name of a file with
+// addsLeadingDot reports whether an editor puts a dot before the name of a file with
 // this suffix: vim (.swp, .un~) and kate.
-func putsDot(suffix string) bool {
+func addsLeadingDot(suffix string) bool {
 	return suffix == ".un" || suffix == ".kate-swp" || suffix[:3] == ".sw"
 }
 
@@ -135,7 +135,7 @@ func withoutSuffix(name string) string {
 	for _, suffix := range copySuffixes {
 		if last == suffix[len(suffix)-1] && len(name) > len(suffix) && pathname.HasSuffixFold(name, suffix) {
 			bare := name[:len(name)-len(suffix)]
-			if putsDot(suffix) && len(bare) > 3 && bare[0] == '.' && (pathname.EqualFold(bare[1:4], "id_") || bare[1] == '.' || bare[1] == '_') {
+			if addsLeadingDot(suffix) && len(bare) > 3 && bare[0] == '.' && (pathname.EqualFold(bare[1:4], "id_") || bare[1] == '.' || bare[1] == '_') {
 				bare = bare[1:]
 			}
 			return bare

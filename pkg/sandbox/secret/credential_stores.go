@@ -12,7 +12,7 @@ import (
 // isStore reports whether a component is a credential store, which makes
 // everything in it secret. rest is the path after it.
 func isStore(name, rest string) bool {
-	name = original(name)
+	name = originalName(name)
 	if len(name) < 3 || name[0] != '.' && name[0] != '_' {
 		return false
 	}

@@ -20,7 +20,7 @@ const mask = "***"
 // could take it for a part of a value: see opened.
 func Mask(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	m := masker{opened: opened{block: -1}, pending: -1, isXML: isXML(text)}
+	m := masker{openQuotes: openQuotes{block: -1}, pending: -1, isXML: isXML(text)}
 	old := bytes.IndexByte(text, '\n') < 0 // lines end in CR, as on old systems
 	for len(text) > 0 {
 		line, rest := text, []byte(nil)
@@ -38,7 +38,7 @@ func Mask(text []byte) []byte {
 				out = append(out, '\r')
 			}
 			m.behind, m.inner = at > 0, at > 0 && !old
-			out = m.line(out, part, text[at+len(part):])
+			out = m.maskLine(out, part, text[at+len(part):])
 		}
 		out = append(out, line[end:]...)
 		if len(rest) > 0 {
@@ -75,7 +75,7 @@ func splitCR(line []byte) iter.Seq2[[]byte, int] {
 
 // masker carries what one line leaves open for the next.
 type masker struct {
-	opened
+	openQuotes
 	isXML   bool
 	unknown bool // the line before was masked whole
 	lost    bool // since a line that is not understood, up to one that is
@@ -86,14 +86,14 @@ type masker struct {
 	last    byte // last character of the line before that is not blank; 0: none
 }
 
-// line appends a masked line, given without its end; rest is the text behind
+// maskLine appends a masked line, given without its end; rest is the text behind
 // it.
-func (m *masker) line(out, line, rest []byte) []byte {
+func (m *masker) maskLine(out, line, rest []byte) []byte {
 	if m.isXML {
-		return m.whole(out, line)
+		return m.maskWholeLine(out, line)
 	}
 	trimmed := bytes.TrimSpace(line)
-	carried, inside := m.carried, m.inside(line)
+	carried, inside := m.carried, m.isInsideValue(line)
 	m.carried = bytes.HasSuffix(trimmed, []byte(`\`))
 	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';')
 	key := keyEnd(line)
@@ -106,9 +106,9 @@ func (m *masker) line(out, line, rest []byte) []byte {
 	}
 	switch {
 	case inside || carried || m.inner || value:
-		return m.whole(out, line)
+		return m.maskWholeLine(out, line)
 	case bytes.HasPrefix(trimmed, []byte("-----BEGIN ")):
-		return m.whole(out, line)
+		return m.maskWholeLine(out, line)
 	case len(trimmed) == 0:
 		m.lost = false
 		return append(out, line...)
@@ -116,18 +116,18 @@ func (m *masker) line(out, line, rest []byte) []byte {
 		return append(out, line...)
 	}
 	if key < 0 {
-		if comment && !m.lost && !m.behind && !breaks(line) {
+		if comment && !m.lost && !m.behind && !hasLineBreak(line) {
 			m.unknown = false
 			return maskURLs(out, line)
 		}
 		m.lost = m.lost || !comment
-		return m.whole(out, line)
+		return m.maskWholeLine(out, line)
 	}
 	behind := bytes.TrimSpace(line[key:])
 	if len(bytes.Trim(behind, "=")) == 0 {
 		encoded := line[key-1] == '=' && (only || !isVariable(line[:key-1]))
 		if m.unknown || len(behind) > 0 || key > 64 || encoded {
-			return m.whole(out, line) // the end of something in base64
+			return m.maskWholeLine(out, line) // the end of something in base64
 		}
 		return append(out, line...)
 	}
@@ -139,8 +139,8 @@ func (m *masker) line(out, line, rest []byte) []byte {
 	return append(out, mask...)
 }
 
-// whole masks a line of which nothing is known to be harmless.
-func (m *masker) whole(out, line []byte) []byte {
+// maskWholeLine masks a line of which nothing is known to be harmless.
+func (m *masker) maskWholeLine(out, line []byte) []byte {
 	m.unknown = true
 	if len(bytes.TrimSpace(line)) == 0 {
 		return append(out, line...)
@@ -148,10 +148,10 @@ func (m *masker) whole(out, line []byte) []byte {
 	return append(out, mask...)
 }
 
-// breaks reports whether a line has a character that ends lines for some
+// hasLineBreak reports whether a line has a character that ends lines for some
 // programs: VT, FF, FS, GS, RS, NEL, LS, PS. Other control characters count,
 // too, except the tab.
-func breaks(line []byte) bool {
+func hasLineBreak(line []byte) bool {
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	return bytes.IndexFunc(line, control) >= 0 || bytes.ContainsAny(line, "\u0085\u2028\u2029") || bytes.IndexByte(line, 0x85) >= 0
 }
@@ -172,7 +172,7 @@ func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 	}
 	entry := colon && (key == len(line) || line[key] == ' ' || line[key] == '\t')
 	if at >= 0 && !entry {
-		if indent(line) > at {
+		if indentWidth(line) > at {
 			m.pending = at
 			return true
 		}
@@ -181,7 +181,7 @@ func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 		}
 	}
 	if colon && (len(behind) == 0 || behind[0] == '#') {
-		m.pending = indent(line)
+		m.pending = indentWidth(line)
 	}
 	return false
 }
@@ -221,14 +221,14 @@ func keyEnd(line []byte) int {
 		i = len(line) - len(rest)
 	}
 	start := i
-	for i < len(line) && keyByte(line[i]) {
+	for i < len(line) && isKeyByte(line[i]) {
 		i++
 	}
 	// npm's keys are host names: //registry.example.com/:_authToken=…
 	if match := npmKey.Find(line[start:]); match != nil {
 		return start + len(match)
 	}
-	if i == start || !quotedWhole(line[start:i]) {
+	if i == start || !isQuotedWhole(line[start:i]) {
 		return -1
 	}
 	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
@@ -240,15 +240,17 @@ func keyEnd(line []byte) int {
 	return -1
 }
 
-// quotedWhole reports whether a name has no quotes, or one around it.
-func quotedWhole(name []byte) bool {
+// isQuotedWhole reports whether a name has no quotes, or one around it.
+func isQuotedWhole(name []byte) bool {
 	if q := name[0]; len(name) > 1 && (q == '"' || q == '\'') && name[len(name)-1] == q {
 		name = name[1 : len(name)-1]
 	}
 	return !bytes.ContainsAny(name, `"'`)
 }
 
-func keyByte(c byte) bool {
+// isKeyByte reports whether c may be part of a name, which may have quotes and
+// brackets.
+func isKeyByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 		c == '_' || c == '-' || c == '.' || c == '"' || c == '\'' || c == '[' || c == ']'
 }

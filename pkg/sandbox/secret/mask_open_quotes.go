@@ -5,12 +5,12 @@ import (
 	"regexp"
 )
 
-// opened holds the quotes and blocks that the lines read so far leave open, by
+// openQuotes holds the quotes and blocks that the lines read so far leave open, by
 // the rules of each kind of program: shells, dotenv libraries of several languages, YAML and TOML.
 // None of them compares text of the file with other text of it, except for
 // quotes and indentation: otherwise a guess at a value could be tried out by
 // writing it next to the value.
-type opened struct {
+type openQuotes struct {
 	shell  byte      // in a quote as a shell reads it: ', ", `, or $ for $'
 	starts [9]bool   // in a quote that began a value: of valueQuotes, with \ as an escape, then without
 	triple []byte    // in """ or '''
@@ -20,9 +20,9 @@ type opened struct {
 	gone   [256]bool // quotes that do not come again
 }
 
-// inside reports whether a line begins in a value.
-func (o *opened) inside(line []byte) bool {
-	if o.block >= 0 && len(bytes.TrimSpace(line)) > 0 && indent(line) <= o.block {
+// isInsideValue reports whether a line begins in a value.
+func (o *openQuotes) isInsideValue(line []byte) bool {
+	if o.block >= 0 && len(bytes.TrimSpace(line)) > 0 && indentWidth(line) <= o.block {
 		o.block = -1
 	}
 	return o.shell != 0 || o.starts != [9]bool{} || o.triple != nil || o.block >= 0 || o.pem || o.rest
@@ -30,7 +30,7 @@ func (o *opened) inside(line []byte) bool {
 
 // read takes a line, whose value begins at key, or which has none (-1). rest
 // is the text behind it. carried says that it continues the line before.
-func (o *opened) read(line []byte, key int, rest []byte, carried bool) {
+func (o *openQuotes) read(line []byte, key int, rest []byte, carried bool) {
 	trimmed := bytes.TrimSpace(line)
 	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';') && !carried
 	value := trimmed
@@ -42,7 +42,7 @@ func (o *opened) read(line []byte, key int, rest []byte, carried bool) {
 	o.readTriple(line, value, rest, comment)
 	o.readStarts(line, value, rest, comment)
 	if o.block < 0 && !comment && blockStart.Match(value) {
-		o.block = indent(line)
+		o.block = indentWidth(line)
 	}
 	if !comment || o.shell != 0 {
 		o.readShell(line, rest)
@@ -61,7 +61,7 @@ var (
 
 // readPEM reads a line of a key or certificate. In a comment, where BEGIN may
 // be mentioned only, its END has to follow.
-func (o *opened) readPEM(line, rest []byte, comment bool) {
+func (o *openQuotes) readPEM(line, rest []byte, comment bool) {
 	end := []byte("-----END ")
 	if i := bytes.LastIndex(line, []byte("-----BEGIN ")); i >= 0 && (!comment || bytes.Contains(rest, end)) {
 		o.pem = true
@@ -70,7 +70,9 @@ func (o *opened) readPEM(line, rest []byte, comment bool) {
 	o.pem = o.pem && !bytes.Contains(line, end)
 }
 
-func (o *opened) readTriple(line, value, rest []byte, comment bool) {
+// readTriple reads quotes of three characters, as in TOML and Python, that begin a
+// value and do not end in its line.
+func (o *openQuotes) readTriple(line, value, rest []byte, comment bool) {
 	if o.triple != nil {
 		if bytes.Contains(line, o.triple) {
 			o.triple = nil
@@ -90,20 +92,20 @@ const valueQuotes = "\"'`"
 // readStarts reads quotes that count only at the beginning of a value. Some
 // programs take back a quote when text follows its end: so one within another
 // counts, too.
-func (o *opened) readStarts(line, value, rest []byte, comment bool) {
+func (o *openQuotes) readStarts(line, value, rest []byte, comment bool) {
 	for i := range o.starts {
 		c, how := valueQuotes[i%3], escape(i/3)
-		if o.starts[i] && closes(line, c, how) {
+		if o.starts[i] && hasClosingQuote(line, c, how) {
 			o.starts[i] = false
 		}
-		if !comment && len(value) > 0 && value[0] == c && !closes(value[1:], c, how) && o.comes(c, rest) {
+		if !comment && len(value) > 0 && value[0] == c && !hasClosingQuote(value[1:], c, how) && o.occursIn(c, rest) {
 			o.starts[i] = true
 		}
 	}
 }
 
-// comes reports whether a character is in rest, the text behind what was read.
-func (o *opened) comes(c byte, rest []byte) bool {
+// occursIn reports whether a character is in rest, the text behind what was read.
+func (o *openQuotes) occursIn(c byte, rest []byte) bool {
 	if o.gone[c] {
 		return false
 	}
@@ -113,7 +115,7 @@ func (o *opened) comes(c byte, rest []byte) bool {
 
 // readShell reads a line as a shell does. A quote that is never closed is an
 // ordinary character.
-func (o *opened) readShell(line, rest []byte) {
+func (o *openQuotes) readShell(line, rest []byte) {
 	depth := 0 // of parentheses
 	for i := 0; i < len(line); i++ {
 		c := line[i]
@@ -124,12 +126,12 @@ func (o *opened) readShell(line, rest []byte) {
 			if c == o.shell || o.shell == '$' && c == '\'' {
 				o.shell = 0
 			} else if o.shell == '"' && c == '$' && i+1 < len(line) && line[i+1] == '(' {
-				o.rest = o.rest || bytes.IndexByte(line[i:], ')') < 0 && o.comes(')', rest) // quotes in it are its own
+				o.rest = o.rest || bytes.IndexByte(line[i:], ')') < 0 && o.occursIn(')', rest) // quotes in it are its own
 			}
 		case c == '#' && (i == 0 || bytes.IndexByte([]byte(" \t;&|()"), line[i-1]) >= 0):
 			return
 		case c == '\'' || c == '"' || c == '`':
-			if bytes.IndexByte(line[i+1:], c) >= 0 || o.comes(c, rest) {
+			if bytes.IndexByte(line[i+1:], c) >= 0 || o.occursIn(c, rest) {
 				o.shell = c
 				if c == '\'' && i > 0 && line[i-1] == '$' {
 					o.shell = '$'
@@ -140,12 +142,12 @@ func (o *opened) readShell(line, rest []byte) {
 		case c == ')':
 			depth--
 		case c == '{' && i > 0 && line[i-1] == '$':
-			o.rest = o.rest || bytes.IndexByte(line[i:], '}') < 0 && o.comes('}', rest)
+			o.rest = o.rest || bytes.IndexByte(line[i:], '}') < 0 && o.occursIn('}', rest)
 		case c == '<' && hereDocument.Match(line[i:]) && (i == 0 || line[i-1] != '<'):
 			o.rest = true
 		}
 	}
-	o.rest = o.rest || depth > 0 && o.comes(')', rest)
+	o.rest = o.rest || depth > 0 && o.occursIn(')', rest)
 }
 
 // escape is how a quote is written within such quotes.
@@ -157,8 +159,8 @@ const (
 	doubled // as in YAML
 )
 
-// closes reports whether text holds the quote, not escaped.
-func closes(text []byte, quote byte, how escape) bool {
+// hasClosingQuote reports whether text holds the quote, not escaped.
+func hasClosingQuote(text []byte, quote byte, how escape) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
 		case text[i] == '\\' && how == backslash:
@@ -172,7 +174,7 @@ func closes(text []byte, quote byte, how escape) bool {
 	return false
 }
 
-// indent is the width of the white space that a line begins with.
-func indent(line []byte) int {
+// indentWidth returns the number of bytes of white space that a line begins with.
+func indentWidth(line []byte) int {
 	return len(line) - len(bytes.TrimLeft(line, " \t"))
 }

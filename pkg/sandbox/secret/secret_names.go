@@ -30,7 +30,7 @@ func IsPath(path string) bool {
 			if odd {
 				name = pathname.Fold(name)
 			}
-			if last && isName(name) || isStore(name, path[end:]) {
+			if last && isSecretName(name) || isStore(name, path[end:]) {
 				return true
 			}
 			last, odd = false, false
@@ -51,14 +51,14 @@ func IsEntry(dir, name string) bool {
 	if !pathname.IsASCII(last) {
 		last = pathname.Fold(last)
 	}
-	return isName(last) || isStore(last, "") || isStore(above, name) || mayHoldStore(above) && IsPath(filepath.Join(dir, name))
+	return isSecretName(last) || isStore(last, "") || isStore(above, name) || mayHoldStore(above) && IsPath(filepath.Join(dir, name))
 }
 
 // MaybeEntry reports whether IsEntry may be true for a name because of the name,
 // whatever the directory, or IsSettings is true for it. A search that remembers
 // directories asks once for each name and passes over most of them later.
 func MaybeEntry(name string) bool {
-	return !pathname.IsASCII(name) || isName(name) || isStore(name, "") || IsSettings(name)
+	return !pathname.IsASCII(name) || isSecretName(name) || isStore(name, "") || IsSettings(name)
 }
 
 // MaybeIn reports whether IsEntry may be true for further names in a directory,
@@ -75,7 +75,7 @@ func IsSettings(name string) bool {
 	if !pathname.IsASCII(name) {
 		name = pathname.Fold(name)
 	}
-	bare := original(name)
+	bare := originalName(name)
 	for _, settings := range [...]string{".env", ".npmrc"} {
 		if isVisibleCopyOf(name, settings) {
 			return true
@@ -111,10 +111,10 @@ func IsBuildSettings(path string) bool {
 	return isCopyOf(pathname.Fold(name), ".npmrc") || !IsSettings(name) && IsSettingsPath(path)
 }
 
-// isName reports whether a last component is the name of a private key,
+// isSecretName reports whether a last component is the name of a private key,
 // a key store, Terraform state or a shell history.
-func isName(name string) bool {
-	name = original(name)
+func isSecretName(name string) bool {
+	name = originalName(name)
 	if name == "" { // nothing but characters that pathname.Fold drops
 		return false
 	}

@@ -69,11 +69,11 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	case was.Mode == 0:
 		u.report.Removed++
 		return nofollow.RemoveAll(dir, base)
-	case is.Mode != 0 && kind(is.Mode) == kind(was.Mode) && is.Dev == was.Dev && is.Ino == u.recordedInode(was) && (was.Link != "" || kind(is.Mode) == unix.S_IFDIR):
+	case is.Mode != 0 && fileType(is.Mode) == fileType(was.Mode) && is.Dev == was.Dev && is.Ino == u.recordedInode(was) && (was.Link != "" || fileType(is.Mode) == unix.S_IFDIR):
 		// The command did not remove it, or it moved it back, or a new directory
 		// has got the inode of the removed one.
 		return restoreMetadata(dir, base, was)
-	case kind(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
+	case fileType(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
 		u.addNotHeld(step.Path)
 		return nil
 	}
@@ -111,7 +111,7 @@ func (u *undoRun) recordedInode(was *supervise.UndoState) int64 {
 
 // createEntry creates a file from its record.
 func (u *undoRun) createEntry(dir int, base string, was *supervise.UndoState) error {
-	switch kind(was.Mode) {
+	switch fileType(was.Mode) {
 	case unix.S_IFDIR:
 		return unix.Mkdirat(dir, base, 0o700)
 	case unix.S_IFLNK:
@@ -126,7 +126,7 @@ func (u *undoRun) createEntry(dir int, base string, was *supervise.UndoState) er
 func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
-	case kind(is.Mode) != unix.S_IFREG:
+	case fileType(is.Mode) != unix.S_IFREG:
 		return nil
 	case is.Ino == was.Ino && is.Changed == was.Changed:
 		return nil // the command only opened it
@@ -204,6 +204,8 @@ func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoStep) error
 	return u.renameBack(step.To, dir, base, unix.RENAME_NOREPLACE)
 }
 
+// renameBack renames the file at the path from to the entry base of the directory dir,
+// with flags of renameat2.
 func (u *undoRun) renameBack(from string, dir int, base string, flags uint) error {
 	fromDir, fromBase, err := u.openParent(from)
 	if err != nil {
@@ -222,7 +224,7 @@ func (u *undoRun) renameBack(from string, dir int, base string, flags uint) erro
 // the owner cannot be restored.
 func restoreMetadata(dir int, base string, was *supervise.UndoState) error {
 	is := stateAt(dir, base)
-	if is.Mode == 0 || kind(is.Mode) != kind(was.Mode) {
+	if is.Mode == 0 || fileType(is.Mode) != fileType(was.Mode) {
 		return nil
 	}
 	if is.UID != was.UID || is.GID != was.GID {
@@ -230,7 +232,7 @@ func restoreMetadata(dir int, base string, was *supervise.UndoState) error {
 		// case.
 		unix.Fchownat(dir, base, int(was.UID), int(was.GID), unix.AT_SYMLINK_NOFOLLOW) //nolint:errcheck // as above
 	}
-	if is.Mode != was.Mode && kind(was.Mode) != unix.S_IFLNK {
+	if is.Mode != was.Mode && fileType(was.Mode) != unix.S_IFLNK {
 		if err := nofollow.Chmod(dir, base, modeOf(was.Mode)); err != nil {
 			return err
 		}
@@ -250,6 +252,8 @@ func modeOf(mode int64) fs.FileMode {
 	return converted
 }
 
+// stateAt returns the state of the entry base of the directory dir; Mode is 0 if there
+// is none.
 func stateAt(dir int, base string) (state supervise.UndoState) {
 	var file unix.Stat_t
 	if unix.Fstatat(dir, base, &file, unix.AT_SYMLINK_NOFOLLOW) == nil {

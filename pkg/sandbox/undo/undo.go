@@ -98,6 +98,7 @@ func (s *Store) Open(id string) (*Record, error) {
 	return r, nil
 }
 
+// notFound returns the NOT_FOUND error for a record.
 func notFound(id string) error {
 	return toolerr.New(toolerr.NotFound, "there is no undo record %s: it was undone, or it is too old", pathname.Escape(id))
 }

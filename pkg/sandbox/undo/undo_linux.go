@@ -94,6 +94,8 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	return u.report, os.RemoveAll(r.dir)
 }
 
+// open opens the roots and the files of the record. After an error, close closes what
+// was opened.
 func (u *undoRun) open() (err error) {
 	u.links = -1
 	for _, root := range u.Roots {
@@ -162,7 +164,7 @@ func (u *undoRun) stat(path string) (state supervise.UndoState, err error) {
 		return state, nil
 	}
 	state = supervise.StateOf(&file)
-	if kind(state.Mode) == unix.S_IFLNK {
+	if fileType(state.Mode) == unix.S_IFLNK {
 		target := make([]byte, unix.PathMax)
 		n, _ := unix.Readlinkat(dir, base, target)
 		state.Target = string(target[:max(n, 0)])
@@ -170,9 +172,9 @@ func (u *undoRun) stat(path string) (state supervise.UndoState, err error) {
 	return state, nil
 }
 
-// hash returns the hash of a file as in an UndoStamp, "" if the file cannot be
+// hashPath returns the hash of a file as in an UndoStamp, "" if the file cannot be
 // read.
-func (u *undoRun) hash(path string) string {
+func (u *undoRun) hashPath(path string) string {
 	tree, rel, err := u.rootTree(path)
 	if err != nil {
 		return ""
@@ -191,7 +193,8 @@ func isSameVersion(info fs.FileInfo, was *supervise.UndoState) bool {
 	return ok && int64(file.Ino) == was.Ino && file.Ctim.Nano() == was.Changed
 }
 
-func kind(mode int64) int64 { return mode & unix.S_IFMT }
+// fileType returns the type bits of st_mode.
+func fileType(mode int64) int64 { return mode & unix.S_IFMT }
 
 // maxNamedPaths bounds the paths named in an error.
 const maxNamedPaths = 10
@@ -213,9 +216,9 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 		case is.Mode == 0 && was.Held:
 			continue // Undo would remove it anyway
 		case was.Mode != is.Mode || was.Target != is.Target:
-		case was.Mode == 0 || kind(was.Mode) == unix.S_IFLNK:
+		case was.Mode == 0 || fileType(was.Mode) == unix.S_IFLNK:
 			continue
-		case kind(was.Mode) == unix.S_IFDIR:
+		case fileType(was.Mode) == unix.S_IFDIR:
 			later := ""
 			if was.Held {
 				later = u.laterChangeIn(path, ended)
@@ -224,7 +227,7 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 				continue
 			}
 			path = later
-		case was.Size == is.Size && (was.Modified == is.Modified || was.Hash != "" && was.Hash == u.hash(path)):
+		case was.Size == is.Size && (was.Modified == is.Modified || was.Hash != "" && was.Hash == u.hashPath(path)):
 			continue
 		}
 		names = append(names, pathname.Escape(path))

@@ -90,7 +90,7 @@ func (p *commandLocks) addDir(dir string) {
 	p.dirs, p.infos = append(p.dirs, f), append(p.infos, info)
 }
 
-// close releases the locks of publish and closes the directories.
+// close releases the locks of take and closes the directories.
 func (p *commandLocks) close() {
 	p.release()
 	closeAll(p.dirs...)
