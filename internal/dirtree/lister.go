@@ -33,9 +33,9 @@ type entry struct {
 	sub     *dir // for a directory to be listed; nil until its entry has had its turn
 }
 
-// expands reports whether the listing descends into the entry, which is at
+// isExpanded reports whether the listing descends into the entry, which is at
 // depth.
-func (e *entry) expands(depth, maxDepth int) bool {
+func (e *entry) isExpanded(depth, maxDepth int) bool {
 	return e.typ.IsDir() && !e.ignored && !e.secret && depth < maxDepth
 }
 
@@ -157,7 +157,7 @@ func (l *lister) listNextEntries(d *dir) error {
 	to := min(from+share, len(d.entries))
 	d.nextIndex = to
 	for i := from; i < to; i++ {
-		if e := &d.entries[i]; e.expands(d.depth+1, l.opts.Depth) {
+		if e := &d.entries[i]; e.isExpanded(d.depth+1, l.opts.Depth) {
 			e.sub = &dir{parent: d, index: i, name: e.name, path: joinRel(d.path, e.name), depth: d.depth + 1}
 			l.queue = append(l.queue, e.sub)
 		}
@@ -233,7 +233,7 @@ func (l *lister) readEntries(d *dir) error {
 		switch {
 		case l.opts.SkipHidden && e.Hidden:
 			l.result.Hidden++
-		case l.excluded(e):
+		case l.isExcluded(e):
 			l.result.Excluded++
 		case e.Ignored && !e.IsDir():
 			d.ignoredFiles++
@@ -263,8 +263,8 @@ func compareEntries(a, b entry) int {
 	return compareNatural(a.name, b.name)
 }
 
-// excluded reports whether a glob of Options.Ignore matches the entry.
-func (l *lister) excluded(e *walk.Entry) bool {
+// isExcluded reports whether a glob of Options.Ignore matches the entry.
+func (l *lister) isExcluded(e *walk.Entry) bool {
 	for _, g := range l.globs {
 		if g.MatchEntry(e.Path, e.IsDir()) {
 			return true

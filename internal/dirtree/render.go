@@ -45,7 +45,7 @@ func (row *shownRow) labelWithoutMarks() string {
 func (r *Result) writeDir(b *strings.Builder, d *dir) {
 	for _, kid := range d.sortedEarlierDirs() {
 		indent(b, kid.depth-1)
-		b.WriteString(d.entries[kid.index].escapedName() + "/ " + kid.coverage(true) + "\n")
+		b.WriteString(d.entries[kid.index].escapedName() + "/ " + kid.coverageNote(true) + "\n")
 		r.writeDir(b, kid)
 	}
 	for _, row := range d.rows {
@@ -81,7 +81,7 @@ func (row *shownRow) writeLine(b *strings.Builder, depth int, long bool) {
 		}
 	}
 	if row.sub != nil {
-		add(row.sub.coverage(false))
+		add(row.sub.coverageNote(false))
 	}
 	add(row.remark())
 	if row.Lines != nil {
@@ -138,10 +138,10 @@ func (row shownRow) lineLength(depth int, long bool) int {
 	return b.Len()
 }
 
-// coverage returns a note, in parentheses, on which of the directory's entries
+// coverageNote returns a note, in parentheses, on which of the directory's entries
 // are on this page; "" if all are. continued means that the directory itself
 // was shown on an earlier page.
-func (d *dir) coverage(continued bool) string {
+func (d *dir) coverageNote(continued bool) string {
 	total := len(d.entries)
 	from, to := d.rowsFrom+1, d.rowsFrom+len(d.rows)
 	switch {

@@ -48,7 +48,7 @@ func (b *Before) DifferenceFromSeen(maxLines int) Difference {
 		return Difference{Partial: true}
 	}
 	s := &comparison{now: now, seen: linesOfRanges(b.Seen.Ranges)}
-	s.compare(b.Seen.Index.Lines)
+	s.findHunks(b.Seen.Index.Lines)
 	return s.render(maxLines)
 }
 
@@ -101,9 +101,9 @@ type hunk struct {
 	hasUnseen bool // some of the new lines were never seen
 }
 
-// compare finds the hunks. lines is the number of lines in the seen version,
+// findHunks finds the hunks. lines is the number of lines in the seen version,
 // including lines that the model did not see.
-func (s *comparison) compare(lines int64) {
+func (s *comparison) findHunks(lines int64) {
 	a, b := make([]uint32, len(s.seen)), make([]uint32, len(s.now))
 	for i, l := range s.seen {
 		a[i] = l.sum
@@ -160,7 +160,7 @@ func (s *comparison) render(maxLines int) Difference {
 
 // hunkLines returns the lines of text of one hunk, without line ends.
 func (s *comparison) hunkLines(h hunk) []string {
-	out := []string{"@@ " + h.position() + " @@"}
+	out := []string{"@@ " + h.positionText() + " @@"}
 	context := func(from, to int) {
 		for _, l := range s.now[max(from, 0):min(to, len(s.now))] {
 			out = append(out, " "+l.text)
@@ -182,9 +182,9 @@ func (s *comparison) hunkLines(h hunk) []string {
 	return out
 }
 
-// position returns the hunk's place in the current file: "before line 3",
+// positionText returns the hunk's place in the current file: "before line 3",
 // "lines 3-5".
-func (h hunk) position() string {
+func (h hunk) positionText() string {
 	if h.from == h.to {
 		return fmt.Sprintf("before line %d", h.from+1)
 	}

@@ -38,8 +38,8 @@ type transaction struct {
 
 // runLocked locks and reads the file, calls run, and unlocks the file. It
 // returns the outcome that run has completed, or run's error.
-func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
-	target, err := fs.OpenForWrite(name)
+func (r *Rewriter) runLocked(ctx context.Context, box *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
+	target, err := box.OpenForWrite(name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o
 		return nil, err
 	}
 	defer unlock()
-	t := &transaction{Rewriter: r, ctx: ctx, box: fs, target: target, seenStore: r.Store.ForSession(o.Session)}
+	t := &transaction{Rewriter: r, ctx: ctx, box: box, target: target, seenStore: r.Store.ForSession(o.Session)}
 	if err := t.readFile(); err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func (r request) planCreation(ctx context.Context, c *change, b *fileedit.Before
 // the result and the warnings.
 func (r request) planEdits(ctx context.Context, c *change, b *fileedit.Before) error {
 	version := match.Version{CurrentEtag: b.Etag, GivenEtag: r.etag, Seen: b.Seen}
-	o := match.Options{Name: b.Shown, Strict: r.strict, Changed: version.Changed()}
+	o := match.Options{Name: b.Shown, Strict: r.strict, Changed: version.HasChanged()}
 	if b.Masked {
 		o.Changed = b.Seen != nil && !b.IsSeenVersion()
 		return r.planMaskedEdits(ctx, c, o)

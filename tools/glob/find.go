@@ -87,7 +87,7 @@ func (q *query) search(ctx context.Context) (*searchResult, error) {
 
 // skipsDir reports whether the walk should not enter a directory.
 func (q *query) skipsDir(dir string) bool {
-	return !q.glob.MayMatchBelow(dir) || q.excluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
+	return !q.glob.MayMatchBelow(dir) || q.isExcluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
 
 // matches reports whether an entry's path matches. The type of a link's target
@@ -96,7 +96,7 @@ func (q *query) matches(e *walk.Entry) bool {
 	if e.IsDir() && q.args.Type == "f" || e.IsRegular() && q.args.Type == "d" {
 		return false
 	}
-	return q.glob.MatchEntry(e.Path, q.mayBeDir(e)) && !q.excluded(e.Path, e.IsDir())
+	return q.glob.MatchEntry(e.Path, q.mayBeDir(e)) && !q.isExcluded(e.Path, e.IsDir())
 }
 
 // mayBeDir reports whether an entry counts as a directory for matching. If

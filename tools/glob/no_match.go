@@ -145,7 +145,7 @@ func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 			}
 		case !q.hasWantedType(e):
 			other.add(e.Path)
-		case q.excludedWithParents(e.Path):
+		case q.isExcludedWithParents(e.Path):
 			excluded.add(e.Path)
 		case !q.args.Hidden && isHidden(e.Path):
 			hidden.add(e.Path)
@@ -163,15 +163,15 @@ func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 	return kinds, nil
 }
 
-// excludedWithParents reports whether the argument exclude matches a path,
+// isExcludedWithParents reports whether the argument exclude matches a path,
 // taken as a file, or one of the directories above it.
-func (q *query) excludedWithParents(path string) bool {
+func (q *query) isExcludedWithParents(path string) bool {
 	for i := range len(path) {
-		if path[i] == '/' && q.excluded(path[:i], true) {
+		if path[i] == '/' && q.isExcluded(path[:i], true) {
 			return true
 		}
 	}
-	return q.excluded(path, false)
+	return q.isExcluded(path, false)
 }
 
 // isHidden reports whether the path or one of its parent directories begins

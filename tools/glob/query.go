@@ -140,9 +140,9 @@ func (q *query) followPrefix() error {
 	return nil
 }
 
-// excluded reports whether exclude matches a path. An excluded directory is
+// isExcluded reports whether exclude matches a path. An excluded directory is
 // excluded with everything below.
-func (q *query) excluded(path string, isDir bool) bool {
+func (q *query) isExcluded(path string, isDir bool) bool {
 	for _, g := range q.exclude {
 		if g.MatchEntry(path, isDir) {
 			return true

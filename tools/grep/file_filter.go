@@ -17,7 +17,7 @@ type fileFilter struct {
 
 // shouldEnter reports whether a directory may contain files to search.
 func (f *fileFilter) shouldEnter(dir string) bool {
-	if f.excluded(dir, true) {
+	if f.isExcluded(dir, true) {
 		return false
 	}
 	for _, g := range f.include {
@@ -28,9 +28,9 @@ func (f *fileFilter) shouldEnter(dir string) bool {
 	return len(f.include) == 0
 }
 
-// excluded reports whether exclude matches a path. An excluded directory is
+// isExcluded reports whether exclude matches a path. An excluded directory is
 // excluded with everything below.
-func (f *fileFilter) excluded(path string, isDir bool) bool {
+func (f *fileFilter) isExcluded(path string, isDir bool) bool {
 	for _, g := range f.exclude {
 		if g.MatchEntry(path, isDir) {
 			return true
@@ -52,7 +52,7 @@ func (f *fileFilter) wants(path, name string, used []bool) bool {
 			}
 		}
 	}
-	return included && f.hasType(name) && !f.excluded(path, false)
+	return included && f.hasType(name) && !f.isExcluded(path, false)
 }
 
 // hasType reports whether a file name belongs to the type, if one is given.

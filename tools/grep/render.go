@@ -43,7 +43,7 @@ func (q *query) selectPage(f *searchResult) []fileSelection {
 	var picks []fileSelection
 	skip, want := q.args.Offset, q.args.HeadLimit
 	for _, m := range f.page {
-		n := m.showable(q)
+		n := m.showableCount(q)
 		if skip >= n {
 			skip -= n
 			continue

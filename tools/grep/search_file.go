@@ -114,7 +114,7 @@ func (w *searcher) recordSearched(path string, st sandbox.Stat, n int, e textfil
 	w.matchingFiles++
 	w.matches += n
 	m := matchingFile{path: path, count: n, keptText: w.keptText, encoding: e}
-	w.showable += m.showable(w.query)
+	w.showable += m.showableCount(w.query)
 	if w.args.Sort != "path" {
 		m.mtime = st.ModNano()
 	}
@@ -127,9 +127,9 @@ func (w *searcher) recordSearched(path string, st sandbox.Stat, n int, e textfil
 	}
 }
 
-// showable returns how many entries a file has to show in the output mode:
+// showableCount returns how many entries a file has to show in the output mode:
 // matches up to max_per_file, or 1.
-func (m *matchingFile) showable(q *query) int {
+func (m *matchingFile) showableCount(q *query) int {
 	if q.args.OutputMode != modeContent {
 		return 1
 	}

@@ -122,7 +122,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 		turn = readJPEGHeader(data).orientation
 	}
 	pic.Width, pic.Height = orientedSize(img.Bounds().Dx(), img.Bounds().Dy(), turn)
-	if pic.Note == "" && turn == 1 && modelsAccept(format) && len(data) <= maxImageBytes && max(pic.Width, pic.Height) <= maxImageSide {
+	if pic.Note == "" && turn == 1 && isAcceptedByModels(format) && len(data) <= maxImageBytes && max(pic.Width, pic.Height) <= maxImageSide {
 		pic.Data, pic.SentWidth, pic.SentHeight = data, pic.Width, pic.Height
 		return pic, nil
 	}

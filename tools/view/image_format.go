@@ -47,8 +47,8 @@ func isBMP(head []byte) bool {
 	return false
 }
 
-// modelsAccept reports whether vision models accept the format.
-func modelsAccept(format string) bool {
+// isAcceptedByModels reports whether vision models accept the format.
+func isAcceptedByModels(format string) bool {
 	switch format {
 	case "png", "jpeg", "gif", "webp":
 		return true

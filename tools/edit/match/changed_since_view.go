@@ -19,9 +19,9 @@ type Version struct {
 	Seen        *state.Seen   // the record of the last view of the file; nil: none
 }
 
-// Changed reports whether the file differs from the version that the model
+// HasChanged reports whether the file differs from the version that the model
 // knows. It returns false if the model knows no version.
-func (v Version) Changed() bool {
+func (v Version) HasChanged() bool {
 	switch {
 	case v.GivenEtag != "":
 		return !v.CurrentEtag.Matches(v.GivenEtag)
@@ -31,9 +31,9 @@ func (v Version) Changed() bool {
 	return false
 }
 
-// linesRecorded reports whether Seen has the viewed lines of the version that
+// hasRecordedLines reports whether Seen has the viewed lines of the version that
 // the model knows.
-func (v Version) linesRecorded() bool {
+func (v Version) hasRecordedLines() bool {
 	return v.Seen != nil && (v.GivenEtag == "" || v.Seen.Index.Etag.Matches(v.GivenEtag))
 }
 
@@ -46,10 +46,10 @@ func (v Version) linesRecorded() bool {
 // since the match itself is proof enough, unless they replaced viewed lines. It
 // returns nil if the file has not changed, and the cause if ctx ends.
 func CheckStale(ctx context.Context, f *splice.File, places []Place, v Version, o Options) error {
-	if !v.Changed() {
+	if !v.HasChanged() {
 		return nil
 	}
-	if !v.linesRecorded() {
+	if !v.hasRecordedLines() {
 		if len(places) == 0 {
 			return nil
 		}
@@ -71,10 +71,10 @@ func CheckStale(ctx context.Context, f *splice.File, places []Place, v Version, 
 		}
 		sums := lineChecksums(f, start, end)
 		single = len(sums) == 1
-		if seen.viewedTogether(sums) {
+		if seen.wereViewedTogether(sums) {
 			continue
 		}
-		if v.GivenEtag == "" && !seen.surroundedByViewed(f, start, end) {
+		if v.GivenEtag == "" && !seen.areSurroundedByViewed(f, start, end) {
 			continue
 		}
 		_, lines := touchedLines(f, p)

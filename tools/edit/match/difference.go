@@ -24,12 +24,12 @@ type difference struct {
 // false if there is no difference.
 func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference, indentOnly, ok bool) {
 	for _, p := range b.Pairs {
-		if p.Wanted < 0 || p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
+		if p.Wanted < 0 || p.Line < 0 || !m.isSameLine(old, p.Wanted, b.Lines[p.Line], true) {
 			return difference{p.Wanted, p.Line}, false, true
 		}
 	}
 	for _, p := range b.Pairs {
-		if !m.sameLine(old, p.Wanted, b.Lines[p.Line], false) {
+		if !m.isSameLine(old, p.Wanted, b.Lines[p.Line], false) {
 			return difference{p.Wanted, p.Line}, true, true
 		}
 	}
@@ -46,10 +46,10 @@ func (m *matcher) withoutIgnored(line string) string {
 	return string(trimTrailingBlanks(text))
 }
 
-// sameLine reports whether line i of an old text matches a line of the file.
+// isSameLine reports whether line i of an old text matches a line of the file.
 // The first and the last line of the old text may match a part of the file's
 // line. ignoreIndent ignores the indentation of both.
-func (m *matcher) sameLine(old []string, i int, line string, ignoreIndent bool) bool {
+func (m *matcher) isSameLine(old []string, i int, line string, ignoreIndent bool) bool {
 	want := m.withoutIgnored(old[i])
 	line = m.withoutIgnored(line)
 	if ignoreIndent {
@@ -118,11 +118,11 @@ func (m *matcher) writeFurtherCauses(text *strings.Builder, old []string, b line
 		if p.Wanted < 0 {
 			continue
 		}
-		if p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
+		if p.Line < 0 || !m.isSameLine(old, p.Wanted, b.Lines[p.Line], true) {
 			dots = dots || strings.Contains(old[p.Wanted], "...") || strings.Contains(old[p.Wanted], "…")
 			continue
 		}
-		if !dent && !m.sameLine(old, p.Wanted, b.Lines[p.Line], false) {
+		if !dent && !m.isSameLine(old, p.Wanted, b.Lines[p.Line], false) {
 			dent = true
 			line := b.Lines[p.Line]
 			fmt.Fprintf(text, "\n  (also, the file indents line %d by %s, old_string by %s)", b.FirstLine+p.Line,

@@ -44,7 +44,7 @@ func decideVerbatim(old, newLines []string, pairs []indentPair, firstHasIndent b
 	if !differ || begin < 0 {
 		return verbatimNone
 	}
-	if firstHasIndent && onlyFirstUnindented(old, newLines, pairs, begin) {
+	if firstHasIndent && isOnlyFirstUnindented(old, newLines, pairs, begin) {
 		return verbatimRest
 	}
 	clues := []clue{
@@ -88,11 +88,11 @@ func indentClue(indent string, d indentPair) clue {
 	return 0
 }
 
-// onlyFirstUnindented reports whether the new text's first line is the old
+// isOnlyFirstUnindented reports whether the new text's first line is the old
 // first line without indentation, while its other lines have the file's
 // indentation. A model often omits only the indentation of the first line.
 // begin is the index of the first new line that is not blank.
-func onlyFirstUnindented(old, newLines []string, pairs []indentPair, begin int) bool {
+func isOnlyFirstUnindented(old, newLines []string, pairs []indentPair, begin int) bool {
 	head := pairs[0]
 	if len(pairs) < 2 || head.model != "" || head.file == "" || indentSize(newLines[begin]) > 0 ||
 		strings.TrimSpace(newLines[begin]) != strings.TrimSpace(old[firstNonBlank(old)]) {

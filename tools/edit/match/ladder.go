@@ -92,7 +92,7 @@ func (s *editSearch) findPattern(p *pattern, step Step) []place {
 		if p.atLineStart && !isLineStart(s.file, where.start) {
 			return true
 		}
-		if step == Indentation && !s.uniformlyIndented(p, where) {
+		if step == Indentation && !s.isUniformlyIndented(p, where) {
 			return s.indentBudget > 0
 		}
 		if n := len(found); n == 0 || found[n-1] != where && (!s.all || where.start >= found[n-1].end) {
@@ -170,10 +170,10 @@ func withoutIndentOnlyLine(p *pattern) *pattern {
 	return short
 }
 
-// uniformlyIndented reports whether the indentation of all lines at a place
+// isUniformlyIndented reports whether the indentation of all lines at a place
 // differs from the pattern's in the same way. It returns false when the budget
 // is spent.
-func (s *editSearch) uniformlyIndented(p *pattern, where place) bool {
+func (s *editSearch) isUniformlyIndented(p *pattern, where place) bool {
 	if s.checker.Stopped(placeCost) {
 		return false
 	}

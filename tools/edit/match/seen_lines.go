@@ -21,7 +21,7 @@ type seenLines struct {
 type seenPosition struct{ rangeIndex, lineIndex int }
 
 // maxComparisons bounds the work for a file with many equal lines. Beyond it,
-// viewedTogether looks up each line on its own.
+// wereViewedTogether looks up each line on its own.
 const maxComparisons = 10_000_000
 
 // newSeenLines indexes the viewed lines by checksum.
@@ -35,10 +35,10 @@ func newSeenLines(seen *state.Seen) *seenLines {
 	return s
 }
 
-// viewedTogether reports whether lines with these checksums were viewed as
+// wereViewedTogether reports whether lines with these checksums were viewed as
 // consecutive lines. Beyond maxComparisons, it only checks that each was
 // viewed.
-func (s *seenLines) viewedTogether(sums []uint32) bool {
+func (s *seenLines) wereViewedTogether(sums []uint32) bool {
 	if len(sums) == 0 {
 		return false
 	}
@@ -54,11 +54,11 @@ func (s *seenLines) viewedTogether(sums []uint32) bool {
 	return false
 }
 
-// surroundedByViewed reports whether the lines from start to end, which were
+// areSurroundedByViewed reports whether the lines from start to end, which were
 // not viewed, have replaced viewed lines: a viewed range has both the nearest
 // distinctive line before them and the nearest one after them. If in doubt, it
 // returns true.
-func (s *seenLines) surroundedByViewed(f *splice.File, start, end int) bool {
+func (s *seenLines) areSurroundedByViewed(f *splice.File, start, end int) bool {
 	before, after := s.anchorsAbove(f, start), s.anchorsBelow(f, end)
 	for _, b := range before {
 		for _, a := range after {

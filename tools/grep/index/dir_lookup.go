@@ -76,7 +76,7 @@ func (a *DirLookup) SwitchDir(page Page) {
 		if k.entry == nil {
 			continue
 		}
-		k.touch(search)
+		k.markUsed(search)
 		k.mayContain = k.mayContain && (a.query == nil || a.query.mayBeIn(k.filter))
 	}
 }

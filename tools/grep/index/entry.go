@@ -33,9 +33,9 @@ func (e *entry) verdictFor(mayContain bool) Verdict {
 	return e.verdict
 }
 
-// touch records that a search looked up the entry. It writes only if that is
+// markUsed records that a search looked up the entry. It writes only if that is
 // new, so that other processors need not fetch the memory again.
-func (e *entry) touch(search uint32) {
+func (e *entry) markUsed(search uint32) {
 	if e.used.Load() < search {
 		e.used.Store(search)
 	}

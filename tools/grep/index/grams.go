@@ -88,7 +88,7 @@ func (g *grams) addText(text []byte, pause func() error) error {
 
 // addPiece adds the grams within text, unless the set is saturated.
 func (g *grams) addPiece(text []byte) {
-	if len(text) < 3 || g.saturated() {
+	if len(text) < 3 || g.isSaturated() {
 		return
 	}
 	last := uint32(lowerASCII(text[0]))<<8 | uint32(lowerASCII(text[1]))
@@ -110,9 +110,9 @@ func (g *grams) addCode(code uint32) {
 	}
 }
 
-// saturated reports whether the set has more than maxGrams, so that a filter
+// isSaturated reports whether the set has more than maxGrams, so that a filter
 // would be useless.
-func (g *grams) saturated() bool { return len(g.codes) > maxGrams }
+func (g *grams) isSaturated() bool { return len(g.codes) > maxGrams }
 
 // clear empties the set.
 func (g *grams) clear() {

@@ -99,13 +99,13 @@ func KeyOf(st sandbox.Stat) Key {
 	return Key{st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.ChangeTime.UnixNano()}
 }
 
-// identifies reports whether k identifies a file. It does not without a device
+// hasIdentity reports whether k identifies a file. It does not without a device
 // or inode number.
-func (k Key) identifies() bool { return k.Dev != 0 && k.Ino != 0 }
+func (k Key) hasIdentity() bool { return k.Dev != 0 && k.Ino != 0 }
 
-// settledBefore reports whether every change of the file after taken must alter
+// isSettledBefore reports whether every change of the file after taken must alter
 // the key.
-func (k Key) settledBefore(taken time.Time) bool {
+func (k Key) isSettledBefore(taken time.Time) bool {
 	latest := taken.Add(-Settled).UnixNano()
 	return k.ChangeTime < latest && k.ModTime < latest
 }
@@ -193,7 +193,7 @@ func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
 	if e == nil {
 		return Unknown, nil
 	}
-	e.touch(search)
+	e.markUsed(search)
 	return e.verdictFor(q == nil || q.mayBeIn(e.filter)), e
 }
 
@@ -238,11 +238,11 @@ func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
 // pause's error, and then adds nothing.
 func (x *Index) add(c Content, pause func() error) error {
 	k := c.Key
-	if !k.identifies() || !k.settledBefore(c.Taken) {
+	if !k.hasIdentity() || !k.isSettledBefore(c.Taken) {
 		return nil
 	}
 	if e := x.find(k); e != nil {
-		e.touch(x.search.Load())
+		e.markUsed(x.search.Load())
 		return nil
 	}
 	e := &entry{Key: k}
@@ -258,7 +258,7 @@ func (x *Index) add(c Content, pause func() error) error {
 		if err := g.addText(c.Text, pause); err != nil {
 			return err
 		}
-		if g.saturated() {
+		if g.isSaturated() {
 			e.verdict = Maybe
 		} else {
 			e.verdict, e.filter = Missing, g.newFilter()

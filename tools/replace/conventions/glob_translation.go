@@ -197,9 +197,9 @@ func (t *globTranslator) numbersInRange(match []string) bool {
 // 20 ns.
 type workBudget int
 
-// spend reports whether the budget allows to match a path with a glob. The
+// trySpend reports whether the budget allows to match a path with a glob. The
 // additions to the lengths are for compiling and for many short patterns.
-func (b *workBudget) spend(glob, path string) bool {
+func (b *workBudget) trySpend(glob, path string) bool {
 	cost := workBudget((len(glob) + 16) * (len(path) + 64))
 	if cost > *b {
 		*b = 0
@@ -214,7 +214,7 @@ func (b *workBudget) spend(glob, path string) bool {
 // .editorconfig instead of git's. An invalid glob matches nothing, nor does any
 // once the budget is spent.
 func (b *workBudget) globMatches(glob, path string, anchored, editorSyntax bool) bool {
-	if !b.spend(glob, path) {
+	if !b.trySpend(glob, path) {
 		return false
 	}
 	t := globTranslator{glob: glob, editorSyntax: editorSyntax}

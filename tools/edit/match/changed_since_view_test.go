@@ -74,7 +74,7 @@ func TestFresh(t *testing.T) {
 			f, err := splice.Open(t.Context(), []byte(c.file))
 			require.NoError(t, err)
 			v := match.Version{CurrentEtag: textfile.EtagOf(f.Raw), GivenEtag: c.given, Seen: c.seen}
-			plan, err := match.Find(t.Context(), f, []match.Edit{{Old: c.old, New: "new"}}, match.Options{Changed: v.Changed()})
+			plan, err := match.Find(t.Context(), f, []match.Edit{{Old: c.old, New: "new"}}, match.Options{Changed: v.HasChanged()})
 			require.NoError(t, err)
 			err = match.CheckStale(t.Context(), f, plan.Places, v, match.Options{Name: "list"})
 			if !c.stale {
@@ -97,6 +97,6 @@ func TestFreshOtherEncodings(t *testing.T) {
 	plan, err := match.Find(t.Context(), f, []match.Edit{{Old: "b", New: "x"}}, match.Options{})
 	require.NoError(t, err)
 	v := match.Version{CurrentEtag: textfile.EtagOf(raw), GivenEtag: seen.Index.Etag.Full(), Seen: seen}
-	require.True(t, v.Changed())
+	require.True(t, v.HasChanged())
 	require.NoError(t, match.CheckStale(t.Context(), f, plan.Places, v, match.Options{}))
 }
