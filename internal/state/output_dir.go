@@ -14,11 +14,6 @@ import (
 // plain text, which view and grep show by their absolute paths.
 const outputDir = "output-1"
 
-const (
-	defaultOutputBytes = 1 << 30
-	defaultOutputAge   = 3 * 24 * time.Hour
-)
-
 // maxEmptyAge is the age at which the empty output directory of a set of roots
 // is removed.
 const maxEmptyAge = 30 * 24 * time.Hour

@@ -10,6 +10,17 @@ import (
 	"time"
 )
 
+// The default limits of Config: how much is kept of seen records, the undo journal
+// and outputs, and for how long.
+const (
+	defaultMaxBytes    = 32 << 20
+	defaultMaxAge      = 30 * 24 * time.Hour
+	defaultUndoBytes   = 64 << 20
+	defaultUndoAge     = 7 * 24 * time.Hour
+	defaultOutputBytes = 1 << 30
+	defaultOutputAge   = 3 * 24 * time.Hour
+)
+
 const (
 	// pruneEvery is the interval at which a directory is checked for old
 	// records.

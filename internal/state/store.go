@@ -8,17 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 )
 
-const (
-	defaultMaxBytes = 32 << 20
-	defaultMaxAge   = 30 * 24 * time.Hour
-
-	// maxRecord bounds a record in bytes: longer ones are neither written nor
-	// read.
-	maxRecord = 1 << 20
-)
+// maxRecord bounds a record in bytes: longer ones are neither written nor read.
+const maxRecord = 1 << 20
 
 // errDisabled is the error of opening a store for which state is disabled.
 var errDisabled = errors.New("state is switched off")

@@ -20,8 +20,6 @@ import (
 const undoDir = "undo-1"
 
 const (
-	defaultUndoBytes   = 64 << 20
-	defaultUndoAge     = 7 * 24 * time.Hour
 	defaultUndoContent = 32 << 20
 
 	// maxUndoDepth is the number of changes kept for one file.

@@ -233,19 +233,6 @@ func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdo
 	}
 }
 
-// callExitCode returns the exit code for callErr, the error of a oneShot
-// method. It reports an error of printing to stderr.
-func (c *Command) callExitCode(stderr io.Writer, callErr error) (exitCode int) {
-	var status exitStatusError
-	switch {
-	case errors.As(callErr, &status):
-		return int(status)
-	case errors.Is(callErr, errCallFailed):
-		return ExitFail // printed on stdout
-	}
-	return c.exitCodeAfterPrint(stderr, callErr)
-}
-
 // Server returns an MCP server for the tools with the command's middleware, for
 // use with any transport of mcp-go.
 func (c *Command) Server(tools ...*Tool) *server.MCPServer {

@@ -15,9 +15,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// errCallFailed is the error of a failed call whose failure has been printed.
-var errCallFailed = errors.New("the call failed")
-
 // A oneShot answers calls given as plain JSON, without JSON-RPC. Its methods
 // return errCallFailed or an exitStatusError after a call whose answer says so,
 // and other errors if an answer could not be printed.
@@ -29,11 +26,6 @@ type oneShot struct {
 	stdout, stderr io.Writer
 	program        string // its name, for error messages
 }
-
-// exitStatusError is the exit status of a failed command that a call ran.
-type exitStatusError int
-
-func (e exitStatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // answerCallFlag answers --call with args, or with standard input if args is
 // "-".

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -131,4 +134,43 @@ func (s toolSet) String() string {
 		return "all tools"
 	}
 	return strings.Join(s, ", ")
+}
+
+// toolsFor returns the tools that an agent may use: those allowed by this
+// server, the dispatching agent, the kind and the call together. It returns
+// INVALID_PARAMS if the call names a tool that the others do not allow. hosted
+// says that the call came through a host, which may have other tools than the
+// bundled ones.
+func (d *dispatcher) toolsFor(args arguments, k agentKind, bound grant, hosted bool) (toolSet, error) {
+	most := d.ceiling
+	if bound.Depth > 0 {
+		// An agent's own mcp-host starts this server without the user's
+		// --tools; the grant has them.
+		most = bound.Tools
+	}
+	if k.tools != nil {
+		most = most.intersect(k.tools)
+	}
+	if !hosted {
+		most = most.namesIn(bundledTools())
+	}
+	if args.Tools == nil {
+		return most, nil
+	}
+	return most.subset(args.Tools)
+}
+
+// noteUnknownTools adds a note about names in --tools that match no bundled
+// tool. It returns an error if no name matches.
+func (d *dispatcher) noteUnknownTools(ctx context.Context) error {
+	unknown := d.ceiling.unmatched(bundledTools())
+	if len(unknown) == 0 {
+		return nil
+	}
+	missing := fmt.Sprintf("--tools of this server: no tool %s; available: %s", unknown, bundledTools())
+	if len(unknown) == len(d.ceiling) {
+		return toolerr.New(toolerr.InvalidParams, "%s", missing)
+	}
+	mcpkit.Notef(ctx, "%s", missing)
+	return nil
 }
