@@ -8,7 +8,8 @@
 //   POST /test/expire?kind=AccessToken  deletes all tokens of a kind
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { Provider } from "oidc-provider";
+import { createRemoteJWKSet, jwtVerify } from "jose";
+import { Provider, errors } from "oidc-provider";
 
 const [resource, accessTokenFormat = "opaque"] = process.argv.slice(2);
 
@@ -35,6 +36,8 @@ class Memory {
   }
 }
 
+const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
+
 const server = createServer();
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
@@ -47,7 +50,10 @@ const provider = new Provider(issuer, {
   // A confidential client of the resource, and a client for the host that was
   // registered by hand.
   clients: [
-    { client_id: "resource", client_secret: "resource-secret", redirect_uris: [], response_types: [], grant_types: [] },
+    {
+      client_id: "resource", client_secret: "resource-secret", application_type: "native", scope: "openid",
+      redirect_uris: ["http://127.0.0.1/sign-in/user"], grant_types: ["authorization_code", exchange],
+    },
     {
       client_id: "by-hand", client_secret: "by-hand-secret", application_type: "native",
       redirect_uris: ["http://127.0.0.1/callback"], grant_types: ["authorization_code", "refresh_token"],
@@ -73,6 +79,24 @@ const provider = new Provider(issuer, {
     },
   },
 });
+
+// Token exchange (RFC 8693), which the provider does not have itself: the resource
+// exchanges a token that is for it for one that is for another resource.
+const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
+provider.registerGrantType(exchange, async (ctx) => {
+  const { subject_token: given, subject_token_type: type, resource: target } = ctx.oidc.params;
+  if (type !== "urn:ietf:params:oauth:token-type:access_token" || typeof target !== "string") throw new errors.InvalidRequest("malformed exchange");
+  const opaque = await provider.AccessToken.find(given);
+  let subject = opaque && { sub: opaque.accountId, aud: opaque.aud };
+  if (!subject) subject = (await jwtVerify(given, keys, { issuer }).catch(() => { throw new errors.InvalidGrant("the token is not valid"); })).payload;
+  if (subject.aud !== resource) throw new errors.InvalidGrant("the token is for another resource");
+  if (subject.sub === "mallory") throw new errors.AccessDenied();
+  const token = new provider.AccessToken({ accountId: subject.sub, client: ctx.oidc.client, scope: "read", gty: "exchange" });
+  token.resourceServer = new provider.ResourceServer(target, { scope: "read", audience: target, accessTokenFormat: "opaque", accessTokenTTL: 3600 });
+  const value = await token.save();
+  events["token_exchange"] = (events["token_exchange"] ?? 0) + 1;
+  ctx.body = { access_token: value, issued_token_type: "urn:ietf:params:oauth:token-type:access_token", token_type: "Bearer", expires_in: 3600, scope: "read" };
+}, ["subject_token", "subject_token_type", "requested_token_type", "resource", "audience", "scope"]);
 
 const events = {};
 for (const name of ["refresh_token.saved", "refresh_token.consumed", "access_token.saved", "grant.revoked", "registration_create.success", "access_token.destroyed", "refresh_token.destroyed", "grant.error"]) {

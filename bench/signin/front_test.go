@@ -31,16 +31,12 @@ type front struct {
 	url, issuer string
 	host, dir   string
 	audit       string
+	said        lockedText   // standard error of the host
 	passedOn    atomic.Int32 // requests with credentials that reached the server behind
 }
 
 func newFront(t *testing.T, format string) *front {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
-	f := &front{t: t, url: "http://" + address, host: mcpkittest.Build(t, "./host"), dir: t.TempDir()}
-	f.audit = filepath.Join(f.dir, "audit")
+	f := prepareFront(t)
 	tools := faultserver.Handler("-json")
 	behind := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.Header.Get("Authorization") != "" {
@@ -50,9 +46,27 @@ func newFront(t *testing.T, format string) *front {
 	}))
 	t.Cleanup(behind.Close)
 	f.issuer = startProvider(t, f.url+"/mcp", format)
+	f.start(fmt.Sprintf("notes: {url: %s/mcp}", behind.URL))
+	return f
+}
+
+// prepareFront chooses the address of the host.
+func prepareFront(t *testing.T) *front {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	f := &front{t: t, url: "http://" + address, host: mcpkittest.Build(t, "./host"), dir: t.TempDir()}
+	f.audit = filepath.Join(f.dir, "audit")
+	return f
+}
+
+// start starts the host with a server.
+func (f *front) start(server string) {
+	t := f.t
 	config := filepath.Join(f.dir, "front.yaml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `servers:
-  notes: {url: %s/mcp}
+  %s
 profiles:
   few: {allow: [notes__echo]}
 auth:
@@ -62,13 +76,13 @@ auth:
   profiles: {writers: "*", readers: few}
   client_id: resource
   client_secret: resource-secret
-audit: {dir: %s}
+audit: {dir: %q}
 policy:
   rules:
     - {caller: http/carol, do: deny, why: carol is on leave}
-`, behind.URL, f.issuer, f.url, f.audit), 0o600))
-	serve := exec.Command(f.host, "serve", "--listen", address, "--config", config, "--state", filepath.Join(f.dir, "front"))
-	serve.Stderr = os.Stderr
+`, server, f.issuer, f.url, f.audit), 0o600))
+	serve := exec.Command(f.host, "serve", "--listen", strings.TrimPrefix(f.url, "http://"), "--config", config, "--state", filepath.Join(f.dir, "front"))
+	serve.Stderr = io.MultiWriter(os.Stderr, &f.said)
 	require.NoError(t, serve.Start())
 	t.Cleanup(func() {
 		serve.Process.Signal(os.Interrupt) //nolint:errcheck // it may have ended
@@ -78,7 +92,6 @@ policy:
 		res, err := http.Get(f.url + "/healthz")
 		return err == nil && res.Body.Close() == nil && res.StatusCode == 200
 	}, time.Minute, 20*time.Millisecond)
-	return f
 }
 
 // run runs a command of the host of a user, who has the front as a server.

@@ -30,10 +30,12 @@ import (
 
 func TestMain(m *testing.M) {
 	if user := os.Getenv(browserUser); user != "" {
-		if _, err := browse(os.Args[1], user, ""); err != nil {
+		page, err := browse(os.Args[1], user, "")
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		fmt.Println(page)
 		return
 	}
 	os.Exit(m.Run())
@@ -101,41 +103,52 @@ func startProvider(t *testing.T, resource, format string) (issuer string) {
 // admits asks the provider whether the token of a request is valid for this
 // server (RFC 7662).
 func (w *world) admits(in *http.Request) bool {
-	token, ok := strings.CutPrefix(in.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	sub := subjectOf(w.issuer, w.mcp.URL+"/mcp", in)
+	if sub == "" {
 		return false
 	}
-	req, err := http.NewRequest(http.MethodPost, w.issuer+"/token/introspection", strings.NewReader(url.Values{"token": {token}}.Encode()))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.users = append(w.users, sub)
+	return true
+}
+
+// subjectOf returns the user of the token in a request, "" if the issuer does not know
+// it as an active one for the resource (RFC 7662).
+func subjectOf(issuer, resource string, in *http.Request) string {
+	token, ok := strings.CutPrefix(in.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	req, err := http.NewRequest(http.MethodPost, issuer+"/token/introspection", strings.NewReader(url.Values{"token": {token}}.Encode()))
 	if err != nil {
-		return false
+		return ""
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.SetBasicAuth("resource", "resource-secret")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer res.Body.Close() //nolint:errcheck // read only
 	var got struct {
-		Active        bool
-		Sub, Aud, Iss string
+		Active   bool
+		Sub, Aud string
 	}
-	if json.NewDecoder(res.Body).Decode(&got) != nil || !got.Active || got.Aud != w.mcp.URL+"/mcp" {
-		return false
+	if json.NewDecoder(res.Body).Decode(&got) != nil || !got.Active || got.Aud != resource {
+		return ""
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.users = append(w.users, got.Sub)
-	return true
+	return got.Sub
 }
 
 // events returns how often the provider did what.
-func (w *world) events() map[string]int {
-	res, err := http.Get(w.issuer + "/test/events")
-	require.NoError(w.t, err)
+func (w *world) events() map[string]int { return eventsOf(w.t, w.issuer) }
+
+func eventsOf(t *testing.T, issuer string) (counts map[string]int) {
+	res, err := http.Get(issuer + "/test/events")
+	require.NoError(t, err)
 	defer res.Body.Close() //nolint:errcheck // read only
-	var counts map[string]int
-	require.NoError(w.t, json.NewDecoder(res.Body).Decode(&counts))
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&counts))
 	return counts
 }
 

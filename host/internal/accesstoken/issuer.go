@@ -31,8 +31,12 @@ type issuer struct {
 	Issuer        string `json:"issuer"`
 	Keys          string `json:"jwks_uri"`
 	Introspection string `json:"introspection_endpoint"`
+	Authorization string `json:"authorization_endpoint"`
+	Token         string `json:"token_endpoint"`
+	SendsIssuer   bool   `json:"authorization_response_iss_parameter_supported"`
 
 	verifier *oidc.IDTokenVerifier
+	idTokens *oidc.IDTokenVerifier // of ID tokens for this host; nil without a client id
 }
 
 // metadata returns the issuer's metadata (RFC 8414, OpenID Connect Discovery).
@@ -62,16 +66,20 @@ func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 		if found.Issuer != v.cfg.Issuer {
 			return nil, fmt.Errorf("the metadata at %s is of the issuer %q, not of %s", address, found.Issuer, v.cfg.Issuer)
 		}
-		if err := checkEndpoint(found.Keys); err != nil && found.Keys != "" {
-			return nil, fmt.Errorf("the issuer's jwks_uri: %w", err)
-		}
-		if err := checkEndpoint(found.Introspection); err != nil && found.Introspection != "" {
-			return nil, fmt.Errorf("the issuer's introspection_endpoint: %w", err)
+		for name, endpoint := range map[string]string{
+			"jwks_uri": found.Keys, "introspection_endpoint": found.Introspection, "authorization_endpoint": found.Authorization, "token_endpoint": found.Token,
+		} {
+			if err := checkEndpoint(endpoint); err != nil && endpoint != "" {
+				return nil, fmt.Errorf("the issuer's %s: %w", name, err)
+			}
 		}
 		keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.keyClient()), found.Keys)
 		found.verifier = oidc.NewVerifier(v.cfg.Issuer, keys, &oidc.Config{
 			SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: algorithms, Now: v.cfg.Now, // user checks both
 		})
+		if v.cfg.ClientID != "" {
+			found.idTokens = oidc.NewVerifier(v.cfg.Issuer, keys, &oidc.Config{ClientID: v.cfg.ClientID, SupportedSigningAlgs: algorithms, Now: v.cfg.Now})
+		}
 		return found, nil
 	}
 	return nil, fmt.Errorf("the issuer %s has no metadata: %w", v.cfg.Issuer, errors.Join(reasons...))

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -43,6 +44,35 @@ func (p *refreshThrottle) recordRequest(now time.Time) {
 func (p *refreshThrottle) stop() {
 	if p.timer != nil {
 		p.timer.Stop()
+	}
+}
+
+// Relist requests the tools of a server again, without regard to the throttle, and waits
+// for them until ctx ends. It is for a change that a client caused, such as a sign-in.
+func (c *Catalog) Relist(ctx context.Context, name string) {
+	for requested := false; !requested; {
+		c.mu.Lock()
+		var busy chan struct{}
+		for _, s := range c.all() {
+			if s.Source.Name() != name {
+				continue
+			}
+			l := s.lists[call.Tools]
+			if l.busy == nil { // otherwise the running request may be too early
+				requested = true
+				c.ask(s, call.Tools)
+			}
+			busy = l.busy
+		}
+		c.mu.Unlock()
+		if busy == nil { // there is no such server, or the catalog is closed
+			return
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

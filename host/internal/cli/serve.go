@@ -136,9 +136,13 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	log := p.startLog(a, f.log)
 	defer log.close()
 	api := p.api(a)
+	var pages http.Handler
+	if auth != nil {
+		pages = a.SignInPages()
+	}
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
 		Token: token, Auth: auth, Hosts: append(gateway.HostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: prometheus.ContentType,
-		API: api, Callback: api.Callback(),
+		API: api, Callback: api.Callback(), SignIn: pages,
 	})
 	a.SetURL("http://" + reachable(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)
@@ -184,6 +188,7 @@ func signInOf(a *core.App) (*gateway.Auth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
+	a.SetIssuer(v)
 	return &gateway.Auth{Verify: v.Verify, Issuer: c.Issuer, URL: c.URL, Scopes: c.Scopes}, nil
 }
 

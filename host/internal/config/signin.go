@@ -31,3 +31,40 @@ func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool
 		Scopes: o.Scopes, DPoP: o.DPoP, RedirectPort: o.RedirectPort,
 	}, true
 }
+
+// SignInOf returns the OAuth configuration of a server for a user of serve, who signs
+// in by a link. ok is false unless the server has credentials: caller.
+func (s Server) SignInOf(subject, state, version string) (c oauth.Config, ok bool) {
+	if s.Spec.Credentials != dialect.CallerCredentials || subject == "" {
+		return c, false
+	}
+	c, ok = s.SignIn(state, version)
+	c.Subject, c.SignInLink, c.Grant, c.AssertionFile = subject, true, "", ""
+	return c, ok
+}
+
+// callerCredentialsFault returns what is wrong with credentials and token_exchange, and
+// the field. Fixed credentials would be sent for every user.
+func callerCredentialsFault(s dialect.Server) (field, fault string) {
+	field = "credentials"
+	if s.TokenExchange.On {
+		field = "token_exchange"
+	} else if s.Credentials == "" {
+		return "", ""
+	}
+	fixed := s.APIKey != "" || len(s.HeadersHelper) > 0
+	for name := range s.Headers {
+		fixed = fixed || strings.EqualFold(name, "Authorization")
+	}
+	switch {
+	case s.URL == "":
+		return field, "only servers with a url have it"
+	case s.TokenExchange.On && s.Credentials != "":
+		return field, "it excludes credentials: caller; choose one"
+	case fixed:
+		return field, "it excludes api_key, auth_token_env, headers_helper and the header Authorization"
+	case s.Credentials != "" && s.OAuth.Off:
+		return field, "it excludes oauth: false"
+	}
+	return "", ""
+}

@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
@@ -71,6 +72,8 @@ type App struct {
 	goTools        goTools
 	roots          rootSet
 	signIns        signIns
+	issuer         atomic.Pointer[accesstoken.Verifier] // of the users of serve; nil: users do not sign in
+	links          signInLinks
 	logLevel       atomic.Pointer[string] // of log messages; nil: not set
 	url            atomic.Pointer[string] // of the HTTP server; nil: there is none
 	reloadError    lastError
@@ -123,7 +126,7 @@ func Open(cfg config.Config) (*App, error) {
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions(cfg.Roots),
-		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
+		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
 	}, wholeCatalog{a}, a.Handler)
 	return a, err
 }

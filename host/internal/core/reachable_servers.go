@@ -58,7 +58,7 @@ func (a *App) callsOthers(server string) bool {
 // isPerCaller reports whether each caller has its own instance of the server.
 func (a *App) isPerCaller(server string) bool {
 	p, ok := a.snapshot.Load().byName[server]
-	return ok && p.cfg.Spec.Scope != "" && p.cfg.Spec.Scope != string(upstream.Shared)
+	return ok && (p.cfg.Spec.Scope != "" && p.cfg.Spec.Scope != string(upstream.Shared) || a.hasCallerCredentials(p.cfg))
 }
 
 // serversCalledBy returns the servers that a declared tool may call, even if their

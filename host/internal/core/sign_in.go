@@ -28,11 +28,29 @@ const signInTool = "toolroom_sign_in"
 type signInSource struct {
 	*upstream.Server
 	listed atomic.Bool
+
+	// With perUser, requests have the credentials of the calling user. The tools are
+	// listed with those of the host, or else with those of the first user.
+	perUser bool
+	known   atomic.Pointer[[]json.RawMessage] // as a user's run listed them
+	trying  atomic.Bool
+	failed  listAttempts
 }
 
 // List lists the items of a kind.
 func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
+	if s.perUser && kind == call.Resources {
+		return nil, nil // the names of one user's data are not for others
+	}
 	items, err := s.Server.List(ctx, kind)
+	if err != nil && s.perUser && kind == call.Tools {
+		if tools, ok := s.ToolsOfCallers(); ok {
+			s.known.Store(&tools)
+		}
+		if known := s.known.Load(); known != nil {
+			items, err = *known, nil
+		}
+	}
 	switch {
 	case kind != call.Tools:
 	case err == nil:
@@ -47,14 +65,18 @@ func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.Raw
 
 // callSignIn handles a call of the sign-in tool.
 func (a *App) callSignIn(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
-	tools, err := s.Tools(ctx)
-	if err != nil && a.signIn(ctx, req, err) {
-		tools, err = s.Tools(ctx)
+	tools, err := s.ListFor(ctx, req.Caller)
+	if err != nil {
+		var again bool
+		if again, err = a.signIn(ctx, req, err); again {
+			tools, err = s.ListFor(ctx, req.Caller)
+		}
 	}
 	if err != nil {
 		return nil, &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: "signing in to server " + s.Name(), Cause: err}
 	}
-	a.Catalog.Refresh(s.Name())
+	a.Catalog.Relist(ctx, s.Name())
+	a.Catalog.Refresh(s.Name(), call.Resources, call.Templates, call.Prompts)
 	text := fmt.Sprintf("Signed in to server %s. Its tools (%d) are listed now.", s.Name(), len(tools))
 	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
 	return &call.Result{Raw: append(raw, `}]}`...)}, nil
@@ -108,19 +130,23 @@ func opensLinks(req *call.Request) bool {
 }
 
 // signIn sends the sign-in link of a server that refused a call to the call's client,
-// and waits for the sign-in. It reports whether the call can be repeated. The server
-// refuses before it does anything, so nothing is done twice.
-func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) bool {
-	if !errors.Is(refusal, oauth.ErrSignIn) || !opensLinks(req) {
-		return false
+// and waits for the sign-in. It reports whether the call can be repeated; otherwise it
+// returns the error of the call. The server refuses before it does anything, so nothing
+// is done twice.
+func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (again bool, err error) {
+	if !errors.Is(refusal, oauth.ErrSignIn) {
+		return false, refusal
 	}
 	p, ok := a.snapshot.Load().byName[req.Tool.Server]
 	if !ok {
-		return false
+		return false, refusal
+	}
+	if req.Caller.User != "" && a.hasCallerCredentials(p.cfg) {
+		return a.signInUser(ctx, req, p.cfg, refusal)
 	}
 	cfg, ok := p.cfg.SignIn(a.Config.State, a.version)
-	if !ok {
-		return false
+	if !ok || !opensLinks(req) {
+		return false, refusal
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
 	one, first := a.signIns.join(cfg.Server)
@@ -129,9 +155,9 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) bool
 	}
 	select {
 	case <-one.done:
-		return one.err == nil && ctx.Err() == nil
+		return one.err == nil && ctx.Err() == nil, refusal
 	case <-ctx.Done():
-		return false
+		return false, refusal
 	}
 }
 

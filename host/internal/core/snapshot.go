@@ -101,6 +101,9 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []stri
 	if old != nil && !slices.Contains(fresh, sc.Name) {
 		return &serverEntry{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
+	if err := a.checkCallerCredentials(sc); err != nil {
+		return nil, err
+	}
 	cfg := upstreamConfig(sc, p.pipeline.cfg.Timeout)
 	a.confine(&cfg, sc)
 	a.share(&cfg, sc, p.cfg)
@@ -108,6 +111,7 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []stri
 	if signIn, ok := sc.SignIn(a.Config.State, a.version); ok {
 		cfg.Auth = oauth.NewSource(signIn)
 	}
+	cfg.AuthFor = a.authFor(sc)
 	s, err := upstream.New(cfg, a.spawner)
 	if err != nil {
 		return nil, err
@@ -195,8 +199,11 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		return res, err
 	}
 	res, err := s.Handle(ctx, req)
-	if err != nil && a.signIn(ctx, req, err) {
-		res, err = s.Handle(ctx, req)
+	if err != nil {
+		var again bool
+		if again, err = a.signIn(ctx, req, err); again {
+			res, err = s.Handle(ctx, req)
+		}
 	}
 	done(res)
 	if err == nil && !a.Config.Joined { // a joined host reads the other host's members itself

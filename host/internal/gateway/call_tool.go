@@ -35,6 +35,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 			g.cfg.OnRoots(paths)
 		}
 	}
+	g.announceUser(ctx, x)
 	tool, ok := g.resolveTool(ctx, x, &f, modern)
 	if !ok {
 		return
@@ -64,6 +65,13 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		x.answer(structuredForLegacy(result))
 	default:
 		x.answer(completeForClient(result, modern, false))
+	}
+}
+
+// announceUser calls Config.OnUser for a request of a signed-in user.
+func (g *Gateway) announceUser(ctx context.Context, x exchange) {
+	if h, ok := x.(*httpExchange); ok && h.user != "" && g.cfg.OnUser != nil {
+		g.cfg.OnUser(ctx, h.caller())
 	}
 }
 

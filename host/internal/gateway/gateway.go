@@ -76,6 +76,9 @@ type Config struct {
 	// roots; nil if it has none. It may be nil.
 	OnRoots func(paths []string)
 
+	// OnUser is called before a signed-in user lists or calls tools. It may be nil.
+	OnUser func(ctx context.Context, caller call.Caller)
+
 	// OnLogLevel is called with the lowest log level that any client wants. It may be
 	// nil.
 	OnLogLevel func(level string)
@@ -232,6 +235,9 @@ func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out i
 // list handles a list request.
 func (g *Gateway) list(ctx context.Context, kind call.ListKind) {
 	x := exchangeOf(ctx)
+	if kind == call.Tools {
+		g.announceUser(ctx, x)
+	}
 	x.answer(g.catalogOf(x).List(ctx, kind, server.IsModernRequest(ctx)))
 }
 

@@ -45,6 +45,10 @@ type HTTPConfig struct {
 	// may be nil.
 	API      API
 	Callback http.Handler
+
+	// SignIn serves /sign-in/ without a token, for browsers; nil: there are no such
+	// pages.
+	SignIn http.Handler
 }
 
 // API serves the paths besides MCP.
@@ -142,6 +146,8 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "ok\n") //nolint:errcheck // the client is gone
 	case strings.HasPrefix(r.URL.Path, "/v1/callback/") && h.cfg.Callback != nil:
 		h.serveAPI(h.cfg.Callback, w, r)
+	case h.cfg.SignIn != nil && strings.HasPrefix(r.URL.Path, "/sign-in/"):
+		h.serveAPI(h.cfg.SignIn, w, r)
 	case h.cfg.Auth != nil && strings.HasPrefix(r.URL.Path, resourceMetadata):
 		h.serveResourceMetadata(w, r)
 	case h.cfg.ID != "" && r.Header.Get(nesting.Header) == h.cfg.ID:

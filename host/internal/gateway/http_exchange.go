@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
@@ -43,6 +44,16 @@ type httpExchange struct {
 	stream bool          // the response is an event stream
 	ended  bool          // nothing more is sent
 	acked  chan struct{} // closed when the subscription stream is acknowledged; nil after that, and for other requests
+}
+
+// caller returns the caller of the request, as far as the transport knows it.
+func (x *httpExchange) caller() call.Caller {
+	c := call.Caller{EntryPoint: x.entryPoint(), ID: x.identity(), Profile: x.profile, Account: Account(x.remote), User: x.user}
+	if x.user != "" {
+		token := x.token
+		c.Account, c.Subject, c.Token = "user "+x.user, x.subject, func() string { return token }
+	}
+	return c
 }
 
 func (x *httpExchange) entryPoint() string { return "http" }

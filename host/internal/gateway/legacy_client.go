@@ -87,11 +87,8 @@ func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Calle
 	c := call.Caller{EntryPoint: x.entryPoint(), Modern: modern, ID: x.identity()}
 	switch x := x.(type) {
 	case *httpExchange:
-		c.Profile, c.Account, c.User = x.profile, Account(x.remote), x.user
-		if x.user != "" {
-			c.Account, c.Subject = "user "+x.user, x.subject
-			c.Token = func() string { return x.token }
-		}
+		c = x.caller()
+		c.Modern = modern
 	case stdioExchange:
 		x.delegation.setCaller(&c)
 	}

@@ -2,9 +2,14 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -22,42 +27,102 @@ const (
 
 const (
 	maxVisits    = 64
+	maxSignedIn  = 1000 // runs with a caller's own credentials
 	instanceIdle = 10 * time.Minute
 )
 
 // instances holds the runs of single callers.
 type instances struct {
 	mu       sync.Mutex
-	byCaller map[string]*instance // by the caller's id
+	byCaller map[string]*instance // by the caller's id, or by the key of its credentials
 	done     bool
 }
 
 // instance is the run of one caller.
 type instance struct {
 	server *Server
+	own    bool // it has the caller's own credentials
+	begun  time.Time
 	users  int
 	last   time.Time // time of the last use
 	idle   *time.Timer
 }
 
-// instanceOf returns the run for a caller. The caller of instanceOf calls leave when
-// it does not need the run any more.
-func (s *Server) instanceOf(caller string) (one *Server, leave func(), err error) {
-	switch s.cfg.Scope {
-	case PerCall:
-		return s.newForCall()
-	case PerSession:
-		v, err := s.acquireInstance(caller)
-		if err != nil {
+// instanceOf returns the run for a caller, which is s itself if the caller has none of
+// its own. The caller of instanceOf calls leave when it does not need the run any more.
+func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err error) {
+	credentials, key := credentials{auth: s.cfg.Auth}, ""
+	if s.cfg.AuthFor != nil {
+		var auth Authorizer
+		if key, auth, err = s.cfg.AuthFor(caller); err != nil {
 			return nil, nil, err
 		}
-		return v.server, func() { s.releaseInstance(caller, v) }, nil
+		if key != "" {
+			credentials.auth, credentials.own = auth, true
+		}
 	}
-	return s, func() {}, nil
+	switch {
+	case s.cfg.Scope == PerCall:
+		return s.newForCall(credentials)
+	case s.cfg.Scope == PerSession && key == "":
+		key = caller.ID
+	case s.cfg.Scope == PerSession:
+		key += "\x00" + caller.ID
+	case key == "":
+		return s, func() {}, nil
+	}
+	v, err := s.acquireInstance(key, credentials)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.server, func() { s.releaseInstance(key, v) }, nil
+}
+
+// credentials are the credentials of a run.
+type credentials struct {
+	auth Authorizer
+	own  bool // they belong to one caller
+}
+
+// ListFor returns the tools that a server lists for a caller.
+func (s *Server) ListFor(ctx context.Context, caller call.Caller) ([]json.RawMessage, error) {
+	one, leave, err := s.instanceOf(caller)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return one.Tools(ctx)
+}
+
+// ToolsOfCallers returns the tools of the oldest running run with a caller's own
+// credentials. ok is false if there is none.
+func (s *Server) ToolsOfCallers() (tools []json.RawMessage, ok bool) {
+	s.instances.mu.Lock()
+	defer s.instances.mu.Unlock()
+	var oldest *instance
+	for _, v := range s.instances.byCaller {
+		if v.own && (oldest == nil || v.begun.Before(oldest.begun)) {
+			if listed := v.server.listedTools(); listed != nil {
+				tools, oldest = listed, v
+			}
+		}
+	}
+	return tools, oldest != nil
+}
+
+// listedTools returns the tools of a running server, nil if it does not run.
+func (s *Server) listedTools() []json.RawMessage {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	if c == nil || !c.isAlive() {
+		return nil
+	}
+	return append([]json.RawMessage{}, c.listedTools()...)
 }
 
 // newForCall returns a run for one call.
-func (s *Server) newForCall() (*Server, func(), error) {
+func (s *Server) newForCall(as credentials) (*Server, func(), error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -65,7 +130,7 @@ func (s *Server) newForCall() (*Server, func(), error) {
 	}
 	s.work.Add(1)
 	s.mu.Unlock()
-	one := s.clone()
+	one := s.clone(as)
 	stop := context.AfterFunc(s.ctx, one.Close)
 	return one, func() {
 		go func() { // the caller need not wait for its end
@@ -76,10 +141,17 @@ func (s *Server) newForCall() (*Server, func(), error) {
 	}, nil
 }
 
-// clone returns a server with the same configuration, not started.
-func (s *Server) clone() *Server {
+// clone returns a server with the same configuration and other credentials, not
+// started.
+func (s *Server) clone(as credentials) *Server {
 	cfg := s.cfg
-	cfg.Scope, cfg.Share = Shared, nil
+	cfg.Scope, cfg.Share, cfg.AuthFor, cfg.Auth = Shared, nil, nil, as.auth
+	if as.own {
+		cfg.tell = nil // it has data of one caller, and would go to the clients of all
+		cfg.Token, cfg.HeadersHelper = "", OneShot{}
+		cfg.Headers = maps.Clone(cfg.Headers)
+		maps.DeleteFunc(cfg.Headers, func(name string, _ secret.Text) bool { return strings.EqualFold(name, "Authorization") })
+	}
 	one := &Server{cfg: cfg, spawner: s.spawner}
 	one.cfg.afterHandshake = one.restoreSubscriptions
 	one.ctx, one.end = context.WithCancel(context.Background())
@@ -89,7 +161,7 @@ func (s *Server) clone() *Server {
 	return one
 }
 
-func (s *Server) acquireInstance(caller string) (*instance, error) {
+func (s *Server) acquireInstance(caller string, as credentials) (*instance, error) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
 	if s.instances.done {
@@ -97,13 +169,20 @@ func (s *Server) acquireInstance(caller string) (*instance, error) {
 	}
 	v := s.instances.byCaller[caller]
 	if v == nil {
-		if len(s.instances.byCaller) >= maxVisits && !s.evictIdle() {
-			return nil, toolerr.New(toolerr.LimitReached, "server %s runs for %d callers, the maximum; try again later", s.cfg.Name, maxVisits)
+		most := maxVisits
+		if as.own {
+			most = maxSignedIn
+		}
+		if len(s.instances.byCaller) >= most && !s.evictIdle() {
+			return nil, toolerr.New(toolerr.LimitReached, "server %s runs for %d callers, the maximum; try again later", s.cfg.Name, most)
 		}
 		if s.instances.byCaller == nil {
 			s.instances.byCaller = map[string]*instance{}
 		}
-		v = &instance{server: s.clone()}
+		v = &instance{server: s.clone(as), own: as.own, begun: time.Now()}
+		if as.own { // the server's tools are those of these runs
+			v.server.onChange = s.onChange
+		}
 		s.instances.byCaller[caller] = v
 	}
 	if v.idle != nil {

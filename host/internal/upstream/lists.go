@@ -161,13 +161,15 @@ func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage,
 
 // Forward sends a message, starting the server if necessary; see Handle.
 func (s *Server) Forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
-	if s.cfg.Scope != Shared && m.Caller.ID != "" { // otherwise it is the host's own
-		one, leave, err := s.instanceOf(m.Caller.ID)
+	if m.Caller.ID != "" { // otherwise it is the host's own
+		one, leave, err := s.instanceOf(m.Caller)
 		if err != nil {
 			return nil, s.lostError(ctx, m.Method, call.PhaseConnect, err)
 		}
-		defer leave()
-		return one.Forward(ctx, m)
+		if one != s {
+			defer leave()
+			return one.Forward(ctx, m)
+		}
 	}
 	for attempt := 0; ; attempt++ {
 		c, err := s.ready(ctx)

@@ -86,7 +86,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 // offline returns the error of a call that comes too early after a failure.
 func (s *Server) offline(last *Failure, wait time.Duration) error {
 	if last.signIn {
-		return toolerr.New(last.code, "%s", last.Message)
+		return toolerr.New(last.code, "%w", last.err)
 	}
 	return toolerr.New(last.code, "%s; the next call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
 }

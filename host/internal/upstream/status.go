@@ -25,10 +25,11 @@ type Failure struct {
 
 	code   toolerr.Code
 	signIn bool // a sign-in resolves it
+	err    error
 }
 
 func newFailure(stage string, err error) *Failure {
-	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError))}
+	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError)), err: err}
 }
 
 // State is the state of a server.

@@ -59,6 +59,11 @@ type Config struct {
 	AllowPrivate bool        // a public name may lead to a private address
 	Auth         Authorizer  // supplies access tokens; nil: only Token and Headers
 
+	// AuthFor returns the credentials of a caller, and a key that is the same for all
+	// callers with these credentials. Each key has its own run of the server. With the
+	// key "" the caller uses the common run, which has Auth. nil: all callers use Auth.
+	AuthFor func(call.Caller) (key string, auth Authorizer, err error)
+
 	// HeadersHelper is a program that prints further headers as a JSON object. They
 	// take precedence over Headers. Without a Command it is not used.
 	HeadersHelper OneShot
@@ -232,7 +237,7 @@ type Server struct {
 
 	latency atomic.Int64 // time of the last answered call or ping, in nanoseconds
 
-	instances instances // with PerSession
+	instances instances // with PerSession or AuthFor
 }
 
 // New returns a server that has not been started.
@@ -273,11 +278,11 @@ func (s *Server) Tools(ctx context.Context) ([]json.RawMessage, error) {
 // If the server dies during the call, the call fails with SERVER_OFFLINE and is not
 // sent again.
 func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
-	if s.cfg.Scope != Shared {
-		one, leave, err := s.instanceOf(req.Caller.ID)
-		if err != nil {
-			return nil, s.callError(ctx, req, call.PhaseConnect, err)
-		}
+	one, leave, err := s.instanceOf(req.Caller)
+	if err != nil {
+		return nil, s.callError(ctx, req, call.PhaseConnect, err)
+	}
+	if one != s {
 		defer leave()
 		res, err := one.Handle(ctx, req)
 		s.latency.Store(one.latency.Load())

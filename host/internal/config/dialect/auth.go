@@ -24,7 +24,7 @@ func authFields(c *accesstoken.Config) []field {
 		{"profiles", nil, "Scope or group → profile of the users who have it; the profile * has all tools. Users who have none of these scopes and groups are refused. Default: all users have all tools.", mapOf("string"), func(r *reader, n *node) {
 			c.Profiles = append(c.Profiles, r.grants(n)...)
 		}},
-		text("client_id", "Id of this host at the authorization server, for the introspection of tokens that are not JSON Web Tokens.", &c.ClientID),
+		text("client_id", "Id of this host at the authorization server, for the introspection of tokens that are not JSON Web Tokens, and for servers with credentials: caller or token_exchange; default: none.", &c.ClientID),
 		{"client_secret", nil, "Secret of the client in client_id. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { c.ClientSecret = secret.Text(r.text(n)) }},
 	}
 }

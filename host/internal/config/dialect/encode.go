@@ -50,6 +50,8 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	}
 	e.list(e.node, "headers_helper", helper)
 	e.oauth(s.OAuth)
+	e.scalar("credentials", s.Credentials)
+	e.tokenExchange(s.TokenExchange)
 	if s.AllowPrivate {
 		e.add(e.node, "allow_private", boolean(true))
 	}

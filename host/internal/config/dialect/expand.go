@@ -97,6 +97,8 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 	s.Env, s.Headers = all("env", s.Env), all("headers", s.Headers)
 	s.APIKey = secret.Text(fill("api_key", s.APIKey.Reveal()))
 	s.OAuth = s.OAuth.expand(fill)
+	s.TokenExchange.Audience = fill("token_exchange", s.TokenExchange.Audience)
+	s.TokenExchange.Resource = fill("token_exchange", s.TokenExchange.Resource)
 	s.HeadersHelper = slices.Clone(s.HeadersHelper)
 	for i, text := range s.HeadersHelper {
 		if i != 2 || s.HeadersHelper[1] != "-c" && s.HeadersHelper[1] != "/c" { // the shell has variables of its own

@@ -39,6 +39,8 @@ type Server struct {
 	HeadersHelper []string    // the program that prints more headers, and its arguments
 	AllowPrivate  bool        // a public name may lead to a private address
 	OAuth         OAuth
+	Credentials   string // CallerCredentials, or "": those of the host
+	TokenExchange TokenExchange
 
 	Transport     string        // "": inferred
 	Timeout       time.Duration // of a call; 0: the host's default

@@ -66,7 +66,12 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	err = c.update(context.WithoutCancel(ctx), func(r *record) (bool, error) {
+	return f.keep(ctx, t)
+}
+
+// keep stores the tokens of a sign-in.
+func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
+	err := f.update(context.WithoutCancel(ctx), func(r *record) (bool, error) {
 		if t.Client.RedirectURI != "" {
 			r.Clients = map[string]registration{f.server.Issuer: t.Client}
 		}
@@ -81,7 +86,7 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	a, _, err := c.Status()
+	a, _, err := f.Status()
 	return a, err
 }
 
@@ -220,9 +225,13 @@ func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
 	if err != nil {
 		return tokens{}, err
 	}
+	return f.exchangeCode(ctx, client, answer.Get("code"), redirect.address, verifier)
+}
+
+// exchangeCode returns the tokens for an authorization code.
+func (f *flow) exchangeCode(ctx context.Context, client registration, code, redirect, verifier string) (tokens, error) {
 	return f.request(ctx, f.client, f.tokens(client), url.Values{
-		"grant_type": {"authorization_code"}, "code": {answer.Get("code")},
-		"redirect_uri": {redirect.address}, "code_verifier": {verifier},
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
 	})
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	State        string // the state directory; tokens are in its directory "oauth"
 	DPoP         bool   // bind tokens to a key, also if the metadata of the server does not ask for it
 	Account      string // tells several sign-ins to one address apart; may be empty
+	Subject      string // the user of serve that the sign-in belongs to; "": the host's own
+	SignInLink   bool   // the host sends users a link; they do not run mcp-host login
 	AllowPrivate bool   // whether names may lead to private addresses
 	Version      string // of the host, for User-Agent
 
@@ -127,6 +129,9 @@ func (e *signInError) Error() string { return e.text }
 func (e *signInError) Unwrap() error { return ErrSignIn }
 
 func (c Config) signIn(why string) error {
+	if c.SignInLink {
+		return &signInError{why + ": call one of its tools to get the link"}
+	}
 	return &signInError{fmt.Sprintf("%s: run mcp-host login %s", why, c.Server)}
 }
 

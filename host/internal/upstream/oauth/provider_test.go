@@ -25,14 +25,15 @@ type provider struct {
 	redirect func(url.Values)                              // changes the parameters of the redirect
 	token    func(http.ResponseWriter, *http.Request) bool // answers a request for tokens, if it returns true
 
-	mu        sync.Mutex
-	challenge string // of PKCE
-	refresh   string // the only valid refresh token
-	issued    int    // pairs of tokens
-	refreshed int
-	forms     []url.Values // requests for tokens
-	revoked   []string
-	expires   int // seconds until an access token expires
+	mu         sync.Mutex
+	challenge  string // of PKCE
+	refresh    string // the only valid refresh token
+	issued     int    // pairs of tokens
+	refreshed  int
+	forms      []url.Values // requests for tokens
+	revoked    []string
+	registered []any // application types
+	expires    int   // seconds until an access token expires
 }
 
 func newProvider(t *testing.T) *provider {
@@ -44,7 +45,16 @@ func newProvider(t *testing.T) *provider {
 	auth.HandleFunc("/device", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, map[string]any{"device_code": "d", "user_code": "ABCD", "verification_uri": p.auth.URL + "/enter", "expires_in": 60, "interval": 0})
 	})
-	auth.HandleFunc("/register", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]any{"client_id": "registered"}) })
+	auth.HandleFunc("/register", func(w http.ResponseWriter, req *http.Request) {
+		var asked map[string]any
+		if err := json.NewDecoder(req.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		p.mu.Lock()
+		p.registered = append(p.registered, asked["application_type"])
+		p.mu.Unlock()
+		writeJSON(w, map[string]any{"client_id": "registered"})
+	})
 	auth.HandleFunc("/revoke", func(_ http.ResponseWriter, req *http.Request) {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -71,8 +72,12 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 	if device {
 		grants = append(grants, deviceGrant)
 	}
+	kind := "native"
+	if u, err := url.Parse(redirect); err == nil && !isLoopback(u.Hostname()) {
+		kind = "web"
+	}
 	ask := map[string]any{
-		"client_name": "toolroom mcp-host", "application_type": "native", "redirect_uris": []string{redirect},
+		"client_name": "toolroom mcp-host", "application_type": kind, "redirect_uris": []string{redirect},
 		"grant_types": grants, "response_types": []string{"code"}, "token_endpoint_auth_method": method,
 	}
 	if scopes != "" {

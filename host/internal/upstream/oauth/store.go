@@ -48,6 +48,7 @@ func (t *tokens) due(now time.Time) bool {
 type record struct {
 	URL     string                  `json:"url"`
 	Account string                  `json:"account,omitempty"`
+	Subject string                  `json:"subject,omitempty"`
 	Clients map[string]registration `json:"clients,omitempty"` // registered dynamically, by issuer
 	Tokens  *tokens                 `json:"tokens,omitempty"`  // nil: a sign-in is needed
 	Asked   *Challenge              `json:"asked,omitempty"`   // of the last 401
@@ -63,16 +64,20 @@ const lockTime = 2 * requestTimeout
 
 func (c Config) dir() string { return filepath.Join(c.State, "oauth") }
 
-// path is the record's file, named by address and account.
+// path is the record's file, named by address, account and subject.
 func (c Config) path() string {
-	sum := sha256.Sum256([]byte(c.URL + "\x00" + c.Account))
+	name := c.URL + "\x00" + c.Account
+	if c.Subject != "" {
+		name += "\x00" + c.Subject
+	}
+	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(c.dir(), hex.EncodeToString(sum[:16])+".json")
 }
 
 // load reads the record. It returns an empty record if the file does not exist,
 // and an error if other users can read it.
 func (c Config) load() (record, error) {
-	empty := record{URL: c.URL, Account: c.Account}
+	empty := record{URL: c.URL, Account: c.Account, Subject: c.Subject}
 	f, err := os.Open(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
@@ -95,7 +100,7 @@ func (c Config) load() (record, error) {
 		return empty, fmt.Errorf("tokens: %w", err)
 	}
 	var r record
-	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account {
+	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account || r.Subject != c.Subject {
 		return empty, fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.path(), c.Server)
 	}
 	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {

@@ -1,0 +1,196 @@
+package core
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// hasCallerCredentials reports whether requests of a server have the credentials of the
+// calling user. Without auth there is only one user.
+func (a *App) hasCallerCredentials(sc config.Server) bool {
+	return a.Config.Auth != nil && (sc.Spec.Credentials == dialect.CallerCredentials || sc.Spec.TokenExchange.On)
+}
+
+// checkCallerCredentials returns an error if a server needs the host's client id at the
+// issuer and there is none.
+func (a *App) checkCallerCredentials(sc config.Server) error {
+	if !a.hasCallerCredentials(sc) || a.Config.Auth.ClientID != "" {
+		return nil
+	}
+	field := "credentials: caller"
+	if sc.Spec.TokenExchange.On {
+		field = "token_exchange"
+	}
+	return fmt.Errorf("server %s: %s needs auth.client_id, the id of this host at the issuer", sc.Name, field)
+}
+
+// authFor returns the function that selects the credentials of a caller, nil if all
+// callers use those of the host. Callers that are no users of serve, such as the owner
+// of the host's token, use those of the host.
+func (a *App) authFor(sc config.Server) func(call.Caller) (string, upstream.Authorizer, error) {
+	if !a.hasCallerCredentials(sc) {
+		return nil
+	}
+	return func(c call.Caller) (string, upstream.Authorizer, error) {
+		switch {
+		case c.User == "":
+			return "", nil, nil
+		case c.Subject == "" || c.Token == nil:
+			return "", nil, toolerr.New(toolerr.AuthFailed, "server %s needs to know the user, but the access token has no subject (sub)", sc.Name)
+		case sc.Spec.TokenExchange.On:
+			token := c.Token()
+			sum := sha256.Sum256([]byte(token)) // tokens of one user can have different scopes
+			return c.Subject + "\x00" + string(sum[:]), &exchanger{app: a, server: sc, token: token}, nil
+		}
+		cfg, ok := sc.SignInOf(c.Subject, a.Config.State, a.version)
+		if !ok {
+			return "", nil, toolerr.New(toolerr.AuthFailed, "server %s: there is no directory for the tokens of users: set --state", sc.Name)
+		}
+		return c.Subject, oauth.NewSource(cfg), nil
+	}
+}
+
+// exchanger supplies tokens for which the token of a user is exchanged at the issuer. It
+// implements upstream.Authorizer. The tokens are kept in memory only.
+type exchanger struct {
+	app    *App
+	server config.Server
+	token  string // of the user
+
+	mu      sync.Mutex
+	current accesstoken.Exchanged
+	used    []string
+}
+
+// exchangeEarly is the longest time before its expiry at which a token is replaced.
+const exchangeEarly = time.Minute
+
+// Token returns the token for the server.
+func (e *exchanger) Token(ctx context.Context) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x := e.current
+	due := !x.Expires.IsZero() && time.Now().After(x.Expires.Add(-min(exchangeEarly, x.Expires.Sub(x.Issued)/10)))
+	if x.Access != "" && !due {
+		return x.Access.Reveal(), nil
+	}
+	issuer := e.app.issuer.Load()
+	if issuer == nil {
+		return "", errors.New("token exchange: users cannot sign in to this host")
+	}
+	spec := e.server.Spec
+	to := accesstoken.Exchange{Audience: spec.TokenExchange.Audience, Resource: spec.TokenExchange.Resource, Scopes: spec.TokenExchange.Scopes}
+	if to.Audience == "" && to.Resource == "" {
+		to.Resource = spec.URL
+	}
+	x, err := issuer.Exchange(ctx, e.token, to)
+	if err != nil {
+		return "", fmt.Errorf("no access token for server %s: %w", e.server.Name, err)
+	}
+	e.current = x
+	e.used = append(e.used[max(0, len(e.used)-3):], x.Access.Reveal())
+	return x.Access.Reveal(), nil
+}
+
+// Refused drops a token that the server does not accept. The caller's next request gets
+// another one.
+func (e *exchanger) Refused(_ context.Context, token string, status int, _ []string) (again bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if status != http.StatusUnauthorized {
+		return false, nil
+	}
+	if e.current.Access.Reveal() == token {
+		e.current = accesstoken.Exchanged{}
+	}
+	return true, nil
+}
+
+// Sign adds a token to a request.
+func (e *exchanger) Sign(req *http.Request, token string) error {
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// Received does nothing: the tokens are not bound to keys.
+func (e *exchanger) Received(*http.Response) bool { return false }
+
+// Changed returns true: each start can use a new token.
+func (e *exchanger) Changed() bool { return true }
+
+// SignIn returns "": nobody signs in to the server.
+func (e *exchanger) SignIn() string { return "" }
+
+// Secrets returns the tokens, which messages must not contain.
+func (e *exchanger) Secrets() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string{e.token}, e.used...)
+}
+
+// listTimeout limits the time to list a server's tools for a user, and the time until
+// another attempt.
+const listTimeout = 10 * time.Second
+
+// listForUser lists the tools of servers that cannot be listed without a user's credentials.
+// The gateway calls it before a user lists or calls tools.
+func (a *App) listForUser(ctx context.Context, caller call.Caller) {
+	for _, p := range a.snapshot.Load().servers {
+		source, ok := p.entry.Source.(*signInSource)
+		if !ok || !a.hasCallerCredentials(p.cfg) || source.listed.Load() || !source.trying.CompareAndSwap(false, true) {
+			continue
+		}
+		a.listServerFor(ctx, p, source, caller)
+		source.trying.Store(false)
+	}
+}
+
+func (a *App) listServerFor(ctx context.Context, p *serverEntry, source *signInSource, caller call.Caller) {
+	if cfg, ok := p.cfg.SignInOf(caller.Subject, a.Config.State, a.version); ok {
+		if account, _, err := cfg.Status(); err != nil || !account.SignedIn {
+			return // the server would refuse the user
+		}
+	}
+	if !source.failed.pause(caller.Subject) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if _, err := p.server.ListFor(ctx, caller); err == nil {
+		a.Catalog.Relist(ctx, p.server.Name())
+	}
+}
+
+// listAttempts remembers for which users a server was listed lately.
+type listAttempts struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// pause reports whether the last attempt for a user is long ago, and records another.
+func (f *listAttempts) pause(subject string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if at, ok := f.last[subject]; ok && now.Sub(at) < listTimeout {
+		return false
+	}
+	if f.last == nil || len(f.last) > 1000 {
+		f.last = map[string]time.Time{}
+	}
+	f.last[subject] = now
+	return true
+}

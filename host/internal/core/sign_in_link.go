@@ -1,0 +1,312 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A user of serve signs in to a server by a link to this host:
+//
+//  1. /sign-in/ID sends the browser to the issuer of the users.
+//  2. /sign-in/user receives the answer. The user at the browser must be the one whose
+//     call needs the sign-in: otherwise a link that was sent to somebody else would give
+//     the sender that person's access. It sends the browser to the server's
+//     authorization server.
+//  3. /sign-in/callback receives the answer and stores the tokens for the user.
+//
+// A cookie binds the steps to one browser, and each state is accepted once. No address
+// to redirect to comes from a request.
+const (
+	signInPath   = "/sign-in/"
+	signInCookie = "toolroom_sign_in_"
+	linkLife     = 10 * time.Minute
+	maxLinks     = 1000
+)
+
+// SetIssuer sets the issuer of the users of serve. It must be called before the first
+// use.
+func (a *App) SetIssuer(v *accesstoken.Verifier) { a.issuer.Store(v) }
+
+// signInLinks holds the sign-ins of users that wait for a browser.
+type signInLinks struct {
+	mu      sync.Mutex
+	byID    map[string]*userSignIn
+	byState map[string]*browserStep
+}
+
+// userSignIn is the sign-in of a user to a server.
+type userSignIn struct {
+	id      string
+	cfg     oauth.Config // with the user's subject
+	expires time.Time
+	done    chan struct{}
+	err     error // valid after done is closed
+	ended   bool  // guarded by signInLinks.mu
+}
+
+// browserStep waits for an answer at a redirect address. login or attempt is set.
+type browserStep struct {
+	signIn  *userSignIn
+	cookie  [sha256.Size]byte
+	login   *accesstoken.BrowserLogin
+	attempt *oauth.Attempt
+}
+
+// open returns the sign-in of a user to a server, a new one if none waits.
+func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, one := range s.byID {
+		if now.After(one.expires) {
+			s.endLocked(one, errors.New("nobody signed in in time"))
+		}
+	}
+	for _, one := range s.byID {
+		if one.cfg.File() == cfg.File() {
+			return one, nil
+		}
+	}
+	if len(s.byID) >= maxLinks {
+		return nil, toolerr.New(toolerr.LimitReached, "too many users are signing in; try again later")
+	}
+	if s.byID == nil {
+		s.byID, s.byState = map[string]*userSignIn{}, map[string]*browserStep{}
+	}
+	one := &userSignIn{id: rand.Text(), cfg: cfg, expires: now.Add(linkLife), done: make(chan struct{})}
+	s.byID[one.id] = one
+	return one, nil
+}
+
+// get returns a sign-in that waits; nil: none has the id.
+func (s *signInLinks) get(id string) *userSignIn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.byID[id]
+	if one == nil || time.Now().After(one.expires) {
+		return nil
+	}
+	return one
+}
+
+// end ends a sign-in with its error.
+func (s *signInLinks) end(one *userSignIn, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(one, err)
+}
+
+func (s *signInLinks) endLocked(one *userSignIn, err error) {
+	if one.ended {
+		return
+	}
+	one.ended, one.err = true, err
+	delete(s.byID, one.id)
+	for state, step := range s.byState {
+		if step.signIn == one {
+			delete(s.byState, state)
+		}
+	}
+	close(one.done)
+}
+
+// expect registers a step. A sign-in waits for one answer at a time: that of the browser
+// that opened the link last.
+func (s *signInLinks) expect(state string, step *browserStep) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other, old := range s.byState {
+		if old.signIn == step.signIn {
+			delete(s.byState, other)
+		}
+	}
+	if !step.signIn.ended {
+		s.byState[state] = step
+	}
+}
+
+// take returns the step that waits for an answer, and removes it; nil: none does, or the
+// request is not from the browser that opened the link.
+func (s *signInLinks) take(r *http.Request, isUser bool) *browserStep {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states := r.URL.Query()["state"]
+	if len(states) != 1 {
+		return nil
+	}
+	step := s.byState[states[0]]
+	if step == nil || (step.login != nil) != isUser || time.Now().After(step.signIn.expires) {
+		return nil
+	}
+	cookie, err := r.Cookie(signInCookie + step.signIn.id)
+	if err != nil {
+		return nil
+	}
+	given := sha256.Sum256([]byte(cookie.Value))
+	if subtle.ConstantTimeCompare(given[:], step.cookie[:]) != 1 {
+		return nil
+	}
+	delete(s.byState, states[0])
+	return step
+}
+
+// signInURL returns an address below signInPath.
+func (a *App) signInURL(rest string) string {
+	return strings.TrimRight(a.Config.Auth.URL, "/") + signInPath + rest
+}
+
+// signInUser sends the caller the link for the sign-in to a server, and waits for the
+// sign-in if the caller's client can open links; see signIn.
+func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Server, refusal error) (again bool, err error) {
+	cfg, ok := sc.SignInOf(req.Caller.Subject, a.Config.State, a.version)
+	if !ok || a.issuer.Load() == nil {
+		return false, refusal
+	}
+	one, err := a.links.open(cfg)
+	if err != nil {
+		return false, err
+	}
+	link := a.signInURL(one.id)
+	needed := toolerr.New(toolerr.AuthFailed, "server %s needs the sign-in of %s: ask the user to open %s in a browser and to sign in, then call %s again",
+		cfg.Server, req.Caller.User, link, req.Tool.Name)
+	if _, links := req.Caller.Elicitation(); req.Ask == nil || !links {
+		return false, needed
+	}
+	defer call.PauseClocks(ctx)() // a person gets more time than a server
+	ctx, cancel := context.WithTimeout(ctx, signInTime)
+	defer cancel()
+	id := rand.Text()
+	if !opened(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, link))) {
+		return false, needed
+	}
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		return false, needed
+	}
+	if one.err != nil {
+		return false, toolerr.New(toolerr.AuthFailed, "the sign-in of %s to server %s failed: %w", req.Caller.User, cfg.Server, one.err)
+	}
+	if !req.Caller.Modern {
+		a.Gateway.Completed(append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+	}
+	return true, nil
+}
+
+// SignInPages serves the pages behind the links, without a token.
+func (a *App) SignInPages() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		if r.Method != http.MethodGet {
+			h.Set("Allow", "GET")
+			http.Error(w, "use GET", http.StatusMethodNotAllowed)
+			return
+		}
+		switch id := strings.TrimPrefix(r.URL.Path, signInPath); id {
+		case "user":
+			a.serveUserAnswer(w, r)
+		case "callback":
+			a.serveServerAnswer(w, r)
+		default:
+			a.serveLink(w, r, id)
+		}
+	})
+}
+
+const linkIsOver = "This link is not valid any more, or it was opened in another browser. Call the tool again to get a new link."
+
+// serveLink sends a browser to the issuer of the users.
+func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
+	one, issuer := a.links.get(id), a.issuer.Load()
+	if one == nil || issuer == nil {
+		http.Error(w, linkIsOver, http.StatusNotFound)
+		return
+	}
+	login, address, err := issuer.BeginLogin(r.Context(), a.signInURL("user"))
+	if err != nil {
+		http.Error(w, "The sign-in cannot begin: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	value := rand.Text()
+	http.SetCookie(w, &http.Cookie{
+		Name: signInCookie + one.id, Value: value, Path: signInPath, MaxAge: int(linkLife.Seconds()),
+		HttpOnly: true, Secure: strings.HasPrefix(a.Config.Auth.URL, "https://"), SameSite: http.SameSiteLaxMode,
+	})
+	a.links.expect(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte(value)), login: login})
+	redirectTo(w, r, address)
+}
+
+// serveUserAnswer receives the answer of the users' issuer, and sends the browser to the
+// server's authorization server.
+func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
+	step := a.links.take(r, true)
+	if step == nil {
+		http.Error(w, linkIsOver, http.StatusBadRequest)
+		return
+	}
+	cfg := step.signIn.cfg
+	subject, err := step.login.Finish(r.Context(), r.URL.Query())
+	if err != nil {
+		http.Error(w, "It is not known who you are: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if subject != cfg.Subject {
+		http.Error(w, "This link is for another user. Nothing was changed.", http.StatusForbidden)
+		return
+	}
+	attempt, address, err := oauth.Begin(r.Context(), cfg, a.signInURL("callback"))
+	if err != nil {
+		a.links.end(step.signIn, err)
+		http.Error(w, fmt.Sprintf("The sign-in to server %s cannot begin: %v", cfg.Server, err), http.StatusBadGateway)
+		return
+	}
+	a.links.expect(attempt.State(), &browserStep{signIn: step.signIn, cookie: step.cookie, attempt: attempt})
+	redirectTo(w, r, address)
+}
+
+// serveServerAnswer receives the answer of the server's authorization server.
+func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
+	step := a.links.take(r, false)
+	if step == nil {
+		http.Error(w, linkIsOver, http.StatusBadRequest)
+		return
+	}
+	_, err := step.attempt.Finish(r.Context(), r.URL.Query())
+	a.links.end(step.signIn, err)
+	if err != nil {
+		http.Error(w, fmt.Sprintf("The sign-in to server %s failed: %v", step.signIn.cfg.Server, err), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintf(w, "Signed in to server %s. You can close this page.\n", step.signIn.cfg.Server) //nolint:errcheck // the tokens are stored
+}
+
+// redirectTo sends the browser to an address that the host made.
+func redirectTo(w http.ResponseWriter, r *http.Request, address string) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		http.Error(w, "The address of the authorization server is malformed.", http.StatusBadGateway)
+		return
+	}
+	http.Redirect(w, r, address, http.StatusSeeOther)
+}

@@ -1,0 +1,82 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// An Attempt is a sign-in whose redirect arrives at an address that the caller of Begin
+// serves. It is used by one goroutine at a time.
+type Attempt struct {
+	flow     flow
+	client   registration
+	redirect string
+	state    string
+	verifier string // of PKCE
+}
+
+// Begin prepares a sign-in and returns the authorization address for the browser.
+// redirect is the address to which the authorization server sends the browser.
+func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address string, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, "", err
+	}
+	a = &Attempt{flow: flow{Config: c, client: c.newHTTP()}, redirect: redirect, state: rand.Text(), verifier: rand.Text() + rand.Text()}
+	if err := a.flow.prepare(ctx); err != nil {
+		return nil, "", err
+	}
+	if a.flow.server.AuthorizationEndpoint == "" {
+		return nil, "", fmt.Errorf("the authorization server %.200q has no authorization endpoint", a.flow.server.Issuer)
+	}
+	if a.client, err = a.flow.sharedIdentity(ctx, redirect); err != nil {
+		return nil, "", err
+	}
+	address, err = a.flow.authorizationAddress(a.client, redirect, a.state, a.verifier)
+	return a, address, err
+}
+
+// State returns the state that the redirect must have.
+func (a *Attempt) State() string { return a.state }
+
+// Finish checks the parameters of the redirect, and stores the tokens.
+func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error) {
+	if err := a.flow.checkAnswer(answer, a.state); err != nil {
+		return Account{}, err
+	}
+	t, err := a.flow.exchangeCode(ctx, a.client, answer.Get("code"), a.redirect, a.verifier)
+	if err != nil {
+		return Account{}, err
+	}
+	t.Client.RedirectURI = "" // keep would store it as the registration of this subject
+	return a.flow.keep(ctx, t)
+}
+
+// sharedIdentity returns the client to sign in as. All subjects use one registration
+// for a redirect address, which has its own record.
+func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client registration, err error) {
+	if r, ok := f.fixed(f.server); ok {
+		return r, nil
+	}
+	shared := f.Config
+	shared.Subject = "redirect " + redirect
+	err = shared.update(ctx, func(r *record) (bool, error) {
+		var ok bool
+		if client, ok = r.Clients[f.server.Issuer]; ok && client.usable(time.Now()) {
+			return false, nil
+		}
+		var err error
+		if client, err = f.register(ctx, f.client, f.server, redirect, strings.Join(f.scopes, " "), false); err != nil {
+			return false, err
+		}
+		if r.Clients == nil {
+			r.Clients = map[string]registration{}
+		}
+		r.Clients[f.server.Issuer] = client
+		return true, nil
+	})
+	return client, err
+}
