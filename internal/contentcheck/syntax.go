@@ -63,6 +63,7 @@ func parseRecovering(parse func([]byte) error, text []byte) (fault error) {
 	return parse(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 }
 
+// parseGo returns the first syntax error of Go source, with its line.
 func parseGo(text []byte) error {
 	_, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	var list scanner.ErrorList
@@ -72,6 +73,7 @@ func parseGo(text []byte) error {
 	return err
 }
 
+// parseJSON returns the syntax error of a JSON text, with its line.
 func parseJSON(text []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)
@@ -82,8 +84,8 @@ func parseJSON(text []byte) error {
 	return err
 }
 
-// parseYAML uses yaml/v3 because it bounds nesting; the other YAML library
-// takes seconds for a megabyte.
+// parseYAML returns the syntax error of a YAML text. It uses yaml/v3 because it bounds
+// nesting; the other YAML library takes seconds for a megabyte.
 func parseYAML(text []byte) error {
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var node yaml.Node
@@ -96,6 +98,7 @@ func parseYAML(text []byte) error {
 	}
 }
 
+// parseTOML returns the syntax error of a TOML text, with its line.
 func parseTOML(text []byte) error {
 	var value map[string]any
 	_, err := toml.Decode(string(text), &value)

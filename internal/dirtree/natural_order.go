@@ -35,8 +35,10 @@ func compareNatural(a, b string) int {
 	return strings.Compare(a, b)
 }
 
+// isDigit reports whether c is an ASCII digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
+// lowerASCII returns the lower case of an ASCII letter, and any other byte unchanged.
 func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'

@@ -62,6 +62,7 @@ func (d *dir) sortedEarlierDirs() []*dir {
 	return slices.SortedFunc(slices.Values(d.earlierDirs), func(a, b *dir) int { return a.index - b.index })
 }
 
+// indent writes two spaces for each level of depth.
 func indent(b *strings.Builder, depth int) {
 	for range depth {
 		b.WriteString("  ")

@@ -59,4 +59,5 @@ func withoutCommonEnds(x, y []rune) ([]rune, []rune) {
 	return x, y
 }
 
+// abs returns the absolute value of n.
 func abs(n int) int { return max(n, -n) }

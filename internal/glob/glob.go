@@ -52,6 +52,7 @@ func Compile(pattern string) (*Glob, error) { return compile(pattern, false) }
 // Matching is slower, because it allocates for each path.
 func CompileFold(pattern string) (*Glob, error) { return compile(pattern, true) }
 
+// compile is Compile, or CompileFold if fold is set.
 func compile(pattern string, fold bool) (*Glob, error) {
 	if len(pattern) > maxLength {
 		return nil, toolerr.New(toolerr.BadPattern, "pattern of %d bytes is too long: at most %d", len(pattern), maxLength)

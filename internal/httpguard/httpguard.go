@@ -17,6 +17,7 @@ func RefuseUpgrades(next http.RoundTripper) http.RoundTripper { return transport
 // transport is the round tripper of RefuseUpgrades.
 type transport struct{ next http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper, see RefuseUpgrades.
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := t.next.RoundTrip(req)
 	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {

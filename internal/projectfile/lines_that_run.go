@@ -53,6 +53,7 @@ func WithoutLines(content []byte, lines []string) (rest []byte) {
 	return rest
 }
 
+// isLineEnd reports whether r ends a line: LF or CR.
 func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 
 // npmPrograms are the settings of npm, and of node-gyp, which npm starts, whose
@@ -91,6 +92,7 @@ func npmLineRuns(line string) bool {
 // also returns true for U+0085, which trim keeps.
 func isJSSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
+// isLetter reports whether b is an ASCII letter.
 func isLetter(b byte) bool { return 'a' <= pathname.Lower(b) && pathname.Lower(b) <= 'z' }
 
 // plainNodeOptions matches options of node that are often set and name no file.

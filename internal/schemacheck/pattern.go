@@ -49,6 +49,8 @@ type chargedPattern struct {
 // that cost one step.
 const instructionsPerStep = 16
 
+// MatchString reports whether the pattern matches, after it has charged the budget by
+// the sizes of pattern and text.
 func (p *chargedPattern) MatchString(text string) bool {
 	p.budget.spend(1 + p.size*len(text)/instructionsPerStep)
 	return p.Regexp.MatchString(text)
@@ -57,6 +59,7 @@ func (p *chargedPattern) MatchString(text string) bool {
 // matchAll is the text of a pattern that matches every text.
 type matchAll string
 
+// MatchString returns true.
 func (matchAll) MatchString(string) bool { return true }
 
 func (a matchAll) String() string { return string(a) }

@@ -82,6 +82,7 @@ func Compile(text json.RawMessage) (*Schema, error) {
 // URLs.
 type noLoader struct{}
 
+// Load returns an error for every URL.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%q is another document; schemas must be whole", url)
 }

@@ -18,6 +18,7 @@ import (
 // errDamaged reports a record whose checksum or values are wrong.
 var errDamaged = errors.New("the record is damaged")
 
+// seenJSON is the JSON line of a seen record.
 type seenJSON struct {
 	Path   string          `json:"path"`
 	Stamp  Stamp           `json:"stamp"`
@@ -32,6 +33,7 @@ type seenJSON struct {
 	Told textfile.Encoding `json:"told,omitempty"`
 }
 
+// rangeJSON is a Range in a seenJSON; Sums are packed in four bytes each.
 type rangeJSON struct {
 	First int64  `json:"first"`
 	Sums  []byte `json:"sums"` // 4 bytes a line, little-endian

@@ -11,6 +11,7 @@ type Range struct {
 	Sums        []uint32 // textfile.LineSum of each line
 }
 
+// equalRange reports whether two ranges have the same lines and checksums.
 func equalRange(a, b Range) bool {
 	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
 }

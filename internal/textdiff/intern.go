@@ -31,6 +31,7 @@ type elementTable[T comparable] struct {
 	slots []int32 // index in list plus one; 0: free
 }
 
+// newElementTable returns an empty table for the elements of list.
 func newElementTable[T comparable](list []T) *elementTable[T] {
 	return &elementTable[T]{list, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(list))))}
 }

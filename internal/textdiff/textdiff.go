@@ -51,6 +51,7 @@ type Options struct {
 	Stopped func() bool
 }
 
+// stopped reports whether Options.Stopped ends the diff; false without it.
 func (o Options) stopped() bool { return o.Stopped != nil && o.Stopped() }
 
 // Diff is a unified diff.

@@ -75,10 +75,13 @@ func scoreDoubleByte(b []byte, enc doubleByteDecoder) (score float64, ok bool) {
 	return sum / float64(count), true
 }
 
+// isASCIILetter reports whether c is an ASCII letter.
 func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
+// shiftJISDecoder reads Shift-JIS.
 type shiftJISDecoder struct{}
 
+// next implements doubleByteDecoder.
 func (shiftJISDecoder) next(b []byte) (int, float64) {
 	lead := b[0]
 	if lead >= 0xA1 && lead <= 0xDF {
@@ -113,6 +116,7 @@ func (shiftJISDecoder) next(b []byte) (int, float64) {
 // character of four bytes, which only GB 18030 has.
 type gbDecoder struct{ sawFourByte *bool }
 
+// next implements doubleByteDecoder.
 func (c gbDecoder) next(b []byte) (int, float64) {
 	lead := b[0]
 	if lead < 0x81 || lead == 0xFF {

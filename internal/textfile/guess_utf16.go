@@ -117,6 +117,7 @@ func utf16Plausibility(b []byte, bigEndian bool) float64 {
 	return good / float64(total)
 }
 
+// isPrintableASCII reports whether c is a printable ASCII character, or a space.
 func isPrintableASCII(c byte) bool { return c >= ' ' && c < 0x7F }
 
 // isCommonRune reports whether r belongs to a widely used script or set of

@@ -55,6 +55,7 @@ type lineEndFinder struct {
 	wide int // 0: single bytes; 1: UTF-16LE; 2: UTF-16BE
 }
 
+// lineEnds returns the finder for the line endings of the indexed format.
 func (x *Index) lineEnds() lineEndFinder {
 	e := lineEndFinder{unit: '\n'}
 	if x.Ending == CR {

@@ -89,6 +89,7 @@ type chunk struct {
 	lf, cr int32 // as in byteFacts
 }
 
+// scan is the state of one Scan, which several workers share.
 type scan struct {
 	r        io.ReaderAt
 	size     int64

@@ -44,6 +44,7 @@ func (t *tree) addFault(path string, err error) {
 	}
 }
 
+// listFaults returns a copy of the recorded faults.
 func (t *tree) listFaults() []Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,13 +67,16 @@ type walkedDir struct {
 	mayExist func(name string) bool // may return true for missing names
 }
 
+// hasRuleFile implements ruleDir. It looks only for a file that mayExist.
 func (s walkedDir) hasRuleFile(name string) bool { return s.mayExist(name) && s.exists(name) }
 
+// exists implements ruleDir.
 func (s walkedDir) exists(name string) bool {
 	_, err := s.dir.Lstat(name)
 	return err == nil
 }
 
+// read implements ruleDir. It returns TOO_LARGE for more than maxIgnoreFile bytes.
 func (s walkedDir) read(name string) ([]byte, error) {
 	if !s.mayExist(name) {
 		return nil, fs.ErrNotExist
@@ -81,6 +85,7 @@ func (s walkedDir) read(name string) ([]byte, error) {
 	return text, err
 }
 
+// shown implements ruleDir: the path is relative to the start.
 func (s walkedDir) shown(name string) string {
 	if s.path == "" {
 		return name
@@ -88,22 +93,30 @@ func (s walkedDir) shown(name string) string {
 	return s.path + "/" + name
 }
 
+// abs implements ruleDir.
 func (s walkedDir) abs() string { return s.dir.Path() }
 
 // outerDir is the absolute path of a directory above the start, or of one in a
 // git directory.
 type outerDir string
 
+// hasRuleFile implements ruleDir.
 func (s outerDir) hasRuleFile(name string) bool { return s.exists(name) }
 
+// exists implements ruleDir.
 func (s outerDir) exists(name string) bool {
 	_, err := os.Lstat(s.shown(name))
 	return err == nil
 }
 
+// read implements ruleDir.
 func (s outerDir) read(name string) ([]byte, error) { return readRegularFile(s.shown(name)) }
-func (s outerDir) shown(name string) string         { return filepath.Join(string(s), name) }
-func (s outerDir) abs() string                      { return string(s) }
+
+// shown implements ruleDir: the path is absolute.
+func (s outerDir) shown(name string) string { return filepath.Join(string(s), name) }
+
+// abs implements ruleDir.
+func (s outerDir) abs() string { return string(s) }
 
 // readRegularFile reads a regular file of at most maxIgnoreFile bytes. It does
 // not follow a link at the end of path and does not block. It returns

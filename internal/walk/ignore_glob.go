@@ -12,6 +12,7 @@ type glob struct {
 	minLen int // length of the shortest matching name
 }
 
+// shape says how a glob is compared with a name.
 type shape uint8
 
 const (
@@ -33,7 +34,10 @@ type token struct {
 // byteSet is a set of bytes, one bit each.
 type byteSet [4]uint64
 
-func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
+// add adds a byte to the set.
+func (s *byteSet) add(c byte) { s[c>>6] |= 1 << (c & 63) }
+
+// has reports whether the set contains a byte.
 func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
 
 // addRange adds the bytes from from to to; if fold is set, also their lower
@@ -47,6 +51,7 @@ func (s *byteSet) addRange(from, to byte, fold bool) {
 	}
 }
 
+// invert replaces the set by its complement.
 func (s *byteSet) invert() {
 	for i := range s {
 		s[i] = ^s[i]

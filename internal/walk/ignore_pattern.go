@@ -190,6 +190,7 @@ func (d dialect) parseClass(p string, fold bool) (*byteSet, int) {
 	return parseGitClass(p, fold)
 }
 
+// byteToken returns a token that matches the byte c, in lower case if fold is set.
 func byteToken(c byte, fold bool) token {
 	if fold {
 		c = lowerASCII(c)
@@ -197,6 +198,7 @@ func byteToken(c byte, fold bool) token {
 	return token{c: c}
 }
 
+// lowerASCII returns the lower case of an ASCII letter, and any other byte unchanged.
 func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'

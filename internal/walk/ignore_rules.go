@@ -119,6 +119,7 @@ func supersede(rules []rule, list []int32, index int32) []int32 {
 	return slices.Insert(list, 0, index)
 }
 
+// finish puts the globs in order, last rule first, after the last add.
 func (n *nameRules) finish() { slices.Reverse(n.globs) }
 
 // lastMatch returns the index of the last rule that matches a name, or best if

@@ -51,7 +51,9 @@ func (f *tokenFlag) Set(s string) error {
 type schemaFlag string
 
 func (f *schemaFlag) String() string { return string(*f) }
-func (f *schemaFlag) isSet() bool    { return *f != "" }
+
+// isSet reports whether --schema was given.
+func (f *schemaFlag) isSet() bool { return *f != "" }
 
 // IsBoolFlag makes the value of --schema optional.
 func (f *schemaFlag) IsBoolFlag() bool { return true }

@@ -79,6 +79,7 @@ type jsonParser struct {
 	at   int // index of the next byte
 }
 
+// skipSpace moves p.at over white space.
 func (p *jsonParser) skipSpace() {
 	for p.at < len(p.data) {
 		switch p.data[p.at] {

@@ -74,6 +74,7 @@ func shouldClassify(seen []byte, classified int) bool {
 	return len(end) > 0 && (end[len(end)-1] == '}' || end[len(end)-1] == ']')
 }
 
+// endsWithNewline reports whether the last byte is a line feed.
 func endsWithNewline(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-1] == '\n' }
 
 // inputKind says how the beginning of the input was classified.

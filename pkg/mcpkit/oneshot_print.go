@@ -102,6 +102,7 @@ type oneShotResult struct {
 	Images []oneShotImage `json:"images,omitempty"`
 }
 
+// oneShotImage is an image in an answer, with its data in base64.
 type oneShotImage struct {
 	MIME string `json:"mimeType"`
 	Data string `json:"data"` // base64

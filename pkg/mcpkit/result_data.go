@@ -86,6 +86,7 @@ func (t *Tool) fitErrorExtra(err error) []jsonMember {
 	return out
 }
 
+// sortedKeys returns the keys of m in order.
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

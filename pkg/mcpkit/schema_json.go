@@ -152,8 +152,10 @@ func (s *schema) descriptionText() string {
 	return s.description + " (" + text + ")"
 }
 
+// openObject begins an object.
 func (w *schemaWriter) openObject() { w.buf.WriteByte('{') }
 
+// closeObject ends an object.
 func (w *schemaWriter) closeObject() { w.buf.WriteByte('}') }
 
 // writeName writes the name of the next member, with a comma if it is not the
@@ -166,8 +168,10 @@ func (w *schemaWriter) writeName(name string) {
 	w.buf.WriteByte(':')
 }
 
+// writeMember writes a member of the current object; value is JSON.
 func (w *schemaWriter) writeMember(name string, value []byte) { w.writeName(name); w.buf.Write(value) }
 
+// writeStringMember writes a member whose value is a string.
 func (w *schemaWriter) writeStringMember(name, value string) { w.writeMember(name, mustMarshal(value)) }
 
 // refPointer returns the value of $ref for a schema.

@@ -222,6 +222,8 @@ func (s *schema) acceptedNames() []string {
 	return names
 }
 
+// checkMap checks the members of a map by s.items, their number, and that no name is
+// repeated.
 func (c *checker) checkMap(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	out := &jsonNode{kind: '{', raw: n.raw}
 	seen := make(map[string]bool, len(n.members))
@@ -238,6 +240,7 @@ func (c *checker) checkMap(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	return out
 }
 
+// checkList checks the items of a list by s.items, and their number.
 func (c *checker) checkList(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	out := &jsonNode{kind: '[', raw: n.raw, items: make([]*jsonNode, 0, len(n.items))}
 	for i, item := range n.items {

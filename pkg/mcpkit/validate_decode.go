@@ -59,6 +59,7 @@ func decodeNode(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	return nil
 }
 
+// decodeObject sets the fields of the struct v to the members that were given.
 func decodeObject(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	for i, p := range s.properties {
 		if n.fields[i] == nil {
@@ -86,6 +87,7 @@ func fieldByIndexAllocating(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
+// decodeMap sets v to a new map with the members.
 func decodeMap(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	out := reflect.MakeMapWithSize(v.Type(), len(n.members))
 	for _, m := range n.members {
@@ -99,6 +101,7 @@ func decodeMap(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	return nil
 }
 
+// decodeList sets v, a slice or an array, to the items.
 func decodeList(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))

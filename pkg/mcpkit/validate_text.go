@@ -63,6 +63,7 @@ func (n *jsonNode) describe() string {
 	return "null"
 }
 
+// inQuotes returns outside text in double quotes, made printable.
 func inQuotes(s string) string { return `"` + printable(s) + `"` }
 
 // typeWithArticle returns the name of a schema's type with its article, for use

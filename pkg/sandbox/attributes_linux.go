@@ -94,6 +94,7 @@ type attributes struct {
 	proc string
 }
 
+// attributesOf returns the attributes of f, which must stay open.
 func attributesOf(f *os.File) attributes {
 	a := attributes{fd: int(f.Fd())}
 	if procSelfFD() >= 0 {
@@ -102,6 +103,7 @@ func attributesOf(f *os.File) attributes {
 	return a
 }
 
+// list returns the names of the attributes; none if the file system has no attributes.
 func (a attributes) list() ([]string, error) {
 	data, err := readGrowing(func(buf []byte) (int, error) {
 		if a.proc != "" {
@@ -115,6 +117,7 @@ func (a attributes) list() ([]string, error) {
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), err
 }
 
+// get returns the value of an attribute.
 func (a attributes) get(name string) ([]byte, error) {
 	return readGrowing(func(buf []byte) (int, error) {
 		if a.proc != "" {

@@ -11,6 +11,8 @@ import (
 // hasPOSIXOwners reports whether files have numeric owners and groups.
 const hasPOSIXOwners = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
 
+// openReadWithoutAccessTime returns fs.ErrPermission: attributes are not copied on this
+// system.
 func (d *writableDir) openReadWithoutAccessTime(string) (*os.File, error) {
 	return nil, fs.ErrPermission
 }

@@ -244,6 +244,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 // Rewind makes the next read start at the first entry.
 func (d *Dir) Rewind() error { return d.seek(0) }
 
+// seek sets the position of the next read of entries, as the kernel numbers them.
 func (d *Dir) seek(offset int64) error {
 	if _, err := unix.Seek(int(d.fd.Load()), offset, unix.SEEK_SET); err != nil {
 		return &fs.PathError{Op: "seek", Path: d.path, Err: err}

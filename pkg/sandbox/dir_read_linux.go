@@ -59,6 +59,8 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 // matters in deep directories, whose prefix is long.
 const maxNames = 1 << 20
 
+// isFull reports whether limit entries, or maxNames bytes of names, were read. limit 0
+// means no limit.
 func (r *DirReader) isFull(limit int) bool {
 	return limit > 0 && (len(r.ends) >= limit || len(r.names) >= maxNames)
 }

@@ -31,6 +31,7 @@ func statOf(raw *unix.Stat_t) Stat {
 	}
 }
 
+// modeOf converts st_mode.
 func modeOf(raw uint32) fs.FileMode {
 	mode := fs.FileMode(raw & 0o777)
 	if raw&unix.S_ISUID != 0 {

@@ -28,6 +28,7 @@ func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 	return f.roots[0], splitPath(name), true
 }
 
+// isAbsolute reports whether a path is absolute on this system.
 func isAbsolute(name string) bool { return filepath.IsAbs(name) }
 
 // findRootOfParts returns the innermost root that contains the absolute path of parts.

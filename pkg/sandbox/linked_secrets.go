@@ -69,6 +69,7 @@ func (l *linkedSecrets) lookupObject(st Stat) (denied, ok bool) {
 	return denied, ok
 }
 
+// equal reports whether both hold the same files. Neither may be nil.
 func (l *linkedSecrets) equal(other *linkedSecrets) bool {
 	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.several, other.several)
 }

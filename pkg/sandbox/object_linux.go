@@ -75,13 +75,16 @@ func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error)
 	return h, nil
 }
 
+// stat implements object.
 func (h *kernelObject) stat() Stat { return statOf(&h.st) }
 
+// isSameFile implements object, by device and inode.
 func (h *kernelObject) isSameFile(info fs.FileInfo) bool {
 	st := statOfInfo(info)
 	return st.Dev == uint64(h.st.Dev) && st.Ino == h.st.Ino
 }
 
+// isPseudo implements object.
 func (h *kernelObject) isPseudo() bool {
 	defer runtime.KeepAlive(h)
 	return isPseudoFile(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()
@@ -90,6 +93,7 @@ func (h *kernelObject) isPseudo() bool {
 // beneathFlags are the resolve flags for every path in a root.
 const beneathFlags = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 
+// openChild implements object. It returns errChanged if the entry was moved meanwhile.
 func (h *kernelObject) openChild(name string) (object, error) {
 	defer runtime.KeepAlive(h)
 	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneathFlags)
@@ -106,6 +110,7 @@ func (h *kernelObject) openChild(name string) (object, error) {
 	return c, nil
 }
 
+// openDeep implements object.
 func (h *kernelObject) openDeep(rel string) (object, error) {
 	defer runtime.KeepAlive(h)
 	c, err := openat2(h.fd, rel, 0, beneathFlags|unix.RESOLVE_NO_SYMLINKS)
@@ -116,6 +121,7 @@ func (h *kernelObject) openDeep(rel string) (object, error) {
 	return c, nil
 }
 
+// topObject returns the object of the root that h was found in; h itself for a root.
 func (h *kernelObject) topObject() *kernelObject {
 	if h.root != nil {
 		return h.root
@@ -123,6 +129,7 @@ func (h *kernelObject) topObject() *kernelObject {
 	return h
 }
 
+// readlink implements object.
 func (h *kernelObject) readlink() (string, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)
@@ -136,6 +143,7 @@ func (h *kernelObject) readlink() (string, error) {
 	}
 }
 
+// openFile implements object.
 func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openThroughProc(procSelfFD()) }
 
 // openThroughProc opens the descriptor's object through /proc/self/fd. It does not use
@@ -197,6 +205,7 @@ func (h *kernelObject) openReadable() (int, error) {
 	return retryInterrupted(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })
 }
 
+// openDir implements object.
 func (h *kernelObject) openDir(path string) (*Dir, error) {
 	fd, err := h.openReadable()
 	if err != nil {
@@ -205,6 +214,7 @@ func (h *kernelObject) openDir(path string) (*Dir, error) {
 	return newDir(fd, path), nil
 }
 
+// readNames implements object. It returns nil if the directory cannot be read.
 func (h *kernelObject) readNames(limit int) []string {
 	fd, err := h.openReadable()
 	if err != nil {
@@ -213,6 +223,7 @@ func (h *kernelObject) readNames(limit int) []string {
 	return readNames(os.NewFile(uintptr(fd), h.rel), limit)
 }
 
+// close implements object. A second close does nothing.
 func (h *kernelObject) close() {
 	if h.fd >= 0 {
 		unix.Close(h.fd)

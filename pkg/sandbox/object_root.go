@@ -55,10 +55,13 @@ func newVerifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
 	return &rootObject{info: opened, dir: root}, nil
 }
 
+// stat implements object.
 func (h *rootObject) stat() Stat { return statOfInfo(h.info) }
 
+// isSameFile implements object.
 func (h *rootObject) isSameFile(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
 
+// isPseudo implements object.
 func (h *rootObject) isPseudo() bool {
 	if h.dir == nil {
 		return isPseudoRoot(h.parent, h.name, h.info)
@@ -66,6 +69,8 @@ func (h *rootObject) isPseudo() bool {
 	return isPseudoRoot(h.dir, ".", h.info)
 }
 
+// openChild implements object. It returns errChanged if the entry was replaced
+// meanwhile.
 func (h *rootObject) openChild(name string) (object, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
@@ -100,8 +105,10 @@ func (h *rootObject) errorIfChanged(name string, was fs.FileInfo, err error) err
 	return err
 }
 
+// openDeep returns errSlow: os.Root would follow links.
 func (h *rootObject) openDeep(string) (object, error) { return nil, errSlow }
 
+// readlink implements object. It returns errChanged if the entry is no longer a link.
 func (h *rootObject) readlink() (string, error) {
 	target, err := h.parent.Readlink(h.name)
 	if err != nil {
@@ -110,6 +117,8 @@ func (h *rootObject) readlink() (string, error) {
 	return target, nil
 }
 
+// openFile implements object. It returns errChanged if the entry is another file by
+// now.
 func (h *rootObject) openFile() (*os.File, Stat, error) {
 	f, err := h.parent.OpenFile(h.name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
@@ -127,6 +136,7 @@ func (h *rootObject) openFile() (*os.File, Stat, error) {
 	return f, statOfInfo(info), nil
 }
 
+// openDir implements object.
 func (h *rootObject) openDir(path string) (*Dir, error) {
 	root, err := h.dir.OpenRoot(".")
 	if err != nil {
@@ -135,6 +145,7 @@ func (h *rootObject) openDir(path string) (*Dir, error) {
 	return newDirRoot(root, path)
 }
 
+// readNames implements object. It returns nil if the directory cannot be read.
 func (h *rootObject) readNames(limit int) []string {
 	f, err := h.dir.Open(".")
 	if err != nil {
@@ -143,6 +154,7 @@ func (h *rootObject) readNames(limit int) []string {
 	return readNames(f, limit)
 }
 
+// close implements object.
 func (h *rootObject) close() {
 	if h.dir != nil {
 		h.dir.Close()

@@ -22,6 +22,7 @@ type writePolicy struct {
 	bin      string   // directory of the program's own binaries
 }
 
+// writePolicy returns the policy for the configuration and the environment.
 func (s *Sandbox) writePolicy() *writePolicy {
 	p := &writePolicy{homes: realPaths(s.homeDirs())}
 	p.allow = s.expandGlobs(s.config.AllowWrites)
@@ -86,6 +87,8 @@ func (f *FS) Protected(abs string) string {
 	return why
 }
 
+// protectionReason returns why the file at an absolute path is protected, for use after
+// its name; "" if it is not. It ignores p.allow.
 func (p *writePolicy) protectionReason(abs string) string {
 	parts := splitPath(abs[len(filepath.VolumeName(abs)):])
 	for i, part := range parts {

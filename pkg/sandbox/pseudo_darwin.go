@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFastest opens a root with os.Root.
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
 // isPseudoRoot reports whether name in dir is on a file system of devices or
@@ -27,6 +28,8 @@ func isPseudoPath(path string) bool {
 	return unix.Statfs(path, &st) != nil || isPseudoType(unix.ByteSliceToString(st.Fstypename[:]))
 }
 
+// isPseudoType reports whether a file system with this name shows devices or
+// descriptors, or mounts others on access.
 func isPseudoType(name string) bool {
 	return name == "devfs" || name == "fdesc" || name == "autofs"
 }

@@ -7,9 +7,12 @@ import (
 	"os"
 )
 
+// openFastest opens a root with os.Root.
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
-// This system does not show the state of its kernel as files.
+// isPseudoRoot returns false: this system does not show the state of its kernel as
+// files.
 func isPseudoRoot(*os.Root, string, fs.FileInfo) bool { return false }
 
+// isPseudoPath returns false.
 func isPseudoPath(string) bool { return false }

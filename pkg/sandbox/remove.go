@@ -17,6 +17,8 @@ func (t *Target) Remove(ctx context.Context, expect *Stat) (unsynced, err error)
 	return t.dir.sync(), nil
 }
 
+// remove deletes the file if it is the expected version. It returns the error of
+// currentStat if there is no file.
 func (r *replacement) remove() error {
 	if err := r.checkExpected(); err != nil {
 		return err

@@ -113,12 +113,15 @@ type replacement struct {
 	made     []createdParent
 }
 
+// close closes the directories that makeParents opened.
 func (r *replacement) close() {
 	for _, p := range r.made {
 		p.in.close()
 	}
 }
 
+// run makes the replacement, or creates the file. Its errors are those of the system,
+// see explainWriteError.
 func (r *replacement) run(write func(io.Writer) error) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -269,6 +272,7 @@ func (r *replacement) writeContent(write func(io.Writer) error) error {
 // copyBuffer is the size of the buffer for small writes, in bytes.
 const copyBuffer = 256 << 10
 
+// writeTo calls write with a buffered writer on to, which fails once ctx has ended.
 func writeTo(ctx context.Context, to io.Writer, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(&cancelableWriter{ctx: ctx, to: to}, copyBuffer)
 	if err := write(w); err != nil {
@@ -376,14 +380,17 @@ func (r *replacement) finish(f *os.File) error {
 	return nil
 }
 
+// errGone returns STALE for a file that another program removed or renamed.
 func errGone(name string) error {
 	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by another program, %s: check the current state", pathname.Escape(name), unchanged)
 }
 
+// errStale returns STALE for a file that another program changed.
 func errStale(name string) error {
 	return toolerr.New(toolerr.Stale, "%s was changed by another program, %s: view it again and repeat the change on the current content", pathname.Escape(name), unchanged)
 }
 
+// errExists returns EXISTS for a file that should be created.
 func errExists(name string) error {
 	return toolerr.New(toolerr.Exists, "%s already exists, %s: view it, then change it", pathname.Escape(name), unchanged)
 }

@@ -30,6 +30,7 @@ type resolved struct {
 	masked bool   // the last link on the way has the name of a settings file
 }
 
+// close closes the object, unless it is that of a root.
 func (o *resolved) close() {
 	if !o.shared {
 		o.object.close()
@@ -194,6 +195,7 @@ func (f *FS) newResolved(h object, root *openRoot, real []string) *resolved {
 	return &resolved{object: h, shared: h == root.object, root: f.innermostRoot(path, root), path: path}
 }
 
+// innermostRoot returns the innermost root that contains path, which is in root.
 func (f *FS) innermostRoot(path string, root *openRoot) *openRoot {
 	for _, r := range f.roots {
 		if len(r.Path) > len(root.Path) && contains(r.Path, path) {

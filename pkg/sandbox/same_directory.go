@@ -15,6 +15,7 @@ func isInDirectory(dir, path string) bool {
 	return contains(dir, path) || len(down) >= above && isSameDirectory(joinPath(volumeTop(path), down[:above]), dir)
 }
 
+// volumeTop returns the top directory of the volume that path is on.
 func volumeTop(path string) string { return filepath.VolumeName(path) + pathSeparator }
 
 // isSameDirectory reports whether two paths are spellings of the same directory. If they

@@ -11,6 +11,7 @@ type secretPolicy struct {
 	allow []string // globs over slash paths
 }
 
+// secretPolicy returns the policy for the configuration.
 func (s *Sandbox) secretPolicy() *secretPolicy {
 	return &secretPolicy{allow: s.expandGlobs(s.config.AllowPaths)}
 }

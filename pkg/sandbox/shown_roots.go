@@ -23,6 +23,7 @@ func (c *Config) ShownRoots() []string {
 	return names
 }
 
+// shownRoot returns a root as shown to users, with a mark if it is read-only.
 func shownRoot(dir string, readOnly bool) string {
 	if readOnly {
 		return pathname.Escape(dir) + " (read-only)"

@@ -80,6 +80,8 @@ func (f *FS) openTarget(name string) (t *Target, err error) {
 	return t, err
 }
 
+// openTargetOnce is openTarget without another try: it returns errChanged if files are
+// moved meanwhile.
 func (f *FS) openTargetOnce(name string) (*Target, error) {
 	root, rest, ok := f.findRoot(name)
 	if !ok {
@@ -233,6 +235,7 @@ func (t *Target) Open() (*File, error) {
 	return file, t.fs.explainWriteError(t.name, t.explainAbsent(err))
 }
 
+// open is Open with the errors of the system.
 func (t *Target) open() (*File, error) {
 	if _, err := t.currentStat(); err != nil {
 		return nil, err

@@ -32,6 +32,8 @@ const tempFileSlots = 4
 
 var tempFileName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
 
+// nameTempFile returns a temporary name. Below tempFileSlots it depends only on base
+// and slot, so that a later call finds abandoned files; then it is random.
 func nameTempFile(base string, slot int) string {
 	var sum [8]byte
 	if slot < tempFileSlots {

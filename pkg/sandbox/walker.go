@@ -88,6 +88,7 @@ type leafObject struct {
 	dir object
 }
 
+// close closes the file and its directory.
 func (l *leafObject) close() {
 	l.object.close()
 	l.dir.close()

@@ -17,6 +17,8 @@ type writableDir struct {
 	anonymous bool
 }
 
+// newWritableDir opens the directory dirfd again. It returns errNotDirectory for
+// another file.
 func newWritableDir(dirfd int, anonymous bool) (*writableDir, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(dirfd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -30,11 +32,13 @@ func newWritableDir(dirfd int, anonymous bool) (*writableDir, error) {
 	return &writableDir{fd: fd, anonymous: anonymous}, nil
 }
 
+// writableDir implements object.
 func (h *kernelObject) writableDir() (*writableDir, error) {
 	defer runtime.KeepAlive(h)
 	return newWritableDir(h.fd, procSelfFD() >= 0)
 }
 
+// writableDir implements object.
 func (h *rootObject) writableDir() (*writableDir, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
@@ -47,6 +51,7 @@ func (h *rootObject) writableDir() (*writableDir, error) {
 	return newWritableDir(int(f.Fd()), false)
 }
 
+// close closes the directory. A second close does nothing.
 func (d *writableDir) close() {
 	if d.fd >= 0 {
 		unix.Close(d.fd)
@@ -54,6 +59,7 @@ func (d *writableDir) close() {
 	}
 }
 
+// lstat returns the metadata of an entry; for a link, those of the link.
 func (d *writableDir) lstat(name string) (Stat, error) {
 	var raw unix.Stat_t
 	if err := unix.Fstatat(d.fd, name, &raw, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -107,12 +113,18 @@ func (d *writableDir) openChild(name string) (*writableDir, error) {
 	return c, nil
 }
 
+// mkdir creates a subdirectory.
 func (d *writableDir) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
+
+// rmdir removes an empty subdirectory.
 func (d *writableDir) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
+
+// remove removes an entry that is not a directory.
 func (d *writableDir) remove(name string) error {
 	return unix.Unlinkat(d.fd, name, 0)
 }
 
+// rename renames an entry. It replaces an existing one.
 func (d *writableDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
 // renameNoReplace renames an entry. It fails if the new name exists.

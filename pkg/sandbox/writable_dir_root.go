@@ -17,6 +17,7 @@ type writableDir struct {
 	root *os.Root
 }
 
+// writableDir implements object.
 func (h *rootObject) writableDir() (*writableDir, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
@@ -28,8 +29,10 @@ func (h *rootObject) writableDir() (*writableDir, error) {
 	return &writableDir{root: root}, nil
 }
 
+// close closes the directory.
 func (d *writableDir) close() { d.root.Close() }
 
+// lstat returns the metadata of an entry; for a link, those of the link.
 func (d *writableDir) lstat(name string) (Stat, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -41,6 +44,8 @@ func (d *writableDir) lstat(name string) (Stat, error) {
 // stat returns the metadata of the directory itself.
 func (d *writableDir) stat() (Stat, error) { return d.lstat(".") }
 
+// open opens an existing regular file without blocking. It returns errChanged for
+// another kind of file.
 func (d *writableDir) open(name string, flags int) (*os.File, Stat, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
@@ -64,6 +69,7 @@ func (d *writableDir) open(name string, flags int) (*os.File, Stat, error) {
 	return f, statOfInfo(after), nil
 }
 
+// openChild opens a subdirectory that is neither a link nor on a pseudo file system.
 func (d *writableDir) openChild(name string) (*writableDir, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
@@ -90,10 +96,16 @@ func (d *writableDir) openChild(name string) (*writableDir, error) {
 	return &writableDir{root: root}, nil
 }
 
-func (d *writableDir) mkdir(name string) error  { return d.root.Mkdir(name, 0o777) }
-func (d *writableDir) rmdir(name string) error  { return d.root.Remove(name) }
+// mkdir creates a subdirectory.
+func (d *writableDir) mkdir(name string) error { return d.root.Mkdir(name, 0o777) }
+
+// rmdir removes an empty subdirectory.
+func (d *writableDir) rmdir(name string) error { return d.root.Remove(name) }
+
+// remove removes an entry that is not a directory.
 func (d *writableDir) remove(name string) error { return d.root.Remove(name) }
 
+// rename renames an entry. It replaces an existing one.
 func (d *writableDir) rename(from, to string) error { return d.root.Rename(from, to) }
 
 // renameNoReplace renames an entry with a hard link, which replaces nothing, if the
@@ -112,12 +124,15 @@ func (d *writableDir) renameNoReplace(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
+// createExclusive creates a file. It fails if the name exists.
 func (d *writableDir) createExclusive(name string, perm uint32) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fs.FileMode(perm))
 }
 
+// createAnonymous returns false: os.Root cannot create a file without a name.
 func (d *writableDir) createAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
 
+// link returns errors.ErrUnsupported.
 func (d *writableDir) link(*os.File, string) error { return errors.ErrUnsupported }
 
 // checkWritable returns an error if this user may not write to the entry, as far as
@@ -133,6 +148,7 @@ func (d *writableDir) checkWritable(name string) error {
 	return nil
 }
 
+// sync makes the changes of the directory's entries durable, if the system can.
 func (d *writableDir) sync() error {
 	if runtime.GOOS == "windows" {
 		return nil // this system does not sync directories
@@ -148,6 +164,7 @@ func (d *writableDir) sync() error {
 	return nil
 }
 
+// entries returns up to limit names of entries; nil if the directory cannot be read.
 func (d *writableDir) entries(limit int) []string {
 	f, err := d.root.Open(".")
 	if err != nil {

@@ -19,6 +19,7 @@ type inputWait struct {
 	program  string // the program that waits for the terminal; "" if unknown
 }
 
+// isSet reports whether the command seems to wait for input.
 func (w inputWait) isSet() bool { return w.line != "" || w.terminal }
 
 // programText returns the waiting program for a message: its name, a guess from

@@ -132,6 +132,7 @@ func (d *dispatcher) cancelledResult(ctx context.Context, a *agent, why error) (
 	return result, err
 }
 
+// formatCost returns a cost, in the currency of the prices, with three significant digits.
 func formatCost(cost float64) string { return strconv.FormatFloat(cost, 'g', 3, 64) }
 
 // escapeLine returns text from other processes as a single line with control

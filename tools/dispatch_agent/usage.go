@@ -15,6 +15,7 @@ type tokenUsage struct {
 	Output int64 `json:"output"`
 }
 
+// total returns the input and output tokens together.
 func (u tokenUsage) total() int64 { return u.Input + u.Output }
 
 // agentUsage is the total usage of an agent.

@@ -49,6 +49,7 @@ func (s *largeBuffer) freeUnused() {
 	<-s.acquired
 }
 
+// newLargeBuffer returns a buffer that nobody has acquired.
 func newLargeBuffer() *largeBuffer { return &largeBuffer{acquired: make(chan struct{}, 1)} }
 
 // bufferPool is a pool of buffers for files of up to wholeSize. It is safe for
@@ -80,4 +81,5 @@ func (s *bufferPool) put(buf []byte) {
 // maxPooled bounds the buffers in the pool.
 const maxPooled = maxWorkers
 
+// newBufferPool returns an empty pool.
 func newBufferPool() *bufferPool { return &bufferPool{make(chan []byte, maxPooled)} }

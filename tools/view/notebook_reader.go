@@ -122,6 +122,7 @@ func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, er
 // value is kept as it is.
 type nbText string
 
+// UnmarshalJSON accepts a string, a list of lines, and any other JSON value as it is.
 func (t *nbText) UnmarshalJSON(data []byte) error {
 	if text, ok := joinedLines(data); ok {
 		*t = nbText(text)

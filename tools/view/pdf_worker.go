@@ -125,6 +125,7 @@ func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
 // parts that are not used here.
 type anyVersion struct{ io.ReaderAt }
 
+// ReadAt implements io.ReaderAt.
 func (r anyVersion) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.ReaderAt.ReadAt(p, off)
 	if off == 0 && n >= 9 {

@@ -68,6 +68,7 @@ func appendID(dst []byte, id json.RawMessage) []byte {
 	return append(dst, id...)
 }
 
+// appendInt appends n in decimal.
 func appendInt(dst []byte, n int) []byte {
 	raw, err := json.Marshal(n)
 	if err != nil { // an int always encodes

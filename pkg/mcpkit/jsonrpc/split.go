@@ -165,4 +165,5 @@ func (m *Message) classify() *Error {
 	return nil
 }
 
+// isNull reports whether raw, a valid JSON value, is null.
 func isNull(raw json.RawMessage) bool { return len(raw) == 4 && raw[0] == 'n' }

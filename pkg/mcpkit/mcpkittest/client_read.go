@@ -133,4 +133,5 @@ func (b *stderrBuffer) String() string {
 	return b.buf.String()
 }
 
+// escapePath returns a path as in a URL, with its special characters escaped.
 func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }

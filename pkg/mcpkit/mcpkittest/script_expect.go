@@ -265,6 +265,7 @@ func decodeJSON(raw []byte) any {
 	return v
 }
 
+// rawJSON returns text as JSON, unchanged.
 func rawJSON(text string) json.RawMessage { return json.RawMessage(text) }
 
 // validJSON returns an error if text is not JSON.

@@ -96,4 +96,5 @@ func ambiguousParams(m jsonrpc.Message) (why string) {
 	return ""
 }
 
+// jsonString returns s as a JSON string.
 func jsonString(s string) string { return string(jsonrpc.AppendString(nil, s)) }

@@ -21,11 +21,13 @@ type parentProcess struct {
 	pidfd int // readable when the process has ended; -1 when the system has none
 }
 
+// openParent returns the current parent process. The caller closes it.
 func openParent() parentProcess {
 	pid := os.Getppid()
 	return parentProcess{pid, openParentPidfd(pid)}
 }
 
+// close closes the descriptor of the process.
 func (p parentProcess) close() {
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)

@@ -10,6 +10,8 @@ import (
 // A parentProcess is the process that was the parent at openParent.
 type parentProcess struct{ handle windows.Handle } // 0 when it cannot be opened
 
+// openParent returns the current parent process, without a handle if it cannot be
+// opened. The caller closes it.
 func openParent() parentProcess {
 	handle, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(os.Getppid()))
 	if err != nil {
@@ -18,6 +20,7 @@ func openParent() parentProcess {
 	return parentProcess{handle}
 }
 
+// close closes the handle of the process.
 func (p parentProcess) close() {
 	if p.handle != 0 {
 		windows.CloseHandle(p.handle) //nolint:errcheck // opened for waiting only

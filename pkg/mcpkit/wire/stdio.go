@@ -122,8 +122,10 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 	return c
 }
 
+// clockNow returns the time by ServeOptions.now, which tests set.
 func (c *conn) clockNow() time.Time { return c.opts.now() }
 
+// logf logs through ServeOptions.Logf, if that is set.
 func (c *conn) logf(format string, args ...any) {
 	if c.opts.Logf != nil {
 		c.opts.Logf(format, args...)

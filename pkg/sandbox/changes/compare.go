@@ -25,6 +25,7 @@ type layerEntry struct {
 	infos []fs.FileInfo
 }
 
+// add adds an older version: its path in the layer and its info.
 func (e *layerEntry) add(name string, info fs.FileInfo) {
 	e.paths, e.infos = append(e.paths, name), append(e.infos, info)
 }

@@ -25,6 +25,7 @@ type baseLine struct {
 	baseState
 }
 
+// basesFile returns the path of the file with the states before the changes.
 func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
 
 // loadBases returns the states of each root, by its index.
@@ -95,6 +96,8 @@ func newBaseWriter(name string, flags int) (*baseWriter, error) {
 	return &baseWriter{file: f, buf: bufio.NewWriterSize(f, 64<<10)}, nil
 }
 
+// write writes the state of the entry path of a root, by its index. Errors are kept for
+// close.
 func (w *baseWriter) write(root int, path string, b baseState) {
 	text, err := json.Marshal(baseLine{Root: root, Path: encodePath(path), baseState: b})
 	if err == nil && bytes.IndexByte(text, '\n') < 0 {
@@ -103,6 +106,7 @@ func (w *baseWriter) write(root int, path string, b baseState) {
 	w.err = errors.Join(w.err, err)
 }
 
+// close writes what is buffered, closes the file, and returns the errors of all writes.
 func (w *baseWriter) close() error {
 	return errors.Join(w.err, w.buf.Flush(), w.file.Close())
 }

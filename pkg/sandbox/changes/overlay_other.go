@@ -14,16 +14,41 @@ const readFlags = os.O_RDONLY
 
 var errNoLayers = errors.New("changes apart from the roots need Linux")
 
-func isWhiteout(fs.FileInfo) bool                           { return false }
-func isOpaque(string) bool                                  { return false }
-func removeOpaque(string) error                             { return errNoLayers }
-func makeWhiteout(string) error                             { return errNoLayers }
-func makeOpaque(string) error                               { return errNoLayers }
-func removeOverlayAttributes(string) error                  { return nil }
+// isWhiteout returns false: only Linux has layers.
+func isWhiteout(fs.FileInfo) bool { return false }
+
+// isOpaque returns false: only Linux has layers.
+func isOpaque(string) bool { return false }
+
+// removeOpaque returns errNoLayers.
+func removeOpaque(string) error { return errNoLayers }
+
+// makeWhiteout returns errNoLayers.
+func makeWhiteout(string) error { return errNoLayers }
+
+// makeOpaque returns errNoLayers.
+func makeOpaque(string) error { return errNoLayers }
+
+// removeOverlayAttributes does nothing: only overlayfs sets such attributes.
+func removeOverlayAttributes(string) error { return nil }
+
+// inodeAndChangeTime returns 0, 0: this system is not asked for them.
 func inodeAndChangeTime(fs.FileInfo) (ino uint64, at int64) { return 0, 0 }
-func copyTimes(string, fs.FileInfo) error                   { return errNoLayers }
-func waitForLock(*os.File) error                            { return errNoLayers }
-func crossesDevice(error) bool                              { return false }
-func linkCount(fs.FileInfo) uint64                          { return 0 }
-func copyAttributes(*os.File, *os.File) error               { return errNoLayers }
+
+// copyTimes returns errNoLayers.
+func copyTimes(string, fs.FileInfo) error { return errNoLayers }
+
+// waitForLock returns errNoLayers.
+func waitForLock(*os.File) error { return errNoLayers }
+
+// crossesDevice returns false.
+func crossesDevice(error) bool { return false }
+
+// linkCount returns 0: the number is not known.
+func linkCount(fs.FileInfo) uint64 { return 0 }
+
+// copyAttributes returns errNoLayers.
+func copyAttributes(*os.File, *os.File) error { return errNoLayers }
+
+// nextData returns size, size: no data is left.
 func nextData(_ *os.File, _, size int64) (begin, end int64) { return size, size }

@@ -69,6 +69,7 @@ func (r setFile) convertPaths(convert func(string) string) setFile {
 	return r
 }
 
+// convertAll returns maps with converted keys.
 func convertAll(maps []map[string]dirMeta, convert func(string) string) []map[string]dirMeta {
 	var converted []map[string]dirMeta
 	for _, m := range maps {

@@ -17,6 +17,7 @@ type idleClock struct {
 	start        time.Time
 }
 
+// newIdleClock returns a clock that starts now and allows idle without a byte.
 func newIdleClock(idle time.Duration) *idleClock { return &idleClock{idle: idle, start: time.Now()} }
 
 // touch records that a byte was moved now.

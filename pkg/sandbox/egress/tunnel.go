@@ -142,7 +142,9 @@ func (c *helloConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (c *helloConn) Write(b []byte) (int, error)      { return len(b), nil }
+func (c *helloConn) Write(b []byte) (int, error) { return len(b), nil }
+
+// SetWriteDeadline does nothing: nothing is written.
 func (c *helloConn) SetWriteDeadline(time.Time) error { return nil }
 
 // copyStream copies from to to until the end, and then closes to for writing.

@@ -2,4 +2,5 @@
 
 package proc
 
+// hangUp does nothing: there is no supervisor on this system.
 func (s *supervisor) hangUp() {}

@@ -83,6 +83,7 @@ func (s *spec) isCovered(path string) bool {
 // comparePinned orders files by path.
 func comparePinned(a, b supervise.Pinned) int { return strings.Compare(a.Path, b.Path) }
 
+// pathsOf returns the paths of files.
 func pathsOf(objects []supervise.Pinned) (all []string) {
 	for _, object := range objects {
 		all = append(all, object.Path)

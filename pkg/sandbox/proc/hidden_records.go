@@ -98,4 +98,5 @@ func (s *secretScan) recordText(files map[fileID]*hiddenFile) string {
 	return strings.Join(lines, "")
 }
 
+// daysSince1970 returns the current day as a number.
 func daysSince1970() int64 { return time.Now().Unix() / (24 * 60 * 60) }

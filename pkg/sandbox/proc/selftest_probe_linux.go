@@ -81,6 +81,7 @@ func errorWithoutPath(err error) string {
 	return err.Error()
 }
 
+// isL2 reports whether the probe runs at L2.
 func (p *prober) isL2() bool { return p.Level == L2 }
 
 // checkFiles tries accesses to files inside and outside the roots.

@@ -35,16 +35,21 @@ type probeTargets struct {
 // probeRules are the Rules for the self-test's own roots.
 type probeRules struct{ root, readOnly, secret string }
 
+// Roots returns the root and the read-only root.
 func (b probeRules) Roots() []sandbox.Root {
 	return []sandbox.Root{{Path: b.root}, {Path: b.readOnly, ReadOnly: true}}
 }
 
+// Denied reports whether abs is the secret directory of the probe.
 func (b probeRules) Denied(abs string) bool { return abs == b.secret }
 
+// Masked returns false.
 func (b probeRules) Masked(string) bool { return false }
 
+// ExplicitlyAllowed returns false.
 func (b probeRules) ExplicitlyAllowed(string) bool { return false }
 
+// Protected returns "": nothing is protected.
 func (b probeRules) Protected(string) string { return "" }
 
 // maxSocketName bounds the length of a unix socket's name in bytes (unix(7)).

@@ -7,4 +7,5 @@ import (
 	"os"
 )
 
+// openDirPath returns errors.ErrUnsupported.
 func openDirPath(string) (*os.File, error) { return nil, errors.ErrUnsupported }

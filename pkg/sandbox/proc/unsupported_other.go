@@ -14,33 +14,45 @@ import (
 
 var errUnsupported = errors.New("this system has no supervisor for commands yet")
 
+// startSupervisor returns errUnsupported.
 func startSupervisor(Level, bool, *supervise.Spec) (*supervisor, error) { return nil, errUnsupported }
 
+// readMountTable returns "".
 func readMountTable(Level) string { return "" }
 
 // outputPipe returns a pipe of the system's own size.
 func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
 
+// drain does nothing.
 func drain(*os.File, []byte, func([]byte)) {}
 
+// sendFiles returns errUnsupported.
 func (s *supervisor) sendFiles([]byte, []*os.File) error { return errUnsupported }
 
+// canRead reports whether the server can open a file for reading.
 func canRead(path string) bool {
 	f, err := os.Open(path)
 	closeAll(f)
 	return err == nil
 }
 
+// isOwnFile returns false: the owner is not looked up on this system.
 func isOwnFile(os.FileInfo) bool { return false }
 
+// setExitStatus does nothing.
 func (p *Process) setExitStatus(int) {}
 
+// newEgressLink returns errUnsupported.
 func newEgressLink() (*egressLink, error) { return nil, errUnsupported }
 
+// receiveListener returns errUnsupported.
 func (l *egressLink) receiveListener() (*os.File, error) { return nil, errUnsupported }
 
+// runRole returns the exit code 2: this program has no roles here.
 func runRole(string) int { return 2 }
 
+// readReport returns nil.
 func readReport(string) []byte { return nil }
 
+// sealedFile returns errUnsupported.
 func sealedFile(string) (*os.File, error) { return nil, errUnsupported }

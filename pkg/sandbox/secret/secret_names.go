@@ -196,6 +196,8 @@ func isTemplateEnding(end string) bool {
 	return false
 }
 
+// isWordByte reports whether c is an ASCII letter or digit, or part of a character
+// beyond ASCII.
 func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
 }

@@ -111,6 +111,7 @@ func (u *undoRun) open() (err error) {
 	return err
 }
 
+// close closes what open opened.
 func (u *undoRun) close() {
 	for _, tree := range u.roots {
 		tree.Close() //nolint:errcheck // opened only for paths

@@ -9,8 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// isSameVersion returns false.
 func isSameVersion(fs.FileInfo, *supervise.UndoState) bool { return false }
 
+// lock does nothing: there are no records on this system.
 func lock(string) (func(), error) { return func() {}, nil }
 
 // Undo returns SANDBOX_UNAVAILABLE: changes are recorded only on Linux.

@@ -6,6 +6,7 @@ import (
 	"slices"
 )
 
+// u64 is a word of eight bytes, or a mask with a bit for each position.
 type u64 = uint64
 
 // needle is one literal to search for.

@@ -12,6 +12,7 @@ func wordSet() charset {
 	return alphabeticSet().union(fromTables(unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control))
 }
 
+// alphabeticSet returns the characters with the property Alphabetic.
 func alphabeticSet() charset {
 	return fromTables(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.Other_Lowercase, unicode.Other_Uppercase)
 }

@@ -66,6 +66,8 @@ type finder struct {
 	vars                 map[string]string
 }
 
+// parse adds the words of all commands in a text. depth counts the texts around it; one
+// that is too deep, too long or not valid bash is ignored.
 func (f *finder) parse(text string, depth int) {
 	if depth > maxNesting || len(text) > maxCommandBytes {
 		return
@@ -92,6 +94,7 @@ var (
 	dirOption   = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
 )
 
+// addCall adds the words and assignments of a simple command.
 func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 	for _, a := range call.Assigns {
 		if a.Name != nil && a.Value != nil {
@@ -237,6 +240,8 @@ func (f *finder) expand(word *syntax.Word) string {
 	return b.String()
 }
 
+// expandParts appends the expanded parts of a word to b, unknown ones as a mark. quoted
+// says that they are in double quotes.
 func (f *finder) expandParts(b *strings.Builder, parts []syntax.WordPart, quoted bool) {
 	for _, part := range parts {
 		switch x := part.(type) {

@@ -164,4 +164,5 @@ func appendBoundSockets(all *[]boundSocket, messages []byte) (done bool, err err
 	return false, nil
 }
 
+// align4 rounds n up to a multiple of 4, as netlink attributes are aligned.
 func align4(n int) int { return (n + 3) &^ 3 }

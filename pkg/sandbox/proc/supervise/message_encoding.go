@@ -118,6 +118,7 @@ func each[T any](f *fields, list *[]T, one func(*T)) {
 	}
 }
 
+// fields implements Message.
 func (s *Spec) fields(f *fields) {
 	f.string((*string)(&s.Level))
 	f.flag(&s.Network)
@@ -163,11 +164,13 @@ func (s *Spec) fields(f *fields) {
 	each(f, &s.Drop, f.int)
 }
 
+// fields implements Message.
 func (m *ControlMessage) fields(f *fields) {
 	f.flag(&m.Stop)
 	f.int(&m.Signal)
 }
 
+// fields implements Message.
 func (r *Report) fields(f *fields) {
 	f.string(&r.Error)
 	f.string(&r.Moved)

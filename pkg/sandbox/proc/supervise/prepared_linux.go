@@ -115,6 +115,8 @@ func (r *ruleset) dependsOn(path string, follow, listed bool) {
 	r.dependencies = append(r.dependencies, o)
 }
 
+// currentState returns the state of the file at the path, the zero value if there is
+// none.
 func (o *ruleDependency) currentState() unix.Stat_t {
 	var file unix.Stat_t
 	flags := unix.AT_SYMLINK_NOFOLLOW

@@ -120,7 +120,9 @@ func (p *program) answer(action uint32) {
 
 // fail makes the call fail with errno.
 func (p *program) fail(errno unix.Errno) { p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
-func (p *program) allow()                { p.answer(unix.SECCOMP_RET_ALLOW) }
+
+// allow ends the filter and lets the kernel make the call.
+func (p *program) allow() { p.answer(unix.SECCOMP_RET_ALLOW) }
 
 // ifTrue runs then if the test of the accumulator succeeds, else it continues
 // with the next instruction after then.

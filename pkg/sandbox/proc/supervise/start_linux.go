@@ -10,6 +10,9 @@ import (
 // Self is the path of the running program, even if its file was replaced.
 const Self = "/proc/self/exe"
 
+// init runs the supervisor instead of the program if the arguments ask for it. It is an
+// init function so that the supervisor starts before the other packages of the program
+// are initialized.
 func init() {
 	if len(os.Args) >= 3 && os.Args[1] == RoleArg && os.Args[2] == Role {
 		// os.Exit sleeps one second in a program built with -race.

@@ -128,6 +128,7 @@ func (e *commandSetup) begin() {
 	}
 }
 
+// report sends a report to the server. It ignores errors: the server may be gone.
 func (e *commandSetup) report(r Report) { e.control.Write(Append(nil, &r)) }
 
 // start starts bash from this thread, unless err says that the confinement

@@ -95,8 +95,10 @@ type dirEntry struct {
 	removed fileID
 }
 
+// isDir reports whether the entry is a directory.
 func (p *dirEntry) isDir() bool { return p.file.Mode&unix.S_IFMT == unix.S_IFDIR }
 
+// close closes the directory of the entry. p may be nil.
 func (p *dirEntry) close() {
 	if p != nil && p.dir >= 0 {
 		unix.Close(p.dir)

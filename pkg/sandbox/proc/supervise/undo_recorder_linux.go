@@ -55,6 +55,7 @@ type pathState struct {
 	holdsOld bool
 }
 
+// savedPart says which part of the state of a path the record has.
 type savedPart int
 
 const (
@@ -282,6 +283,7 @@ func (r *recorder) markHolders(path string) {
 	}
 }
 
+// idOf returns device and inode of a file.
 func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
 
 // recordParentTimes records the times of the directory that contains a place.

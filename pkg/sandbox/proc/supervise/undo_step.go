@@ -75,6 +75,7 @@ const UndoUnheld = "unheld"
 // MaxUndoFiles is the maximum of Spec.UndoFiles.
 const MaxUndoFiles = 8
 
+// fields implements Message.
 func (r *UndoStep) fields(f *fields) {
 	f.int((*int)(&r.Kind))
 	f.string(&r.Path)

@@ -30,6 +30,7 @@ type otherCommands struct {
 	omitted     map[string]bool    // names of files that stateToRecord left out
 }
 
+// isEmpty reports whether no other command runs, in this root or an overlapping one.
 func (d *otherCommands) isEmpty() bool { return len(d.running) == 0 && len(d.overlapping) == 0 }
 
 // equal reports whether other has the same running commands, and as many

@@ -44,6 +44,7 @@ func (d *knownDirs) add(keys []uint64) (changed bool) {
 	return true
 }
 
+// has reports whether the set contains a key.
 func (d *knownDirs) has(key uint64) bool {
 	_, found := slices.BinarySearch(*d, key)
 	return found

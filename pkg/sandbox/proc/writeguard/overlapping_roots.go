@@ -86,6 +86,7 @@ func (w *RootGuard) findForeign() {
 	}
 }
 
+// close closes the files of the other root's state.
 func (n *overlappingRoot) close() { closeAll(n.useFile, n.lockFile) }
 
 // openOverlapping opens the state of another root in its directory of state. It

@@ -106,4 +106,5 @@ func (w *RootGuard) reloadBaseline() {
 	}
 }
 
+// baselinePath returns the path of the stored baseline.
 func (w *RootGuard) baselinePath() string { return filepath.Join(w.stateDir, "baseline") }
