@@ -25,7 +25,7 @@ const (
 type Limits struct {
 	FileBytes int64 // bytes of a file; default 4 GiB
 	Files     int64 // open files; default: the hard limit
-	Processes int64 // readProcesses of the user; default 8192 at L2, else as inherited
+	Processes int64 // processes of the user; default 8192 at L2, else as inherited
 	// Memory bounds the resident memory of all processes together, in bytes.
 	// It is checked every second, and a command that exceeds it is ended. The
 	// default is 75 % of the machine's memory.

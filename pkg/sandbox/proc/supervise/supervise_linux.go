@@ -237,7 +237,7 @@ type commandWatch struct {
 	mu      sync.Mutex
 	control *os.File
 	running bool         // bash is running
-	left    map[int]bool // readProcesses left by bash that were signalled
+	left    map[int]bool // processes left by bash that were signalled
 }
 
 // reap waits for every child and orphan until the kernel reports that none are
