@@ -26,6 +26,6 @@ func resolveSandbox(spec *dialect.Server, from []string) error {
 func Confinement(s dialect.Sandbox) confine.Settings {
 	return confine.Settings{
 		Level: proc.Level(s.Level), Write: s.Write, Read: s.Read, Network: s.Network, Env: s.Env, Sockets: s.Sockets,
-		Limits: proc.Limits{Memory: s.Memory, FileBytes: s.FileSize, Processes: int64(s.Processes), Files: int64(s.OpenFiles)},
+		Limits: proc.Limits{Memory: s.Memory, CPUPercent: int64(s.CPU), FileBytes: s.FileSize, Processes: int64(s.Processes), Files: int64(s.OpenFiles)},
 	}
 }

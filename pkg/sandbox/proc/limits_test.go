@@ -5,6 +5,7 @@ package proc_test
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -274,5 +275,31 @@ func TestSystemVMemory(t *testing.T) {
 		} else {
 			require.Contains(t, out, "Shared memory id")
 		}
+	}
+}
+
+// The processes of a command together use no more processor time than the limit, and
+// still come to their end. A machine under load gives them less.
+func TestProcessorTimeOfTheTreeIsBounded(t *testing.T) {
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{CPUPercent: 20}})
+			begin := time.Now()
+			result, out := run(t, r, proc.Command{
+				Script: `for i in 1 2; do (while [ $SECONDS -lt 3 ]; do :; done) & done; wait; times; echo all done`, Rules: rules{root: t.TempDir()},
+			})
+			took := time.Since(begin)
+			require.Equal(t, 0, result.ExitCode, out)
+			require.Contains(t, out, "all done")
+			var used time.Duration
+			for _, text := range regexp.MustCompile(`\d+m[\d.]+s`).FindAllString(out, -1) {
+				one, err := time.ParseDuration(text)
+				require.NoError(t, err)
+				used += one
+			}
+			require.NotZero(t, used, out)
+			require.Less(t, used, took/2, "20 %% of %v are allowed: %s", took, out)
+		})
 	}
 }

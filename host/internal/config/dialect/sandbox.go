@@ -19,6 +19,7 @@ type Sandbox struct {
 	Env       []string
 	Sockets   []string
 	Memory    int64 // bytes
+	CPU       int   // percent of one processor
 	Processes int
 	OpenFiles int
 	FileSize  int64 // bytes
@@ -42,6 +43,7 @@ func sandboxFields(s *Sandbox) []field {
 		list("sockets", nil, "Unix sockets that the server can connect to, at level L2 only (default none).", &s.Sockets),
 		size("memory", "Memory of all its processes together; the server is ended if it uses more (default: 75 % of the machine's).", &s.Memory),
 		size("file_size", "Size of a file that it writes (default 4GiB).", &s.FileSize),
+		number("cpu_percent", nil, "Processor time of all its processes together, in percent of one processor, such as 150; they are paused for moments if they use more (default: no limit).", &s.CPU),
 		number("processes", nil, "Maximum number of processes (default 8192 at level L2).", &s.Processes),
 		number("open_files", nil, "Maximum number of open files of each process (default: that of the host).", &s.OpenFiles),
 	}
@@ -201,6 +203,7 @@ func (e *encoder) sandbox(s Sandbox) {
 	e.list(n, "sockets", s.Sockets)
 	whole("memory", s.Memory)
 	whole("file_size", s.FileSize)
+	whole("cpu_percent", int64(s.CPU))
 	whole("processes", int64(s.Processes))
 	whole("open_files", int64(s.OpenFiles))
 	if len(n.Content) == 0 {

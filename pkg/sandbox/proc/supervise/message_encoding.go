@@ -128,7 +128,7 @@ func (s *Spec) fields(f *fields) {
 	f.strings(&s.Env)
 	f.string(&s.Mark)
 	f.flag(&s.Probe)
-	for _, limit := range []*int64{&s.Limits.FileBytes, &s.Limits.Files, &s.Limits.Processes, &s.Limits.Memory, &s.GraceMS, &s.WaitMS} {
+	for _, limit := range []*int64{&s.Limits.FileBytes, &s.Limits.Files, &s.Limits.Processes, &s.Limits.Memory, &s.Limits.CPUPercent, &s.GraceMS, &s.WaitMS} {
 		f.number(limit)
 	}
 	each(f, &s.Roots, func(root *Root) {

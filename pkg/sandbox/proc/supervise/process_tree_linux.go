@@ -175,21 +175,28 @@ func (g *commandWatch) killAll() {
 		unix.Kill(-1, unix.SIGKILL)
 		return
 	}
-	stopped, after := map[int]bool{}, !g.isBashRunning()
+	after := !g.isBashRunning()
 	g.rounds++
+	for pid := range stopDescendants(g.rounds%4 == 0) {
+		g.countLeftProcess(pid, after)
+		unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// stopDescendants stops descendants until it finds no new one, and returns their process
+// ids. For thorough see descendants.
+func stopDescendants(thorough bool) (stopped map[int]bool) {
+	stopped = map[int]bool{}
 	for fresh := true; fresh && len(stopped) < 1<<16; {
 		fresh = false
-		for pid := range descendants(g.rounds%4 == 0) {
+		for pid := range descendants(thorough) {
 			if !stopped[pid] {
 				unix.Kill(pid, unix.SIGSTOP)
 				stopped[pid], fresh = true, true
-				g.countLeftProcess(pid, after)
 			}
 		}
 	}
-	for pid := range stopped {
-		unix.Kill(pid, unix.SIGKILL)
-	}
+	return stopped
 }
 
 // KillMarked kills the processes of a command whose supervisor was killed. It

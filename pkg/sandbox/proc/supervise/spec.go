@@ -21,7 +21,7 @@ const (
 )
 
 // Limits are the resource limits of a command. Each applies to every single
-// process, except Memory. 0 means the default given below, -1 no limit.
+// process, except Memory and CPUPercent. 0 means the default given below, -1 no limit.
 type Limits struct {
 	FileBytes int64 // bytes of a file; default 4 GiB
 	Files     int64 // open files; default: the hard limit
@@ -30,6 +30,10 @@ type Limits struct {
 	// It is checked every second, and a command that exceeds it is ended. The
 	// default is 75 % of the machine's memory.
 	Memory int64
+	// CPUPercent bounds the processor time of all processes together, in percent of one
+	// processor: 150 means one and a half. They are stopped for short times if they use
+	// more. The default is no limit.
+	CPUPercent int64
 }
 
 // Root is a directory that a command may use, with everything below it.

@@ -296,6 +296,8 @@ func (g *commandWatch) watch(messages <-chan ControlMessage) {
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
 	defer memory.Stop()
+	cpu := newCPULimiter(g.spec.Limits.CPUPercent)
+	defer cpu.ticker.Stop()
 	end := func() { // TERM now, KILL after the grace
 		term = nil
 		g.signalAll(unix.SIGTERM)
@@ -333,6 +335,10 @@ func (g *commandWatch) watch(messages <-chan ControlMessage) {
 			if kill == nil && g.exceedsMemory() {
 				g.report(Report{Memory: true})
 				end()
+			}
+		case <-cpu.ticker.C:
+			if kill == nil {
+				g.limitCPU(cpu, time.Now())
 			}
 		}
 	}
