@@ -11,7 +11,7 @@ import (
 // for them. This system has none.
 const Advisory = false
 
-// TryLock returns errors.ErrUnsupported: this system has no locks.
+// TryLock returns false and errors.ErrUnsupported: this system has no locks.
 func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 // Unlock does nothing.

@@ -39,7 +39,8 @@ func (p *parser) take() byte {
 	return c
 }
 
-// next reads the next setting.
+// next reads the next setting into section, key and value. It returns false at the end
+// of the file, and with bad set at text that git does not understand.
 func (p *parser) next() bool {
 	for len(p.rest) > 0 && !p.bad {
 		switch c := p.take(); {

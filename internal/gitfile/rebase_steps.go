@@ -79,8 +79,8 @@ var strategyOption = regexp.MustCompile(`^(ours|theirs|patience|histogram|minima
 // applyOptions matches quoted options of git apply that name no path.
 var applyOptions = regexp.MustCompile(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)
 
-// parseExecStep returns the command of a line with an exec, as parse_insn_line of
-// git's sequencer.c reads it.
+// parseExecStep returns the command of a line with an exec, as parse_insn_line of git's
+// sequencer.c reads it. ok is false for a line with another command.
 func parseExecStep(line []byte) (command string, ok bool) {
 	text := strings.TrimLeft(string(line), " \t")
 	end := strings.IndexAny(text, " \t\r\n\x00")

@@ -5,7 +5,8 @@ type brace struct {
 	hasAlternatives bool // the pair contains a comma, so it has alternatives
 }
 
-// pairBraces returns the braces that form pairs, by index.
+// pairBraces returns, by their index, the opening and closing braces that belong
+// together. Braces that are escaped, in a class, or without a partner are left out.
 func pairBraces(text string) map[int]brace {
 	found := map[int]brace{}
 	type open struct {

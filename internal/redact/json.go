@@ -71,8 +71,8 @@ func (r *redactor) peek() byte {
 	return 0
 }
 
-// copyValue appends the next value, redacted, to dst. depth is the number of
-// containers around it.
+// copyValue appends the next value, redacted, to dst. depth is the number of containers
+// around it. It returns false if the value is invalid or nested too deeply.
 func (r *redactor) copyValue(dst []byte, depth int) ([]byte, bool) {
 	if depth > maxDepth {
 		return dst, false
@@ -109,8 +109,9 @@ func (r *redactor) skipScalar() {
 	}
 }
 
-// copyContainer appends the next object or array, redacted, to dst. end is its
-// last byte. Once dst has maxLen bytes, it only counts members and items.
+// copyContainer appends the next object or array, redacted, to dst. end is its last
+// byte. Once dst has maxLen bytes, it only counts members and items. It returns false
+// if the container is invalid.
 func (r *redactor) copyContainer(dst []byte, end byte, depth int) ([]byte, bool) {
 	dst = append(dst, r.in[r.pos])
 	r.pos++
@@ -169,8 +170,8 @@ func appendOmitted(dst []byte, end byte, n, left int) []byte {
 	return append(dst, end)
 }
 
-// copyMember appends the next member of an object to dst. It hides the value if
-// the name belongs to a credential.
+// copyMember appends the next member of an object to dst. It hides the value if the
+// name belongs to a credential. It returns false if the member is invalid.
 func (r *redactor) copyMember(dst []byte, depth int) ([]byte, bool) {
 	if r.peek() != '"' {
 		return dst, false
@@ -229,7 +230,8 @@ func (r *redactor) skipValue(depth int) bool {
 	}
 }
 
-// skipString skips a string and returns its text with the quotes.
+// skipString skips a string and returns its text with the quotes. It returns false if
+// the string is invalid.
 func (r *redactor) skipString() ([]byte, bool) {
 	begin := r.pos
 	for r.pos++; r.pos < len(r.in); r.pos++ {
@@ -245,7 +247,7 @@ func (r *redactor) skipString() ([]byte, bool) {
 }
 
 // readString returns the next string, decoded. Of a long string it returns the
-// beginning.
+// beginning. It returns false if the string is invalid.
 func (r *redactor) readString() (string, bool) {
 	raw, ok := r.skipString()
 	if !ok {

@@ -85,7 +85,8 @@ type subschemaCost struct {
 	enterValue, enterMember, enterItem, enterPositions int // cost of entering the subschemas of one of these lists
 }
 
-// costOf determines the cost of a subschema.
+// costOf determines the cost of a subschema. Subschemas are sorted by what they apply
+// to: the value itself, its members, its items, or single positions.
 func costOf(s *jsonschema.Schema) *subschemaCost {
 	p := &subschemaCost{properties: s.Properties, lookups: len(s.Required) + len(s.Dependencies), patterns: len(s.PatternProperties)}
 	add := func(to *[]*jsonschema.Schema, subs ...*jsonschema.Schema) {

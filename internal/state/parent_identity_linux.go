@@ -28,8 +28,8 @@ func processIdentity(pid int) string {
 }
 
 // processStartTicks returns field 22 of /proc/PID/stat (proc_pid_stat(5)): the clock
-// ticks from boot to the process's start. The program name before it may
-// contain any character.
+// ticks from boot to the process's start. The program name before it may contain any
+// character. It returns nil if the process has ended.
 func processStartTicks(pid int) []byte {
 	const afterName = 22 - 3
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -70,7 +70,7 @@ type walkedDir struct {
 // hasRuleFile implements ruleDir. It looks only for a file that mayExist.
 func (s walkedDir) hasRuleFile(name string) bool { return s.mayExist(name) && s.exists(name) }
 
-// exists implements ruleDir.
+// exists implements ruleDir. It returns false if the entry cannot be examined.
 func (s walkedDir) exists(name string) bool {
 	_, err := s.dir.Lstat(name)
 	return err == nil
@@ -103,7 +103,7 @@ type outerDir string
 // hasRuleFile implements ruleDir.
 func (s outerDir) hasRuleFile(name string) bool { return s.exists(name) }
 
-// exists implements ruleDir.
+// exists implements ruleDir. It returns false if the entry cannot be examined.
 func (s outerDir) exists(name string) bool {
 	_, err := os.Lstat(s.shown(name))
 	return err == nil

@@ -214,8 +214,9 @@ func (n *Node) nextPiece() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, n.loadRules(list, done)
 }
 
-// readCached returns all entries from the cache. If the cache does not have
-// them, it reads the first piece, and caches that if it is the whole directory.
+// readCached returns all entries from the cache. If the cache does not have them, it
+// reads the first piece, and caches that if it is the whole directory. done and err are
+// as for nextPiece.
 func (n *Node) readCached() (list []sandbox.DirEntry, done bool, err error) {
 	now := time.Now()
 	st, err := n.dir.Stat()
@@ -236,7 +237,8 @@ func (n *Node) readCached() (list []sandbox.DirEntry, done bool, err error) {
 	return list, true, nil
 }
 
-// readPiece reads and sorts the next piece of the directory.
+// readPiece reads and sorts the next piece of the directory. done means that no piece
+// follows.
 func (n *Node) readPiece() (list []sandbox.DirEntry, done bool, err error) {
 	prefix := n.prefix
 	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], pieceSize)

@@ -10,9 +10,10 @@ import (
 // tool without such an argument ignores it without a note.
 var explanationNames = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
 
-// lookupProperty finds a property by the name in a call: the property's name,
-// an alias or, if tolerant, either of them in camelCase or kebab-case.
-// schemaName is the name as written in the schema, index that of properties.
+// lookupProperty finds a property by the name in a call: the property's name, an alias
+// or, if tolerant, either of them in camelCase or kebab-case. schemaName is the name as
+// written in the schema, index that of properties. known is false, and index without
+// meaning, for an unknown name.
 func (s *schema) lookupProperty(name string, tolerant bool) (schemaName string, index int, known bool) {
 	if index, known = s.byName[name]; known || !tolerant {
 		return name, index, known

@@ -45,9 +45,9 @@ func (c *checker) coerce(s *schema, n *jsonNode, at *argPath) (converted *jsonNo
 	return nil, false
 }
 
-// objectFromString accepts a bare string for an object whose only required
-// member is a string: "a.go" for {"file_path":"a.go"}. It does not apply to the
-// arguments as a whole.
+// objectFromString accepts a bare string for an object whose only required member is a
+// string: "a.go" for {"file_path":"a.go"}. It does not apply to the arguments as a
+// whole. ok is false for other values and schemas.
 func (c *checker) objectFromString(s *schema, n *jsonNode, at *argPath) (object *jsonNode, ok bool) {
 	if at == nil || at.parent == nil { // all the arguments
 		return nil, false
@@ -71,8 +71,8 @@ func (c *checker) objectFromString(s *schema, n *jsonNode, at *argPath) (object 
 	return &jsonNode{kind: '{', raw: raw, members: []jsonMember{{name, n}}}, true
 }
 
-// commandFromList accepts a list of words for a shell command, if s allows it:
-// Codex sends ["bash","-lc","make test"].
+// commandFromList accepts a list of words for a shell command, if s allows it: Codex
+// sends ["bash","-lc","make test"]. ok is false for other values and schemas.
 func (c *checker) commandFromList(s *schema, n *jsonNode, at *argPath) (command *jsonNode, ok bool) {
 	if !s.acceptsWords || n.kind != '[' || len(n.items) == 0 {
 		return nil, false
@@ -107,8 +107,8 @@ func shellCommand(words []string) string {
 	return strings.Join(parts, " ")
 }
 
-// durationFromNumber accepts a bare number for a duration, in milliseconds, as
-// other tools do.
+// durationFromNumber accepts a bare number for a duration, in milliseconds, as other
+// tools do. ok is false for other values.
 func (c *checker) durationFromNumber(n *jsonNode, at *argPath) (duration *jsonNode, ok bool) {
 	value, whole, fits := parseWholeNumber(string(n.raw))
 	if n.kind != '0' || !whole || !fits || value.magnitude > math.MaxInt64/uint64(time.Millisecond) {

@@ -55,7 +55,7 @@ func (f *schemaFlag) String() string { return string(*f) }
 // isSet reports whether --schema was given.
 func (f *schemaFlag) isSet() bool { return *f != "" }
 
-// IsBoolFlag makes the value of --schema optional.
+// IsBoolFlag returns true, which makes the value of --schema optional.
 func (f *schemaFlag) IsBoolFlag() bool { return true }
 
 // Set accepts the formats mcp and openai.

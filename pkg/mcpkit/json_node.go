@@ -29,7 +29,7 @@ type jsonMember struct {
 	value *jsonNode
 }
 
-// boolValue returns the value of a boolean.
+// boolValue reports whether the value is true; n must be a boolean.
 func (n *jsonNode) boolValue() bool { return n.raw[0] == 't' }
 
 // isNull reports whether the value is null, which means "not given".

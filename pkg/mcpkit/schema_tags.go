@@ -64,8 +64,9 @@ func parseTags(tag reflect.StructTag) (map[string]string, error) {
 	return tags, nil
 }
 
-// parseJSONTag parses the json tag as encoding/json does. name is "" only for
-// an embedded field without a name; skip says that the field is left out.
+// parseJSONTag parses the json tag as encoding/json does. name is "" only for an
+// embedded field without a name; skip says that the field is left out. optional says
+// that the tag has omitempty or omitzero.
 func parseJSONTag(field reflect.StructField, tags map[string]string) (name string, optional, skip bool, err error) {
 	tag, ok := tags["json"]
 	if tag == "-" {

@@ -107,8 +107,9 @@ func encodesAsObject(t reflect.Type) bool {
 	return b.specialSchema(t) == nil && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map)
 }
 
-// dataResult returns r as the result of a structured tool, nil for a nil
-// pointer. wrap says that r is no object and becomes {"result": r}.
+// dataResult returns r as the result of a structured tool, nil for a nil pointer. wrap
+// says that r is no object and becomes {"result": r}. It returns RESULT_INVALID for a
+// value that cannot be encoded.
 func dataResult(r any, wrap bool) (*Result, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() == reflect.Pointer && v.IsNil() {

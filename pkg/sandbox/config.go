@@ -112,8 +112,9 @@ func checkGlobs(setting string, globs []string) error {
 	return nil
 }
 
-// splitRootSpec removes the suffix ":ro" of a root. It keeps the suffix if nothing or
-// only a drive letter would remain: on Windows "C:ro" is a directory named ro.
+// splitRootSpec removes the suffix ":ro" of a root and reports whether there was one.
+// It keeps the suffix if nothing or only a drive letter would remain: on Windows "C:ro"
+// is a directory named ro.
 func splitRootSpec(spec string) (dir string, readOnly bool) {
 	dir, found := strings.CutSuffix(spec, ":ro")
 	if !found || dir == "" || runtime.GOOS == "windows" && len(dir) == 1 {

@@ -17,7 +17,7 @@ type createdParent struct {
 }
 
 // makeParents creates the missing parent directories, if MakeParents is set, and opens
-// them.
+// them. Without MakeParents it returns NOT_FOUND if one is missing.
 func (r *replacement) makeParents() error {
 	if len(r.rest) == 0 {
 		return nil

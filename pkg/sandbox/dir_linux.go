@@ -83,7 +83,8 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return nil, d.dirError("open", name, err)
 }
 
-// openMounted opens a directory that may be a mount point.
+// openMounted opens a directory that may be a mount point. It returns SPECIAL_FILE for
+// a pseudo file system.
 func (d *Dir) openMounted(name string) (*Dir, error) {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(int(d.fd.Load()), name, openDirFlags, 0) })
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 )
 
 // findRoot returns the root that contains a tool's path argument, and the components
-// after it. Outside the roots it follows only links in the directories of the path
-// (see findRootByRealPath).
+// after it. Outside the roots it follows only links in the directories of the path (see
+// findRootByRealPath). A relative path starts from the first root. It returns false if
+// no root contains the path.
 func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 	if len(f.roots) == 0 {
 		return nil, nil, false
@@ -43,7 +44,8 @@ func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string
 }
 
 // matchRoot returns the innermost root whose path, or another name under which it was
-// given, is a prefix of the absolute path.
+// given, is a prefix of the absolute path. It also returns the components after the
+// root, and false if there is no such root.
 func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool) {
 	var best *openRoot
 	var rest []string
@@ -121,7 +123,7 @@ func cleanParts(parts []string) []string {
 // root, such as /tmp/x for the root /private/tmp/x. Every failure outside gives the
 // same result, no root, so that the result does not reveal which files exist. It never
 // enters pseudo file systems (whose links the kernel computes), automounts or, on
-// Windows, network paths.
+// Windows, network paths. It returns false then.
 func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []string, bool) {
 	if strings.HasPrefix(volume, `\\`) {
 		return nil, nil, false
@@ -174,7 +176,8 @@ func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []str
 	return nil, nil, false
 }
 
-// findInnerRoot returns a root inside r that contains the rest of the path, else r.
+// findInnerRoot returns a root inside r that contains the rest of the path, else r. It
+// also returns the components after that root, and always true.
 func (f *FS) findInnerRoot(r *openRoot, rest []string) (*openRoot, []string, bool) {
 	full := append(splitPath(r.Path[len(filepath.VolumeName(r.Path)):]), rest...)
 	if root, left, ok := f.matchRoot(filepath.VolumeName(r.Path), full); ok {

@@ -61,8 +61,9 @@ func (t *Target) checkRepositoryWrite() error {
 // repository lies among other files, only these entries belong to it.
 var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr", "merge_autostash"}
 
-// recheckRepositoryWrite repeats checkRepositoryWrite immediately before the file gets its name: another
-// program may have written another part of a repository meanwhile.
+// recheckRepositoryWrite repeats checkRepositoryWrite immediately before the file gets
+// its name: another program may have written another part of a repository meanwhile. It
+// returns CONFLICT if the target only now became git settings.
 func (t *Target) recheckRepositoryWrite() error {
 	if err := t.checkRepositoryWrite(); err != nil {
 		return err
@@ -175,7 +176,8 @@ func (d gitDir) programReason() string {
 // maxHooks bounds the entries of a hooks directory that are read.
 const maxHooks = 1000
 
-// dangerousSettings returns the result of gitfile.DangerousSettings for a file of the directory.
+// dangerousSettings returns the result of gitfile.DangerousSettings for a file of the
+// directory. ok is also false if the file is missing, too large or cannot be read.
 func (d gitDir) dangerousSettings(name string) (settings []string, ok bool) {
 	file, _, err := d.open(name, os.O_RDONLY)
 	if err != nil {

@@ -35,7 +35,8 @@ type settingLink struct {
 	names   []string // of the links
 }
 
-// linksTo returns the names of the links in a directory.
+// linksTo returns the names of the links in a directory that are named like project
+// settings; nil if the directory cannot be read.
 func (l *linkedSettings) linksTo(dir string) (names []string) {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -78,7 +78,7 @@ func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error)
 // stat implements object.
 func (h *kernelObject) stat() Stat { return statOf(&h.st) }
 
-// isSameFile implements object, by device and inode.
+// isSameFile implements object: it compares device and inode.
 func (h *kernelObject) isSameFile(info fs.FileInfo) bool {
 	st := statOfInfo(info)
 	return st.Dev == uint64(h.st.Dev) && st.Ino == h.st.Ino

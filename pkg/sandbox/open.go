@@ -43,8 +43,9 @@ func (f *FS) Open(name string) (*File, error) {
 	return nil, f.explainReadError(name, errChanged)
 }
 
-// openResolved opens the resolved object if it is a regular file and not a private
-// key.
+// openResolved opens the resolved object if it is a regular file and not a private key.
+// It returns IS_A_DIRECTORY, SPECIAL_FILE or DENIED_PATH for other objects, and
+// errChanged if the object was replaced meanwhile.
 func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 	switch mode := o.stat().Mode; {
 	case mode.IsRegular():
@@ -84,7 +85,8 @@ func (f *FS) isDeniedFile(file *File) bool {
 	return ok && denied && !f.isAllowed(file.Path) && !f.isAllowed(file.asked)
 }
 
-// OpenDir opens a directory.
+// OpenDir opens a directory. It returns NOT_A_DIRECTORY for a file, and the errors of
+// the resolution. The caller closes it.
 func (f *FS) OpenDir(name string) (*Dir, error) {
 	defer runtime.KeepAlive(f)
 	o, err := f.resolve(name, toRead)

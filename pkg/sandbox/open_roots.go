@@ -220,7 +220,8 @@ next:
 	return out
 }
 
-// openCandidate opens a directory as a root. Its path contains no links.
+// openCandidate opens a directory as a root. Its path contains no links. It returns
+// ROOT_REFUSED for a pseudo file system, unless --allow-root-dir is given.
 func (s *Sandbox) openCandidate(c rootCandidate) (*openRoot, error) {
 	h, err := s.open(c.real)
 	if err != nil {

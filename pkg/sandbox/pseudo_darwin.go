@@ -22,7 +22,8 @@ func isPseudoRoot(dir *os.Root, _ string, _ fs.FileInfo) bool {
 	return unix.Fstatfs(int(f.Fd()), &st) == nil && isPseudoType(unix.ByteSliceToString(st.Fstypename[:]))
 }
 
-// isPseudoPath does the same for a path outside the roots.
+// isPseudoPath reports whether a path outside the roots is on a file system of
+// isPseudoType, or cannot be examined.
 func isPseudoPath(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) != nil || isPseudoType(unix.ByteSliceToString(st.Fstypename[:]))

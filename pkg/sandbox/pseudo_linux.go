@@ -44,8 +44,8 @@ var devDevice = sync.OnceValue(func() uint64 {
 	return uint64(dev.Dev)
 })
 
-// isPseudoRoot does the same as kernelObject.isPseudo for an entry found by os.Root:
-// name in dir.
+// isPseudoRoot reports whether an entry found by os.Root, name in dir, is on a file
+// system of isPseudoType or of devices, or cannot be examined.
 func isPseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
 	if dev := statOfInfo(info).Dev; dev != 0 && dev == devDevice() {
 		return true
@@ -58,7 +58,8 @@ func isPseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
 	return isPseudoFile(int(f.Fd()))
 }
 
-// isPseudoPath does the same for a path outside the roots.
+// isPseudoPath reports whether a path outside the roots is on a file system of
+// isPseudoType or of devices, or cannot be examined.
 func isPseudoPath(path string) bool {
 	var st unix.Stat_t
 	var sfs unix.Statfs_t

@@ -108,7 +108,8 @@ func (s *Sandbox) clientRoots(ctx context.Context) ([]rootSpec, error) {
 }
 
 // expandDir makes a configured directory absolute. Only here does ~ have a meaning; in
-// a tool's arguments it is an ordinary name.
+// a tool's arguments it is an ordinary name. It returns NOT_FOUND for ~ without a home
+// directory.
 func (s *Sandbox) expandDir(dir string) (string, error) {
 	if dir == "~" || strings.HasPrefix(dir, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(dir, `~\`) {
 		home := s.home()

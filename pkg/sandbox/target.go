@@ -111,7 +111,9 @@ func (f *FS) openTargetOnce(name string) (*Target, error) {
 	return t, err
 }
 
-// openAbsentTarget returns the target for a path whose last part does not exist.
+// openAbsentTarget returns the target for a path whose last part does not exist. err is
+// the error of the resolution. It returns IS_A_DIRECTORY for a path that ends in a
+// slash, and err unless only the end of the path is missing.
 func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target, error) {
 	var lack *missing
 	if !errors.As(err, &lack) || !errors.Is(err, fs.ErrNotExist) || slices.Contains(lack.rest, "..") {

@@ -46,7 +46,8 @@ func nameTempFile(base string, slot int) string {
 	return fmt.Sprintf(".toolroom-%s-%d.tmp", hex.EncodeToString(sum[:]), min(slot, tempFileSlots))
 }
 
-// newTempFile creates a temporary file for base.
+// newTempFile creates a temporary file for base, open for writing and, if the file
+// system can, locked. perm are its permissions. The caller publishes or discards it.
 func (d *writableDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	f, ok, err := d.createAnonymous(perm)
 	if err != nil {

@@ -26,7 +26,9 @@ func reasonNotReplaceable(err error) string {
 }
 
 // writeInPlace writes the new content to the file itself. The content comes from the
-// temporary file, or from write if there is no temporary file.
+// temporary file, or from write if there is no temporary file. why is the reason, for
+// errors. It returns PERMISSION_DENIED for a file with several hard links, unless
+// KeepHardlinks is set.
 func (r *replacement) writeInPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",

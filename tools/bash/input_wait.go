@@ -146,8 +146,8 @@ func lastLine(o *proc.Output) string {
 	return escapeUnsafe(strings.TrimLeft(text[strings.LastIndexAny(text, "\n\r")+1:], " \t")).text
 }
 
-// newestText returns the last line with text, without escape sequences and with
-// runs of white space as one space.
+// newestText returns the last line with text, without escape sequences and with runs of
+// white space as one space. It returns "" for an output without text.
 func newestText(o *proc.Output) string {
 	text := escapes().ReplaceAllString(outputTail(o, 4<<10), "")
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })

@@ -57,7 +57,8 @@ func (j *job) writeInput(ctx context.Context, input string) error {
 	}
 }
 
-// sendSignal sends the signal with a name to the job.
+// sendSignal sends the signal with a name to the job. It returns INVALID_PARAMS for an
+// unknown name, and CONFLICT if the job has ended.
 func (j *job) sendSignal(name string) error {
 	number, ok := parseSignal(name)
 	if !ok {

@@ -25,8 +25,9 @@ const maxDiffed = 1 << 20
 // maxDiffLines bounds the diff lines of a file.
 const maxDiffLines = 200
 
-// diffResult returns pending changes as unified diffs, within the answer's
-// budget. files selects some; nil: all except git's own.
+// diffResult returns pending changes as unified diffs, within the answer's budget.
+// files selects some; nil: all except git's own. It returns NOT_FOUND if files select
+// no change.
 func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	roots, err := set.Roots()
 	if err != nil {
@@ -147,7 +148,8 @@ func contentBefore(fsys *sandbox.FS, path string, c changes.Change) (content []b
 	return readShowable(f)
 }
 
-// contentAfter is contentBefore for the content after the change.
+// contentAfter is contentBefore for the content after the change. It is nil if the file
+// was deleted.
 func contentAfter(c changes.Change) (content []byte, ok bool) {
 	if c.New == nil {
 		return nil, true

@@ -48,8 +48,8 @@ type shell struct {
 	spill      string      // directory for whole outputs
 }
 
-// newShell validates the settings and returns the shared state. It starts
-// nothing.
+// newShell validates the settings and returns the shared state. It starts nothing. It
+// returns INVALID_PARAMS for settings that contradict each other.
 func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error) {
 	if err := errors.Join(box.Validate(), kept.Validate(), own.Validate()); err != nil {
 		return nil, err
@@ -163,7 +163,8 @@ func (s *shell) sessionFilter(fsys *sandbox.FS) proc.Environ {
 	return e
 }
 
-// call handles a call of bash.
+// call handles a call of bash. Among its errors are COMMAND_DENIED and TIMEOUT; a
+// command that fails is no error.
 func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	fsys, err := s.box.FS(ctx)
 	if err != nil {

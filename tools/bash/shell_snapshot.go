@@ -116,8 +116,9 @@ func parseDeclaration(text string) (name, value string, set bool, rest string, o
 	return name, value, true, rest, ok
 }
 
-// parseQuoted parses a quoted value up to the end of its line. rest is the text
-// after the line.
+// parseQuoted parses a quoted value up to the end of its line. rest is the text after
+// the line. ok is false if the value is not quoted, has no end, or does not end its
+// line.
 func parseQuoted(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	switch {
@@ -145,7 +146,8 @@ func parseQuoted(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// parseANSIQuoted is parseQuoted for the text after $'.
+// parseANSIQuoted is parseQuoted for the text after $'. ok is false if the value has no
+// end.
 func parseANSIQuoted(text string) (value, rest string, ok bool) {
 	plain := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'v': 11, 'f': 12, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
 	var b strings.Builder

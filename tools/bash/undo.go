@@ -101,7 +101,9 @@ func (u *undoRecords) findOrLast(id string) (*undo.Record, error) {
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no command of this server has changed anything in the roots; {\"action\":\"list\"} shows the records of earlier ones, job_id names one")
 }
 
-// callUndo handles the action undo of bash_job.
+// callUndo handles the action undo of bash_job. It returns SANDBOX_UNAVAILABLE without
+// --undo, NOT_FOUND without a record, OUTSIDE_ROOT for one of other roots, and CONFLICT
+// if files were changed since.
 func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	if !s.config.Undo {
 		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes of commands are not recorded: start the server with --undo")

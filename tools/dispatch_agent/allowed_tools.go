@@ -33,7 +33,8 @@ func bundledTools() toolSet {
 	return append(readOnlyTools(), "edit", "replace", "bash", "bash_job", toolName)
 }
 
-// parseCeiling parses the value of --tools.
+// parseCeiling parses the value of --tools. It returns INVALID_PARAMS for a name that
+// is no tool name or pattern.
 func parseCeiling(text string) (toolSet, error) {
 	switch text {
 	case ceilingReadonly:

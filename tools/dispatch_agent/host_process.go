@@ -62,8 +62,9 @@ type hostProcess struct {
 	ended  chan struct{} // closed after the process was waited for
 }
 
-// startHost starts mcp-host agent and sends it the task. The caller must read
-// its events, stop it and close stdout.
+// startHost starts mcp-host agent and sends it the task. The caller must read its
+// events, stop it and close stdout. It returns EXECUTION_ERROR if the process cannot be
+// started.
 func (l *launcher) startHost(bin string, args, env []string, t task) (*hostProcess, error) {
 	line, err := json.Marshal(t)
 	if err != nil {

@@ -35,8 +35,9 @@ const (
 	maxKindBytes   = 64 << 10
 )
 
-// findKind returns the kind defined in dir. If it is not defined there, the
-// kind has only a name, which mcp-host must know. "" means exploreKind.
+// findKind returns the kind defined in dir. If it is not defined there, the kind has
+// only a name, which mcp-host must know. "" means exploreKind. It returns
+// INVALID_PARAMS for an invalid name or definition.
 func findKind(name, dir string) (agentKind, error) {
 	if name == "" {
 		name = exploreKind

@@ -19,8 +19,8 @@ type reportSchema struct {
 	schema *schemacheck.Schema
 }
 
-// parseReportSchema compiles output_schema. It returns nil if the argument is
-// missing.
+// parseReportSchema compiles output_schema. It returns nil if the argument is missing.
+// It returns INVALID_PARAMS if the schema is not valid.
 func parseReportSchema(object map[string]any) (*reportSchema, error) {
 	if object == nil {
 		return nil, nil

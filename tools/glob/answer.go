@@ -56,7 +56,7 @@ func (q *query) lineSize(f *searchResult, m match) int {
 	return len(q.shownPath(f, m.path)) + len(m.suffix()) + 1
 }
 
-// suffix returns the text shown after a path.
+// suffix returns the text shown after a path. It returns "" for an ordinary file.
 func (m match) suffix() string {
 	switch {
 	case m.isDir && m.secret:

@@ -21,8 +21,8 @@ type arguments struct {
 	Command   string `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
 }
 
-// normalize validates the arguments, and converts Etag and Encoding to their
-// usual form.
+// normalize validates the arguments, and converts Etag and Encoding to their usual
+// form. It returns INVALID_PARAMS, MISSING_PARAMETER, BAD_ENCODING or TOO_LARGE.
 func (a *arguments) normalize() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {

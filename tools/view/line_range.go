@@ -67,8 +67,9 @@ func parseSpan(raw json.RawMessage) (s span, ok bool) {
 	return s, true
 }
 
-// toSpan combines the arguments to a span. named is the first argument that was
-// given; "" means none, and the span is the whole file.
+// toSpan combines the arguments to a span. named is the first argument that was given;
+// "" means none, and the span is the whole file. It returns INVALID_PARAMS for
+// arguments that are malformed or contradict each other.
 func (r lineRange) toSpan() (s span, named string, err error) {
 	s = span{first: 1, last: noEnd}
 	if hasValue(r.ViewRange) {

@@ -13,7 +13,8 @@ import (
 // bytes.
 const maxMasked = 4 << 20
 
-// viewMasked shows a settings file with masked values.
+// viewMasked shows a settings file with masked values. It returns TOO_LARGE for a file
+// that is too large to be masked.
 func (f *viewedFile) viewMasked(ctx context.Context) (*answer, error) {
 	if f.Stat.Size > maxMasked {
 		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; masking its values is limited to %d", f.shownPath, f.Stat.Size, maxMasked)

@@ -21,7 +21,8 @@ type request struct {
 	budget        int               // bytes of text for the answer
 }
 
-// newRequests validates the arguments and returns a request for each file.
+// newRequests validates the arguments and returns a request for each file. It returns
+// INVALID_PARAMS for arguments that are malformed or cannot be combined.
 func newRequests(ctx context.Context, args arguments) ([]request, error) {
 	if args.Command != "" && args.Command != "view" {
 		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", pathname.Escape(args.Command))

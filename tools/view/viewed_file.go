@@ -37,8 +37,8 @@ type viewedFile struct {
 	namedEncoding textfile.Encoding
 }
 
-// viewFile returns the answer for a file or directory. It tries again if the
-// file changes while it is read.
+// viewFile returns the answer for a file or directory. It tries again if the file
+// changes while it is read. If it keeps changing, viewFile returns CONFLICT.
 func (v *viewer) viewFile(ctx context.Context, fsys *sandbox.FS, a request) (*answer, error) {
 	for try := 1; ; try++ {
 		got, err := v.viewFileOnce(ctx, fsys, a)

@@ -17,7 +17,8 @@ func Canonical(dst []byte, raw json.RawMessage) (extended []byte, ok bool) {
 	return appendCanonical(dst, raw, 0)
 }
 
-// appendCanonical is Canonical for a value at that depth.
+// appendCanonical is Canonical for a value at that depth. It returns false as Canonical
+// does.
 func appendCanonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
 	if depth > maxCanonicalDepth || len(raw) == 0 {
 		return dst, false

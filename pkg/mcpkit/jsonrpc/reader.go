@@ -87,7 +87,7 @@ func (r *Reader) ReadLine() ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
 
-// nextLine returns the next line without its LF.
+// nextLine returns the next line without its LF. Its errors are those of ReadLine.
 func (r *Reader) nextLine() ([]byte, error) {
 	var long []byte // the part of a line before the buffer; of a skipped line, its head
 	skipping := false

@@ -6,7 +6,8 @@ import (
 	"math/bits"
 )
 
-// skipValue returns the position after the value at pos.
+// skipValue returns the position after the value at pos. It returns an error if the
+// value is invalid or nested too deeply.
 func skipValue(b []byte, pos, depth int) (after int, err error) {
 	if pos >= len(b) {
 		return 0, syntaxError(pos, "unexpected end")
@@ -69,7 +70,8 @@ func skipLiteral(b []byte, pos int, word string) (after int, err error) {
 	return pos + len(word), nil
 }
 
-// skipNumber returns the position after the number at pos.
+// skipNumber returns the position after the number at pos. It returns an error for a
+// number that JSON does not allow, such as 01.
 func skipNumber(b []byte, pos int) (after int, err error) {
 	digits := func() bool {
 		from := pos

@@ -80,7 +80,9 @@ func uniqueID(members []Member) json.RawMessage {
 	return id
 }
 
-// assignMembers returns the message with these members, without its kind.
+// assignMembers returns the message with these members, without its kind. It returns an
+// error for a misspelled member, for another version than 2.0, and for a method that is
+// not a string or empty.
 func assignMembers(members []Member) (Message, *Error) {
 	var m Message
 	var version, method json.RawMessage
@@ -135,7 +137,8 @@ func misspelledMember(name string) string {
 	return ""
 }
 
-// classify sets the kind, or returns why the members do not form a message.
+// classify sets the kind, or returns why the members do not form a message. It returns
+// nil for a valid message.
 func (m *Message) classify() *Error {
 	if m.ID != nil && !isNull(m.ID) {
 		if _, err := Key(m.ID); err != nil {

@@ -46,7 +46,8 @@ func CallParams(name string, args any) map[string]any {
 	return params
 }
 
-// ParseResult decodes the result of tools/call.
+// ParseResult decodes the result of tools/call. It returns an error if raw does not
+// have the form of a result.
 func ParseResult(raw json.RawMessage) (Result, error) {
 	var wire struct {
 		Content []struct {

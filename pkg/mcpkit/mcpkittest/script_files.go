@@ -74,7 +74,8 @@ func (s *script) pathInRoot(name string) (string, error) {
 	return filepath.Join(s.root, filepath.FromSlash(name)), nil
 }
 
-// runSetupLine carries out one line of section setup.
+// runSetupLine runs one line of section setup, such as "mkdir NAME". Names are relative
+// to the root. It returns an error for an unknown command.
 func (s *script) runSetupLine(line string) error {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, arg, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -40,8 +40,9 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) (toRun *request) {
 	return c.startRequest(req)
 }
 
-// startRequest runs a request in another goroutine, queues it by its method, or
-// returns it for the reading goroutine to run.
+// startRequest runs initialize at once and a subscription stream in another goroutine,
+// and queues other requests; it then returns nil. If there is nothing else to do, it
+// returns the request for the reading goroutine to run.
 func (c *conn) startRequest(req *request) (toRun *request) {
 	if req.listen {
 		c.listens.Add(1)

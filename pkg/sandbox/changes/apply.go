@@ -51,8 +51,8 @@ func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Repo
 	return report, err
 }
 
-// applyLocked is Apply under the lock of the set. It checks all changes for
-// conflicts before it makes the first one.
+// applyLocked is Apply under the lock of the set. It checks all changes for conflicts
+// before it makes the first one. Its results are those of Apply.
 func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string) (report Report, err error) {
 	unused := slices.Clone(paths)
 	var plans []*plan

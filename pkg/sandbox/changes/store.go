@@ -52,8 +52,8 @@ func (s *Store) Open(id string) (*Set, error) {
 	return set, nil
 }
 
-// List returns the sets that have at least one of roots, the oldest first. Sets
-// that cannot be read are omitted.
+// List returns the sets that have at least one of roots, the oldest first. Sets that
+// cannot be read are omitted. It returns nil if the store cannot be read.
 func (s *Store) List(roots []string) []*Set {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -17,7 +17,7 @@ func Open(string) (*Tree, error) { return nil, errors.ErrUnsupported }
 
 // The methods return errors.ErrUnsupported.
 
-// Close does nothing.
+// Close returns errors.ErrUnsupported.
 func (t *Tree) Close() error { return errors.ErrUnsupported }
 
 // Lstat returns errors.ErrUnsupported.

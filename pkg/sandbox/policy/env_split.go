@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// skipEnvAssignments returns the command of env, after its assignments, which
-// it checks. It splits the value of -S.
+// skipEnvAssignments returns the command of env, after its assignments, which it
+// checks. It splits the value of -S. The result is empty if env starts no command.
 func (s *shellText) skipEnvAssignments(options []option, rest []field) (command []field) {
 	if split, ok := lastValue(options, "-S", "--split-string"); ok {
 		if split.hasUnknown() {

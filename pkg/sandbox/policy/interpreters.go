@@ -78,9 +78,9 @@ func (s *shellText) doubtForeignCode(c simpleCommand) {
 	s.addDoubt(false, "%s runs what files or its arguments say", c.progName)
 }
 
-// lookupInterpreter looks a program up in interpreters, also without its
-// version: python3.12, php8.2. It returns the name in the table and the options
-// that hold code.
+// lookupInterpreter looks a program up in interpreters, also without its version:
+// python3.12, php8.2. It returns the name in the table and the options that hold code.
+// ok is false for other programs.
 func lookupInterpreter(progName string) (name, options string, ok bool) {
 	name = strings.ToLower(progName)
 	if options, ok = interpreters[name]; !ok {

@@ -34,10 +34,11 @@ var moduleCaches = [...]struct{ variable, dir string }{
 	{"CARGO_HOME", "cargo"},
 }
 
-// makeBuildCaches makes the directories of the build caches for commands with
-// these roots. It returns their common directory and the variables that name
-// them, nothing without Config.CacheDir. Caches are not shared with other
-// roots: a command could put code there that another project's build uses.
+// makeBuildCaches makes the directories of the build caches for commands with these
+// roots. It returns their common directory and the variables that name them, nothing
+// without Config.CacheDir. Caches are not shared with other roots: a command could put
+// code there that another project's build uses. It returns EXECUTION_ERROR if a
+// directory cannot be made.
 func (r *Runner) makeBuildCaches(roots []supervise.Root) (cacheDir string, env []string, err error) {
 	if r.config.CacheDir == "" {
 		return "", nil, nil

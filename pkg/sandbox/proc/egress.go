@@ -76,7 +76,8 @@ func (l *egressLink) appendTo(files []*os.File) []*os.File {
 }
 
 // prepareEgress adds the link and the variables for the proxy to a command, if
-// Config.Egress is set and the level is L2.
+// Config.Egress is set and the level is L2. It returns EXECUTION_ERROR if the link
+// cannot be made.
 func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 	if r.config.Egress == nil || s.Level != L2 {
 		return nil
@@ -88,8 +89,8 @@ func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 	return nil
 }
 
-// startProxy starts a proxy on the listener made by the supervisor. It returns
-// nil, nil if l is nil.
+// startProxy starts a proxy on the listener made by the supervisor. It returns nil, nil
+// if l is nil. It returns EXECUTION_ERROR if the listener was not received.
 func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	if l == nil {
 		return nil, nil

@@ -105,9 +105,9 @@ const (
 	fileDeleted        // it has no name any more
 )
 
-// locate returns the path of the file, and fileFound, fileLost or fileDeleted.
-// With a descriptor it finds the file anywhere; without one it only checks the
-// last path.
+// locate returns the path of the file, and fileFound, fileLost or fileDeleted. With a
+// descriptor it finds the file anywhere; without one it only checks the last path. The
+// path is "" unless the file was found.
 func (k *hiddenFile) locate(id fileID) (path string, where int) {
 	if k.descriptor != nil {
 		if path, ok := currentPath(k.descriptor); ok {

@@ -123,7 +123,9 @@ func (h *homeSearch) listBelow(home, dir string) *dirCache {
 	return h.list(dir)
 }
 
-// listHomeDir is homeSearch.list, across commands.
+// listHomeDir returns the content of a directory in a home, from the cache while the
+// directory's time of change is the same. It is empty if the directory cannot be read.
+// isHidden reports whether a path must be hidden.
 func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -83,9 +83,9 @@ func newSafePath(path string, writable []string) *safePath {
 // maxPathLinks bounds the links on the way to a directory.
 const maxPathLinks = 255
 
-// resolve is filepath.EvalSymlinks, and records in r.steps the files that its
-// result depends on. It leaves paths with ".." to filepath.EvalSymlinks,
-// because of the links before the "..".
+// resolve is filepath.EvalSymlinks, and records in r.steps the files that its result
+// depends on. It leaves paths with ".." to filepath.EvalSymlinks, because of the links
+// before the "..". ok is false if the path leads to no directory.
 func (r *safePath) resolve(dir string) (resolved string, ok bool) {
 	rest := dir
 	for links := 0; rest != "" && links <= maxPathLinks; links++ {

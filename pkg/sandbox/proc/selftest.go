@@ -108,8 +108,8 @@ func (r *Runner) testLevel(ctx context.Context, level Level) Report {
 	return report
 }
 
-// testedLevel returns the level at which commands run, once its self-test has
-// passed.
+// testedLevel returns the level at which commands run, once its self-test has passed.
+// It returns CANCELLED if ctx has ended, and the errors of SelfTest.
 func (r *Runner) testedLevel(ctx context.Context) (Level, error) {
 	if err := ctx.Err(); err != nil { // a start would only notice later
 		return "", toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// start starts c at a level. argv replaces bash for the self-test; nil means
-// bash.
+// start starts c at a level. argv replaces bash for the self-test; nil means bash. Its
+// errors are those of Start.
 func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
 	began := time.Now()
 	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only

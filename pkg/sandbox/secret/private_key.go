@@ -23,8 +23,8 @@ func IsPrivateKey(head []byte) bool {
 	return isKey
 }
 
-// ReadPrivateKey is IsPrivateKey for a file. It reads no more than a kilobyte
-// of a file that is not in PEM form.
+// ReadPrivateKey is IsPrivateKey for a file. It reads no more than a kilobyte of a file
+// that is not in PEM form. The error is that of reading.
 func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 	var usual [usualHead]byte
 	n, err := file.ReadAt(usual[:], 0)

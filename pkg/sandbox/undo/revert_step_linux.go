@@ -60,7 +60,9 @@ func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) 
 	return is.Ino == was.Ino || u.alias[uint64(is.Ino)] == uint64(was.Ino)
 }
 
-// restoreEntry restores an entry to its recorded state.
+// restoreEntry restores an entry to its recorded state. If it still is the recorded
+// file, only its metadata are restored; otherwise what has its name now is removed. If
+// the content was not kept, it changes nothing and reports the path.
 func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {

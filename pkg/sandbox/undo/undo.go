@@ -61,8 +61,8 @@ type Report struct {
 	Unchecked bool
 }
 
-// List returns the records of commands with at least one of roots, the newest
-// first.
+// List returns the records of commands with at least one of roots, the newest first.
+// Records that cannot be read are omitted.
 func (s *Store) List(roots []string) (all []*Record) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -148,9 +148,10 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	}
 }
 
-// Unheld returns the files that the command changed and Undo cannot restore, each
-// path once, with their sizes before the change. stopped is the reason why Undo
-// can restore nothing, or "". It can be called while the command runs.
+// Unheld returns the files that the command changed and Undo cannot restore, each path
+// once, with their sizes before the change. stopped is the reason why Undo can restore
+// nothing, or "". It can be called while the command runs. Both are empty if Undo can
+// restore everything.
 func (r *Record) Unheld() (files []Unheld, stopped string) {
 	f, err := os.Open(filepath.Join(r.dir, supervise.UndoUnheld))
 	if err != nil {
@@ -181,9 +182,9 @@ type Unheld struct {
 	Size int64
 }
 
-// steps reads the log. It returns the steps of the command, the stamps taken
-// at its end, and the time of its end in Unix nanoseconds, 0 if the log is
-// incomplete.
+// steps reads the log. It returns the steps of the command, the stamps taken at its
+// end, and the time of its end in Unix nanoseconds, 0 if the log is incomplete. It
+// returns EXECUTION_ERROR for a damaged log.
 func (r *Record) steps() (steps, stamps []supervise.UndoStep, ended int64, err error) {
 	f, err := os.Open(filepath.Join(r.dir, "log"))
 	if err != nil {

@@ -201,9 +201,9 @@ func (h *foundEdit) summary(f *splice.File) Found {
 	return out
 }
 
-// findEdit searches for an edit by the steps of the ladder in order, and
-// computes its changes. index is the edit's position in the call. The error
-// says why the edit fails.
+// findEdit searches for an edit by the steps of the ladder in order, and computes its
+// changes. index is the edit's position in the call. The error says why the edit fails.
+// Exactly one of the results is nil.
 func (m *matcher) findEdit(index int, e Edit) (*foundEdit, *toolerr.Error) {
 	if err := m.validateEdit(e); err != nil {
 		return nil, err
@@ -237,7 +237,8 @@ func (m *matcher) lastStep() Step {
 	return Indentation
 }
 
-// validateEdit returns an error for an edit that cannot succeed in any file.
+// validateEdit returns an error for an edit that cannot succeed in any file. It returns
+// nil for any other edit.
 func (m *matcher) validateEdit(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":

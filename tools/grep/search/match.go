@@ -79,7 +79,8 @@ func (m *Matcher) CountWithStarts(text []byte, base int, starts []int) (n int, a
 	return n, starts
 }
 
-// nextMatchedLines is Next with automata, in the fastest way for the pattern.
+// nextMatchedLines is Next with automata, in the fastest way for the pattern. It
+// returns false if no more lines match.
 func (m *Matcher) nextMatchedLines(s *automata, text []byte, from int) (MatchedLines, bool) {
 	switch {
 	case m.crossesLines:
@@ -90,8 +91,8 @@ func (m *Matcher) nextMatchedLines(s *automata, text []byte, from int) (MatchedL
 	return m.nextByAutomaton(s, text, from)
 }
 
-// nextByAutomaton is Next for a pattern whose matches are within lines. It runs
-// the automaton over all of the text.
+// nextByAutomaton is Next for a pattern whose matches are within lines. It runs the
+// automaton over all of the text. It returns false if no more lines match.
 func (m *Matcher) nextByAutomaton(s *automata, text []byte, from int) (MatchedLines, bool) {
 	end := s.forward.findEnd(text, from, attrEdge, true)
 	if end < 0 || end == len(text) && text[end-1] == '\n' {
@@ -142,8 +143,9 @@ func (m *Matcher) lineWithoutEnding(text []byte, h MatchedLines) []byte {
 	return line[:n-1]
 }
 
-// nextMultiline is Next for a pattern that crosses lines. The hit has the lines
-// of the next match and of all matches that begin in these lines.
+// nextMultiline is Next for a pattern that crosses lines. The hit has the lines of the
+// next match and of all matches that begin in these lines. found is false if no more
+// lines match.
 func (m *Matcher) nextMultiline(s *automata, text []byte, from int) (hit MatchedLines, found bool) {
 	if m.finder != nil {
 		if at, _ := m.finder.find(text, from); at < 0 {

@@ -110,7 +110,7 @@ func propertySet(name string) (charset, bool) {
 	return scriptSet(loose)
 }
 
-// cutProperty splits "key=value" or "key:value".
+// cutProperty splits "key=value" or "key:value". ok is false without a separator.
 func cutProperty(name string) (key, value string, ok bool) {
 	if key, value, ok = strings.Cut(name, "="); ok {
 		return key, value, true

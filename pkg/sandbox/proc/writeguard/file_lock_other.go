@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// tryFlock always succeeds: no level confines commands on this system.
+// tryFlock returns true: no level confines commands on this system.
 func tryFlock(*os.File, int) bool { return true }
 
 const (

@@ -71,7 +71,8 @@ func (c *settingsCache) runningSettings(file string) []string {
 // searched. Those of a larger directory are not.
 const maxOuterEntries = 1000
 
-// readDir returns the links and repositories in a directory.
+// readDir returns the links and repositories in a directory. Both are empty if the
+// directory cannot be read.
 func (c *settingsCache) readDir(path string) cachedDir {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

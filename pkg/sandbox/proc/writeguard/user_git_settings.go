@@ -25,9 +25,10 @@ type cachedRuns struct {
 	runs []string
 }
 
-// userRunningSettings returns the settings of one of the user's files (KEY=VALUE) that make
-// git run a program. It leaves out included files and core.hooksPath, which
-// UserGitSettings has. It reads the file only after it has changed.
+// userRunningSettings returns the settings of one of the user's files (KEY=VALUE) that
+// make git run a program. It leaves out included files and core.hooksPath, which
+// UserGitSettings has. It reads the file only after it has changed. It returns nil if
+// the file does not exist.
 func (w *RootGuard) userRunningSettings(file string) []string {
 	info, err := os.Stat(file)
 	if err != nil {
