@@ -35,6 +35,9 @@ func identity(dir string) (map[string]any, error) {
 		Key    string `json:"private_key_pem"`
 		KeyAlg string `json:"signing_algorithm"`
 		JWT    string `json:"valid_jwt"`
+		IDP    string `json:"idp_issuer"`
+		IDPID  string `json:"idp_client_id"`
+		Token  string `json:"idp_id_token"`
 	}
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &given); err != nil {
@@ -49,6 +52,13 @@ func identity(dir string) (map[string]any, error) {
 			oauth["client_secret"] = given.Secret
 		}
 		return oauth, nil
+	}
+	if given.Token != "" {
+		file := filepath.Join(dir, "id-token")
+		return map[string]any{
+			"client_id": given.ID, "client_secret": given.Secret, "grant": "id_jag", "assertion_file": file,
+			"identity_provider": map[string]any{"issuer": given.IDP, "client_id": given.IDPID},
+		}, os.WriteFile(file, []byte(given.Token), 0o600)
 	}
 	if given.JWT != "" {
 		file := filepath.Join(dir, "jwt")

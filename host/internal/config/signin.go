@@ -27,7 +27,7 @@ func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool
 	return oauth.Config{
 		Server: spec.Name, URL: spec.URL, State: state, Account: o.Account, AllowPrivate: spec.AllowPrivate, Version: version,
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientMetadataURL: o.ClientMetadataURL,
-		Grant: o.Grant, PrivateKey: o.PrivateKey, KeyAlgorithm: o.KeyAlgorithm, AssertionFile: o.AssertionFile,
+		Grant: o.Grant, PrivateKey: o.PrivateKey, KeyAlgorithm: o.KeyAlgorithm, AssertionFile: o.AssertionFile, IdentityProvider: oauth.IdentityProvider(o.IdentityProvider),
 		Scopes: o.Scopes, DPoP: o.DPoP, RedirectPort: o.RedirectPort,
 	}, true
 }
@@ -39,7 +39,7 @@ func (s Server) SignInOf(subject, state, version string) (c oauth.Config, ok boo
 		return c, false
 	}
 	c, ok = s.SignIn(state, version)
-	c.Subject, c.SignInLink, c.Grant, c.AssertionFile = subject, true, "", ""
+	c.Subject, c.SignInLink, c.Grant, c.AssertionFile, c.IdentityProvider = subject, true, "", "", oauth.IdentityProvider{}
 	return c, ok
 }
 

@@ -17,31 +17,47 @@ type OAuth struct {
 	ClientID          string
 	ClientSecret      secret.Text
 	ClientMetadataURL string
-	Grant             string // client_credentials, jwt_bearer, or "": a user signs in
+	Grant             string // client_credentials, jwt_bearer, id_jag, or "": a user signs in
 	PrivateKey        secret.Text
 	KeyAlgorithm      string
-	AssertionFile     string // with the JWT for the grant jwt_bearer
+	AssertionFile     string // with the JWT for the grant jwt_bearer, or the ID token for id_jag
+	IdentityProvider  IdentityProvider
 	Scopes            []string
 	Account           string
 	DPoP              bool // bind tokens to a key
 	RedirectPort      int
 }
 
+// IdentityProvider is the identity provider for the grant id_jag.
+type IdentityProvider struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret secret.Text
+}
+
 // IsSet reports whether anything is configured except Off.
 func (o OAuth) IsSet() bool {
-	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0 || o.DPoP
+	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.IdentityProvider != IdentityProvider{} || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0 || o.DPoP
 }
 
 func oauthSchema() map[string]any {
 	return map[string]any{
 		"type": []string{"object", "boolean"}, "additionalProperties": false,
 		"properties": map[string]any{
-			"client_id":           described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
-			"client_secret":       described(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
-			"grant":               described(oneOf("authorization_code", "client_credentials", "jwt_bearer"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; default: a user signs in."),
-			"private_key":         described(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
-			"key_algorithm":       described(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
-			"assertion_file":      described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer. It is read at each use."),
+			"client_id":      described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
+			"client_secret":  described(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
+			"grant":          described(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; id_jag: with the ID token in assertion_file, which identity_provider exchanges; default: a user signs in."),
+			"private_key":    described(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
+			"key_algorithm":  described(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
+			"assertion_file": described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag. It is read at each use."),
+			"identity_provider": described(map[string]any{
+				"type": "object", "additionalProperties": false, "required": []string{"issuer", "client_id"},
+				"properties": map[string]any{
+					"issuer":        described(typed("string"), "URL of the identity provider, as in its metadata."),
+					"client_id":     described(typed("string"), "Id of the host at the identity provider."),
+					"client_secret": described(typed("string"), "Secret of the host there. Write ${NAME} to take it from the environment."),
+				},
+			}, "Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
 			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
 			"scopes":              described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the scopes that the server names."),
 			"dpop":                described(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
@@ -122,13 +138,15 @@ func readOAuth(r *reader, n *node) {
 		case "clientmetadataurl":
 			o.ClientMetadataURL = r.text(p.value)
 		case "grant", "granttype":
-			if o.Grant = r.choice(p.value, "authorization_code", "client_credentials", "jwt_bearer"); o.Grant == "authorization_code" {
+			if o.Grant = r.choice(p.value, "authorization_code", "client_credentials", "jwt_bearer", "id_jag"); o.Grant == "authorization_code" {
 				o.Grant = ""
 			}
 		case "privatekey":
 			o.PrivateKey = secret.Text(r.text(p.value))
 		case "assertionfile":
 			o.AssertionFile = r.text(p.value)
+		case "identityprovider":
+			r.identityProvider(p.value)
 		case "keyalgorithm":
 			o.KeyAlgorithm = r.text(p.value)
 		case "scopes", "scope":
@@ -149,10 +167,35 @@ func readOAuth(r *reader, n *node) {
 			if !r.strict && slices.Contains(discovered, plain(p.key)) {
 				continue
 			}
-			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "client_metadata_url", "scopes", "dpop", "account", "redirect_port"}
+			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "identity_provider", "client_metadata_url", "scopes", "dpop", "account", "redirect_port"}
 			if near := didYouMean(p.key, known); r.strict || near != "" {
 				r.problem("unknown; use %s%s", strings.Join(known, ", "), near)
 			}
+		}
+	}
+	r.field = name
+}
+
+// identityProvider reads oauth.identity_provider.
+func (r *reader) identityProvider(n *node) {
+	into := &r.server.OAuth.IdentityProvider
+	if n.kind != mapNode {
+		r.problem("want a map with issuer and client_id, not %s", n.what())
+		return
+	}
+	name := r.field
+	for _, p := range n.pairs {
+		r.field, r.line = name+"."+show(p.key), p.line
+		switch plain(p.key) {
+		case "issuer":
+			into.Issuer = r.text(p.value)
+		case "clientid":
+			into.ClientID = r.text(p.value)
+		case "clientsecret":
+			into.ClientSecret = secret.Text(r.text(p.value))
+		default:
+			known := []string{"issuer", "client_id", "client_secret"}
+			r.problem("unknown; use %s%s", strings.Join(known, ", "), didYouMean(p.key, known))
 		}
 	}
 	r.field = name
@@ -164,6 +207,9 @@ func (o OAuth) expand(fill func(field, text string) string) OAuth {
 	o.ClientSecret = secret.Text(fill("oauth", o.ClientSecret.Reveal()))
 	o.PrivateKey = secret.Text(fill("oauth", o.PrivateKey.Reveal()))
 	o.AssertionFile = fill("oauth", o.AssertionFile)
+	o.IdentityProvider = IdentityProvider{
+		fill("oauth", o.IdentityProvider.Issuer), fill("oauth", o.IdentityProvider.ClientID), secret.Text(fill("oauth", o.IdentityProvider.ClientSecret.Reveal())),
+	}
 	o.ClientMetadataURL = fill("oauth", o.ClientMetadataURL)
 	o.Account = fill("oauth", o.Account)
 	return o
@@ -194,6 +240,18 @@ func (e *encoder) oauth(o OAuth) {
 	}
 	text("key_algorithm", o.KeyAlgorithm)
 	text("assertion_file", o.AssertionFile)
+	if idp := o.IdentityProvider; idp != (IdentityProvider{}) {
+		of := &yaml.Node{Kind: yaml.MappingNode}
+		for _, one := range [][2]string{{"issuer", idp.Issuer}, {"client_id", idp.ClientID}} {
+			if one[1] != "" {
+				e.add(of, one[0], e.text(one[1]))
+			}
+		}
+		if idp.ClientSecret != "" {
+			e.add(of, "client_secret", e.text(e.shown(idp.ClientSecret)))
+		}
+		e.add(n, "identity_provider", of)
+	}
 	text("client_metadata_url", o.ClientMetadataURL)
 	e.list(n, "scopes", o.Scopes)
 	if o.DPoP {

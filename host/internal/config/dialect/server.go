@@ -151,6 +151,7 @@ func (s Server) FromFiles(f func(path string) string) Server {
 	}
 	s.Env, s.Headers, s.APIKey = all(s.Env), all(s.Headers), secret.Text(change(s.APIKey.Reveal()))
 	s.OAuth.ClientSecret = secret.Text(change(s.OAuth.ClientSecret.Reveal()))
+	s.OAuth.IdentityProvider.ClientSecret = secret.Text(change(s.OAuth.IdentityProvider.ClientSecret.Reveal()))
 	s.URL, s.Dir, s.EnvFile = change(s.URL), change(s.Dir), change(s.EnvFile)
 	s.Sandbox = s.Sandbox.expand(func(_, text string) string { return change(text) }, func(path string) string { return path })
 	return s

@@ -14,7 +14,11 @@ import (
 const (
 	ClientCredentials = "client_credentials" // RFC 6749, 4.4
 	JWTBearer         = "jwt_bearer"         // RFC 7523, 2.1: by a JWT of another issuer, as of a workload
+	IDJAG             = "id_jag"             // by an ID token of the enterprise's identity provider; see enterprise.go
 )
+
+// hasAssertion reports whether the grant uses AssertionFile.
+func (c Config) hasAssertion() bool { return c.Grant == JWTBearer || c.Grant == IDJAG }
 
 // maxAssertion bounds the file with a JWT.
 const maxAssertion = 64 << 10
@@ -33,8 +37,11 @@ func (c Config) obtain(ctx context.Context) (tokens, error) {
 	}
 	client, _ := f.fixed(f.server)
 	form := url.Values{"grant_type": {c.Grant}}
-	if c.Grant == JWTBearer {
+	if c.hasAssertion() {
 		jwt, err := c.readAssertion()
+		if err == nil && c.Grant == IDJAG {
+			jwt, err = f.identityAssertion(ctx, jwt)
+		}
 		if err != nil {
 			return tokens{}, err
 		}

@@ -90,7 +90,12 @@ func TestSettingsOfMachines(t *testing.T) {
 		"needs oauth.client_id, and":    func(c *Config) { c.Grant = ClientCredentials },
 		"need each other":               func(c *Config) { c.Grant, c.ClientID = JWTBearer, "x" },
 		"jwt_bearer needs oauth.client": func(c *Config) { c.Grant, c.AssertionFile = JWTBearer, "x" },
-		"private_key needs":             func(c *Config) { c.PrivateKey = "x" },
+		"identity_provider need each":   func(c *Config) { c.Grant, c.AssertionFile, c.ClientID = IDJAG, "x", "x" },
+		"id_jag and oauth.identity_pro": func(c *Config) { c.IdentityProvider.Issuer = "https://idp.example" },
+		"needs issuer and client_id": func(c *Config) {
+			c.Grant, c.AssertionFile, c.ClientID, c.IdentityProvider.Issuer = IDJAG, "x", "x", "https://idp.example"
+		},
+		"private_key needs": func(c *Config) { c.PrivateKey = "x" },
 	} {
 		c := Config{Server: "s", URL: "https://a.example/mcp", State: "x"}
 		change(&c)

@@ -44,11 +44,12 @@ type Config struct {
 	ClientSecret      secret.Text
 	PrivateKey        secret.Text // in PEM; proves the client instead of a secret
 	KeyAlgorithm      string      // of PrivateKey; "": by its kind
-	Grant             string      // ClientCredentials or JWTBearer: without a user; "": a user signs in
-	AssertionFile     string      // with the JWT of JWTBearer, read at each use
-	ClientMetadataURL string      // of a client metadata document, which is the client id
-	Scopes            []string    // to ask for; none: those that the server names
-	RedirectPort      int         // of the redirect address; 0: any free port
+	Grant             string      // ClientCredentials, JWTBearer or IDJAG: without a browser; "": a user signs in
+	AssertionFile     string      // with the JWT of JWTBearer or the ID token of IDJAG, read at each use
+	IdentityProvider  IdentityProvider
+	ClientMetadataURL string   // of a client metadata document, which is the client id
+	Scopes            []string // to ask for; none: those that the server names
+	RedirectPort      int      // of the redirect address; 0: any free port
 }
 
 // Validate names the setting that is wrong.
@@ -61,12 +62,16 @@ func (c Config) Validate() error {
 		return errors.New("no directory for tokens: set --state, MCP_STATE_DIR or HOME")
 	case c.RedirectPort < 0 || c.RedirectPort > 65535:
 		return fmt.Errorf("server %s: oauth.redirect_port %d is not a port", c.Server, c.RedirectPort)
-	case c.Grant != "" && c.Grant != ClientCredentials && c.Grant != JWTBearer:
-		return fmt.Errorf("server %s: oauth.grant %q is not supported; use %s or %s, or leave it out", c.Server, c.Grant, ClientCredentials, JWTBearer)
-	case (c.Grant == JWTBearer) != (c.AssertionFile != ""):
-		return fmt.Errorf("server %s: oauth.grant %s and oauth.assertion_file need each other", c.Server, JWTBearer)
-	case c.Grant == JWTBearer && c.ClientID == "":
-		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id", c.Server, JWTBearer)
+	case c.Grant != "" && c.Grant != ClientCredentials && !c.hasAssertion():
+		return fmt.Errorf("server %s: oauth.grant %q is not supported; use %s, %s or %s, or leave it out", c.Server, c.Grant, ClientCredentials, JWTBearer, IDJAG)
+	case c.hasAssertion() != (c.AssertionFile != ""):
+		return fmt.Errorf("server %s: oauth.grant %s or %s and oauth.assertion_file need each other", c.Server, JWTBearer, IDJAG)
+	case c.hasAssertion() && c.ClientID == "":
+		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id", c.Server, c.Grant)
+	case (c.Grant == IDJAG) != (c.IdentityProvider != IdentityProvider{}):
+		return fmt.Errorf("server %s: oauth.grant %s and oauth.identity_provider need each other", c.Server, IDJAG)
+	case c.Grant == IDJAG && (c.IdentityProvider.Issuer == "" || c.IdentityProvider.ClientID == ""):
+		return fmt.Errorf("server %s: oauth.identity_provider needs issuer and client_id", c.Server)
 	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret == "" && c.PrivateKey == ""):
 		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id, and oauth.client_secret or oauth.private_key", c.Server, ClientCredentials)
 	case c.PrivateKey != "" && c.ClientID == "":

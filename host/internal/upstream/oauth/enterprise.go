@@ -1,0 +1,85 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+)
+
+// IdentityProvider is the identity provider of an enterprise that decides which servers
+// its users may use (MCP extension "Enterprise-Managed Authorization").
+type IdentityProvider struct {
+	Issuer       string
+	ClientID     string // of the host at the identity provider
+	ClientSecret secret.Text
+}
+
+const (
+	exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
+	idTokenType   = "urn:ietf:params:oauth:token-type:id_token"
+	idJAGType     = "urn:ietf:params:oauth:token-type:id-jag"
+)
+
+// identityAssertion exchanges the user's ID token at the identity provider for an
+// identity assertion (ID-JAG) for the authorization server of the MCP server.
+func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, error) {
+	idp := f.Config
+	idp.AllowPrivate = true // the user has configured its address
+	client := idp.newHTTP()
+	endpoint, err := idp.identityEndpoint(ctx, client)
+	if err != nil {
+		return "", fmt.Errorf("the identity provider: %w", err)
+	}
+	form := url.Values{
+		"grant_type": {exchangeGrant}, "subject_token": {idToken}, "subject_token_type": {idTokenType}, "requested_token_type": {idJAGType},
+		"audience": {f.server.Issuer}, "resource": {f.resource.Resource},
+	}
+	if len(f.scopes) > 0 {
+		form.Set("scope", strings.Join(f.scopes, " "))
+	}
+	as := registration{ClientID: f.IdentityProvider.ClientID, ClientSecret: f.IdentityProvider.ClientSecret.Reveal(), AuthMethod: authMethod(f.IdentityProvider.ClientSecret != "", nil)}
+	var got struct {
+		Assertion string `json:"access_token"`
+		Issued    string `json:"issued_token_type"`
+	}
+	if err := idp.postForm(ctx, client, endpoint, as, form, &got); err != nil {
+		return "", fmt.Errorf("the identity provider: %w", err)
+	}
+	switch {
+	case got.Issued != idJAGType:
+		return "", fmt.Errorf("the identity provider sent a token of the type %.80q, not an identity assertion", got.Issued)
+	case got.Assertion == idToken || !isHeaderText(got.Assertion) || strings.Count(got.Assertion, ".") != 2:
+		return "", errors.New("the identity provider sent no identity assertion")
+	}
+	return got.Assertion, nil
+}
+
+// identityEndpoint returns the token endpoint of the identity provider.
+func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (string, error) {
+	issuer := c.IdentityProvider.Issuer
+	at, err := c.endpoint("issuer", issuer)
+	if err != nil {
+		return "", err
+	}
+	for _, address := range wellKnown(at) {
+		var m serverMetadata
+		err := c.getJSON(ctx, client, address, &m)
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+			return "", fmt.Errorf("its metadata names another issuer, %.200q", m.Issuer)
+		}
+		_, err = c.endpoint("token endpoint", m.TokenEndpoint)
+		return m.TokenEndpoint, err
+	}
+	return "", fmt.Errorf("%.200q has no metadata", issuer)
+}
