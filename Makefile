@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all test-long raced conformance clients oracles lint cross race fuzz gosdk bench pictures docs site run dist dist-check dist-test check clean help
+.PHONY: build test test-all test-long raced conformance clients oracles lint cross wine race fuzz gosdk bench pictures docs site run dist dist-check dist-test check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -80,9 +80,9 @@ oracles: ## install the pinned programs that tests compare against
 lint: ## gofmt, vet, types as Windows and macOS have them, staticcheck, tidy go.mod
 	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
 		if [ -n "$$out" ]; then echo "not gofmt-ed:"; echo "$$out"; exit 1; fi
-	$(PLAIN) $(GO) vet -tags oracle ./...
+	$(PLAIN) $(GO) vet -tags oracle,wine ./...
 	$(PLAIN) $(GO) run .ci/elsewhere.go windows,darwin ./...
-	$(PLAIN) $(GO) run $(STATICCHECK) -tags oracle ./...
+	$(PLAIN) $(GO) run $(STATICCHECK) -tags oracle,wine ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 	cd dist && $(PLAIN) $(GO) vet -tags oracle ./... && $(PLAIN) $(GO) run $(STATICCHECK) -tags oracle ./... && $(GO) mod tidy -diff
@@ -93,6 +93,9 @@ cross: ## vet and build for Windows and macOS (before a release; minutes)
 	GOOS=windows $(PLAIN) $(GO) build ./...
 	GOOS=darwin $(PLAIN) $(GO) vet ./...
 	GOOS=darwin $(PLAIN) $(GO) build ./...
+
+wine: ## run the programs for Windows under Wine (installs it; before a release; minutes)
+	@.ci/wine
 
 race: ## run the tests under the race detector
 	$(GO) test -race ./...

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
@@ -24,6 +25,7 @@ type Dir struct {
 	path   string
 	linked *linkedSecrets // FS.linked
 
+	closed  atomic.Bool
 	mu      sync.Mutex
 	listing *os.File // open while its entries are being read
 }
@@ -33,8 +35,11 @@ func newDirRoot(root *os.Root, path string) (*Dir, error) {
 	return &Dir{root: root, path: path}, nil
 }
 
-// Close closes the descriptors. A second Close returns an error.
+// Close closes the descriptors. A second Close returns fs.ErrClosed.
 func (d *Dir) Close() error {
+	if d.closed.Swap(true) {
+		return fs.ErrClosed // os.Root would return nil
+	}
 	return errors.Join(d.Rewind(), d.root.Close())
 }
 
