@@ -318,7 +318,8 @@ func TestDiff(t *testing.T) {
 	}
 	for key, text := range map[string]string{
 		"profiles": "{p: {}}", "tool_pins": "enforce", "store": "memory", "audit": "off", "max_result": "2KB", "validate": "off", "policy": "{block: [x]}",
-		"cache": "{tools: [x]}", "limits": "{queue: 3}", "timeout": "3s", "retry": "off", "breaker": "off", "approval": "{expires: 1m}",
+		"agents": "{review: {instructions: Review.}}",
+		"cache":  "{tools: [x]}", "limits": "{queue: 3}", "timeout": "3s", "retry": "off", "breaker": "off", "approval": "{expires: 1m}",
 	} {
 		require.Equal(t, "set: "+key, config.Diff(load(base), load(base+key+": "+text)).String())
 	}

@@ -65,7 +65,7 @@ func Diff(before, after Config) Change {
 		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
 		{"breaker", before.Stages.Breaker, after.Stages.Breaker}, {"approval", before.Stages.Approval, after.Stages.Approval},
 		{"tools", declaredOf(before), declaredOf(after)},
-		{"context", before.Offer, after.Offer}, {"models", before.Models, after.Models},
+		{"context", before.Offer, after.Offer}, {"models", before.Models, after.Models}, {"agents", before.Agents, after.Agents},
 	} {
 		if !reflect.DeepEqual(part.was, part.is) {
 			c.Settings = append(c.Settings, part.key)
