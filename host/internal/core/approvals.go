@@ -49,7 +49,7 @@ func (a *App) approvalScope(t *call.Tool) approve.Scope {
 	if len(text) > maxWhere {
 		text = strings.ToValidUTF8(text[:maxWhere], "") + "…"
 	}
-	return approve.Scope{Text: text, Bound: fingerprint([]any{dir, roots, of.sum})}
+	return approve.Scope{Description: text, Identity: fingerprint([]any{dir, roots, of.sum})}
 }
 
 // maxWhere bounds the bytes shown of a scope.

@@ -32,7 +32,7 @@ func (j journal) key(req *call.Request) (string, error) {
 	}
 	c := req.Caller
 	sum := sha256.Sum256(fingerprint([]any{
-		req.Tool.Name, req.Tool.Definition, j.a.approvalScope(req.Tool).Bound, c.EntryPoint, c.Profile, canonical,
+		req.Tool.Name, req.Tool.Definition, j.a.approvalScope(req.Tool).Identity, c.EntryPoint, c.Profile, canonical,
 	}))
 	return "chain/" + hex.EncodeToString(sum[:]), nil
 }

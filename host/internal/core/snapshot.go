@@ -63,7 +63,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.pipeline, err = newPipeline(a.withStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths}, before); err != nil {
+	if p.pipeline, err = newPipeline(a.configWithStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remoteServers(cfg, a.version), a.goTools.config(a.version)) {
@@ -215,7 +215,7 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 // checkApprovedTarget returns an error if an approved call would run on something else
 // than the approver saw.
 func checkApprovedTarget(ctx context.Context, req *call.Request) error {
-	err := approve.Elsewhere(ctx)
+	err := approve.CheckScope(ctx)
 	if err == nil {
 		return nil
 	}

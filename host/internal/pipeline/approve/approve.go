@@ -11,10 +11,10 @@
 //
 // A request is for one tool with its definition, one server with its configuration, one
 // directory with its roots, one set of arguments, one entry point, user and profile. The same
-// call by another client of that user and entry point finds the same request. The call runs as it was
-// shown: with the arguments of the request or those of the decision, never with those of the
-// repetition. From the repetition it takes only harmless members: the progress token and the
-// trace context.
+// call by another client of that user and entry point finds the same request. The call runs
+// as it was shown: with the arguments of the request or those of the decision, never with
+// those of the repetition. From the repetition it takes only harmless members: the progress
+// token and the trace context.
 //
 // # States
 //
@@ -66,9 +66,9 @@ type Config struct {
 	// URL, unless nil, returns the address at which this host serves HTTP; "": none.
 	URL func() string
 
-	// Scope, unless nil, returns the place where a call of a tool has its effect.
-	// An approval holds only for its place. Before the call is made, Elsewhere checks
-	// that the place is still the same.
+	// Scope, unless nil, returns where a call of a tool has its effect. An approval
+	// holds only there. Before the call is made, CheckScope checks that the scope is
+	// still the same.
 	Scope func(t *call.Tool) Scope
 }
 
@@ -275,7 +275,7 @@ func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 		}
 	}
 	p := s.describe(r)
-	if r.Where != "" { // the person who decides must know the place; the caller need not
+	if r.Where != "" { // the person who decides must know the scope; the caller need not
 		p.Metadata["where"] = r.Where
 	}
 	s.tell.enqueue(r, p, token)
@@ -323,7 +323,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	var res *call.Result
 	if err == nil {
 		approved.Dispatched = &sent
-		res, err = s.leased(s.bound(ctx, approved.Tool, of.bound), approved, key, run, next)
+		res, err = s.leased(s.withScope(ctx, approved.Tool, of.scopeIdentity), approved, key, run, next)
 	}
 	// Write it even if the caller has disconnected.
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

@@ -298,7 +298,7 @@ func TestAQuestionOutlastsItsRequest(t *testing.T) {
 // What is configured otherwise while somebody thinks is not what was approved.
 func TestAPlaceChangesWhileSomebodyThinks(t *testing.T) {
 	place := "staging"
-	d := newDesk(t, approve.Config{Scope: func(*call.Tool) approve.Scope { return approve.Scope{Bound: []byte(place)} }})
+	d := newDesk(t, approve.Config{Scope: func(*call.Tool) approve.Scope { return approve.Scope{Identity: []byte(place)} }})
 	req := request(`{}`)
 	req.Caller.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	req.Ask = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {

@@ -95,7 +95,7 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Rec
 		return &next, nil
 	})
 	if err == nil {
-		b.release(ctx, id)
+		b.releaseSlot(ctx, id)
 	}
 	return r, err
 }

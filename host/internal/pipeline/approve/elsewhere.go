@@ -11,29 +11,30 @@ import (
 // approvedCall is an approved call that is being made, with the approved calls that
 // contain it.
 type approvedCall struct {
-	tool   string
-	still  func() bool // reports whether it is still in the place of its approval
-	within *approvedCall
+	tool       string
+	scopeHolds func() bool // reports whether the tool's scope is still the approved one
+	within     *approvedCall
 }
 
 type approvedCallKey struct{}
 
-// bound returns a context that carries the place of an approved call.
-func (s *Stage) bound(ctx context.Context, t *call.Tool, place []byte) context.Context {
+// withScope returns a context that carries the scope for which a call of t was approved,
+// for CheckScope.
+func (s *Stage) withScope(ctx context.Context, t *call.Tool, scope []byte) context.Context {
 	if s.cfg.Scope == nil {
 		return ctx
 	}
 	outer, _ := ctx.Value(approvedCallKey{}).(*approvedCall)
-	return context.WithValue(ctx, approvedCallKey{}, &approvedCall{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
+	return context.WithValue(ctx, approvedCallKey{}, &approvedCall{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Identity, scope) }, outer})
 }
 
-// Elsewhere returns an error if the call, or a call that contains it, was approved for
-// another place: the place changed while the call waited. Call it just before the call
-// is made.
-func Elsewhere(ctx context.Context) error {
+// CheckScope returns CONFLICT if the call of ctx, or a call that contains it, was
+// approved for another scope: the configuration changed while the call waited. Call it
+// just before the call is made.
+func CheckScope(ctx context.Context) error {
 	m, _ := ctx.Value(approvedCallKey{}).(*approvedCall)
 	for ; m != nil; m = m.within {
-		if !m.still() {
+		if !m.scopeHolds() {
 			return toolerr.New(toolerr.Conflict,
 				"the configuration of %s changed after the approval, so the call was not executed; repeat it to ask for approval again", m.tool)
 		}

@@ -25,17 +25,17 @@ const (
 	secretKey   = "approvals/secret"
 )
 
-// placeRegister lists the places of all pending requests, so that they can be counted
-// without reading the records. A place is reserved before the request is written, and
+// slotRegister lists the slots of all pending requests, so that they can be counted
+// without reading the records. A slot is reserved before the request is written, and
 // released after the decision. A host that is killed in between leaves an unused
-// place, until it expires or is detected.
-type placeRegister struct {
-	Open []place  `json:"open"`
-	Kept []string `json:"kept"` // keys of records, the oldest first
+// slot, until it expires or is detected.
+type slotRegister struct {
+	Open []pendingSlot `json:"open"`
+	Kept []string      `json:"kept"` // keys of records, the oldest first
 }
 
-// place belongs to one pending request.
-type place struct {
+// pendingSlot is the slot of one pending request.
+type pendingSlot struct {
 	ID         string    `json:"id"`
 	Who        string    `json:"who"`
 	EntryPoint string    `json:"entry_point"`
@@ -59,22 +59,23 @@ func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// reserve reserves a place for a request, or returns an error.
-func (b *Store) reserve(ctx context.Context, r *Record, who string) error {
+// reserveSlot reserves a slot for a request. It returns LIMIT_REACHED if the caller, the
+// entry point or the host has too many pending requests.
+func (b *Store) reserveSlot(ctx context.Context, r *Record, who string) error {
 	key, err := keyOf(r.ID)
 	if err != nil {
 		return err
 	}
-	mine := place{r.ID, who, sharedEntryPoint(r.Caller.EntryPoint), len(r.Args), r.Expires}
+	mine := pendingSlot{r.ID, who, sharedEntryPoint(r.Caller.EntryPoint), len(r.Args), r.Expires}
 	var gone map[string]bool
 	var old []string
-	err = b.changeRegister(ctx, func(reg *placeRegister) (bool, error) {
-		reg.drop(func(p place) bool { return !b.now().Before(p.Until) || gone[p.ID] })
-		full := reg.isFull(mine)
+	err = b.changeRegister(ctx, func(reg *slotRegister) (bool, error) {
+		reg.drop(func(p pendingSlot) bool { return !b.now().Before(p.Until) || gone[p.ID] })
+		full := reg.checkRoom(mine)
 		if full != nil && gone == nil {
-			gone = b.decided(ctx, reg.Open)
-			reg.drop(func(p place) bool { return gone[p.ID] })
-			full = reg.isFull(mine)
+			gone = b.decidedIDs(ctx, reg.Open)
+			reg.drop(func(p pendingSlot) bool { return gone[p.ID] })
+			full = reg.checkRoom(mine)
 		}
 		if full != nil {
 			return false, full
@@ -104,22 +105,24 @@ func sharedEntryPoint(entryPoint string) string {
 	return entryPoint
 }
 
-// release releases a place. If that fails, the place expires.
-func (b *Store) release(ctx context.Context, id string) {
+// releaseSlot releases the slot of the request id. If that fails, the slot expires.
+func (b *Store) releaseSlot(ctx context.Context, id string) {
 	if id == "" {
 		return
 	}
-	b.changeRegister(ctx, func(reg *placeRegister) (bool, error) { //nolint:errcheck // see above
+	b.changeRegister(ctx, func(reg *slotRegister) (bool, error) { //nolint:errcheck // see above
 		n := len(reg.Open)
-		reg.drop(func(p place) bool { return p.ID == id })
+		reg.drop(func(p pendingSlot) bool { return p.ID == id })
 		return len(reg.Open) < n, nil
 	})
 }
 
-func (reg *placeRegister) drop(which func(place) bool) { reg.Open = slices.DeleteFunc(reg.Open, which) }
+func (reg *slotRegister) drop(which func(pendingSlot) bool) {
+	reg.Open = slices.DeleteFunc(reg.Open, which)
+}
 
-// isFull returns an error if there is no place for another request.
-func (reg *placeRegister) isFull(mine place) error {
+// checkRoom returns LIMIT_REACHED if a slot for another request would exceed a limit.
+func (reg *slotRegister) checkRoom(mine pendingSlot) error {
 	who, sameEntryPoint, size := 0, 0, mine.Size
 	for _, p := range reg.Open {
 		size += p.Size
@@ -141,8 +144,9 @@ func (reg *placeRegister) isFull(mine place) error {
 	return nil
 }
 
-// decided returns the places whose requests are not pending any more.
-func (b *Store) decided(ctx context.Context, open []place) map[string]bool {
+// decidedIDs returns the ids of those open slots whose requests are not pending any
+// more.
+func (b *Store) decidedIDs(ctx context.Context, open []pendingSlot) map[string]bool {
 	gone := map[string]bool{}
 	for _, p := range open {
 		key, err := keyOf(p.ID)
@@ -170,16 +174,16 @@ func (b *Store) forget(ctx context.Context, key string) {
 
 // changeRegister applies f to the register, again if another process changed it
 // meanwhile. f reports whether the register must be written.
-func (b *Store) changeRegister(ctx context.Context, f func(*placeRegister) (bool, error)) error {
+func (b *Store) changeRegister(ctx context.Context, f func(*slotRegister) (bool, error)) error {
 	var err error
 	for range maxTries {
 		entry, fault := b.Keys.Get(ctx, registerKey)
 		if fault != nil && !toolerr.Is(fault, toolerr.NotFound) {
 			return fault
 		}
-		var reg placeRegister
+		var reg slotRegister
 		if fault == nil && json.Unmarshal(entry.Value, &reg) != nil {
-			reg = placeRegister{}
+			reg = slotRegister{}
 		}
 		write, fault := f(&reg)
 		if fault != nil || !write {

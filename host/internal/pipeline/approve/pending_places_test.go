@@ -189,7 +189,7 @@ func TestAnApprovalIsForOnePlace(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	at := func(bound string) call.Handler {
 		stage := approve.New(approve.Config{Scope: func(*call.Tool) approve.Scope {
-			return approve.Scope{Text: "in /" + bound[:1], Bound: []byte(bound)}
+			return approve.Scope{Description: "in /" + bound[:1], Identity: []byte(bound)}
 		}}, d.book, func(context.Context, *call.Request) error { return nil })
 		t.Cleanup(stage.Close)
 		return stage.Stage(func(context.Context, *call.Request) (*call.Result, error) { return text("done"), nil })
@@ -206,6 +206,6 @@ func TestAnApprovalIsForOnePlace(t *testing.T) {
 	_, err = at("staging")(t.Context(), request(`{}`))
 	require.NoError(t, err)
 
-	other := newDesk(t, approve.Config{Scope: func(*call.Tool) approve.Scope { return approve.Scope{Bound: []byte("staging")} }})
+	other := newDesk(t, approve.Config{Scope: func(*call.Tool) approve.Scope { return approve.Scope{Identity: []byte("staging")} }})
 	require.NotEqual(t, id[:16], other.waits(t, request(`{}`)).ID[:16], "another store, another secret")
 }

@@ -38,7 +38,7 @@ type Record struct {
 	State    State           `json:"state"`
 	Tool     string          `json:"tool"` // served name
 	Server   string          `json:"server"`
-	Where    string          `json:"where,omitempty"`  // the place, see Scope
+	Where    string          `json:"where,omitempty"`  // description of the Scope
 	Args     json.RawMessage `json:"args"`             // as sent by the caller
 	Edited   json.RawMessage `json:"edited,omitempty"` // arguments that replace them
 	Caller   Caller          `json:"caller"`
@@ -139,22 +139,23 @@ func shortenText(args json.RawMessage) json.RawMessage {
 
 const prefix = "approval/"
 
-// A Scope is a place in which calls of a tool have their effect. In different places,
-// the same tool of a server with the same name can be a different program.
+// A Scope says where calls of a tool have their effect: the directory, the roots and the
+// configuration of its server. In another scope, the same tool of a server with the same
+// name can be a different program.
 type Scope struct {
-	Text  string // description for the person who decides
-	Bound []byte // identity of the place; only its keyed digest is stored
+	Description string // for the person who decides
+	Identity    []byte // equal for equal scopes; only its keyed digest is stored
 }
 
 // subject is the subject of an approval: one tool with its definition, one server, one
 // directory with its roots, one set of arguments, one entry point and profile. The key
 // of the record is derived from it, so that the same call finds the record again.
 type subject struct {
-	key    string
-	digest string // HMAC-SHA256, in hex
-	args   json.RawMessage
-	where  string
-	bound  []byte // see Scope
+	key           string
+	digest        string // HMAC-SHA256, in hex
+	args          json.RawMessage
+	scopeText     string
+	scopeIdentity []byte // see Scope
 }
 
 // subjectOf hashes with a secret of the store, so that the ids of requests reveal
@@ -186,11 +187,11 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 	if req.Caller.User != "" { // otherwise the key must stay the same as in earlier versions
 		part([]byte("user " + req.Caller.User))
 	}
-	part(of.Bound)
+	part(of.Identity)
 	part(definition(req.Tool))
 	part(canonical)
 	sum := h.Sum(nil)
-	return subject{key: prefix + encodeWord(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text, bound: of.Bound}, nil
+	return subject{key: prefix + encodeWord(sum[:10]), digest: hex.EncodeToString(sum), args: args, scopeText: of.Description, scopeIdentity: of.Identity}, nil
 }
 
 // definition returns a tool's definition with sorted members.

@@ -116,7 +116,7 @@ func (b *Store) change(ctx context.Context, key string, f func(*Record) (*Record
 // must then return run.
 func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
 	mine, round := randomText(15), roundOf(req)
-	var place string // reserved for the request
+	var slot string // reserved for the request
 	r, err = b.change(ctx, s.key, func(was *Record) (*Record, error) {
 		run = ""
 		now := b.now()
@@ -141,23 +141,23 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 			}
 		}
 		next := &Record{
-			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Where: s.where, Args: s.args,
+			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Where: s.scopeText, Args: s.args,
 			Caller: Caller{req.Caller.EntryPoint, req.Caller.Profile, req.Caller.User, req.Caller.ID, req.Caller.Depth},
 			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
 		}
 		if was != nil && was.Digest == s.digest {
 			next.Reason += was.earlierHint(now)
 		}
-		b.release(ctx, place) // of an earlier attempt, before which another process created the record
-		place = next.ID
-		if err := b.reserve(ctx, next, req.Caller.AccountName()); err != nil {
-			place = ""
+		b.releaseSlot(ctx, slot) // of an earlier attempt, before which another process created the record
+		slot = next.ID
+		if err := b.reserveSlot(ctx, next, req.Caller.AccountName()); err != nil {
+			slot = ""
 			return nil, err
 		}
 		return next, nil
 	})
-	if place != "" && (err != nil || r.ID != place) {
-		b.release(ctx, place)
+	if slot != "" && (err != nil || r.ID != slot) {
+		b.releaseSlot(ctx, slot)
 	}
 	return r, run, err
 }
