@@ -93,7 +93,7 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	enabled := true
 	name, mode := t.Name, ""
 	var readOnly, idempotent bool
-	p := parts{&mock.Config{}, &httpcall.Config{}, &chain.Config{}, &alias.Config{}, &command.Config{}, &clientside.Config{}}
+	p := modeParts{&mock.Config{}, &httpcall.Config{}, &chain.Config{}, &alias.Config{}, &command.Config{}, &clientside.Config{}}
 	r.members(path, v, slices.Concat([]field{
 		r.text("name", &name), r.text("namespace", &t.Namespace), r.text("title", &t.Title),
 		r.text("description", &t.Description), r.text("mode", &mode), r.text("version", &t.Version),
@@ -119,8 +119,8 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	r.setMode(path, v, mode, p)
 }
 
-// parts holds the fields of each mode.
-type parts struct {
+// modeParts holds the fields of each mode.
+type modeParts struct {
 	mock   *mock.Config
 	http   *httpcall.Config
 	chain  *chain.Config
@@ -130,7 +130,7 @@ type parts struct {
 }
 
 // setMode determines the mode and checks the fields for it.
-func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts parts) {
+func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modeParts) {
 	t := r.tool
 	if mode == "" {
 		if mode = r.inferredMode(v); mode == "" {
@@ -146,7 +146,7 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts parts)
 		return
 	}
 	t.Mode = mode
-	err := r.setPart(path, v, parts)
+	err := r.setModePart(path, v, parts)
 	if err != nil {
 		r.fieldProblem(path, v, err)
 		return
@@ -158,10 +158,10 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts parts)
 	}
 }
 
-// setPart sets the settings of the tool's mode (mock, http, chain, …) from parts, and
+// setModePart sets the settings of the tool's mode (mock, http, chain, …) from parts, and
 // checks them. The error is that of the settings' Validate; other problems are added to
 // r.
-func (r *reader) setPart(path string, v *dialect.Tree, parts parts) error {
+func (r *reader) setModePart(path string, v *dialect.Tree, parts modeParts) error {
 	t := r.tool
 	if server, own, ok := splitServerName(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
 		parts.mcp.Server, parts.mcp.Tool = server, own
