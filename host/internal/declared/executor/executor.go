@@ -42,7 +42,7 @@ func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessag
 	case s.Wrapped:
 		structured = append(append([]byte(`{"result":`), value...), '}')
 	case s.Declared && value[0] != '{':
-		return nil, invalid(tool, fmt.Sprintf("it is %s, but the output schema requires an object", kindOf(value)))
+		return nil, invalid(tool, fmt.Sprintf("it is %s, but the output schema requires an object", nonObjectKind(value)))
 	case s.Declared:
 		structured = value
 	}
@@ -116,8 +116,8 @@ func textOf(value json.RawMessage) string {
 // TextOf returns a value as text, such as a parameter of a URL.
 func TextOf(value json.RawMessage) string { return textOf(value) }
 
-// kindOf names the kind of a JSON value that is not an object, for messages.
-func kindOf(value json.RawMessage) string {
+// nonObjectKind names the kind of a JSON value that is not an object, for messages.
+func nonObjectKind(value json.RawMessage) string {
 	switch value[0] {
 	case '"':
 		return "a string"
