@@ -55,7 +55,7 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 		if _, err := f.file.Write(f.buf); err != nil {
 			return err
 		}
-		size, err := f.sizeIfPresent()
+		size, err := f.currentSize()
 		if f.end = size; err == nil {
 			return nil
 		}
@@ -65,9 +65,9 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 
 var errGone = errors.New("it no longer exists")
 
-// sizeIfPresent returns the current size of the file, to which other processes can
+// currentSize returns the current size of the file, to which other processes can
 // append, or errGone if it was removed or replaced.
-func (f *Files) sizeIfPresent() (int64, error) {
+func (f *Files) currentSize() (int64, error) {
 	mine, err := f.file.Stat()
 	if err != nil {
 		return 0, err
@@ -83,7 +83,7 @@ func (f *Files) sizeIfPresent() (int64, error) {
 // line is complete.
 func (f *Files) open(date string) (whole bool, err error) {
 	if f.file != nil && f.date == date {
-		if size, err := f.sizeIfPresent(); err == nil && size < f.cfg.FileSize {
+		if size, err := f.currentSize(); err == nil && size < f.cfg.FileSize {
 			return f.whole(size)
 		}
 	}
