@@ -12,9 +12,9 @@ import (
 // subcommands start the servers of the configuration.
 var subcommands = []string{"stdio", "serve", "record", "tools", "call", "servers", "agent", "chat", "doctor"}
 
-// Subcommand returns the subcommand of a host's command line that starts
-// servers, or "".
-func Subcommand(args []string) string {
+// ServerSubcommand returns the first of args, wherever it is, that is a subcommand of
+// the host which starts servers; "" if there is none.
+func ServerSubcommand(args []string) string {
 	for _, arg := range args {
 		if slices.Contains(subcommands, arg) {
 			return arg

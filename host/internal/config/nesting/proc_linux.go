@@ -25,7 +25,7 @@ func ancestors(marks func(args, env []string, dir string) []string) (hosts []Hos
 		if err == nil && bundledTool(exe) {
 			return hosts
 		}
-		if err == nil && len(args) > 1 && Subcommand(args[1:]) != "" && (Program(proc+"/exe") || hostName(exe)) {
+		if err == nil && len(args) > 1 && ServerSubcommand(args[1:]) != "" && (Program(proc+"/exe") || hostName(exe)) {
 			dir, err := os.Readlink(proc + "/cwd")
 			if err != nil {
 				dir = ""
