@@ -20,9 +20,9 @@ func leadsBack(err error) bool {
 	return errors.As(err, &status) && status.status == http.StatusLoopDetected
 }
 
-// refuse keeps the server offline until Reconnect. The caller holds s.mu, or s is not
+// keepOffline keeps the server offline until Reconnect. The caller holds s.mu, or s is not
 // shared yet.
-func (s *Server) refuse(err error) {
+func (s *Server) keepOffline(err error) {
 	s.refused = err
 	s.last = newFailure(StageStart, err)
 	s.fails = maxTries

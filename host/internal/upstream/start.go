@@ -230,7 +230,7 @@ func (s *Server) checkHealth(c *conn) {
 func (s *Server) noteFailure(stage string, err error) bool {
 	s.last = newFailure(stage, err)
 	if leadsBack(err) {
-		s.refuse(err)
+		s.keepOffline(err)
 		return true
 	}
 	if s.conn != nil && s.conn.isAlive() {

@@ -251,7 +251,7 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 		s.cfg.runOnce, s.cfg.helperValues = spawner.RunOnce, &helperValues{}
 	}
 	if cfg.Refused != "" {
-		s.refuse(toolerr.New(toolerr.ServerOffline, "%s", cfg.Refused))
+		s.keepOffline(toolerr.New(toolerr.ServerOffline, "%s", cfg.Refused))
 	}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s, nil
