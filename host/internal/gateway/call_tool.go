@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// upstreamRequest sends a request with the given params to its upstream and returns
-// the result.
-type upstreamRequest func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
+// requestFunc performs a client's request with the given params in the host, and
+// returns its result. It passes notifications to notify and questions to ask.
+type requestFunc func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
 
 // mcpCallTool handles tools/call.
 func (g *Gateway) mcpCallTool(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -113,7 +113,7 @@ func (g *Gateway) resolveTool(ctx context.Context, x exchange, f *requestParams,
 
 // run runs a request for a client of either era. If the end of the server or of the
 // request interrupted it, the error says so.
-func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller call.Caller, do upstreamRequest) (result json.RawMessage, err error) {
+func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller call.Caller, perform requestFunc) (result json.RawMessage, err error) {
 	ctx, release := x.boundToServer(ctx)
 	defer release()
 	defer func() {
@@ -122,7 +122,7 @@ func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller c
 		}
 	}()
 	if caller.Modern && (f.state != nil || declaresAny(caller.Capabilities)) {
-		return g.runInRounds(ctx, x, f, caller, do)
+		return g.runInRounds(ctx, x, f, caller, perform)
 	}
 	var ask call.Ask
 	if !caller.Modern && declaresAny(caller.Capabilities) {
@@ -133,7 +133,7 @@ func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller c
 			return x.ask(ctx, method, params)
 		})
 	}
-	return do(ctx, f.params, filterLogs(caller, x.notify), ask)
+	return perform(ctx, f.params, filterLogs(caller, x.notify), ask)
 }
 
 // forwardRequest handles a request about a resource or prompt.

@@ -43,7 +43,7 @@ type question struct {
 }
 
 // runInRounds runs a request with as many rounds of questions and answers as it needs.
-func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, caller call.Caller, do upstreamRequest) (json.RawMessage, error) {
+func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, caller call.Caller, perform requestFunc) (json.RawMessage, error) {
 	binding := f.sealBinding(x.principal())
 	var j *job
 	if f.state != nil {
@@ -63,7 +63,7 @@ func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, 
 		}
 	}
 	if j == nil {
-		j = g.startJob(ctx, x, f.params, binding, caller, do)
+		j = g.startJob(ctx, x, f.params, binding, caller, perform)
 	}
 	return g.await(ctx, j)
 }
@@ -77,7 +77,7 @@ func invalidParams(err error) error {
 
 // startJob starts a job. The job can outlive the request, which may end with a
 // question.
-func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessage, binding []byte, caller call.Caller, do upstreamRequest) *job {
+func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessage, binding []byte, caller call.Caller, perform requestFunc) *job {
 	j := &job{
 		id: rand.Text(), client: x.identity(), binding: binding, x: x,
 		asked: make(chan *question), done: make(chan struct{}), questions: map[string]*question{},
@@ -95,7 +95,7 @@ func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessa
 			}
 			return j.ask(ctx, method, params)
 		})
-		j.result, j.err = do(bounded, params, filterLogs(caller, j.notify), ask)
+		j.result, j.err = perform(bounded, params, filterLogs(caller, j.notify), ask)
 	})
 	return j
 }
