@@ -242,7 +242,7 @@ func (s liveServer) detail(now time.Time) string {
 func (p *program) counts(ctx context.Context, hosts []liveHost) []hostStat {
 	var all []hostStat
 	for _, h := range hosts {
-		var c core.Counts
+		var c core.HostStatus
 		if err := ask(ctx, h.Host, askTime, core.MethodStats, nil, &c); err != nil {
 			p.logf("%v", err)
 			continue

@@ -74,7 +74,7 @@ type Config struct {
 // A Server listens at the socket. Close it.
 type Server struct {
 	cfg      Config
-	tokens   *Tokens
+	loans    *Loans
 	listener *net.UnixListener
 	name     string // name of the socket
 	uid      int    // only this user is served, if the system tells the user of a connection
@@ -89,11 +89,11 @@ type Server struct {
 }
 
 // Listen opens the socket of this process and serves it.
-func Listen(cfg Config, tokens *Tokens) (*Server, error) {
+func Listen(cfg Config, tokens *Loans) (*Server, error) {
 	return listenFor(cfg, tokens, os.Getuid())
 }
 
-func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
+func listenFor(cfg Config, tokens *Loans, uid int) (*Server, error) {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 64
 	}
@@ -108,7 +108,7 @@ func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("private socket: %w", err)
 	}
-	s := &Server{cfg: cfg, tokens: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
+	s := &Server{cfg: cfg, loans: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	// Removes the sockets that killed hosts left. A connection to its own socket
@@ -130,7 +130,7 @@ func (s *Server) Close() {
 		conn.Close() //nolint:errcheck // it may be closed
 	}
 	s.mu.Unlock()
-	s.tokens.Close()
+	s.loans.Close()
 	s.work.Wait()
 }
 
@@ -266,7 +266,7 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	if json.Unmarshal(m.Params, &p) != nil {
 		p.Token = ""
 	}
-	as, over, leave, ok := s.tokens.enter(p.Token)
+	as, over, leave, ok := s.loans.enter(p.Token)
 	if !ok {
 		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
 		return

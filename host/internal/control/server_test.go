@@ -50,9 +50,9 @@ func config(state string) control.Config {
 	}
 }
 
-func listen(t *testing.T, c control.Config) (*control.Server, *control.Tokens) {
+func listen(t *testing.T, c control.Config) (*control.Server, *control.Loans) {
 	t.Helper()
-	tokens := &control.Tokens{}
+	tokens := &control.Loans{}
 	s, err := control.Listen(c, tokens)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -149,22 +149,22 @@ func TestADirectoryThatOthersCanEnterIsRefused(t *testing.T) {
 	dir := filepath.Join(state, "hosts")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.Chmod(dir, 0o755))
-	_, err := control.Listen(config(state), &control.Tokens{})
+	_, err := control.Listen(config(state), &control.Loans{})
 	require.ErrorContains(t, err, "is accessible to other users (mode -rwxr-xr-x); chmod 700 it")
 	_, err = control.Find(t.Context(), state)
 	require.ErrorContains(t, err, "is accessible to other users")
 
 	require.NoError(t, os.Remove(dir))
 	require.NoError(t, os.Symlink(t.TempDir(), dir))
-	_, err = control.Listen(config(state), &control.Tokens{})
+	_, err = control.Listen(config(state), &control.Loans{})
 	require.ErrorContains(t, err, "is not a directory")
-	_, err = control.Listen(config(""), &control.Tokens{})
+	_, err = control.Listen(config(""), &control.Loans{})
 	require.ErrorContains(t, err, "use --state DIR")
 }
 
 func TestAPathLongerThanTheSystemTakes(t *testing.T) {
 	state := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	s, err := control.Listen(config(state), &control.Tokens{})
+	s, err := control.Listen(config(state), &control.Loans{})
 	if runtime.GOOS != "linux" {
 		require.ErrorContains(t, err, "use a shorter --state")
 		return
@@ -285,7 +285,7 @@ func TestAHostDoesNotConnectToItself(t *testing.T) {
 	for range 200 {
 		c := config(t.TempDir())
 		c.MaxConns = 1
-		s, err := control.Listen(c, &control.Tokens{})
+		s, err := control.Listen(c, &control.Loans{})
 		require.NoError(t, err)
 		l := dial(t, s)
 		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/echo","params":{}}` + "\n")

@@ -23,9 +23,9 @@ const (
 	maxLoans      = 1024
 )
 
-// Tokens holds the tokens with which agents call back on behalf of running calls. The
-// zero value has none. It is safe for concurrent use.
-type Tokens struct {
+// Loans holds the tokens lent to agents, with which they call back on behalf of running
+// calls. The zero value has none. It is safe for concurrent use.
+type Loans struct {
 	mu     sync.Mutex
 	leases map[[sha256.Size]byte]*lease // by digest, so that comparison reveals nothing
 	lent   map[string]int               // number of loans by call.Caller.AccountName
@@ -44,19 +44,19 @@ type Loan struct {
 	Token string
 	ID    string // name of the agent that uses the token, for others
 
-	tokens *Tokens
-	key    [sha256.Size]byte
-	lease  *lease
-	bound  func() bool // unbinds the lease from the call's context
+	loans *Loans
+	key   [sha256.Size]byte
+	lease *lease
+	bound func() bool // unbinds the lease from the call's context
 }
 
 // Lend creates a token for a call of a caller. It is valid until ctx ends or the loan
 // is returned; connections that used it are then closed. A client with the token makes
 // calls as caller, one level deeper. It returns LIMIT_REACHED if there are too many
 // loans.
-func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
+func (t *Loans) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	token := rand.Text()
-	l := &Loan{Token: token, tokens: t, key: sha256.Sum256([]byte(token))}
+	l := &Loan{Token: token, loans: t, key: sha256.Sum256([]byte(token))}
 	l.ID = hex.EncodeToString(l.key[:8])
 	over, end := context.WithCancel(context.WithoutCancel(ctx))
 	l.lease = &lease{over: over, end: end}
@@ -73,7 +73,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	return l, nil
 }
 
-func (t *Tokens) add(l *Loan) error {
+func (t *Loans) add(l *Loan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	whose := l.lease.as.AccountName()
@@ -96,19 +96,19 @@ func (t *Tokens) add(l *Loan) error {
 // It may be called again.
 func (l *Loan) GiveBack(outlives bool) {
 	if !l.bound() || !outlives || l.lease.over.Err() != nil {
-		l.tokens.drop(l.key, l.lease)
+		l.loans.drop(l.key, l.lease)
 		return
 	}
-	l.tokens.mu.Lock()
+	l.loans.mu.Lock()
 	l.lease.outlivesCall = true
-	l.tokens.mu.Unlock()
+	l.loans.mu.Unlock()
 	// A client can still enter meanwhile, such as an agent that waited for another
 	// one.
-	late := time.AfterFunc(agentLifetime, func() { l.tokens.drop(l.key, l.lease) })
+	late := time.AfterFunc(agentLifetime, func() { l.loans.drop(l.key, l.lease) })
 	context.AfterFunc(l.lease.over, func() { late.Stop() })
 }
 
-func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
+func (t *Loans) drop(key [sha256.Size]byte, l *lease) {
 	t.mu.Lock()
 	if t.leases[key] == l {
 		delete(t.leases, key)
@@ -122,7 +122,7 @@ func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
 }
 
 // enter accepts a token. The caller calls leave at the end of the connection.
-func (t *Tokens) enter(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
+func (t *Loans) enter(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
 	key := sha256.Sum256([]byte(token))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *Tokens) enter(token string) (as call.Caller, over context.Context, leav
 }
 
 // Close ends all loans.
-func (t *Tokens) Close() {
+func (t *Loans) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.leases {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-func lend(t *testing.T, tokens *control.Tokens, ctx context.Context, caller call.Caller) *control.Loan { //nolint:revive // t is first
+func lend(t *testing.T, tokens *control.Loans, ctx context.Context, caller call.Caller) *control.Loan { //nolint:revive // t is first
 	t.Helper()
 	loan, err := tokens.Lend(ctx, caller)
 	require.NoError(t, err)
@@ -19,7 +19,7 @@ func lend(t *testing.T, tokens *control.Tokens, ctx context.Context, caller call
 
 // One caller's agents are no reason why another has none, and all are bounded.
 func TestLoansAreBounded(t *testing.T) {
-	var tokens control.Tokens
+	var tokens control.Loans
 	defer tokens.Close()
 	flood := func(c call.Caller) (loans []*control.Loan) {
 		for {

@@ -38,8 +38,8 @@ type Running struct {
 	Stale   string    `json:"stale,omitempty"` // why the files are not in force as they are now
 }
 
-// Counts holds counters since the start of a host, and its current load.
-type Counts struct {
+// HostStatus holds counters since the start of a host, and its current load.
+type HostStatus struct {
 	Running
 	Tools   []stats.Row        `json:"tools"`
 	Loads   []limit.Load       `json:"loads"`
@@ -57,7 +57,7 @@ const callbackMeta = "io.github.toolroom-mcp/host"
 
 // controlSocket is the host's control socket. The zero value has none.
 type controlSocket struct {
-	tokens control.Tokens
+	loans  control.Loans
 	server *control.Server
 	fault  error // why the socket could not be opened
 }
@@ -89,13 +89,13 @@ func (a *App) Listen(entryPoint string) error {
 			MethodServers:   func(ctx context.Context, _ json.RawMessage) (any, error) { return a.Statuses(ctx), nil },
 			MethodReconnect: a.reconnect,
 			MethodStats: func(context.Context, json.RawMessage) (any, error) {
-				return Counts{running(), a.Stats(), a.loadByServer(), prometheus.Here()}, nil
+				return HostStatus{running(), a.Stats(), a.loadByServer(), prometheus.Here()}, nil
 			},
 		},
 		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {
 			return a.Gateway.ServeAs(ctx, as, in, out, nil)
 		},
-	}, &a.controlSocket.tokens)
+	}, &a.controlSocket.loans)
 	if err != nil {
 		a.controlSocket.fault = err
 		return err
@@ -157,7 +157,7 @@ func (a *App) withCallback(ctx context.Context, req *call.Request) (with *call.R
 	case !nested || a.controlSocket.server == nil:
 		return req, func(*call.Result) {}, nil
 	}
-	loan, err := a.controlSocket.tokens.Lend(ctx, req.Caller)
+	loan, err := a.controlSocket.loans.Lend(ctx, req.Caller)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -288,7 +288,7 @@ func TestWhatARunningHostSays(t *testing.T) {
 	err = ask(core.MethodReconnect, map[string]int{"server": 1}, &again)
 	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
 
-	var counts core.Counts
+	var counts core.HostStatus
 	require.NoError(t, ask(core.MethodStats, nil, &counts))
 	require.Equal(t, os.Getpid(), counts.PID)
 	require.EqualValues(t, 1, counts.Tools[0].Calls)
