@@ -120,9 +120,9 @@ func (a *App) reloadStored(ctx context.Context, state store.Version) error {
 	return nil
 }
 
-// withStored returns the configuration for the stages, with the store's tools among
+// configWithStored returns the configuration for the stages, with the store's tools among
 // the declared ones.
-func (a *App) withStored(cfg config.Config) config.Config {
+func (a *App) configWithStored(cfg config.Config) config.Config {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) ||
 			slices.ContainsFunc(cfg.Remote, func(s dialect.Server) bool { return s.Name == name })
@@ -187,9 +187,9 @@ func (p *snapshot) isServer(name string) bool {
 		slices.ContainsFunc(p.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
 }
 
-// withReplaced returns tools, the configured ones, and the tools of the store. Of the
+// withStored returns tools, the configured ones, and the tools of the store. Of the
 // latter, those in more replace the ones with the same served name.
-func (a *App) withReplaced(tools, more []manifest.Tool) []manifest.Tool {
+func (a *App) withStored(tools, more []manifest.Tool) []manifest.Tool {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()
 	known := maps.Clone(a.storedTools.tools)
@@ -239,7 +239,7 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 		}
 		names = append(names, name)
 	}
-	if err := config.Circles(a.withReplaced(present.cfg.Declared, tools)); err != nil {
+	if err := config.Circles(a.withStored(present.cfg.Declared, tools)); err != nil {
 		return nil, err
 	}
 	if tools, err = a.storedTools.stored.Put(ctx, file, text); err != nil {
