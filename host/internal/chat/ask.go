@@ -44,7 +44,7 @@ func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, 
 			defer call.PauseClocks(in.ctx)() // its context need not descend from in.ctx
 		}
 		began := time.Now()
-		defer func() { c.waits.add(in.call.ID, time.Since(began)) }()
+		defer func() { c.waitTimes.add(in.call.ID, time.Since(began)) }()
 	}
 	answer := make(chan reply, 1)
 	select {
@@ -60,11 +60,11 @@ func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, 
 	}
 }
 
-// answer lets the user answer a question, and sends the reply to the asking server. If
+// letUserAnswer lets the user letUserAnswer a question, and sends the reply to the asking server. If
 // the user gives up instead (Ctrl-C), it first calls interrupt, and returns its error,
 // after which the chat must end. Otherwise it returns nil, also if the question has
 // already ended.
-func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
+func (c *Chat) letUserAnswer(q *question, interrupt func() error) (endErr error) {
 	if q.ctx.Err() != nil {
 		return nil
 	}
@@ -73,10 +73,10 @@ func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	defer c.hold()()
 	value, err := q.put(ctx)
 	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
-		err, stuck = context.Canceled, interrupt()
+		err, endErr = context.Canceled, interrupt()
 	}
 	q.answer <- reply{value, err}
-	return stuck
+	return endErr
 }
 
 // hold gives the terminal to a question until release is called. Keys that were

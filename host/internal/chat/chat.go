@@ -121,7 +121,7 @@ type Chat struct {
 	screen *screen.Screen // nil: no terminal
 
 	questions chan *question
-	waits     waits
+	waitTimes waitTimes
 	always    map[string]bool // tools whose calls are approved without a question
 
 	model    provider.Model
@@ -160,7 +160,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 		c.screen = screen.New(cfg.Out, width)
 		c.editor = lineedit.New(c.source, cfg.Out, t)
 		c.editor.History, c.editor.Complete = c.cfg.History, completions
-		c.view = newScreenView(c.screen, c.waits.of, width, cfg.Styled, cfg.Verbose)
+		c.view = newScreenView(c.screen, c.waitTimes.of, width, cfg.Styled, cfg.Verbose)
 	} else {
 		c.view = newPipeView(cfg.Out, cfg.Err, cfg.Verbose)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A record is a line of JSON output: an event of the agent loop with its type, a note
+// A jsonLine is a line of JSON output: an event of the agent loop with its type, a note
 // of the chat, or print, the result of a command. It has only the members of its type.
-type record struct {
+type jsonLine struct {
 	Type  string `json:"type"`
 	Turn  int    `json:"turn,omitempty"`
 	Model string `json:"model,omitempty"`
@@ -43,7 +43,7 @@ type record struct {
 	Session string          `json:"session,omitempty"`
 }
 
-// jsonView writes records.
+// jsonView shows the events of a chat as JSON lines.
 type jsonView struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -54,10 +54,10 @@ func newJSONView(out io.Writer, session func() string) *jsonView {
 	return &jsonView{out: out, session: session}
 }
 
-func (v *jsonView) write(r record) {
+func (v *jsonView) write(r jsonLine) {
 	line, err := jsonrpc.Marshal(r)
 	if err != nil {
-		line, _ = jsonrpc.Marshal(record{Type: "error", Error: err.Error()}) //nolint:errcheck // it encodes
+		line, _ = jsonrpc.Marshal(jsonLine{Type: "error", Error: err.Error()}) //nolint:errcheck // it encodes
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -65,7 +65,7 @@ func (v *jsonView) write(r record) {
 }
 
 func (v *jsonView) event(e agent.Event, _ provider.Info) {
-	r := record{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
+	r := jsonLine{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
 	if c := e.Call; c != nil {
 		r.Name = c.Name
 		if r.Arguments = c.Args; e.Type != agent.CallEvent {
@@ -101,7 +101,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 
 func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
-	r := record{Type: string(agent.EndEvent), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
+	r := jsonLine{Type: string(agent.EndEvent), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
 	if out.Response != nil {
 		r.Text = spoken(out.Response.Message())
 	}
@@ -112,10 +112,10 @@ func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 }
 
 func (v *jsonView) note(format string, args ...any) {
-	v.write(record{Type: "note", Text: fmt.Sprintf(format, args...)})
+	v.write(jsonLine{Type: "note", Text: fmt.Sprintf(format, args...)})
 }
 
-func (v *jsonView) print(text string) { v.write(record{Type: "print", Text: text}) }
+func (v *jsonView) print(text string) { v.write(jsonLine{Type: "print", Text: text}) }
 
 func (v *jsonView) tick(time.Time) {}
 func (v *jsonView) idle()          {}

@@ -62,7 +62,7 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 // ask runs the agent for a conversation. whole gets the added messages: see
 // agent.Config.OnMessages.
 func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
-	c.waits.reset()
+	c.waitTimes.reset()
 	ask := c.Ask
 	if !c.canAsk() {
 		ask = nil
@@ -140,7 +140,7 @@ func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
 			}
 			return nil
 		case q := <-c.questions:
-			if err := c.answer(q, interrupt); err != nil {
+			if err := c.letUserAnswer(q, interrupt); err != nil {
 				return err
 			}
 		case <-c.cfg.Interrupts:

@@ -34,10 +34,10 @@ type answering interface {
 	End() error
 }
 
-// marked shows an answer that is Markdown.
-type marked struct{ *markdown.Writer }
+// markdownAnswer shows an answer that is Markdown.
+type markdownAnswer struct{ *markdown.Writer }
 
-func (m marked) End() error { return m.Close() }
+func (m markdownAnswer) End() error { return m.Close() }
 
 // screenView shows events at a terminal.
 type screenView struct {
@@ -151,7 +151,7 @@ func (v *screenView) piece(d llm.Delta, m provider.Info) {
 				v.write("%s\n", v.paint(faint, "thinking:"))
 			}
 		default:
-			v.part = marked{markdown.New(v.screen, markdown.Options{Width: v.width, Styled: v.styled})}
+			v.part = markdownAnswer{markdown.New(v.screen, markdown.Options{Width: v.width, Styled: v.styled})}
 		}
 	}
 	v.doing = ""

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// waits counts the time that the calls of a turn waited for the user. The shown
+// waitTimes counts the time that the calls of a turn waited for the user. The shown
 // duration of a running call excludes it.
-type waits struct {
+type waitTimes struct {
 	mu sync.Mutex
 	by map[string]time.Duration // by id of the call
 }
 
-func (w *waits) add(id string, d time.Duration) {
+func (w *waitTimes) add(id string, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.by == nil {
@@ -21,14 +21,14 @@ func (w *waits) add(id string, d time.Duration) {
 	w.by[id] += d
 }
 
-func (w *waits) of(id string) time.Duration {
+func (w *waitTimes) of(id string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.by[id]
 }
 
 // reset clears the times of the last turn.
-func (w *waits) reset() {
+func (w *waitTimes) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.by = nil

@@ -33,14 +33,14 @@ func TestWaitingForTheUserIsNotTheCallsTime(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 7, value)
-	require.Positive(t, c.waits.of("a"))
+	require.Positive(t, c.waitTimes.of("a"))
 	require.Equal(t, during, after, "the call's clock stands")
 
-	c.waits.reset()
-	c.waits.add("a", time.Minute)
+	c.waitTimes.reset()
+	c.waitTimes.add("a", time.Minute)
 	var out bytes.Buffer
 	width := func() int { return 80 }
-	v := newScreenView(screen.New(&out, width), c.waits.of, width, false, false)
+	v := newScreenView(screen.New(&out, width), c.waitTimes.of, width, false, false)
 	v.event(agent.Event{Type: agent.CallEvent, ID: "a", Call: asked}, provider.Info{})
 	v.tick(time.Now().Add(62 * time.Second))
 	require.Contains(t, out.String(), "… edit · ")

@@ -140,7 +140,7 @@ func (w *Writer) plain(r rune) {
 		}
 	case !w.within:
 		w.head = append(w.head, r)
-		w.begin(false)
+		w.beginLine(false)
 	case w.fence.mark != 0:
 		w.page.raw(r, code)
 	default:
@@ -150,7 +150,7 @@ func (w *Writer) plain(r rune) {
 
 func (w *Writer) endLine() {
 	if !w.within && !w.row {
-		w.begin(true)
+		w.beginLine(true)
 	}
 	switch {
 	case w.row:
@@ -163,10 +163,10 @@ func (w *Writer) endLine() {
 	w.within, w.row, w.head = false, false, w.head[:0]
 }
 
-// begin examines the beginning of a line; with whole, the line is complete.
-func (w *Writer) begin(whole bool) {
+// beginLine examines the beginning of a line; with whole, the line is complete.
+func (w *Writer) beginLine(whole bool) {
 	if w.fence.mark != 0 {
-		w.beginCode(whole)
+		w.beginCodeLine(whole)
 		return
 	}
 	b, known := blockOf(w.head, whole)
@@ -215,20 +215,20 @@ func (w *Writer) open(b block) {
 
 func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
 
-// beginCode decides whether the current line of a code block is the fence that closes
+// beginCodeLine decides whether the current line of a code block is the fence that closes
 // the block, and shows the beginning of the line. whole means that the line is
 // complete. As long as it needs more of the line, it does nothing, and w.within stays
 // false.
-func (w *Writer) beginCode(whole bool) {
+func (w *Writer) beginCodeLine(complete bool) {
 	f := w.fence
 	rest := unquoted(w.head, f.quotes)
 	trimmed := strings.TrimLeftFunc(string(rest), unicode.IsSpace)
 	run := len(trimmed) - len(strings.TrimLeft(trimmed, string(f.mark)))
 	closing := strings.TrimRightFunc(trimmed[run:], unicode.IsSpace) == ""
-	if closing && !whole && len(w.head) < maxHead {
+	if closing && !complete && len(w.head) < maxHead {
 		return
 	}
-	if !closing && !whole && len(w.head) < f.indent+2*f.quotes { // the part to remove is not complete
+	if !closing && !complete && len(w.head) < f.indent+2*f.quotes { // the part to remove is not complete
 		return
 	}
 	w.within = true
