@@ -78,7 +78,7 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 	}
 	if w.policy == nil {
 		w.approve = of.approval(s.Approval)
-		w.policy = policy.New(s.Policy, w.approve.Stage)
+		w.policy = policy.New(s.Policy, w.approve)
 	}
 	if w.cache == nil {
 		s.Cache.Version, s.Cache.MakesCalls, s.Cache.IsPerCaller = of.version, of.callsOthers, of.isPerCaller

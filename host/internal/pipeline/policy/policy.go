@@ -38,7 +38,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -141,30 +140,30 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// A Policy decides on calls and counts them. It is safe for concurrent use.
+// Approval asks a person about calls with the verdict Ask, and remembers the decisions
+// (package approve).
+type Approval interface {
+	// Stage returns a handler that makes only approved calls, each with next.
+	Stage(next call.Handler) call.Handler
+}
+
+// A Policy is the only stage that decides whether a call is made: Config.Decide applies
+// the lists and rules, the counters bound the number of calls, and Approval asks a
+// person. It is safe for concurrent use.
 type Policy struct {
 	cfg      Config
 	counts   *counters
-	approval call.Stage
+	approval Approval
 }
 
-// New returns a policy. Calls with the verdict ask pass through approval; if that is
-// nil, they are refused.
-func New(c Config, approval call.Stage) *Policy {
+// New returns a policy. If approval is nil, calls with the verdict Ask are refused.
+func New(c Config, approval Approval) *Policy {
 	return &Policy{cfg: c, counts: newCounters(c), approval: approval}
 }
 
-// Stage returns a handler that makes only permitted calls.
+// Stage returns a handler that makes only permitted calls, each with next. A call that
+// was not approved, or not made, counts only for the limit per minute.
 func (p *Policy) Stage(next call.Handler) call.Handler {
-	approved := refuseWithoutApproval
-	if p.approval != nil {
-		approved = p.approval(func(ctx context.Context, req *call.Request) (*call.Result, error) {
-			if ran, ok := ctx.Value(madeKey{}).(*atomic.Bool); ok {
-				ran.Store(true)
-			}
-			return next(ctx, req)
-		})
-	}
 	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.permitsChoice(&call.Tool{})
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		if free && !p.counts.hasLimits(req.Caller) {
@@ -184,19 +183,24 @@ func (p *Policy) Stage(next call.Handler) call.Handler {
 		if d.Do != Ask {
 			return next(ctx, req)
 		}
-		var ran atomic.Bool
 		asked := *req
 		asked.Reason = d.Text
-		res, err := approved(context.WithValue(ctx, madeKey{}, &ran), &asked)
-		if !ran.Load() {
+		if p.approval == nil {
+			p.counts.giveBack(ticket)
+			return refuseWithoutApproval(ctx, &asked)
+		}
+		made := false
+		approved := p.approval.Stage(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			made = true
+			return next(ctx, req)
+		})
+		res, err := approved(ctx, &asked)
+		if !made {
 			p.counts.giveBack(ticket)
 		}
 		return res, err
 	}
 }
-
-// madeKey is the context key of a mark that is set when an approved call is made.
-type madeKey struct{}
 
 // A Decision is the policy's decision about a call, regardless of earlier calls.
 type Decision struct {
