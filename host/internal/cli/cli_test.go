@@ -22,6 +22,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/cli"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == core.ResidentCommand { // started by such a host
 		os.Exit(cli.Main())
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(leakcheck.Tests{Tests: m}, map[string]func(){
 		"mcp-host": func() { os.Exit(cli.Main()) },
 		"fixture":  func() { os.Exit(faultserver.Main(os.Args[1:])) },
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == faultserver.Arg {
 		os.Exit(faultserver.Main(os.Args[2:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(leakcheck.Tests{Tests: m}.Run())
 }
 
 func server(t *testing.T, name string, bundled bool, args ...string) config.Server {

@@ -124,6 +124,7 @@ func openWorld(t *testing.T) (*gateway.Gateway, *world) {
 		Profile:    func(name string) (gateway.Catalog, bool) { return fixtures(), name == "few" },
 	}, w, w.handle)
 	require.NoError(t, err)
+	t.Cleanup(g.Close)
 	return g, w
 }
 
@@ -277,6 +278,7 @@ func dial(t *testing.T, g *gateway.Gateway) wire {
 		inWrite.Close()
 		go io.Copy(io.Discard, outRead)
 		require.NoError(t, <-done)
+		outWrite.Close()
 	})
 	return wire{inWrite, bufio.NewReader(outRead)}
 }

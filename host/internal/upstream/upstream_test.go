@@ -18,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // they mostly wait
 		panic(err)
 	}
-	os.Exit(m.Run())
+	os.Exit(leakcheck.Tests{Tests: m}.Run())
 }
 
 // start returns a server that runs the fixture with args.

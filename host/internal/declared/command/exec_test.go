@@ -21,6 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/command"
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == program {
 		os.Exit(play(os.Args[2:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(leakcheck.Tests{Tests: m}.Run())
 }
 
 // play does what its arguments say.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/diagnose/servercheck"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
@@ -66,7 +67,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	mcpkittest.MockChild()
-	os.Exit(m.Run())
+	os.Exit(leakcheck.Tests{Tests: m}.Run())
 }
 
 // look checks a mock as a child process, and returns how each check came out.

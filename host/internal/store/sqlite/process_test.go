@@ -18,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/sqlite"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/storetest"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(leakcheck.Tests{Tests: m}.Run())
 }
 
 const steps = 20

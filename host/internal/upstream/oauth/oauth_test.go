@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
 )
 
 // TestMain runs this program as a process that asks for a token, see
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		fmt.Print(token, err)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(leakcheck.Tests{Tests: m}.Run())
 }
 
 func TestSignIn(t *testing.T) {
