@@ -193,7 +193,11 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 // Notice shows a notice to the user. Any goroutine may call it.
 func (c *Chat) Notice(text string) { c.view.note("%s", text) }
 
-// Once sends one message, and returns after the answer.
+// Close ends the reading of the input. The chat must not be used afterwards.
+func (c *Chat) Close() { c.source.Close() }
+
+// Once sends one message, and returns after the answer. It returns ErrFailed if there
+// was none.
 func (c *Chat) Once(ctx context.Context, prompt string) error {
 	c.notice()
 	if err := c.runTurn(ctx, prompt); err != nil {
@@ -211,7 +215,8 @@ func (c *Chat) notice() {
 	}
 }
 
-// Talk handles messages until the input ends or the user quits.
+// Talk handles messages until the input ends or the user quits. It returns ErrFailed if
+// a message through a pipe had no answer.
 func (c *Chat) Talk(ctx context.Context) error {
 	c.notice()
 	if c.editor != nil {

@@ -240,7 +240,10 @@ func newBench(t *testing.T, change func(*chat.Config)) *bench {
 	}
 	c, err := chat.New(t.Context(), cfg)
 	require.NoError(t, err)
-	go func() { b.done <- c.Talk(t.Context()) }()
+	go func() {
+		defer c.Close()
+		b.done <- c.Talk(t.Context())
+	}()
 	t.Cleanup(func() { keys.Close() })
 	return b
 }

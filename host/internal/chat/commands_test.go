@@ -36,6 +36,7 @@ func TestAnUnknownCommandThroughAPipe(t *testing.T) {
 	b := &bench{t: t, changed: make(chan struct{}, 1)}
 	c, err := chat.New(t.Context(), chat.Config{In: strings.NewReader("/nosuch\n"), Out: b, Err: b, Host: chat.Host{Models: b}})
 	require.NoError(t, err)
+	t.Cleanup(c.Close)
 	require.ErrorIs(t, c.Talk(t.Context()), chat.ErrFailed)
 	require.Contains(t, b.out.String(), "/nosuch is not a command")
 	require.Nil(t, b.asked)

@@ -26,6 +26,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 				Host: chat.Host{Models: b, Turn: func(ask call.Ask) chat.Tools { return tools{b, ask} }},
 			})
 			require.NoError(t, err)
+			t.Cleanup(c.Close)
 			return c
 		}
 		require.ErrorContains(t, open().Once(t.Context(), "hello"), "no space left")

@@ -156,6 +156,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 		}
 		return exit(status, err)
 	}
+	defer c.Close()
 	p.waitForTools(ctx, a, interrupts, f.json, f.once)
 	a.OnNotice(c.Notice)
 	if f.once {

@@ -125,7 +125,9 @@ func newTyping(t *testing.T, columns int) *typing {
 	in, keys := io.Pipe()
 	t.Cleanup(func() { keys.Close() })
 	w := &window{columns: columns, height: 10}
-	return &typing{w, lineedit.New(lineedit.NewSource(in), w, w), keys}
+	s := lineedit.NewSource(in)
+	t.Cleanup(s.Close)
+	return &typing{w, lineedit.New(s, w, w), keys}
 }
 
 // read reads a text while keys are pressed.
@@ -361,6 +363,7 @@ func TestChoosingAKey(t *testing.T) {
 
 func TestLinesOfAPipe(t *testing.T) {
 	s := lineedit.NewSource(strings.NewReader("one\r\ntwo\n\nlast"))
+	t.Cleanup(s.Close)
 	for _, want := range []string{"one", "two", "", "last"} {
 		got, err := s.Line(t.Context())
 		require.NoError(t, err)
@@ -371,6 +374,7 @@ func TestLinesOfAPipe(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 	}
 	endless := lineedit.NewSource(strings.NewReader(strings.Repeat("x", 5<<20)))
+	t.Cleanup(endless.Close)
 	_, err := endless.Line(t.Context())
 	require.ErrorContains(t, err, "longer than")
 }
@@ -379,6 +383,7 @@ func TestLinesOfAPipe(t *testing.T) {
 func TestAWaitThatIsGivenUp(t *testing.T) {
 	in, keys := io.Pipe()
 	s := lineedit.NewSource(in)
+	t.Cleanup(s.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {

@@ -25,12 +25,17 @@ type chunk struct {
 	err  error
 }
 
-// NewSource returns a source. It is used by one goroutine at a time.
+// NewSource returns a source of the bytes of from. It is used by one goroutine at a
+// time, which closes it.
 func NewSource(from io.Reader) *Source {
 	return &Source{from: from, want: make(chan struct{}), got: make(chan chunk, 1)}
 }
 
-// serve reads once for each request. It ends with the reader.
+// Close ends the source, which must not be used afterwards. A read that is running ends
+// with the terminal or pipe.
+func (s *Source) Close() { close(s.want) }
+
+// serve reads once for each request. It ends after Close or an error of the reader.
 func (s *Source) serve() {
 	buf := make([]byte, 4096)
 	for range s.want {
