@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,5 +110,23 @@ func TestTheWriterOfAConnectionIsWaitedFor(t *testing.T) {
 			<-c.ended
 			require.True(t, p.done.Load(), "the writer was still at work")
 		})
+	}
+}
+
+// SharedServers that are closed have no goroutine any more that watches a process.
+func TestTheGoroutinesOfASharedProcessAreWaitedFor(t *testing.T) {
+	for range 200 { // without the wait, it is left only sometimes
+		p := NewSharedServers(SharedConfig{})
+		process := newSharedProcess("k", Config{Name: "m", QuietTime: time.Hour}, &p.work)
+		p.byKey["k"] = []*sharedProcess{process}
+		process.out = &stdio{writer: newWriter(&slowPipe{}, time.Hour)}
+		process.out.writer.close()
+		process.idle = time.Hour
+		u := &sharedUser{number: 1}
+		process.users[1], process.pending[1] = u, sharedRequest{user: u}
+		process.leave(u) // an unanswered request is left, so checkAlive runs
+		p.Close()
+		stacks := make([]byte, 1<<20)
+		require.NotContains(t, string(stacks[:runtime.Stack(stacks, true)]), "checkAlive")
 	}
 }

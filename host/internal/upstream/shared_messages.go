@@ -84,7 +84,7 @@ func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Me
 	process.pending[id] = sharedRequest{u, isOfClient(m.Method)}
 	if !process.watched {
 		process.watched = true
-		go process.watchStopped()
+		process.work.Go(process.watchStopped)
 	}
 	// A process that ends tells its hosts.
 	if err := process.out.send(append(line, '\n')); err != nil && !errors.Is(err, errNotSent) {

@@ -23,6 +23,9 @@ type sharedProcess struct {
 	settled chan struct{} // closed when the session is open, or will never be
 	settle  func()        // closes settled
 	ended   chan struct{} // see receiver.done
+	// work is that of SharedServers. Each goroutine of the process is counted in it, and
+	// starts while another counted one runs.
+	work *sync.WaitGroup
 
 	mu      sync.Mutex
 	err     error // why it ends; nil: it runs
@@ -33,7 +36,8 @@ type sharedProcess struct {
 	retired bool // no host is added any more
 
 	replaced *sharedProcess // retires when the session of this one is open; nil: none
-	idling   *time.Timer
+	unopened *time.Timer    // runs failUnopened; nil: not started
+	idling   *time.Timer    // runs endIfIdle; nil: there are hosts
 
 	initID     uint64                   // of the initialize request of opening
 	discoverID uint64                   // the last server/discover request
@@ -98,9 +102,9 @@ func (u *sharedUser) send(message []byte) {
 	}
 }
 
-func newSharedProcess(key string, cfg Config) *sharedProcess {
+func newSharedProcess(key string, cfg Config, work *sync.WaitGroup) *sharedProcess {
 	process := &sharedProcess{
-		key: key, cfg: cfg, since: time.Now(), settled: make(chan struct{}), ended: make(chan struct{}),
+		key: key, cfg: cfg, work: work, since: time.Now(), settled: make(chan struct{}), ended: make(chan struct{}),
 		users: map[uint64]*sharedUser{}, pending: map[uint64]sharedRequest{}, cancelled: map[uint64]cancelledRequest{},
 		questions: map[string]sharedQuestion{}, elicited: map[string]*sharedUser{},
 	}
@@ -115,12 +119,13 @@ func (process *sharedProcess) begin(out *stdio, u *sharedUser, idle time.Duratio
 	process.out, process.idle = out, idle
 	process.opening = u
 	process.add(u)
-	time.AfterFunc(process.cfg.StartTimeout, process.failUnopened)
+	process.unopened = time.AfterFunc(process.cfg.StartTimeout, process.failUnopened)
 	if process.cfg.KillsOwnTree { // a bundled tool, which works in the roots of its client
 		process.rooted, process.roots = true, u.roots
 	}
 	if process.err != nil {
-		go out.close()
+		process.unopened.Stop()
+		process.work.Go(out.close)
 	}
 }
 
@@ -130,7 +135,7 @@ func (process *sharedProcess) failUnopened() {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	switch {
-	case process.opened:
+	case process.opened || process.err != nil:
 	case process.initResult != nil: // it does not answer pings
 		process.setOpened()
 	default:
@@ -147,7 +152,7 @@ func (process *sharedProcess) setOpened() {
 	process.opened = true
 	process.settle()
 	if process.replaced != nil {
-		go process.replaced.retire()
+		process.work.Go(process.replaced.retire)
 		process.replaced = nil
 	}
 }
@@ -257,7 +262,7 @@ func (process *sharedProcess) leave(u *sharedUser) {
 		process.idling = time.AfterFunc(process.idle, process.endIfIdle)
 	}
 	if unanswered && process.err == nil && len(process.users) == 0 {
-		go process.checkAlive()
+		process.work.Go(process.checkAlive)
 	}
 }
 

@@ -29,8 +29,11 @@ func (process *sharedProcess) failLocked(err error) {
 	if process.idling != nil {
 		process.idling.Stop()
 	}
+	if process.unopened != nil {
+		process.unopened.Stop()
+	}
 	if process.out != nil {
-		go process.out.close()
+		process.work.Go(process.out.close)
 	}
 }
 
@@ -93,10 +96,10 @@ func (process *sharedProcess) tellEnd() {
 	process.mu.Unlock()
 	process.notifyAll(methodEnded, endOf(err))
 	for _, u := range users {
-		go func() {
+		process.work.Go(func() {
 			u.out.work.Wait()
 			u.conn.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // it may be closed
-		}()
+		})
 	}
 }
 

@@ -171,7 +171,7 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 			return process, false, nil
 		}
 	}
-	process = newSharedProcess(key, request.config())
+	process = newSharedProcess(key, request.config(), &p.work)
 	process.replaced = replaced
 	p.byKey[key] = append(p.byKey[key], process)
 	return process, true, nil
@@ -222,7 +222,7 @@ func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *
 		p.remove(process)
 		process.tellEnd()
 	}()
-	go process.showStderr()
+	p.work.Go(process.showStderr)
 	return nil
 }
 

@@ -157,14 +157,14 @@ func TestWhatIsNotApprovedIsGivenBack(t *testing.T) {
 	p := policy.New(policy.Config{
 		Rules: []policy.Rule{{Tool: "rm", Do: policy.Ask}}, MaxTotalCalls: 2, MaxIdenticalCalls: 2,
 		MaxCost: 2, Prices: map[string]float64{"*": 1},
-	}, func(next call.Handler) call.Handler {
+	}, approval(func(next call.Handler) call.Handler {
 		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 			if answer != nil {
 				return nil, answer
 			}
 			return next(ctx, req)
 		}
-	})
+	}))
 	h := p.Stage(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
 	rm := func() toolerr.Code {
 		_, err := h(t.Context(), &call.Request{Tool: &call.Tool{Name: "rm"}})
