@@ -83,6 +83,7 @@ func Open(o Options) (*Host, error) {
 	return h, nil
 }
 
+// notify passes a notice to Options.Notify, if that is set.
 func (h *Host) notify(notice string) {
 	if h.options.Notify != nil {
 		h.options.Notify(notice)

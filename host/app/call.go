@@ -52,6 +52,7 @@ func (e *FailedError) Error() string { return e.failed().Error() }
 // Unwrap returns a toolerr.Error with the code that the tool gives, or EXECUTION_ERROR.
 func (e *FailedError) Unwrap() error { return e.failed().Unwrap() }
 
+// failed returns the error as package core represents it.
 func (e *FailedError) failed() *core.Failed {
 	return &core.Failed{Tool: e.Tool, Answer: (*core.Answer)(e.Answer)}
 }
