@@ -16,6 +16,7 @@ type Left struct {
 	MS     *int64   `json:"ms,omitempty"` // milliseconds until the time limit
 }
 
+// leftKey is the context key of the remaining budget.
 type leftKey struct{}
 
 // LeftOf returns the remaining limits of the run that makes the call of ctx. ok is

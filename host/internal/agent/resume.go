@@ -127,6 +127,8 @@ type journalReader struct {
 	end     *step // nil: the run has not ended
 }
 
+// read applies one step of the journal to the state of the run. Results that were
+// stored outside the journal are added before the first step that can follow them.
 func (a *journalReader) read(s step) {
 	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != EndPending) {
 		a.addStoredResults()

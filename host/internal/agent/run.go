@@ -61,6 +61,8 @@ type run struct {
 	emitting sync.Mutex // held while On is called and while a step is stored
 }
 
+// newRun returns a run that continues after messages, with defaults for the bounds and
+// the token counter that cfg does not set.
 func newRun(cfg Config, messages []llm.Message) *run {
 	cfg.Bounds = cfg.Bounds.withDefaults()
 	if cfg.Counter == nil {
@@ -134,6 +136,8 @@ func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 	return r.out
 }
 
+// unkept ends the run because the journal cannot be written: its outcome has the reason
+// EndJournalError.
 func (r *run) unkept(err error) *Outcome {
 	r.out.Why, r.out.Err = EndJournalError, err
 	r.out.Messages = slices.Clone(r.history[r.messagesBefore:])
@@ -228,6 +232,7 @@ func (r *run) addCallerTools(tools []llm.Tool) []llm.Tool {
 	return append(ours, r.cfg.CallerTools...)
 }
 
+// isCallerTool reports whether the caller declared the tool and runs it itself.
 func (r *run) isCallerTool(name string) bool {
 	return slices.ContainsFunc(r.cfg.CallerTools, func(t llm.Tool) bool { return t.Name == name })
 }

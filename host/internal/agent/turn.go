@@ -221,6 +221,7 @@ func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm
 	return append(kept[:end:end], slices.DeleteFunc(kept[end:], isThought)...)
 }
 
+// isThought reports whether a part is the model's thinking, readable or encrypted.
 func isThought(p llm.Part) bool {
 	return p.Type == llm.ThinkingPart || p.Type == llm.RedactedPart
 }
