@@ -176,6 +176,8 @@ func (r *Request) Arguments() (json.RawMessage, error) {
 	return r.arguments, r.parseError
 }
 
+// parseArguments returns the arguments in the params of tools/call, {} if there are
+// none. It returns INVALID_PARAMS if params is not an object.
 func parseArguments(params json.RawMessage) (json.RawMessage, error) {
 	none := json.RawMessage(`{}`)
 	if len(params) == 0 {

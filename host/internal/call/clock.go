@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// clockKey is the context key of the *clock of a call.
 type clockKey struct{}
 
 // clock measures the time that one call takes, without pauses, and limits it if it has a
@@ -42,6 +43,8 @@ func MeasureTime(ctx context.Context) (measured context.Context, took func() tim
 	return measured, c.took
 }
 
+// withClock returns a context with a new clock, which stops together with the clock in
+// ctx.
 func withClock(ctx context.Context) (context.Context, *clock) {
 	outer, _ := ctx.Value(clockKey{}).(*clock)
 	c := &clock{outer: outer, since: time.Now()}
@@ -81,6 +84,8 @@ func PauseClocks(ctx context.Context) (resume func()) {
 	})
 }
 
+// stop pauses the clock. Pauses can be nested: the clock runs again after as many
+// starts.
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,6 +52,8 @@ func (r *Result) meta(name string) json.RawMessage {
 	return value
 }
 
+// member returns a member of a JSON object. ok is false if the object lacks it, or
+// object is not an object.
 func member(object json.RawMessage, name string) (json.RawMessage, bool) {
 	members, err := jsonrpc.Members(object)
 	if err != nil {

@@ -37,6 +37,7 @@ type ServerRequest struct {
 // A Forwarder sends a request to its server. It returns the same errors as a Handler.
 type Forwarder func(ctx context.Context, m *ServerRequest) (json.RawMessage, error)
 
+// hostQuestion is the context key that marks a question of the host itself.
 type hostQuestion struct{}
 
 // WithHostQuestion marks questions with the returned context as the host's own: no
