@@ -32,6 +32,7 @@ func inherit(tools []*Item) {
 	}
 }
 
+// findIn returns the tool that t names, nil if it is not among tools.
 func (t Target) findIn(tools []*Item) *Item {
 	i := slices.IndexFunc(tools, func(item *Item) bool { return item.Server == t.Server && item.Original == t.Tool })
 	if i < 0 {

@@ -14,6 +14,8 @@ type Filter struct {
 	Describe map[string]string // the server's own name → the served description
 }
 
+// serves reports whether the filter lets an item through, by its served names or its
+// original one.
 func (f Filter) serves(item *Item) bool {
 	return permits(f.Allow, f.Block, append(item.names(), item.Original), nil)
 }

@@ -127,6 +127,8 @@ func (i *Item) qualified() *Item {
 // scheme is the scheme of qualified URIs.
 const scheme = "toolroom:"
 
+// qualify returns the URI under which a resource is served whose own URI another server
+// has, too.
 func qualify(server, uri string) string {
 	if strings.HasPrefix(uri, uiScheme) {
 		return qualifyUI(server, uri)

@@ -17,6 +17,7 @@ import (
 // may have any length; the value contains the names.
 func KeepPins(keys store.Keys) PinStore { return storedPins{keys} }
 
+// storedPins reads and writes pins in a key-value store.
 type storedPins struct{ keys store.Keys }
 
 // pin is a stored value.
@@ -30,6 +31,7 @@ type pin struct {
 // maxPin leaves space for the names.
 const maxPin = store.MaxValue - 16<<10
 
+// pinPrefix returns the prefix of the keys of a server's pins.
 func pinPrefix(server string) string {
 	sum := sha256.Sum256([]byte(server))
 	return "pin/" + hex.EncodeToString(sum[:16]) + "/"
@@ -73,6 +75,8 @@ func (k storedPins) Repin(ctx context.Context, server, tool string, definition j
 	return k.put(ctx, server, tool, definition, store.Any)
 }
 
+// put stores the definition of a tool, or its hash if it is longer than maxPin. was is
+// the version that it replaces, as for store.Keys.Put.
 func (k storedPins) put(ctx context.Context, server, tool string, definition json.RawMessage, was store.Version) error {
 	p := pin{Server: server, Tool: tool, Definition: definition}
 	if len(definition) > maxPin {

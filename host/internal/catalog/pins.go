@@ -95,6 +95,7 @@ func (c *Catalog) SetPins(mode PinMode, store PinStore) {
 // set before the first use.
 func (c *Catalog) OnDrift(f func(*ChangedError)) { c.onDrift = f }
 
+// pinned returns the pins in force, nil if pinning is off.
 func (c *Catalog) pinned() *pins {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,6 +241,7 @@ type comparison struct {
 	faults  []error
 }
 
+// fresh is a tool without a pin, which gets one.
 type fresh struct {
 	tool       string
 	definition json.RawMessage

@@ -29,6 +29,8 @@ func (p Profile) Validate() error {
 	return nil
 }
 
+// serves reports whether an item belongs to the profile. The lists of tools apply only
+// to tools.
 func (p *Profile) serves(item *Item) bool {
 	if len(p.Servers) > 0 && !MatchesAny(p.Servers, item.Server) {
 		return false
@@ -83,6 +85,7 @@ func (c Change) Concerns(v *View) bool {
 // Of returns the view's snapshots before and after a change.
 func (c Change) Of(v *View) (before, after *Snapshot) { return v.apply(c.before), v.apply(c.after) }
 
+// apply returns the part of a snapshot that the view shows.
 func (v *View) apply(s *Snapshot) *Snapshot {
 	if v.profile == nil {
 		return s
@@ -117,6 +120,7 @@ func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
+// shows reports whether the view has an item.
 func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.serves(item) }
 
 // Locate returns the server of a prompt, resource or template with a served name, and
@@ -141,6 +145,9 @@ func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 	return v.locateURI(ctx, name)
 }
 
+// locateURI returns the server of a resource with a served URI, and the server's own
+// URI for it. Servers are asked only if the known lists do not have it. ok is false if
+// no shown server has it.
 func (v *View) locateURI(ctx context.Context, uri string) (server, original string, ok bool) {
 	for _, ask := range []bool{false, true} {
 		s := v.catalog.current.Load()
@@ -171,6 +178,7 @@ func (v *View) locateURI(ctx context.Context, uri string) (server, original stri
 	return "", "", false
 }
 
+// firstShown returns the first shown item that fits, or nil.
 func (v *View) firstShown(items []*Item, fits func(*Item) bool) *Item {
 	for _, item := range items {
 		if v.shows(item) && fits(item) {

@@ -36,11 +36,14 @@ func (p *refreshThrottle) wait(now time.Time) time.Duration {
 	return p.pause - since
 }
 
+// recordRequest records that the list was requested at a time, which doubles the pause
+// before the next request.
 func (p *refreshThrottle) recordRequest(now time.Time) {
 	p.changed, p.last = false, now
 	p.pause = min(max(2*p.pause, firstPause), mostPause)
 }
 
+// stop stops the timer of a delayed refresh, if there is one.
 func (p *refreshThrottle) stop() {
 	if p.timer != nil {
 		p.timer.Stop()

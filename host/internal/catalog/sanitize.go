@@ -88,6 +88,7 @@ func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc
 	return append(out, object[end:]...)
 }
 
+// isNull reports whether a JSON value is null.
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
 // simple returns a sanitizer for a value that is kept or dropped as a whole.
@@ -100,14 +101,17 @@ func simple(is func(value json.RawMessage) bool) sanitizer {
 	}
 }
 
+// isText is a sanitizer that keeps a string and drops other values.
 func isText(value json.RawMessage) (json.RawMessage, bool) {
 	return simple(func(v json.RawMessage) bool { return v[0] == '"' })(value)
 }
 
+// isFlag is a sanitizer that keeps true and false and drops other values.
 func isFlag(value json.RawMessage) (json.RawMessage, bool) {
 	return oneOfValues("true", "false")(value)
 }
 
+// isNumber is a sanitizer that keeps a number and drops other values.
 func isNumber(value json.RawMessage) (json.RawMessage, bool) {
 	return simple(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
 }
@@ -125,10 +129,13 @@ func isTime(value json.RawMessage) (json.RawMessage, bool) {
 	return simple(func(v json.RawMessage) bool { _, err := time.Parse(`"`+time.RFC3339+`"`, string(v)); return err == nil })(value)
 }
 
+// oneOfValues returns a sanitizer that keeps these JSON values and drops others.
 func oneOfValues(values ...string) sanitizer {
 	return simple(func(v json.RawMessage) bool { return slices.Contains(values, string(v)) })
 }
 
+// oneOf returns a sanitizer that keeps these strings, given without quotes, and drops
+// others.
 func oneOf(words ...string) sanitizer {
 	values := make([]string, len(words))
 	for i, word := range words {

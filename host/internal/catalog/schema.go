@@ -127,6 +127,8 @@ func (d document) compiles(part any) bool {
 	return true
 }
 
+// namesTypes reports whether the value of a type member is a type name of JSON Schema
+// or a list of such names.
 func namesTypes(value any) bool {
 	switch value := value.(type) {
 	case string:

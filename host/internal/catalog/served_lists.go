@@ -47,6 +47,8 @@ func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
+// byName returns the item of a kind with a served name, or URI. ok is false if there is
+// none.
 func (s *Snapshot) byName(kind call.ListKind, name string) (*Item, bool) {
 	item, ok := s.lists[kind].byName[name]
 	return item, ok
@@ -63,10 +65,13 @@ func (s *Snapshot) Listing(kind call.ListKind, modern bool) json.RawMessage {
 	return s.lists[kind].legacy()
 }
 
+// same reports whether the list of a kind has the same definitions in the same order in
+// both snapshots.
 func (s *Snapshot) same(other *Snapshot, kind call.ListKind) bool {
 	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, sameItem)
 }
 
+// sameItem reports whether two items have equal definitions.
 func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.Definition) }
 
 // newSnapshot merges the listings. If two names are equal, or look alike and belong to
@@ -177,6 +182,8 @@ func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMe
 	return encode(call.Tools, definitions, nil, false)
 }
 
+// encode returns the result of a list request with these definitions, in the form of
+// the era. identity, unless nil, is the server's identity for _meta.
 func encode(kind call.ListKind, definitions []json.RawMessage, identity json.RawMessage, modern bool) json.RawMessage {
 	size := 256 + len(identity)
 	for _, definition := range definitions {

@@ -17,6 +17,8 @@ const (
 	uiQualified = uiScheme + "toolroom/"
 )
 
+// qualifyUI returns a ui:// URI that names its server, for a URI that several servers
+// use.
 func qualifyUI(server, uri string) string {
 	return uiQualified + url.PathEscape(server) + "/" + uri[len(uiScheme):]
 }
@@ -25,6 +27,8 @@ func qualifyUI(server, uri string) string {
 // that refers to it.
 type owners map[string]string
 
+// ownersOf returns the owner of each URI: the first server, in list order, that lists
+// it or refers to it.
 func ownersOf(all map[call.ListKind][]*Item) owners {
 	rank := map[string]int{}
 	for _, kind := range kinds() {

@@ -20,6 +20,8 @@ type definition struct {
 	} `json:"inputSchema"`
 }
 
+// read decodes the searchable members of a tool's definition. It leaves out members of
+// a wrong type.
 func read(raw json.RawMessage) (d definition) {
 	if json.Unmarshal(raw, &d) == nil {
 		return d
@@ -82,6 +84,8 @@ func (d definition) params() []param {
 	return all
 }
 
+// kindOf returns the text for the type member of a property: a name, names joined with
+// |, or any.
 func kindOf(kind any) string {
 	switch kind := kind.(type) {
 	case string:

@@ -20,10 +20,12 @@ const (
 	callTool     = "call_tool"
 )
 
+// metaTool is one of the tools that give access to the tools that are not listed.
 type metaTool struct{ name, description, schema, annotations string }
 
 const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
 
+// metaTools returns search_tools, describe_tool and call_tool, in list order.
 func metaTools() []metaTool {
 	return []metaTool{
 		{searchTools, "Searches tools that are not listed here. Describe the task in a few words, or name an object. Returns names, first sentences and parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
@@ -38,6 +40,7 @@ func metaTools() []metaTool {
 	}
 }
 
+// isMetaTool reports whether a tool with this name is a meta-tool.
 func isMetaTool(name string) bool {
 	return slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name })
 }
@@ -119,6 +122,8 @@ func members(tool string, arguments json.RawMessage, known ...string) (map[strin
 	return read, nil
 }
 
+// textOf returns the string argument name of a meta-tool, "" if raw is nil. It returns
+// INVALID_PARAMS for other types.
 func textOf(tool, name string, raw json.RawMessage) (text string, err error) {
 	if raw == nil {
 		return "", nil
@@ -262,6 +267,7 @@ func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*c
 	return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; %s", name, hint)
 }
 
+// textResult returns the result of a tool with one text part.
 func textResult(text string) json.RawMessage {
 	return append(jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)
 }

@@ -38,6 +38,8 @@ func (o *List) selection(s *catalog.Snapshot) *selection {
 	return made
 }
 
+// newSelection returns what the list shows of a snapshot: all tools if they fit,
+// otherwise the meta-tools and those tools that fit.
 func (o *List) newSelection(s *catalog.Snapshot) *selection {
 	made := &selection{of: s, tools: s.Tools()}
 	listed, all := o.fitting(made.tools)
@@ -72,6 +74,7 @@ func (s *selection) same(other *selection) bool {
 	return slices.EqualFunc(s.definitions(), other.definitions(), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
+// definitions returns the definitions of the listed tools.
 func (s *selection) definitions() []json.RawMessage {
 	if s.isShortened() {
 		return s.listed

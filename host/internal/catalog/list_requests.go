@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// list asks the servers of a group, nil meaning all, that have not been listed, and
+// waits for those that were never asked. If the servers are replaced meanwhile, it
+// waits for the new ones too.
+func (c *Catalog) list(ctx context.Context, kind call.ListKind, group func(*server) bool) {
+	for {
+		servers := c.servers.Load()
+		for _, busy := range c.listOnce(kind, *servers, group) {
+			select {
+			case <-busy:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if c.servers.Load() == servers {
+			return
+		}
+	}
+}
+
+// listOnce begins to ask those servers whose list was never received; with group, only
+// those for which group is true. It returns channels that are closed when servers that
+// are asked for the first time have answered.
+func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range servers {
+		l := s.lists[kind]
+		if l.tried && l.err == nil || group != nil && !group(s) {
+			continue
+		}
+		first := !l.tried
+		if l.busy == nil {
+			c.ask(s, kind)
+		}
+		if first && l.busy != nil {
+			waits = append(waits, l.busy)
+		}
+	}
+	return waits
+}
+
+// ask requests a list of a server in the background. The caller holds c.mu.
+func (c *Catalog) ask(s *server, kind call.ListKind) {
+	if c.closed {
+		return
+	}
+	busy := make(chan struct{})
+	l := s.lists[kind]
+	l.busy = busy
+	l.asked++
+	asked := l.asked
+	c.work.Go(func() {
+		c.starts <- struct{}{}
+		leave := sync.OnceFunc(func() { <-c.starts })
+		slow := time.AfterFunc(slowStart, leave)
+		raw, err := s.Source.List(c.life, kind)
+		slow.Stop()
+		leave()
+		pins := c.pinned()                 // the current ones, whenever the list was requested
+		if kind != call.Tools || s.Plain { // bundled tools change with the host
+			pins = nil
+		}
+		items, faults := s.items(kind, raw)
+		listed := items
+		if err == nil && pins != nil && pins.mode == PinsEnforce {
+			items, err = c.withhold(l, pins, s.Source.Name(), items)
+		}
+		if err == nil && pins != nil {
+			c.check(l, asked, pins, s.Source.Name(), listed)
+		}
+		c.storeList(l, kind, busy, items, faults, err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.changed {
+			c.requestAgain(s, kind)
+		}
+	})
+}
+
+// items converts a server's definitions to items.
+func (s *server) items(kind call.ListKind, raw []json.RawMessage) (items []*Item, faults []error) {
+	for _, definition := range raw {
+		item, fault := newItem(s.Entry, kind, definition)
+		if fault != nil {
+			faults = append(faults, fault)
+		}
+		if item != nil && (kind != call.Tools || s.Filter.serves(item)) {
+			items = append(items, item)
+		}
+	}
+	return items, faults
+}
+
+// storeList stores a server's list. A server that cannot be listed keeps its previous
+// list: a call starts it again. While it is offline, which the source reports, that
+// list is hidden.
+func (c *Catalog) storeList(l *listing, kind call.ListKind, busy chan struct{}, items []*Item, faults []error, err error) {
+	c.mu.Lock()
+	seen := l.tried
+	l.tried, l.err = true, err
+	if err == nil || len(items) > 0 {
+		l.items, l.faults = items, faults
+	}
+	if l.busy == busy {
+		l.busy = nil
+	}
+	change, changed := c.rebuild(kind)
+	closed := c.closed
+	c.mu.Unlock()
+	close(busy)
+	if changed && seen && !closed && c.onChange != nil {
+		c.onChange(change)
+	}
+}
