@@ -28,6 +28,7 @@ type question struct {
 	answer chan<- reply
 }
 
+// reply is the user's answer to a question, or the reason for its absence.
 type reply struct {
 	value any
 	err   error
@@ -101,6 +102,7 @@ type calling struct {
 	agreed  bool     // the user has agreed to the call that contains this one
 }
 
+// callingKey is the context key of the *calling of a call.
 type callingKey struct{}
 
 // asking wraps tools and asks the user about calls that need approval.
@@ -285,6 +287,7 @@ type form struct {
 	} `json:"requestedSchema"`
 }
 
+// field is the schema of one field of a form.
 type field struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`

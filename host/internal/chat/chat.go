@@ -209,6 +209,7 @@ func (c *Chat) Once(ctx context.Context, prompt string) error {
 	return ErrFailed
 }
 
+// notice shows the notice of the configuration, if there is one.
 func (c *Chat) notice() {
 	if c.cfg.Notice != "" {
 		c.view.note("%s", c.cfg.Notice)
@@ -290,6 +291,7 @@ func (c *Chat) hasTool(ctx context.Context, name string) bool {
 	return c.cfg.Host.Tools != nil && slices.ContainsFunc(c.cfg.Host.Tools(ctx), func(t *call.Tool) bool { return t.Name == name })
 }
 
+// greet shows the model, how to get help, and the session that is continued.
 func (c *Chat) greet() {
 	c.view.note("%s; type /help for commands", c.model.Info().Name)
 	if c.session != nil {

@@ -23,6 +23,7 @@ type command struct {
 	name, args, help string
 }
 
+// commands returns the commands of the chat, in the order of help.
 func commands() []command {
 	return []command{
 		{"tools", "[TEXT]", "list tools; with TEXT only those whose name or description contains it"},

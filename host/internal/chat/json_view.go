@@ -50,10 +50,13 @@ type jsonView struct {
 	session func() string
 }
 
+// newJSONView returns a view that writes to out. session returns the id of the current
+// session.
 func newJSONView(out io.Writer, session func() string) *jsonView {
 	return &jsonView{out: out, session: session}
 }
 
+// write writes one line, or an error line if it cannot be encoded.
 func (v *jsonView) write(r jsonLine) {
 	line, err := jsonrpc.Marshal(r)
 	if err != nil {
@@ -64,6 +67,7 @@ func (v *jsonView) write(r jsonLine) {
 	v.out.Write(append(screen.JSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
 }
 
+// event writes a line for an event, except one without text.
 func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	r := jsonLine{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
 	if c := e.Call; c != nil {
@@ -99,6 +103,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	v.write(r)
 }
 
+// ended writes the outcome of a turn with its cost.
 func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
 	r := jsonLine{Type: string(agent.EndEvent), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
@@ -111,10 +116,12 @@ func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	v.write(r)
 }
 
+// note writes a note of the chat.
 func (v *jsonView) note(format string, args ...any) {
 	v.write(jsonLine{Type: "note", Text: fmt.Sprintf(format, args...)})
 }
 
+// print writes the result of a command.
 func (v *jsonView) print(text string) { v.write(jsonLine{Type: "print", Text: text}) }
 
 func (v *jsonView) tick(time.Time) {}

@@ -23,14 +23,17 @@ type pipeView struct {
 	told    string // last shown error of the turn
 }
 
+// newPipeView returns a view that writes answers to out, and notes to err.
 func newPipeView(out, err io.Writer, verbose bool) *pipeView {
 	return &pipeView{out: screen.NewCleaner(out), err: err, verbose: verbose}
 }
 
+// tell writes a line to standard error.
 func (v *pipeView) tell(format string, args ...any) {
 	fmt.Fprintln(v.err, screen.Clean(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
 }
 
+// event writes the text of the answer, and calls and errors as notes.
 func (v *pipeView) event(e agent.Event, _ provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -67,6 +70,7 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 	}
 }
 
+// end ends the current part of the answer, if there is one, with a line end.
 func (v *pipeView) end() {
 	if v.within {
 		v.out.End() //nolint:errcheck // as above
@@ -74,6 +78,7 @@ func (v *pipeView) end() {
 	}
 }
 
+// ended ends the answer, and says why the turn ended if not with an answer.
 func (v *pipeView) ended(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -87,8 +92,10 @@ func (v *pipeView) ended(out *agent.Outcome, cost float64) {
 	}
 }
 
+// note writes a note to standard error.
 func (v *pipeView) note(format string, args ...any) { v.tell(format, args...) }
 
+// print writes the result of a command to the output.
 func (v *pipeView) print(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -99,6 +106,7 @@ func (v *pipeView) print(text string) {
 
 func (v *pipeView) tick(time.Time) {}
 
+// idle ends the current part of the answer.
 func (v *pipeView) idle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

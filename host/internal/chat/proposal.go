@@ -130,10 +130,12 @@ func textOf(m jsonrpc.Member, names []string) *string {
 	return text
 }
 
+// hasPath reports whether an argument names a file.
 func hasPath(members []jsonrpc.Member) bool {
 	return slices.ContainsFunc(members, func(m jsonrpc.Member) bool { return textOf(m, []string{"file_path", "path", "filePath"}) != nil })
 }
 
+// object returns the JSON object with these members.
 func object(members []jsonrpc.Member) json.RawMessage {
 	out := []byte{'{'}
 	for i, m := range members {

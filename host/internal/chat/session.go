@@ -31,6 +31,8 @@ func (c *Chat) resume(ctx context.Context, name string) error {
 	return nil
 }
 
+// find returns the session with an id or name, or with Last the most recently used
+// session. It returns NOT_FOUND for an unknown one.
 func (c *Chat) find(ctx context.Context, name string) (*conversation.Session, error) {
 	if name != Last {
 		return c.cfg.Host.Sessions.Find(ctx, name)
@@ -56,6 +58,7 @@ type underway struct {
 	fault error         // why the other messages are not stored
 }
 
+// underway returns a turn of which nothing is saved yet.
 func (c *Chat) underway(said string) *underway { return &underway{said: said, part: rand.Text()} }
 
 // noteTime limits storing a message.
@@ -220,6 +223,8 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 // mostListed bounds the listed sessions.
 const mostListed = 20
 
+// listSessions shows the saved sessions, the last used first, at most mostListed. The
+// current one has a star.
 func (c *Chat) listSessions(ctx context.Context) error {
 	all, err := c.cfg.Host.Sessions.List(ctx)
 	if err != nil {

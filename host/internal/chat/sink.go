@@ -15,6 +15,7 @@ type sink struct {
 	err error // the first
 }
 
+// Write writes and remembers the first error.
 func (s *sink) Write(text []byte) (int, error) {
 	n, err := s.to.Write(text)
 	s.mu.Lock()
@@ -25,6 +26,7 @@ func (s *sink) Write(text []byte) (int, error) {
 	return n, err
 }
 
+// failed returns the first error of a write; nil: all was written.
 func (s *sink) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,6 +42,7 @@ func described(c *llm.ToolCall) string {
 	return c.Name + " " + strings.Join(shown, " ")
 }
 
+// valued returns an argument's value in one short line; a string is not quoted.
 func valued(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -77,6 +78,8 @@ func outcome(r *llm.ToolResult) string {
 	return first
 }
 
+// resultText returns the texts of a result, with a description for each image, one per
+// line.
 func resultText(r *llm.ToolResult) string {
 	var all []string
 	for _, p := range r.Content {
@@ -90,6 +93,7 @@ func resultText(r *llm.ToolResult) string {
 	return strings.Join(all, "\n")
 }
 
+// pictured returns the description of an image.
 func pictured(m *llm.Media) string {
 	if m.Data == "" {
 		return "[image " + m.URL + "]"
@@ -105,6 +109,7 @@ func beginning(text string, most int) string {
 	return text
 }
 
+// duration returns a duration as people read it: 12 ms, 1.5 s, 2m3s.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:

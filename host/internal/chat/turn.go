@@ -21,6 +21,7 @@ type spending struct {
 	price provider.Price
 }
 
+// words returns a message's parts with one text.
 func words(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
 
 // runTurn sends a message to the model and shows the answer. Its error ends the chat.

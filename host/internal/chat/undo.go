@@ -180,6 +180,8 @@ func (c *Chat) undone(t *turn, taken []string) {
 	c.view.print(fmt.Sprintf("undone: %s", strings.Join(taken, ", ")))
 }
 
+// describedChange says which tools changed a file, how often, and what undo does with
+// it.
 func describedChange(changes []*state.Change) string {
 	last := changes[len(changes)-1]
 	var tools []string

@@ -67,6 +67,7 @@ type running struct {
 	since              time.Time
 }
 
+// newScreenView returns a view that writes to a terminal. waited is as for screenView.
 func newScreenView(s *screen.Screen, waited func(string) time.Duration, width func() int, styled, verbose bool) *screenView {
 	return &screenView{screen: s, waited: waited, width: width, styled: styled, verbose: verbose}
 }
@@ -86,10 +87,13 @@ const (
 	yellow = "33"
 )
 
+// write writes a text above the status line.
 func (v *screenView) write(format string, args ...any) {
 	fmt.Fprintf(v.screen, format, args...) //nolint:errcheck // a terminal that is gone ends the chat
 }
 
+// event shows an event: text as it arrives, calls with their results, and the activity
+// in the status line.
 func (v *screenView) event(e agent.Event, m provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,6 +134,7 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 	v.line(time.Now())
 }
 
+// begin sets the activity of the status line, and its time.
 func (v *screenView) begin(doing string) { v.doing, v.since = doing, time.Now() }
 
 // piece shows a piece of an answer.
@@ -218,12 +223,14 @@ func (v *screenView) line(now time.Time) {
 	v.screen.Line(text)
 }
 
+// tick updates the status line.
 func (v *screenView) tick(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.line(now)
 }
 
+// idle ends the current part of the answer and removes the status line.
 func (v *screenView) idle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -233,6 +240,7 @@ func (v *screenView) idle() {
 	v.screen.EndLine()
 }
 
+// ended ends the answer, and says why the turn ended if not with an answer.
 func (v *screenView) ended(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -246,6 +254,7 @@ func (v *screenView) ended(out *agent.Outcome, cost float64) {
 	}
 }
 
+// note shows a note, after the current part of the answer if there is one.
 func (v *screenView) note(format string, args ...any) {
 	text := screen.Clean(fmt.Sprintf(format, args...))
 	v.mu.Lock()
@@ -258,4 +267,5 @@ func (v *screenView) note(format string, args ...any) {
 	v.write("%s\n", v.paint(faint, text))
 }
 
+// print shows the result of a command.
 func (v *screenView) print(text string) { v.write("%s\n", screen.Clean(strings.TrimRight(text, "\n"))) }

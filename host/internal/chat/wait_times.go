@@ -12,6 +12,7 @@ type waitTimes struct {
 	by map[string]time.Duration // by id of the call
 }
 
+// add adds d to the time that the call id waited.
 func (w *waitTimes) add(id string, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -21,6 +22,7 @@ func (w *waitTimes) add(id string, d time.Duration) {
 	w.by[id] += d
 }
 
+// of returns the time that the call id waited.
 func (w *waitTimes) of(id string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

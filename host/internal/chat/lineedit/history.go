@@ -102,6 +102,7 @@ func (h *History) shorten() error {
 	return err
 }
 
+// lineOf returns an entry as a line of the history file: a JSON string.
 func lineOf(entry string) []byte {
 	line, _ := json.Marshal(entry) //nolint:errcheck // a string always encodes
 	return append(line, '\n')
@@ -131,6 +132,7 @@ func (h *History) Add(entry string) error {
 	return errors.Join(err, failed, f.Close())
 }
 
+// len returns the number of entries, 0 for nil.
 func (h *History) len() int {
 	if h == nil {
 		return 0
@@ -138,4 +140,5 @@ func (h *History) len() int {
 	return len(h.entries)
 }
 
+// at returns the entry i, counted from the oldest.
 func (h *History) at(i int) string { return h.entries[i] }

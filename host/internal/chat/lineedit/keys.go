@@ -41,6 +41,7 @@ const (
 	escape
 )
 
+// key is a pressed key: an action, or text to insert.
 type key struct {
 	action action
 	text   string
@@ -140,6 +141,7 @@ type keys struct {
 	escapes bool // Esc alone is a key
 }
 
+// byte returns the next byte of the terminal. It waits for one.
 func (k *keys) byte(ctx context.Context) (byte, error) {
 	for len(k.waiting) == 0 {
 		more, err := k.from.read(ctx)

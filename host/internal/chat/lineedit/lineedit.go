@@ -90,6 +90,8 @@ func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (stri
 	return e.read(ctx, prompt, initial)
 }
 
+// read reads a text that the user edits, beginning with initial. It returns
+// ErrInterrupt after Ctrl-C and io.EOF after Ctrl-D in an empty text.
 func (e *Editor) read(ctx context.Context, prompt, initial string) (string, error) {
 	r := &reading{editor: e, prompt: screen.Clean(prompt), place: e.History.len()}
 	r.text.set(initial)
@@ -165,6 +167,7 @@ type reading struct {
 	typed string // the text that was replaced by a history entry
 }
 
+// raw puts the terminal into raw mode until r.restore is called.
 func (r *reading) raw() error {
 	restore, err := r.editor.Terminal.Raw()
 	if err != nil {
@@ -178,6 +181,7 @@ func (r *reading) raw() error {
 	return nil
 }
 
+// write writes to the terminal and ignores errors.
 func (r *reading) write(s string) {
 	io.WriteString(r.editor.Out, s) //nolint:errcheck // reading ends if the terminal is gone
 }

@@ -9,6 +9,7 @@ const (
 	setTermios = unix.TIOCSETA
 )
 
+// flush discards the keys that were typed and not read.
 func flush(fd int) {
 	const read = 1                                    // FREAD of <sys/fcntl.h>
 	unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, read) //nolint:errcheck // on an error the keys count as an answer

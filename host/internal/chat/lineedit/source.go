@@ -20,6 +20,7 @@ type Source struct {
 	held []byte
 }
 
+// chunk is the result of one read.
 type chunk struct {
 	text []byte
 	err  error

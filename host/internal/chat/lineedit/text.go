@@ -14,11 +14,13 @@ type text struct {
 	killed []rune // for yank
 }
 
+// set replaces the whole text and puts the cursor behind it.
 func (t *text) set(s string) {
 	t.runes = []rune(s)
 	t.at = len(t.runes)
 }
 
+// insert inserts a text at the cursor, as much of it as fits into maxLine characters.
 func (t *text) insert(s string) {
 	more := []rune(s)
 	if len(t.runes)+len(more) > maxLine {
@@ -77,6 +79,7 @@ func (t *text) lineBegin() int {
 	return at
 }
 
+// lineEnd returns the position of the end of the cursor's line.
 func (t *text) lineEnd() int {
 	at := t.at
 	for at < len(t.runes) && t.runes[at] != '\n' {

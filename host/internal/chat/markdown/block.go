@@ -28,6 +28,8 @@ type block struct {
 // quoteMark precedes each line of a quote.
 const quoteMark = "│ "
 
+// style returns the style of the block's text: headings are bold, those of level 1 also
+// underlined.
 func (b block) style() style {
 	switch {
 	case b.kind == heading && b.level == 1:

@@ -120,6 +120,8 @@ func (in *inline) step(whole bool) int {
 	return in.emphasis(n, whole)
 }
 
+// codeSpan shows the code span that begins with n held backticks. It returns the number
+// of characters that it covers, 0 if the held text does not close it.
 func (in *inline) codeSpan(n int, whole bool) int {
 	at := max(in.find.at, n)
 	for at < len(in.held) {
@@ -156,6 +158,8 @@ func boundary(r rune) bool {
 	return r == 0 || unicode.IsSpace(r) || unicode.In(r, unicode.P, unicode.S) || screen.Width(r) == 2
 }
 
+// around returns the characters before and after the n characters at a position; 0 at
+// an end of the text.
 func (in *inline) around(at, n int) (before, after rune) {
 	if before = in.prev; at > 0 {
 		before = in.held[at-1]
@@ -241,6 +245,7 @@ func (in *inline) emphasis(n int, whole bool) int {
 	return 0
 }
 
+// emphasised returns the style that n marks like the first held character give.
 func (in *inline) emphasised(n int) style {
 	if in.held[0] == '~' {
 		return struck
@@ -302,6 +307,8 @@ func (in *inline) link(from int) int {
 	return 0
 }
 
+// linked shows a link whose label begins at from and whose address is between target
+// and end: the label and, if it differs, the address.
 func (in *inline) linked(from, target, end int) {
 	label, address := in.held[from+1:target-2], strings.TrimSpace(string(in.held[target:end]))
 	if i := strings.IndexAny(address, " \t"); i >= 0 { // a title
@@ -323,6 +330,7 @@ func (in *inline) linked(from, target, end int) {
 	}
 }
 
+// text shows s in the current style and more.
 func (in *inline) text(s string, more style) {
 	for _, r := range s {
 		in.put(cell{r, in.style | more})

@@ -148,6 +148,8 @@ func (w *Writer) plain(r rune) {
 	}
 }
 
+// endLine ends the current line: a row is added to the table, other text is shown
+// completely.
 func (w *Writer) endLine() {
 	if !w.within && !w.row {
 		w.beginLine(true)
@@ -213,6 +215,7 @@ func (w *Writer) open(b block) {
 	}
 }
 
+// width returns the columns to use, one less than the terminal has.
 func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
 
 // beginCodeLine decides whether the current line of a code block is the fence that closes

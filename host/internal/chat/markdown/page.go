@@ -41,6 +41,7 @@ type cell struct {
 // visible form.
 type gate struct{ before rune }
 
+// pass passes a character to put, or its visible form if it would control the terminal.
 func (g *gate) pass(c cell, put func(cell)) {
 	before := g.before
 	g.before = c.r
@@ -53,6 +54,7 @@ func (g *gate) pass(c cell, put func(cell)) {
 	}
 }
 
+// columns returns the width of cells on the terminal.
 func columns(cells []cell) int {
 	n := 0
 	for _, c := range cells {
@@ -92,6 +94,7 @@ func (p *page) begin(width int, first, hang string) {
 	p.margin(first)
 }
 
+// margin writes the beginning of a line, dimmed.
 func (p *page) margin(text string) {
 	for _, r := range text {
 		p.emit(cell{r, dim})
@@ -104,6 +107,8 @@ func (p *page) room() int { return max(p.width-p.col, 0) }
 // add adds a character. It starts a new line if the word does not fit.
 func (p *page) add(c cell) { p.gate.pass(c, p.place) }
 
+// place adds a character to the current word, or ends the word at white space. Between
+// wide characters a line can break without a space.
 func (p *page) place(c cell) {
 	if c.r == ' ' || c.r == '\t' {
 		p.endWord()
@@ -147,12 +152,14 @@ func (p *page) endWord() {
 // raw adds a character where it is.
 func (p *page) raw(r rune, s style) { p.gate.pass(cell{r, s}, p.emit) }
 
+// emit writes a character at the current position.
 func (p *page) emit(c cell) {
 	p.set(c.s)
 	p.buf = append(p.buf, string(c.r)...)
 	p.col += screen.Width(c.r)
 }
 
+// set switches the terminal to a style, if it has another one.
 func (p *page) set(s style) {
 	if p.styled && s != p.now {
 		p.buf = append(p.buf, s.sgr()...)

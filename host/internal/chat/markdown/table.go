@@ -232,6 +232,7 @@ func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
 	}
 }
 
+// spaces writes n spaces.
 func (w *Writer) spaces(n int) {
 	for range n {
 		w.page.emit(cell{' ', 0})

@@ -57,6 +57,7 @@ func (c *Cleaner) End() error {
 	return c.put(clean)
 }
 
+// put writes clean text, and records whether it ended with a line end.
 func (c *Cleaner) put(clean []byte) error {
 	if len(clean) == 0 {
 		return nil

@@ -43,6 +43,7 @@ func (s *Screen) Write(text []byte) (int, error) {
 	return len(text), s.write(text)
 }
 
+// write writes text above the status line.
 func (s *Screen) write(text []byte) error {
 	var b bytes.Buffer
 	s.take(&b)
@@ -114,6 +115,7 @@ func (s *Screen) EndLine() {
 	}
 }
 
+// take removes the status line, if it is shown.
 func (s *Screen) take(b *bytes.Buffer) {
 	if s.drawn {
 		b.WriteString(erase)
@@ -121,6 +123,8 @@ func (s *Screen) take(b *bytes.Buffer) {
 	}
 }
 
+// draw shows the status line, unless text of an incomplete line is in its place or a
+// question has the terminal.
 func (s *Screen) draw(b *bytes.Buffer) {
 	if s.line == "" || s.partial || s.held {
 		return
