@@ -35,6 +35,7 @@ type addFlags struct {
 	confine             bool
 }
 
+// add returns the command add.
 func (p *program) add() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
@@ -73,6 +74,7 @@ Secrets are not stored: the entry refers to environment variables, which add lis
 	return cmd
 }
 
+// remove returns the command remove.
 func (p *program) remove() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
@@ -91,6 +93,7 @@ func (p *program) remove() *cobra.Command {
 	return cmd
 }
 
+// runAdd adds a server after it was checked, confirmed and started once.
 func (p *program) runAdd(ctx context.Context, source, command []string, f addFlags) error {
 	plan, err := p.planAdd(ctx, source, command, f)
 	if err != nil {

@@ -56,6 +56,7 @@ type agentHost struct {
 	Token  string `json:"token"`
 }
 
+// agent returns the command agent.
 func (p *program) agent() *cobra.Command {
 	var t agentTask
 	var how agentOutput
@@ -226,6 +227,7 @@ func (t *agentTask) applyFlags(f agentTask) {
 	t.Except = slices.Concat(t.Except, f.Except)
 }
 
+// check returns a usage error if the task is incomplete or contradicts itself.
 func (t agentTask) check() error {
 	switch {
 	case strings.TrimSpace(t.Prompt) == "" && t.Resume == "":
@@ -294,6 +296,7 @@ func effectiveLimit[N int | float64 | time.Duration](task, kind N, both bool) N 
 	return task
 }
 
+// listKinds prints the kinds of agents, as lines or as JSON.
 func (p *program) listKinds(a *core.App, asJSON bool) error {
 	type listed struct {
 		Name        string   `json:"name"`

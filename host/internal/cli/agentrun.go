@@ -254,11 +254,13 @@ type agentEvent struct {
 	Error     *agentFault     `json:"error,omitempty"`
 }
 
+// agentFault is an error in the JSON output.
 type agentFault struct {
 	Code    toolerr.Code `json:"code"`
 	Message string       `json:"message"`
 }
 
+// agentUsage is a number of tokens in the JSON output.
 type agentUsage struct {
 	Input     int `json:"input"`
 	Output    int `json:"output"`
@@ -284,6 +286,7 @@ type agentEnded struct {
 	Whole  []llm.Message   `json:"conversation,omitempty"`
 }
 
+// begun writes the first event of a run.
 func (t *agentReport) begun(model string, resumable bool) {
 	t.model = model
 	if t.how.json {
@@ -328,6 +331,7 @@ func (t *agentReport) line(v any) {
 	}
 }
 
+// faultOf returns an error for the JSON output, nil for nil.
 func faultOf(err error) *agentFault {
 	if err == nil {
 		return nil

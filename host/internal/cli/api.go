@@ -23,21 +23,27 @@ func (p *program) api(a *core.App) *httpapi.API {
 // hostModels are a host's models, according to its current configuration.
 type hostModels struct{ app *core.App }
 
+// Get returns the model with a name, "" for the default one.
 func (m hostModels) Get(ctx context.Context, name string) (provider.Model, error) {
 	return m.app.Models().Get(ctx, name)
 }
 
+// List returns the configured and found models.
 func (m hostModels) List(ctx context.Context) []provider.Info { return m.app.Models().List(ctx) }
 
 // hostTools are a host's tools for the API.
 type hostTools struct{ app *core.App }
 
+// List returns the tools of all servers.
 func (o hostTools) List(ctx context.Context) []*call.Tool { return o.app.List(ctx) }
 
+// Get returns the tool with a served name. ok is false if no server has it.
 func (o hostTools) Get(ctx context.Context, name string) (*call.Tool, bool) {
 	return o.app.Get(ctx, name)
 }
 
+// Turn returns the tools for one turn of a caller, all or only those matching the
+// patterns of only, and a function that ends the turn.
 func (o hostTools) Turn(c call.Caller, only []string) (agent.Tools, func() error) {
 	tools := o.app.Toolset(c, nil, core.Ceiling{Only: only})
 	return tools, tools.End

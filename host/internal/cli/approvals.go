@@ -27,6 +27,7 @@ type approvalFlags struct {
 	wait time.Duration
 }
 
+// approvals returns the command approvals.
 func (p *program) approvals() *cobra.Command {
 	var f approvalFlags
 	cmd := &cobra.Command{
@@ -114,10 +115,12 @@ type approval struct {
 	State approve.State `json:"state"` // at present
 }
 
+// present returns a request as it is printed, with its state now.
 func present(r *approve.Record) approval {
 	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
+// listApprovals prints the pending requests, or with f.all those of the last day.
 func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlags) error {
 	records, err := a.Approvals().List(ctx)
 	if err != nil {
@@ -154,6 +157,7 @@ func oneLine(raw json.RawMessage) string {
 	return text
 }
 
+// showApproval prints the request with an id or the beginning of one.
 func (p *program) showApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {
@@ -162,6 +166,7 @@ func (p *program) showApproval(ctx context.Context, a *core.App, id string, f ap
 	return p.printApproval(present(r), f)
 }
 
+// printApproval prints a request as lines or as JSON.
 func (p *program) printApproval(one approval, f approvalFlags) error {
 	if f.json {
 		return p.printJSON(one)
@@ -202,6 +207,7 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	return p.printf("%s", b.String())
 }
 
+// decide decides a request in the name of the user of the command line.
 func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.Decision, f approvalFlags) error {
 	d.Note, d.By = f.note, "the command line"
 	if user := p.getenv("USER"); user != "" {
@@ -221,6 +227,8 @@ func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.
 	return p.printf("%s: %s is denied\n", r.ID, printable(r.Tool))
 }
 
+// awaitApproval waits at most f.wait for the decision of a request, and prints it. It
+// returns an error if the request is still pending then.
 func (p *program) awaitApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {

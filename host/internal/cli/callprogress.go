@@ -59,6 +59,7 @@ func (c *callProgress) status() string {
 	return text
 }
 
+// notified shows a progress or log notification of the called tool.
 func (c *callProgress) notified(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/progress":

@@ -54,6 +54,7 @@ func chatWords() []string {
 // maxPrompt bounds a prompt from standard input, in bytes.
 const maxPrompt = 4 << 20
 
+// chat returns the command chat.
 func (p *program) chat() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
@@ -202,6 +203,8 @@ func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-ch
 	}
 }
 
+// chatEnd returns the exit error for the error of a chat, nil for nil. Nothing more is
+// printed for a failed or cancelled turn.
 func chatEnd(err error) error {
 	switch {
 	case err == nil:

@@ -40,8 +40,10 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// exit returns err with the exit status that it causes.
 func exit(status int, err error) error { return &exitError{status, err} }
 
+// usage returns an error with the exit status for a wrong use of the command.
 func usage(format string, args ...any) error { return exit(exitUsage, fmt.Errorf(format, args...)) }
 
 // errPrinted is the error of a command that has already printed the reason.
@@ -120,6 +122,7 @@ func doubleDash(args []string) []string {
 	return args
 }
 
+// root returns the command mcp-host with all subcommands.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   programName,
@@ -236,6 +239,8 @@ func (p *program) loadLeaving(dir string) (config.Config, error) {
 	return p.loadWith(flags, dir)
 }
 
+// loadWith reads the configuration with the flags for sharing and with only the chosen
+// servers. dir is the directory of the bundled tools.
 func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
 	if p.share || p.noShare {
 		on := p.share && !p.noShare
@@ -279,6 +284,8 @@ func (p *program) with(ctx context.Context, f func(ctx context.Context, a *core.
 	return p.withChanged(ctx, func(cfg config.Config) config.Config { return cfg }, f)
 }
 
+// withChanged opens a host whose configuration change may change, runs f, and closes
+// the host. A signal ends the context of f.
 func (p *program) withChanged(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
 	// Signals are handled only after the configuration was read: until then, for
 	// example when it is a pipe without a writer, a signal ends the program.
@@ -298,6 +305,7 @@ func (p *program) withChanged(ctx context.Context, change func(config.Config) co
 	return f(ctx, a)
 }
 
+// printf writes to standard output. It returns an exit error if that fails.
 func (p *program) printf(format string, args ...any) error {
 	p.line.hide() // standard output can be the same terminal
 	_, err := fmt.Fprintf(p.out, format, args...)
@@ -307,6 +315,7 @@ func (p *program) printf(format string, args ...any) error {
 	return nil
 }
 
+// logf writes a line to standard error, or to the log of serve.
 func (p *program) logf(format string, args ...any) {
 	if p.log != nil {
 		p.log.Info(fmt.Sprintf(format, args...))

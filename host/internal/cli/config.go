@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
+// config returns the command config.
 func (p *program) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
@@ -28,6 +29,7 @@ func (p *program) config() *cobra.Command {
 	return cmd
 }
 
+// printViews prints a table of servers, without credentials.
 func (p *program) printViews(views []dialect.View) error {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, v := range views {
@@ -51,6 +53,7 @@ func (p *program) printViews(views []dialect.View) error {
 	return nil
 }
 
+// configSchema returns the command config schema.
 func (p *program) configSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
@@ -65,6 +68,7 @@ in the first line of the configuration:
 	}
 }
 
+// configTrust returns the command config trust.
 func (p *program) configTrust() *cobra.Command {
 	var revoke bool
 	cmd := &cobra.Command{
@@ -84,6 +88,8 @@ Files that a script loads by itself are not covered.`,
 	return cmd
 }
 
+// runTrust records that the user trusts the configuration args[0], or the one of the
+// working directory, and its files; with revoke it removes that.
 func (p *program) runTrust(args []string, revoke bool) error {
 	name := config.LocalFile(".")
 	if len(args) == 1 {
@@ -140,6 +146,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	return p.printSettings(settingViews(doc.Settings))
 }
 
+// configImport returns the command config import.
 func (p *program) configImport() *cobra.Command {
 	var write, confine bool
 	cmd := &cobra.Command{
@@ -160,6 +167,8 @@ except containers; mcp-host servers confine NAME shows what such a server still 
 	return cmd
 }
 
+// runImport prints the servers of another program's configuration, or with write adds
+// them to the user's.
 func (p *program) runImport(source string, write, confine bool) error {
 	found, err := config.Import(source, p.getenv)
 	if err != nil {

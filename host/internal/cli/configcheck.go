@@ -25,6 +25,7 @@ import (
 // checkFlags holds the flags of config check.
 type checkFlags struct{ json, start bool }
 
+// configCheck returns the command config check.
 func (p *program) configCheck() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
@@ -96,6 +97,7 @@ func signIns(cfg config.Config) (views []signInView, problems []string) {
 	return views, problems
 }
 
+// settingViews returns settings for the output, without credentials.
 func settingViews(settings []dialect.Setting) []settingView {
 	views := []settingView{}
 	for _, s := range settings {
@@ -104,6 +106,7 @@ func settingViews(settings []dialect.Setting) []settingView {
 	return views
 }
 
+// String returns the setting as KEY: VALUE, the value in JSON.
 func (v settingView) String() string {
 	raw, err := jsonrpc.Marshal(v.Value)
 	if err != nil {
@@ -132,6 +135,8 @@ func (p *program) printSettings(views []settingView) error {
 	return nil
 }
 
+// runCheck checks the configuration and prints a summary. It returns an exit error if
+// there are problems.
 func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 	dir, err := discover.HostDir()
 	if err != nil {
@@ -224,6 +229,8 @@ func (p *program) checkStarted(ctx context.Context, r *checked) error {
 	})
 }
 
+// printChecked prints the result of a check. read is false if the configuration could
+// not be read.
 func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	if read {
 		if err := p.printSummary(cfg, r.SignIns); err != nil {

@@ -172,6 +172,7 @@ func printableLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// errorText returns the text of an error, "" for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -21,6 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
+// doctor returns the command doctor.
 func (p *program) doctor() *cobra.Command {
 	var asJSON, quiet bool
 	var tool string
@@ -69,6 +70,8 @@ type examination struct {
 	told          map[string]bool // servers with a reported fault
 }
 
+// runDoctor checks the running hosts, the configuration and each server. It returns an
+// exit error if a check failed.
 func (p *program) runDoctor(ctx context.Context, asJSON, quiet bool) error {
 	e := &examination{program: p, asJSON: asJSON, quiet: quiet, told: map[string]bool{}}
 	if err := e.running(ctx); err != nil {
@@ -106,6 +109,8 @@ func (e *examination) found(f finding) {
 	e.err = e.printf("%s", text)
 }
 
+// end prints the findings if they are printed as JSON, and returns an exit error if any
+// failed.
 func (e *examination) end() error {
 	if e.asJSON {
 		e.err = e.printJSON(e.findings)

@@ -25,6 +25,7 @@ type asked struct {
 	quiet  bool
 }
 
+// check returns a usage error if the flags contradict each other.
 func (a asked) check() error {
 	switch {
 	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
@@ -52,6 +53,7 @@ func (p *program) printDefinitions(defs []json.RawMessage, how asked) error {
 	return p.printIndented(raw)
 }
 
+// printIndented prints a JSON value with indentation.
 func (p *program) printIndented(raw json.RawMessage) error {
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
@@ -99,6 +101,8 @@ func single(list *tree.Value) *tree.Value {
 	return list.At("/0")
 }
 
+// encodeTools returns definitions in a vendor's format, OpenAI's by default, and what
+// the format cannot express.
 func encodeTools(defs []llm.Tool, how asked) (*tree.Value, llm.Losses) {
 	switch how.format {
 	case "gemini":

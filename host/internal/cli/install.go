@@ -28,6 +28,7 @@ type installFlags struct {
 	dryRun, force bool
 }
 
+// add adds the flags to a command.
 func (f *installFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.scope, "scope", string(install.User), "`SCOPE` of the change: user (all projects of this user) or project (the working directory)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change as a diff and write nothing")
@@ -42,6 +43,7 @@ func clientIDs() string {
 	return strings.Join(ids, ", ")
 }
 
+// install returns the command install.
 func (p *program) install() *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
@@ -72,6 +74,7 @@ installed. Most clients do not tell servers which directory is open, so name it 
 	return cmd
 }
 
+// uninstall returns the command uninstall.
 func (p *program) uninstall() *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
@@ -98,6 +101,8 @@ type target struct {
 	state  string
 }
 
+// target returns what to install into: the client with an id, the scope, and where
+// files are.
 func (p *program) target(id string, f installFlags) (t target, err error) {
 	var ok bool
 	if t.client, ok = install.ByID(id); !ok {
@@ -116,6 +121,7 @@ func (p *program) target(id string, f installFlags) (t target, err error) {
 	return t, err
 }
 
+// place returns the system, the environment and the working directory.
 func (p *program) place() (install.Place, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -124,6 +130,7 @@ func (p *program) place() (install.Place, error) {
 	return install.Place{System: runtime.GOOS, Getenv: p.getenv, Dir: dir}, nil
 }
 
+// runInstall adds the tools to the configuration of a client, or shows the change.
 func (p *program) runInstall(ctx context.Context, id string, f installFlags) error {
 	t, err := p.target(id, f)
 	if err != nil {
@@ -159,6 +166,7 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 	return nil
 }
 
+// serverNames returns the names of servers, joined with commas.
 func serverNames(servers []install.Server) string {
 	names := make([]string, len(servers))
 	for i, s := range servers {
@@ -238,6 +246,7 @@ func (p *program) installedRoots(t target) (args []string, err error) {
 	return args, nil
 }
 
+// exeSuffix returns the suffix of programs on this system.
 func exeSuffix() string {
 	if runtime.GOOS == "windows" {
 		return ".exe"
@@ -268,6 +277,8 @@ func programDir(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
+// runUninstall removes the tools from the configuration of a client, or shows the
+// change.
 func (p *program) runUninstall(ctx context.Context, id string, f installFlags) error {
 	t, err := p.target(id, f)
 	if err != nil {

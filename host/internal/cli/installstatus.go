@@ -26,6 +26,7 @@ type installation struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// status returns the command status.
 func (p *program) status() *cobra.Command {
 	var asJSON, shared bool
 	cmd := &cobra.Command{
@@ -56,6 +57,8 @@ process ids of the hosts, and memory and processor time of each server's process
 	return cmd
 }
 
+// runStatus prints the clients with installed tools and the shared servers. It returns
+// an exit error if a configuration cannot be read.
 func (p *program) runStatus(ctx context.Context, asJSON bool) error {
 	place, err := p.place()
 	if err != nil {
@@ -95,6 +98,7 @@ func (p *program) runStatus(ctx context.Context, asJSON bool) error {
 	return err
 }
 
+// printInstallations prints a table of clients with installed tools.
 func (p *program) printInstallations(list []installation) error {
 	if len(list) == 0 {
 		return p.printf("no client has servers of toolroom; mcp-host install adds them\n")

@@ -39,6 +39,7 @@ type liveHost struct {
 	core.Running
 }
 
+// String describes the host by process id, endpoint and start.
 func (h liveHost) String() string {
 	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.Door, h.Since.Local().Format(time.DateTime))
 }
@@ -132,6 +133,8 @@ func (p *program) noHost(instead string) {
 	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or give its directory with --state)", printable(state), instead)
 }
 
+// ask sends a request to a running host and decodes its result into result. It waits
+// for at most within.
 func ask(ctx context.Context, h control.Host, within time.Duration, method string, params, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -185,6 +188,7 @@ func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []str
 	return nil
 }
 
+// liveTable prints the servers of running hosts as a table for each host.
 func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 	for _, h := range hosts {
 		if err := p.printf("%s\n", printable(h.String())); err != nil {

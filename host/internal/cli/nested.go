@@ -37,6 +37,7 @@ func (p *program) refuseClient(reason error) error {
 	}
 }
 
+// write writes a message to the client as one line.
 func (p *program) write(message json.RawMessage) error {
 	if _, err := p.out.Write(append(message, '\n')); err != nil {
 		return exit(exitFailed, err)

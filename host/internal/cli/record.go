@@ -17,6 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
+// record returns the command record.
 func (p *program) record() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
@@ -51,6 +52,7 @@ out. Use replay to play it again.`,
 	return cmd
 }
 
+// replay returns the command replay.
 func (p *program) replay() *cobra.Command {
 	var asJSON bool
 	var patience time.Duration
@@ -86,6 +88,7 @@ compared. The exit status is 1 if an answer differs.`,
 	return cmd
 }
 
+// readSession reads a recorded session from a file.
 func readSession(name string) (*record.File, error) {
 	in, err := os.Open(name)
 	if err != nil {
@@ -99,6 +102,8 @@ func readSession(name string) (*record.File, error) {
 	return f, nil
 }
 
+// tellOutcome prints the result of a replay. It returns an exit error if an answer
+// differs.
 func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {
 	if asJSON {
 		if err := p.printJSON(o); err != nil {

@@ -15,6 +15,7 @@ import (
 // maxManifests bounds a file of manifests.
 const maxManifests = 1<<20 + 1
 
+// register returns the command tools register.
 func (p *program) register() *cobra.Command {
 	return &cobra.Command{
 		Use:   "register FILE…",
@@ -37,6 +38,7 @@ immediately, including running ones. A registered tool of the same name is repla
 	}
 }
 
+// registerFile registers the tools of a manifest, - for standard input.
 func (p *program) registerFile(ctx context.Context, a *core.App, file string) error {
 	in := p.in
 	if file != "-" {
@@ -63,6 +65,7 @@ func (p *program) registerFile(ctx context.Context, a *core.App, file string) er
 	return nil
 }
 
+// unregister returns the command tools unregister.
 func (p *program) unregister() *cobra.Command {
 	return &cobra.Command{
 		Use:     "unregister NAME…",

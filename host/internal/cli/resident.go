@@ -46,6 +46,8 @@ func (p *program) resident() *cobra.Command {
 	return cmd
 }
 
+// residentClient returns a client of the process that runs the shared servers; it does
+// not start the process.
 func (p *program) residentClient() (resident.Client, error) {
 	state, err := config.StateDir(p.flags.State, p.getenv)
 	if err != nil {
@@ -58,6 +60,7 @@ func (p *program) residentClient() (resident.Client, error) {
 	return client, nil
 }
 
+// stop returns the command stop.
 func (p *program) stop() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop",

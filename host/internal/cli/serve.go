@@ -23,6 +23,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
+// stdio returns the command stdio.
 func (p *program) stdio() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stdio [DIR...]",
@@ -65,6 +66,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	return nil
 }
 
+// serveFlags are the flags of serve.
 type serveFlags struct {
 	listen    string
 	tokenFile string
@@ -73,6 +75,7 @@ type serveFlags struct {
 	log       logFlags
 }
 
+// serve returns the command serve.
 func (p *program) serve() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -101,6 +104,8 @@ finished call: time, caller, tool, server, outcome, milliseconds and result byte
 	return cmd
 }
 
+// runServe serves over HTTP until ctx ends. It refuses to listen on other than loopback
+// addresses without a token that the user chose, or sign-in.
 func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error {
 	if err := f.log.check(); err != nil {
 		return err
@@ -212,6 +217,8 @@ func publicHost(auth *gateway.Auth) []string {
 	return []string{host + ":" + port, host}
 }
 
+// announce prints the URL and how a client authenticates. from says where the token
+// comes from.
 func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth) error {
 	url := "http://" + reachable(addr)
 	if auth != nil {

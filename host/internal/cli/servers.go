@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
+// servers returns the command servers.
 func (p *program) servers() *cobra.Command {
 	var asJSON bool
 	var pid int
@@ -108,6 +109,7 @@ func test(ctx context.Context, s *upstream.Server, again bool) check {
 	return c
 }
 
+// milliseconds returns a duration in ms, rounded to 10 µs.
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond).Microseconds()) / 1000
 }
@@ -136,6 +138,8 @@ func testAll(ctx context.Context, servers []*upstream.Server, again bool, known 
 	return checks
 }
 
+// listServers lists, tests or reconnects servers in this process, as do says, and
+// prints the result.
 func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstream.Server, do string, asJSON bool) error {
 	checks := make([]check, 0, len(servers))
 	run := do != "list"
@@ -164,6 +168,7 @@ func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstr
 	return nil
 }
 
+// serverTable prints a table of servers. run says that they were tested.
 func (p *program) serverTable(checks []check, run bool) error {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, c := range checks {

@@ -47,6 +47,7 @@ type toolStat struct {
 	Bytes  int64   `json:"bytes"`
 }
 
+// stats returns the command stats.
 func (p *program) stats() *cobra.Command {
 	var asJSON bool
 	var since time.Duration
@@ -116,6 +117,7 @@ func sum(dir string, since time.Time) (summed, error) {
 	return s, err
 }
 
+// toolStats returns rows of package stats for the output, with times in ms.
 func toolStats(rows []stats.Row) []toolStat {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	all := make([]toolStat, 0, len(rows))
@@ -125,6 +127,7 @@ func toolStats(rows []stats.Row) []toolStat {
 	return all
 }
 
+// printStats prints the statistics by tool and the load of running hosts.
 func (p *program) printStats(s summed, since time.Duration) error {
 	if len(s.Tools) == 0 {
 		if err := p.printf("no calls within %v\n", since); err != nil {

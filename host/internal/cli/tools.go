@@ -24,6 +24,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// tools returns the command tools.
 func (p *program) tools() *cobra.Command {
 	var how asked
 	cmd := &cobra.Command{
@@ -60,6 +61,7 @@ it prints how many tokens of a model's context each definition takes.`,
 	return cmd
 }
 
+// listTools prints all tools, as how says.
 func (p *program) listTools(ctx context.Context, a *core.App, how asked) error {
 	tools := a.Catalog.Snapshot(ctx).Tools()
 	if how.tokens != "" {
@@ -137,6 +139,8 @@ func summary(definition json.RawMessage) string {
 // printable escapes characters that control a terminal or are invisible.
 func printable(text string) string { return approve.Visible(text) }
 
+// showTool prints the definition of one tool. It returns an exit error if no server has
+// it.
 func (p *program) showTool(ctx context.Context, a *core.App, name string, how asked) error {
 	done := p.waiting(how.quiet || how.json, waitsFor(a))
 	t, err := p.find(ctx, a, name)
@@ -173,6 +177,7 @@ func (p *program) find(ctx context.Context, a *core.App, name string) (*call.Too
 	return nil, exit(status, fmt.Errorf("no tool %q; available: %s", name, strings.Join(names, ", ")))
 }
 
+// printJSON prints a value as one line of JSON.
 func (p *program) printJSON(v any) error {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -181,6 +186,7 @@ func (p *program) printJSON(v any) error {
 	return p.printf("%s\n", screen.JSON(raw))
 }
 
+// call returns the command call.
 func (p *program) call() *cobra.Command {
 	var how callFlags
 	cmd := &cobra.Command{
@@ -213,6 +219,8 @@ func quietFlag(cmd *cobra.Command, quiet *bool) {
 	cmd.Flags().BoolVar(quiet, "quiet", false, "do not show waiting messages on a terminal")
 }
 
+// runCall calls a tool and prints its result. It returns an exit error if the call
+// fails or the result is an error.
 func (p *program) runCall(ctx context.Context, a *core.App, name string, args []string, how callFlags) error {
 	done := p.waiting(how.quiet || how.json, waitsFor(a))
 	t, err := p.find(ctx, a, name)

@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
+// approve returns the command tools approve.
 func (p *program) approve() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -47,6 +48,9 @@ type changed struct {
 	Is       json.RawMessage `json:"is"`
 }
 
+// runApprove prints the tools whose definitions differ from their pins, and pins the
+// current definitions of the named ones. Without names it returns an exit error if any
+// differs.
 func (p *program) runApprove(ctx context.Context, a *core.App, names []string, asJSON bool) error {
 	if a.Config.Pins == catalog.PinsOff {
 		return exit(exitFailed, errors.New("tool definitions are not compared with first use: tool_pins is off in the configuration"))
@@ -95,6 +99,7 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 	return nil
 }
 
+// printApproved prints changed definitions as a diff or as JSON.
 func (p *program) printApproved(found []changed, asJSON bool) error {
 	if asJSON {
 		if found == nil {
