@@ -131,6 +131,8 @@ func (n nameOnly) Name() string { return string(n) }
 
 func (n nameOnly) List(context.Context, call.ListKind) ([]json.RawMessage, error) { return nil, nil }
 
+// entryOf returns the catalog entry of a server that is never asked for its lists, for
+// computing served names.
 func entryOf(s Server) catalog.Entry {
 	return catalog.Entry{Source: nameOnly(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
 }

@@ -213,6 +213,7 @@ func (c Config) Views() []dialect.View {
 	return views
 }
 
+// notice adds a message for the user that is not an error.
 func (c *Config) notice(format string, args ...any) {
 	c.Notices = append(c.Notices, fmt.Sprintf(format, args...))
 }

@@ -53,6 +53,8 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 	return wrong
 }
 
+// manifestOptions returns the options for reading manifests that the setting of names:
+// its variables, and a check that the user trusts each file.
 func (c *Config) manifestOptions(of setting) manifest.Options {
 	return manifest.Options{Expand: of.vars.Expand, Lookup: of.vars.Env, Admit: func(name string, text []byte) error {
 		return c.closure.admit(of.File, name, contentHash(text), false)

@@ -98,6 +98,7 @@ func (c Config) byName() map[string]Server {
 	return all
 }
 
+// placeless returns servers without their positions in files.
 func placeless(servers []dialect.Server) (all []dialect.Server) {
 	for _, s := range servers {
 		all = append(all, s.Placeless())

@@ -19,6 +19,8 @@ func (c Config) Marks() []string {
 	return c.marks
 }
 
+// marksOf returns the marks that identify a host's configuration: one for each file,
+// and one for the value of --mcpservers.
 func marksOf(files []string, list string) (marks []string) {
 	for _, file := range files {
 		marks = append(marks, nesting.Mark(file))

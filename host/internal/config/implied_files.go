@@ -126,6 +126,7 @@ func isCode(dir, word string) bool {
 	return isFile(word) && trust.IsCode(word)
 }
 
+// isFile reports whether a path is a regular file, through links.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&fs.ModeType == 0

@@ -272,12 +272,14 @@ func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
 	to.Content[len(to.Content)-2].HeadComment = strings.Join(s.Ineffective, "\n")
 }
 
+// put adds a member to a map node.
 func put(to *yaml.Node, key string, value *yaml.Node) {
 	name := &yaml.Node{}
 	name.SetString(key)
 	to.Content = append(to.Content, name, value)
 }
 
+// encode returns a document as YAML.
 func encode(doc *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)

@@ -304,6 +304,7 @@ func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(s
 	return specs, problems.Err()
 }
 
+// removeServer returns servers without the one with a name.
 func removeServer(specs []dialect.Server, name string) []dialect.Server {
 	return slices.DeleteFunc(slices.Clone(specs), func(s dialect.Server) bool { return s.Name == name })
 }

@@ -49,6 +49,7 @@ func OwnToken(tokenFile string, getenv func(string) string) (token, from string,
 	return Token(tokenFile, "", getenv)
 }
 
+// readToken reads a token file. With own, the file must not be readable by other users.
 func readToken(name string, own bool) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -64,6 +65,8 @@ func readToken(name string, own bool) (string, error) {
 	return checkToken(string(text), name)
 }
 
+// checkToken returns the token in a text without white space around it. It returns an
+// error if it is too short, or no header can carry it. from names its origin.
 func checkToken(text, from string) (string, error) {
 	token := strings.TrimSpace(text)
 	if len(token) < minToken {

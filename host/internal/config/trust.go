@@ -57,6 +57,7 @@ func (c *Config) checkTrust(name string, text []byte) error {
 	return nil
 }
 
+// contentHash returns the hash of a file's content that the trust records hold.
 func contentHash(text []byte) string {
 	return trust.HashOf(text)
 }

@@ -64,6 +64,8 @@ func (l *closure) isRecorded(config, path string) bool {
 	return false
 }
 
+// newClosure returns the trusted files of the user, and the roots that programs can
+// write to. Without readable records, nothing is trusted.
 func (c *Config) newClosure(f Flags, getenv func(string) string, cwd string) *closure {
 	known, err := readTrust(c.State)
 	if err != nil {

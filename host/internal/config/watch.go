@@ -52,6 +52,7 @@ func Watch(ctx context.Context, current Config, load func() (Config, error), opt
 	return w.run(ctx, events, faults)
 }
 
+// or returns d, or otherwise if d is not positive.
 func or(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
@@ -59,6 +60,7 @@ func or(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+// watcher is the state of one call of Watch.
 type watcher struct {
 	current             Config
 	load                func() (Config, error)
@@ -77,6 +79,8 @@ type watcher struct {
 	fault  string            // the last reported error
 }
 
+// run handles events until ctx ends. It reads the files when they are quiet for settle,
+// after limit at the latest.
 func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) error {
 	if len(w.files) == 0 { // nothing was read, or only a pipe
 		<-ctx.Done()

@@ -25,10 +25,12 @@ func agentFields(k *agent.Kind) []field {
 	}
 }
 
+// agentsSchema returns the schema of the setting agents.
 func agentsSchema() map[string]any {
 	return map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(agentFields(&agent.Kind{}), "instructions")}
 }
 
+// readAgents reads the setting agents: kinds of agents by name.
 func readAgents(r *reader, n *node, s *Settings) {
 	r.each(n, func(name string, value *node) {
 		k := agent.Kind{Name: name}

@@ -11,6 +11,8 @@ import (
 // maxClaude bounds that file.
 const maxClaude = 128 << 20
 
+// isClaude reports whether a file is the settings file of Claude Code, in which servers
+// are listed by project.
 func isClaude(file string) bool { return filepath.Base(file) == ".claude.json" }
 
 // MaxText is how large a file may be.

@@ -77,6 +77,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 	return d
 }
 
+// fault adds a problem that belongs to no server.
 func (d *Document) fault(line int, format string, args ...any) {
 	d.Problems = append(d.Problems, Problem{File: d.File, Line: line, Text: fmt.Sprintf(format, args...)})
 }
@@ -281,6 +282,7 @@ func (d *Document) arsenal(n *node) []section {
 	return found
 }
 
+// readInputs reads the inputs that variables of the form ${input:ID} name.
 func (d *Document) readInputs(n *node) {
 	r := &reader{doc: d, server: &Server{}, field: "inputs", line: n.line}
 	if n.kind != listNode {
@@ -331,6 +333,8 @@ func (d *Document) readSection(s section) {
 	}
 }
 
+// readServer reads a server of a section and adds it to the document, unless it has
+// problems.
 func (d *Document) readServer(s section, name string, line int, n *node) {
 	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, Files: s.opencode || s.path == "servers", lines: map[string]int{}}
 	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, zed: s.zed, line: line}
@@ -383,6 +387,8 @@ func (r *reader) readFields(n *node) {
 	}
 }
 
+// unknown reports an unknown key, with the nearest known one, unless it is known to be
+// meant for other programs.
 func (r *reader) unknown(p pair, all []field) {
 	if !r.strict && r.restricted(p) {
 		return

@@ -83,12 +83,14 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	return e.node
 }
 
+// encoder writes a server in the format of toolroom.yaml.
 type encoder struct {
 	inputs map[string]Input
 	reveal bool
 	node   *yaml.Node
 }
 
+// boolean returns a YAML node for a bool.
 func boolean(value bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}
 }
@@ -109,18 +111,21 @@ func (e *encoder) text(value string) *yaml.Node {
 	return n
 }
 
+// add adds a member to a map node.
 func (e *encoder) add(to *yaml.Node, key string, value *yaml.Node) {
 	name := &yaml.Node{}
 	name.SetString(key)
 	to.Content = append(to.Content, name, value)
 }
 
+// scalar adds a text to the server, unless it is empty.
 func (e *encoder) scalar(key, value string) {
 	if value != "" {
 		e.add(e.node, key, e.text(value))
 	}
 }
 
+// list adds a list of texts to a map node, unless it is empty.
 func (e *encoder) list(to *yaml.Node, key string, values []string) {
 	if len(values) == 0 {
 		return
@@ -141,6 +146,8 @@ func (e *encoder) shown(value secret.Text) string {
 	return secret.Hidden
 }
 
+// vars adds a map of texts, sorted by name; the names in unset get null. It adds
+// nothing if there are none.
 func (e *encoder) vars(key string, set map[string]secret.Text, unset []string) {
 	if len(set)+len(unset) == 0 {
 		return
@@ -155,6 +162,7 @@ func (e *encoder) vars(key string, set map[string]secret.Text, unset []string) {
 	e.add(e.node, key, n)
 }
 
+// tools adds the filter of a server's tools, unless it is empty.
 func (e *encoder) tools(f Filter) {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	e.list(n, "allow", f.Allow)

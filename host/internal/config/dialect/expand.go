@@ -115,6 +115,7 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 	return s, problems
 }
 
+// home replaces a ~ at the beginning of a path by the home directory.
 func (v Variables) home(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && v.Home != "" && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
 		return filepath.Join(v.Home, rest)
@@ -251,6 +252,8 @@ func (v Variables) lookup(inside string, depth int) (string, error) {
 	return value, nil
 }
 
+// input returns the value of an input: from the environment, or its default. It returns
+// an error if there is neither.
 func (v Variables) input(id string) (string, error) {
 	in, declared := v.Inputs[id]
 	if value, ok := v.Env(InputVariable(id)); ok {

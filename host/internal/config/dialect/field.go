@@ -26,8 +26,10 @@ func (f field) isNamed(key string) bool {
 	return is(f.name) || slices.ContainsFunc(f.also, is)
 }
 
+// typed returns the schema of values of a JSON type.
 func typed(kind string) map[string]any { return map[string]any{"type": kind} }
 
+// listOf returns the schema of a list whose items have these types.
 func listOf(kinds ...string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"type": kinds}}
 }
@@ -39,12 +41,15 @@ func listOfSome(kinds ...string) map[string]any {
 	return schema
 }
 
+// mapOf returns the schema of a map whose values have these types.
 func mapOf(kinds ...string) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": kinds}}
 }
 
+// oneOf returns the schema of a text that is one of words.
 func oneOf(words ...string) map[string]any { return map[string]any{"type": "string", "enum": words} }
 
+// durationSchema returns the schema of a duration such as 1m30s.
 func durationSchema() map[string]any {
 	return map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
 }
@@ -54,6 +59,7 @@ func fields() []field {
 	return slices.Concat(processFields(), remoteFields(), lifeFields(), toolFields())
 }
 
+// processFields returns the fields of a server that is a program.
 func processFields() []field {
 	return []field{
 		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is looked up in PATH; a path is relative to this file.",
@@ -84,6 +90,7 @@ func processFields() []field {
 	}
 }
 
+// remoteFields returns the fields of a server over HTTP.
 func remoteFields() []field {
 	return []field{
 		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server over HTTP.", typed("string"),
@@ -131,6 +138,7 @@ func remoteFields() []field {
 	}
 }
 
+// lifeFields returns the fields for the times, the start and the scope of a server.
 func lifeFields() []field {
 	return []field{
 		{"timeout", []string{"toolTimeout", "callTimeout"}, "Maximum duration of a call; default: timeout in the settings.", durationSchema(),
@@ -184,6 +192,7 @@ func lifeFields() []field {
 	}
 }
 
+// toolFields returns the fields for filtering and renaming a server's tools.
 func toolFields() []field {
 	allow := func(r *reader, n *node) { r.allow(n) }
 	block := func(r *reader, n *node) { r.server.Tools.Block = append(r.server.Tools.Block, r.texts(n)...) }
@@ -207,6 +216,7 @@ func toolFields() []field {
 	}
 }
 
+// described sets the description of a schema and returns it.
 func described(schema map[string]any, doc string) map[string]any {
 	schema["description"] = doc
 	return schema
@@ -226,6 +236,7 @@ func others() []string {
 	}
 }
 
+// merge copies the members of from into a map, which it creates if necessary.
 func merge(into *map[string]secret.Text, from map[string]secret.Text) {
 	if *into == nil && len(from) > 0 {
 		*into = map[string]secret.Text{}

@@ -60,6 +60,7 @@ func parse(file string, raw []byte) (*node, error) {
 	return parseYAML(text)
 }
 
+// looksJSON reports whether a text is JSON or JSONC rather than YAML.
 func looksJSON(text string) bool {
 	return jsonLook.MatchString(text)
 }
@@ -96,6 +97,7 @@ func parseYAML(text string) (n *node, err error) {
 	return c.convert(&doc, 0)
 }
 
+// yamlError returns an error of the YAML library as a syntax error with its line.
 func yamlError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -109,6 +111,8 @@ func yamlError(err error) error {
 // yamlConverter counts what aliases multiply.
 type yamlConverter struct{ nodes int }
 
+// convert returns a YAML node as a node of this package. It returns a syntax error
+// above maxNodes and maxDepth.
 func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 	if c.nodes++; c.nodes > maxNodes || depth > maxDepth {
 		return nil, syntax(y.Line, "too large or nested too deep for a configuration")
@@ -216,11 +220,15 @@ func parseTOML(text string) (n *node, err error) {
 	return c.convert(value, "", 0)
 }
 
+// tomlConverter converts values of the TOML library, which have no line numbers; it
+// finds the lines of keys itself.
 type tomlConverter struct {
 	lines map[string]int
 	nodes int
 }
 
+// convert returns a TOML value as a node. If the line of path is unknown, the node gets
+// line, the enclosing table's.
 func (c *tomlConverter) convert(value any, path string, line int) (*node, error) {
 	if at, ok := c.lines[path]; ok {
 		line = at
@@ -301,6 +309,7 @@ func tomlLines(text string) map[string]int {
 	return lines
 }
 
+// tomlPath returns the path of a dotted key, as in tomlConverter.lines.
 func tomlPath(dotted string) string {
 	path := ""
 	for _, m := range tomlKey.FindAllStringSubmatch(dotted, -1) {

@@ -11,6 +11,8 @@ import (
 // their settings. It is strict in all else.
 func parseJSON(text string) (*node, error) { return (&jsonParser{text: text, line: 1}).parse() }
 
+// parse returns the only value of the text. It returns a syntax error for text after
+// it.
 func (p *jsonParser) parse() (*node, error) {
 	n, err := p.value(0)
 	if err != nil {
@@ -25,6 +27,7 @@ func (p *jsonParser) parse() (*node, error) {
 	return n, nil
 }
 
+// jsonParser parses JSON with comments and trailing commas.
 type jsonParser struct {
 	text  string
 	at    int
@@ -76,6 +79,7 @@ func (p *jsonParser) peek() (byte, error) {
 	return p.text[p.at], nil
 }
 
+// value parses a value at the current position.
 func (p *jsonParser) value(depth int) (*node, error) {
 	c, err := p.peek()
 	if err != nil {
@@ -139,6 +143,7 @@ func (p *jsonParser) str() (string, error) {
 	return "", syntax(p.line, "unclosed string")
 }
 
+// array parses the rest of an array after [ into n.
 func (p *jsonParser) array(n *node, depth int) error {
 	n.kind = listNode
 	for p.at++; ; {
@@ -163,6 +168,7 @@ func (p *jsonParser) array(n *node, depth int) error {
 	}
 }
 
+// object parses the rest of an object after { into n. A repeated key is a syntax error.
 func (p *jsonParser) object(n *node, depth int) error {
 	n.kind = mapNode
 	seen := map[string]bool{}

@@ -63,6 +63,8 @@ type word struct {
 	quoted int // the number of bytes before the first quote; -1: none
 }
 
+// assigns reports whether the word is NAME=VALUE of an environment variable, with no
+// quote before the =.
 func (w word) assigns() bool {
 	at := strings.IndexByte(w.text, '=')
 	return at > 0 && (w.quoted < 0 || w.quoted > at) && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(w.text[:at])

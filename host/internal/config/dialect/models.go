@@ -21,6 +21,7 @@ func modelsFields(m *lookup.Config) []field {
 	}
 }
 
+// providerFields returns the fields of a provider of models.
 func providerFields(p *lookup.Provider) []field {
 	text := func(name string, also []string, doc string, into *string) field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
@@ -53,6 +54,7 @@ func providerFields(p *lookup.Provider) []field {
 	}
 }
 
+// modelFields returns the fields of a model.
 func modelFields(m *lookup.Model) []field {
 	price := func(name, what string, also []string, into *float64) field {
 		return field{name, also, "Price of a million " + what + "; default: unknown.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}

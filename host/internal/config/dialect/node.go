@@ -14,6 +14,7 @@ const (
 	maxDepth = 64
 )
 
+// kind is the type of a node.
 type kind uint8
 
 const (
@@ -34,6 +35,7 @@ type node struct {
 	line  int     // 0: unknown
 }
 
+// pair is a member of a map node.
 type pair struct {
 	key   string
 	line  int
@@ -70,6 +72,7 @@ func (n *node) what() string {
 	return "a map"
 }
 
+// scalar reports whether the node is a bool, a number or a text.
 func (n *node) scalar() bool { return n.kind == boolNode || n.kind == numberNode || n.kind == textNode }
 
 // syntaxError is a fault of the format, with its line. Its text
@@ -81,6 +84,7 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.text }
 
+// syntax returns an error about a line of the file; 0 if the line is unknown.
 func syntax(line int, format string, args ...any) error {
 	return &syntaxError{line, fmt.Sprintf(format, args...)}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/policy"
 )
 
+// policyFields returns the fields of the setting policy.
 func policyFields(s *Settings) []field {
 	p := &s.Stages.Policy
 	return named([]field{
@@ -62,6 +63,7 @@ func inNames(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
+// ruleFields returns the fields of a rule of the policy.
 func ruleFields(rule *policy.Rule) []field {
 	text := func(name, doc string, into *string) field {
 		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
@@ -77,6 +79,7 @@ func ruleFields(rule *policy.Rule) []field {
 	}, "tool")
 }
 
+// approvalFields returns the fields of the setting approval.
 func approvalFields(s *Stages) []field {
 	a := &s.Approval
 	text := func(name string, also []string, doc string, set func(string)) field {
@@ -118,10 +121,13 @@ func (r *reader) rules(n *node) []policy.Rule {
 // maxPerMinute is the most that package policy counts.
 const maxPerMinute = 100_000
 
+// perMinuteSchema returns the schema of a number of calls per minute.
 func perMinuteSchema() map[string]any {
 	return map[string]any{"type": "integer", "minimum": 1, "maximum": maxPerMinute}
 }
 
+// perMinute reads max_calls_per_minute: one number for each tool (*), or numbers by
+// pattern.
 func (r *reader) perMinute(n *node) map[string]int {
 	most := map[string]int{}
 	read := func(name string, n *node) {

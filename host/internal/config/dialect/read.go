@@ -21,17 +21,20 @@ type reader struct {
 	line   int
 }
 
+// problem adds a problem about the current field.
 func (r *reader) problem(format string, args ...any) {
 	r.doc.Problems = append(r.doc.Problems, Problem{
 		File: r.doc.File, Line: r.line, Server: r.server.Name, Field: r.field, Text: fmt.Sprintf(format, args...),
 	})
 }
 
+// warn adds a problem about the current field that does not reject the file.
 func (r *reader) warn(format string, args ...any) {
 	r.problem(format, args...)
 	r.doc.Problems[len(r.doc.Problems)-1].Warning = true
 }
 
+// text returns a scalar as text, "" for null. Other nodes are a problem.
 func (r *reader) text(n *node) string {
 	if n.kind == nullNode {
 		return ""
@@ -43,6 +46,7 @@ func (r *reader) text(n *node) string {
 	return n.text
 }
 
+// texts returns a list of scalars as texts, nil for null. Other nodes are a problem.
 func (r *reader) texts(n *node) []string {
 	if n.kind == nullNode {
 		return nil
@@ -62,6 +66,8 @@ func (r *reader) texts(n *node) []string {
 	return out
 }
 
+// boolean returns a bool. ok is false for null, and for other nodes, which are a
+// problem.
 func (r *reader) boolean(n *node) (value, ok bool) {
 	switch {
 	case n.kind == boolNode && strings.EqualFold(n.text, "true"):
@@ -74,6 +80,7 @@ func (r *reader) boolean(n *node) (value, ok bool) {
 	return false, false
 }
 
+// count returns a whole number above 0. Other nodes are a problem, and return 0.
 func (r *reader) count(n *node) int {
 	value, err := strconv.Atoi(n.text)
 	if n.kind != numberNode || err != nil || value < 1 {

@@ -97,6 +97,7 @@ func settings() []setting {
 	}
 }
 
+// profileFields returns the fields of a profile.
 func profileFields(p *catalog.Profile) []field {
 	return []field{
 		texts("servers", nil, "Patterns of server names; only the tools of matching servers are served.", &p.Servers),
@@ -105,6 +106,7 @@ func profileFields(p *catalog.Profile) []field {
 	}
 }
 
+// readProfiles reads the setting profiles: parts of the catalog by name.
 func readProfiles(r *reader, n *node, s *Settings) {
 	if n.kind != mapNode {
 		r.problem("want a map of profiles by name, not %s", n.what())
@@ -123,6 +125,7 @@ func readProfiles(r *reader, n *node, s *Settings) {
 	}
 }
 
+// storeFields returns the fields of the setting store.
 func storeFields(s *Store) []field {
 	return []field{
 		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
@@ -149,6 +152,7 @@ func storeOf(text string, s Store) Store {
 	return s
 }
 
+// readStore reads the setting store, a URL or a map.
 func readStore(r *reader, n *node, s *Settings) {
 	at := Store{File: r.doc.File, Line: r.line}
 	if n.kind == mapNode {
@@ -159,6 +163,7 @@ func readStore(r *reader, n *node, s *Settings) {
 	s.Store = at
 }
 
+// auditFields returns the fields of the setting audit.
 func auditFields(s *Stages) []field {
 	return []field{
 		toggle("enabled", nil, "false for no log (default true).", func(on bool) { s.Audit.Off = !on }),
@@ -175,6 +180,7 @@ func auditFields(s *Stages) []field {
 	}
 }
 
+// validateFields returns the fields of the setting validate.
 func validateFields(s *Stages) []field {
 	return []field{
 		toggle("arguments", nil, "Whether arguments are checked (default true).", func(on bool) { s.Schemas.ArgumentsOff = !on }),
@@ -182,6 +188,7 @@ func validateFields(s *Stages) []field {
 	}
 }
 
+// contextFields returns the fields of the setting context.
 func contextFields(o *toolsearch.Config) []field {
 	return []field{
 		number("max_tools", nil, "Maximum number of tools listed to an MCP client; default: no limit.", &o.MaxTools),
@@ -192,6 +199,7 @@ func contextFields(o *toolsearch.Config) []field {
 	}
 }
 
+// cacheFields returns the fields of the setting cache.
 func cacheFields(s *Stages) []field {
 	return []field{
 		texts("tools", nil, "Served names of read-only tools; a * at the end matches all names with that prefix.", &s.Cache.Tools),
@@ -201,6 +209,7 @@ func cacheFields(s *Stages) []field {
 	}
 }
 
+// limitFields returns the fields of the setting limits.
 func limitFields(s *Stages) []field {
 	l := &s.Limit
 	count := func(name string, also []string, doc string, into *int) field { return number(name, also, doc, into) }
@@ -214,6 +223,7 @@ func limitFields(s *Stages) []field {
 	}
 }
 
+// timeoutFields returns the fields of the setting timeout.
 func timeoutFields(s *Stages) []field {
 	t := &s.Timeout
 	return []field{
@@ -227,6 +237,7 @@ func timeoutFields(s *Stages) []field {
 	}
 }
 
+// retryFields returns the fields of the setting retry.
 func retryFields(s *Stages) []field {
 	return []field{
 		number("attempts", []string{"max_attempts"}, "Maximum attempts per call (default 3).", &s.Retry.Attempts),
@@ -236,6 +247,7 @@ func retryFields(s *Stages) []field {
 	}
 }
 
+// breakerFields returns the fields of the setting breaker.
 func breakerFields(s *Stages) []field {
 	return []field{
 		number("failures", nil, "Failures in a row that open the breaker (default 5).", &s.Breaker.Failures),

@@ -102,6 +102,7 @@ func (s Server) TransportKind() string {
 	return StreamableHTTP
 }
 
+// beforeQuery returns an address without its query, which can hold credentials.
 func beforeQuery(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
@@ -124,6 +125,7 @@ func (s Server) concealed(text string) string {
 	return text
 }
 
+// shownCommand returns the command without the contents of files with secrets.
 func (s Server) shownCommand() []string {
 	shown := slices.Clone(s.Command)
 	for i := range shown {

@@ -84,10 +84,12 @@ type setting struct {
 	read   func(*reader, *node, *Settings)
 }
 
+// is reports whether a key names the setting, by any of its spellings.
 func (s setting) is(key string) bool {
 	return plain(s.name) == plain(key) || slices.ContainsFunc(s.also, func(also string) bool { return plain(also) == plain(key) })
 }
 
+// newSettingReader returns a reader for a setting, which rejects unknown keys.
 func newSettingReader(d *Document, key string, line int) *reader {
 	return &reader{doc: d, server: &Server{}, strict: true, field: key, line: line}
 }
@@ -102,6 +104,7 @@ func findSetting(key string) (setting, bool) {
 	return all[i], true
 }
 
+// settingNames returns the names of all settings, each in its first spelling.
 func settingNames() []string {
 	var names []string
 	for _, s := range settings() {

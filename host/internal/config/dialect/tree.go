@@ -32,12 +32,22 @@ type Branch struct {
 func (t *Tree) What() string { return (&node{kind: t.kind}).what() }
 
 // IsMap, IsList, IsText, IsNumber, IsNull and Scalar report the kind.
-func (t *Tree) IsMap() bool    { return t != nil && t.kind == mapNode }
-func (t *Tree) IsList() bool   { return t != nil && t.kind == listNode }
-func (t *Tree) IsText() bool   { return t != nil && t.kind == textNode }
+func (t *Tree) IsMap() bool { return t != nil && t.kind == mapNode }
+
+// IsList reports whether the value is a list; false for nil.
+func (t *Tree) IsList() bool { return t != nil && t.kind == listNode }
+
+// IsText reports whether the value is a text; false for nil.
+func (t *Tree) IsText() bool { return t != nil && t.kind == textNode }
+
+// IsNumber reports whether the value is a number; false for nil.
 func (t *Tree) IsNumber() bool { return t != nil && t.kind == numberNode }
-func (t *Tree) IsNull() bool   { return t == nil || t.kind == nullNode }
-func (t *Tree) Scalar() bool   { return t != nil && (&node{kind: t.kind}).scalar() }
+
+// IsNull reports whether the value is null or nil.
+func (t *Tree) IsNull() bool { return t == nil || t.kind == nullNode }
+
+// Scalar reports whether the value is a bool, a number or a text; false for nil.
+func (t *Tree) Scalar() bool { return t != nil && (&node{kind: t.kind}).scalar() }
 
 // Bool returns whether the value is true or false, and which.
 func (t *Tree) Bool() (value, ok bool) {
@@ -63,6 +73,7 @@ func (t *Tree) Get(name string) *Tree {
 // JSON is the value as JSON, members in the order of the file.
 func (t *Tree) JSON() []byte { return t.append(nil) }
 
+// append appends the value as JSON.
 func (t *Tree) append(dst []byte) []byte {
 	switch t.kind {
 	case boolNode:
@@ -111,6 +122,7 @@ func jsonNumber(text string) []byte {
 	return out
 }
 
+// tree returns the node as a Tree.
 func (n *node) tree() *Tree {
 	t := &Tree{Line: n.line, Text: n.text, kind: n.kind}
 	for _, item := range n.items {
@@ -142,6 +154,7 @@ func ParseTrees(file string, text []byte) ([]*Tree, *Problem) {
 	return trees, nil
 }
 
+// parseAll parses a file with one value, or a YAML file with several documents.
 func parseAll(file string, raw []byte) (nodes []*node, err error) {
 	ext := strings.ToLower(filepath.Ext(file))
 	text := strings.TrimPrefix(string(raw), "\ufeff")

@@ -10,6 +10,7 @@ import (
 
 // Constructors of fields for the types that store them.
 
+// texts returns a field whose texts are appended to into.
 func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
@@ -26,6 +27,7 @@ func some(name string, also []string, doc, otherwise string, into *[]string) fie
 	}}
 }
 
+// number returns a field for a whole number above 0.
 func number(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
 }
@@ -39,14 +41,17 @@ func numberOrOff(name string, also []string, doc string, into *int) field {
 	}}
 }
 
+// span returns a field for a duration.
 func span(name, doc string, into *time.Duration) field {
 	return field{name, nil, doc, durationSchema(), func(r *reader, n *node) { *into = r.duration(n, 0) }}
 }
 
+// size returns a field for a number of bytes.
 func size(name, doc string, into *int64) field {
 	return field{name, nil, doc, sizeSchema(false), func(r *reader, n *node) { *into = r.size(n) }}
 }
 
+// toggle returns a field for a bool, which is passed to set.
 func toggle(name string, also []string, doc string, set func(bool)) field {
 	return field{name, also, doc, typed("boolean"), func(r *reader, n *node) {
 		if value, ok := r.boolean(n); ok {
@@ -70,10 +75,12 @@ func objectOf(fields []field, required ...string) map[string]any {
 	return schema
 }
 
+// orSection returns the schema of a value of a JSON type, or of a map with fields.
 func orSection(kind string, fields []field) map[string]any {
 	return map[string]any{"oneOf": []any{typed(kind), objectOf(fields)}}
 }
 
+// orOff returns the schema of off, or of a map with fields.
 func orOff(fields []field) map[string]any {
 	return map[string]any{"oneOf": []any{offSchema(), objectOf(fields)}}
 }
@@ -81,10 +88,13 @@ func orOff(fields []field) map[string]any {
 // offSchema returns the schema of the values that isOff accepts.
 func offSchema() map[string]any { return map[string]any{"enum": []any{"off", false}} }
 
+// durationOrOffSchema returns the schema of a duration or off.
 func durationOrOffSchema() map[string]any {
 	return map[string]any{"oneOf": []any{offSchema(), durationSchema()}}
 }
 
+// sizeSchema returns the schema of a number of bytes; with orOff, off is allowed as
+// well.
 func sizeSchema(orOff bool) map[string]any {
 	either := []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": sizeForm}}
 	if orOff {

@@ -52,6 +52,7 @@ func HostDir() (string, error) {
 	return filepath.Dir(real), nil
 }
 
+// executable reports whether a path is a program that can be executed.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -60,6 +61,7 @@ func executable(path string) bool {
 	return runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0
 }
 
+// exeSuffix returns the suffix of programs on this system.
 func exeSuffix() string {
 	if runtime.GOOS == "windows" {
 		return ".exe"

@@ -13,7 +13,7 @@ import (
 var subcommands = []string{"stdio", "serve", "record", "tools", "call", "servers", "agent", "chat", "doctor"}
 
 // ServerSubcommand returns the first of args, wherever it is, that is a subcommand of
-// the host which starts servers; "" if there is none.
+// the host which starts servers; "" if args has no such word.
 func ServerSubcommand(args []string) string {
 	for _, arg := range args {
 		if slices.Contains(subcommands, arg) {
@@ -64,6 +64,8 @@ func elsewhere(launcher string) bool {
 // endOfLine separates the lines of a script in a list of words.
 const endOfLine = "\n"
 
+// find looks in the words of a command for a host that starts servers, also in the
+// scripts that it runs, up to 3 deep. It returns the host's arguments.
 func find(words []string, depth int) ([]string, bool) {
 	const deepest = 3 // scripts that call scripts
 	inText, inLine := subcommandsAfter(words)

@@ -73,6 +73,7 @@ func Enter(env []string, marks []string) []string {
 	return append(env, Variable+"="+own)
 }
 
+// value returns the value of Variable in an environment, "" if it is not set.
 func value(env []string) string {
 	for _, entry := range env {
 		if rest, ok := strings.CutPrefix(entry, Variable+"="); ok {
@@ -147,6 +148,7 @@ var ownSum = sync.OnceValue(func() string {
 	return sumOf(self)
 })
 
+// sumOf returns the SHA-256 of a file, "" if it cannot be read.
 func sumOf(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

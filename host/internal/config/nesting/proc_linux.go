@@ -64,6 +64,7 @@ func stat(pid int) [][]byte {
 	return bytes.Fields(text[end+1:])
 }
 
+// parentOf returns the process id of a process's parent, 0 if it is unknown.
 func parentOf(pid int) int {
 	if fields := stat(pid); len(fields) > 1 {
 		parent, err := strconv.Atoi(string(fields[1]))

@@ -168,6 +168,7 @@ func within(text string, depth int) string {
 	})
 }
 
+// one returns one argument of a command line without credentials in it.
 func one(arg string) string {
 	if len(arg) > maxWord && !strings.ContainsAny(arg, " \t\r\n") {
 		return Hidden

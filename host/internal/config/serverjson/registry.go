@@ -88,6 +88,7 @@ func Parse(text []byte) (Entry, error) {
 	return e, e.check()
 }
 
+// check returns an error if the entry has no name, or nothing to run.
 func (e Entry) check() error {
 	switch {
 	case e.Name == "":

@@ -62,6 +62,8 @@ type filling struct {
 	plan Plan
 }
 
+// try fills in the server in one way: remote, or a type of package. It reports whether
+// the entry has such a way.
 func (f *filling) try(e Entry, way string) (bool, error) {
 	if way == "remote" {
 		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
@@ -168,6 +170,8 @@ func (f *filling) reference(name string) string {
 	return "${" + variable + "}"
 }
 
+// remote fills in a server over HTTP with its headers. It returns an error for an
+// unsafe address.
 func (f *filling) remote(e Entry, r Remote) error {
 	address, err := fixed(r.URL)
 	if err == nil {
@@ -275,6 +279,7 @@ func (f *filling) run(e Entry, p Package) error {
 	return nil
 }
 
+// keys returns an iterator over the keys of a map.
 func keys(m map[string]secret.Text) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for key := range m {
@@ -304,6 +309,9 @@ func checkDocker(args []string) error {
 	return nil
 }
 
+// environment returns the environment variables of a package. A secret without a value
+// becomes a reference to a variable of the host. It returns an error for variables that
+// change how programs run.
 func (f *filling) environment(p Package) (map[string]secret.Text, error) {
 	env := map[string]secret.Text{}
 	for _, v := range p.Environment {

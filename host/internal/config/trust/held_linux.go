@@ -26,6 +26,8 @@ func byDescriptor(f *os.File, path string) string {
 	return direct
 }
 
+// changeTime returns the time of the last change of a file or its metadata, in
+// nanoseconds.
 func changeTime(info os.FileInfo) int64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

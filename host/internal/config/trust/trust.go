@@ -100,6 +100,7 @@ type Held struct {
 	files []held
 }
 
+// held is a file that is kept open, so that its content can be compared later.
 type held struct {
 	File
 	file *os.File // nil: it has no content
@@ -157,6 +158,7 @@ func (h *Held) Program(command string) string {
 	return command
 }
 
+// isScript reports whether a file begins with #! or is too short to tell.
 func isScript(f *os.File) bool {
 	var begin [2]byte
 	n, err := f.ReadAt(begin[:], 0)
