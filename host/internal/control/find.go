@@ -98,6 +98,7 @@ func isRunning(ctx context.Context, name string) bool {
 // IsListening reports whether the host still runs.
 func (h Host) IsListening(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
 
+// dial connects to a host's socket, for at most findTime.
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
@@ -142,6 +143,8 @@ func (h Host) Ask(ctx context.Context, method string, params, result any) error 
 	return json.Unmarshal(m.Result, result)
 }
 
+// lost returns the error for a host that did not answer. The end of ctx takes
+// precedence over err.
 func (h Host) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()

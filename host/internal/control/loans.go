@@ -23,20 +23,21 @@ const (
 	maxLoans      = 1024
 )
 
-// Loans holds the tokens lent to agents, with which they call back on behalf of running
-// calls. The zero value has none. It is safe for concurrent use.
+// Loans holds the tokens lent to agents for calling back on behalf of running calls.
+// The zero value has none. It is safe for concurrent use.
 type Loans struct {
 	mu     sync.Mutex
 	leases map[[sha256.Size]byte]*lease // by digest, so that comparison reveals nothing
 	lent   map[string]int               // number of loans by call.Caller.AccountName
 }
 
+// lease lets a client call as a caller, until it is over.
 type lease struct {
 	as           call.Caller
 	over         context.Context
 	end          context.CancelFunc
-	conns        int  // entered connections; protected by Tokens.mu
-	outlivesCall bool // the call was answered while the agent still runs; protected by Tokens.mu
+	conns        int  // entered connections; protected by Loans.mu
+	outlivesCall bool // the call was answered while the agent still runs; protected by Loans.mu
 }
 
 // A Loan is a token for one call.
@@ -73,6 +74,8 @@ func (t *Loans) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	return l, nil
 }
 
+// add adds a loan. It returns LIMIT_REACHED at the limits of the caller and of the
+// host.
 func (t *Loans) add(l *Loan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,6 +111,8 @@ func (l *Loan) GiveBack(outlives bool) {
 	context.AfterFunc(l.lease.over, func() { late.Stop() })
 }
 
+// drop removes a lease, unless the key has another one by now, and closes its
+// connections.
 func (t *Loans) drop(key [sha256.Size]byte, l *lease) {
 	t.mu.Lock()
 	if t.leases[key] == l {

@@ -93,6 +93,7 @@ func Listen(cfg Config, tokens *Loans) (*Server, error) {
 	return listenFor(cfg, tokens, os.Getuid())
 }
 
+// listenFor is Listen for a user id, which tests choose.
 func listenFor(cfg Config, tokens *Loans, uid int) (*Server, error) {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 64
@@ -134,6 +135,7 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
+// accept accepts connections until the server is closed.
 func (s *Server) accept() {
 	for s.life.Err() == nil {
 		conn, err := s.listener.AcceptUnix()
@@ -197,6 +199,7 @@ func (s *Server) moveBehindSilent(conn net.Conn, busy bool) {
 	}
 }
 
+// leave closes a connection and forgets it.
 func (s *Server) leave(conn net.Conn) {
 	s.moveBehindSilent(conn, true)
 	conn.Close() //nolint:errcheck // all is said
@@ -290,6 +293,7 @@ type watchedReader struct {
 	gone func()
 }
 
+// Read reads, and reports the end of the connection to gone.
 func (h watchedReader) Read(b []byte) (int, error) {
 	n, err := h.Reader.Read(b)
 	if err != nil {
@@ -309,6 +313,7 @@ func refusal(id json.RawMessage, err error) []byte {
 	return jsonrpc.AppendErrorObject(nil, id, object)
 }
 
+// write writes a message as one line, within the time limit.
 func write(conn net.Conn, message []byte) error {
 	_, err := watchedWriter{conn}.Write(append(message, '\n'))
 	return err
@@ -317,6 +322,8 @@ func write(conn net.Conn, message []byte) error {
 // watchedWriter limits the time of writing to a client that does not read.
 type watchedWriter struct{ net.Conn }
 
+// Write writes within writeTime, so that a client that does not read cannot block the
+// host.
 func (p watchedWriter) Write(b []byte) (int, error) {
 	if err := p.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return 0, err

@@ -25,6 +25,8 @@ func makeDir(state string) (string, error) {
 	return dir, checkDir(dir)
 }
 
+// checkDir returns an error if a directory for sockets is not the user's own, or others
+// can enter it.
 func checkDir(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
