@@ -97,6 +97,7 @@ func (b *Store) record(ctx context.Context, id string, t turn) (*Session, error)
 	return s, err
 }
 
+// session returns the session of a record; nil for nil.
 func session(k *storedSession) *Session {
 	if k == nil {
 		return nil
@@ -201,6 +202,7 @@ func dropBeforeUser(turns []turn) []turn {
 	return nil
 }
 
+// fetch reads the messages of a turn that are stored as a blob.
 func (b *Store) fetch(ctx context.Context, t *turn) error {
 	content, _, err := b.Blobs.Open(ctx, t.Blob)
 	if err != nil {

@@ -77,6 +77,7 @@ const (
 	inRecord = 512 << 10
 )
 
+// now returns the current time in UTC.
 func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now().UTC()
@@ -84,8 +85,10 @@ func (b *Store) now() time.Time {
 	return time.Now().UTC()
 }
 
+// age returns how long an unused session is kept.
 func (b *Store) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
 
+// keyOf returns the key of a session.
 func keyOf(id string) string { return "session/" + id }
 
 // Create creates a session with the name, model and parent of s.
@@ -125,6 +128,7 @@ func (b *Store) makeRoom(ctx context.Context) error {
 	return nil
 }
 
+// checkName returns INVALID_PARAMS if a name is not one line of at most maxName bytes.
 func checkName(name string) error {
 	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return toolerr.New(toolerr.InvalidParams, "the name of a session is one line of at most %d bytes", maxName).With("param", "name")
@@ -132,6 +136,7 @@ func checkName(name string) error {
 	return nil
 }
 
+// write writes the record of a session in place of the version was.
 func (b *Store) write(ctx context.Context, k *storedSession, was store.Version) error {
 	value, err := jsonrpc.Marshal(k)
 	if err != nil {
@@ -141,6 +146,8 @@ func (b *Store) write(ctx context.Context, k *storedSession, was store.Version) 
 	return err
 }
 
+// read returns the record of a session and its version. It returns NOT_FOUND for an
+// unknown or malformed id.
 func (b *Store) read(ctx context.Context, id string) (*storedSession, store.Version, error) {
 	missing := toolerr.New(toolerr.NotFound, "no session %.80q; it may have been deleted, or removed after %v without use", id, b.age())
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == '*' || r == '/' || r > '~' }) {
@@ -157,6 +164,7 @@ func (b *Store) read(ctx context.Context, id string) (*storedSession, store.Vers
 	return k, entry.Version, err
 }
 
+// parse decodes the record of a session.
 func parse(entry store.Entry) (*storedSession, error) {
 	k := new(storedSession)
 	if err := json.Unmarshal(entry.Value, k); err != nil {

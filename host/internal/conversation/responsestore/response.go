@@ -68,9 +68,13 @@ const (
 	lookBytes  = 16 << 20 // or after so many bytes
 )
 
-func key(id string) string        { return "response/" + id }
+// key returns the key of a response.
+func key(id string) string { return "response/" + id }
+
+// contentKey returns the key of a response's content.
 func contentKey(id string) string { return "response-content/" + id }
 
+// now returns the current time in UTC.
 func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now().UTC()
@@ -78,10 +82,12 @@ func (b *Store) now() time.Time {
 	return time.Now().UTC()
 }
 
+// expires returns when a response used at a time is removed.
 func (b *Store) expires(used time.Time) time.Time {
 	return used.Add(cmp.Or(b.Age, 30*24*time.Hour))
 }
 
+// missing returns NOT_FOUND for a response, in OpenAI's words.
 func missing(id string) error {
 	return toolerr.New(toolerr.NotFound, "Response with id '%.80s' not found.", id)
 }
@@ -112,6 +118,7 @@ func (b *Store) Create(ctx context.Context, r Response, c Content) error {
 	return nil
 }
 
+// write writes the record of a response in place of the version was.
 func (b *Store) write(ctx context.Context, r Response, was store.Version) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
@@ -121,6 +128,8 @@ func (b *Store) write(ctx context.Context, r Response, was store.Version) error 
 	return err
 }
 
+// read returns the record of a response and its version. It returns NOT_FOUND for an
+// unknown or malformed id.
 func (b *Store) read(ctx context.Context, id string) (r Response, version store.Version, err error) {
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c == '/' || c > '~' }) {
 		return r, 0, missing(id)
@@ -145,6 +154,7 @@ func (b *Store) Get(ctx context.Context, id string) (*Response, *Content, error)
 	return &r, c, err
 }
 
+// content returns the content of a response. It returns NOT_FOUND if it was removed.
 func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
 	text, err := b.text(ctx, r)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -160,6 +170,7 @@ func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
 	return c, nil
 }
 
+// text returns the stored JSON of a response's content, from a key or a blob.
 func (b *Store) text(ctx context.Context, r Response) ([]byte, error) {
 	if r.Blob == "" {
 		entry, err := b.Keys.Get(ctx, contentKey(r.ID))
