@@ -222,6 +222,7 @@ func (r *rootSet) clientPaths() []string {
 	return r.paths
 }
 
+// get returns the configured roots and those of the client.
 func (r *rootSet) get() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,6 +242,7 @@ func (r *rootSet) set(paths []string) bool {
 	return true
 }
 
+// fileURIs returns roots as file: URIs.
 func fileURIs(paths []string) []string {
 	var uris []string
 	for _, p := range paths {

@@ -21,6 +21,8 @@ import (
 // chain.Journal. Two calls are the same if an approval of one is valid for the other.
 type journal struct{ a *App }
 
+// key returns the key of a call's state: a digest of the tool, its scope, the caller
+// and the arguments.
 func (j journal) key(req *call.Request) (string, error) {
 	args, err := req.Arguments()
 	if err != nil {
@@ -101,6 +103,8 @@ func (j journal) Allowed(ctx context.Context, req *call.Request, name string, ar
 	return j.a.currentPipeline().cfg.Policy.Check(made)
 }
 
+// Keep stores the state of a chain's call until a time. It returns errNoStore without a
+// store.
 func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
 	if j.a.store == nil {
 		return errNoStore

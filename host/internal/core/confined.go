@@ -119,6 +119,7 @@ func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall)
 	return run, nil
 }
 
+// watchedRequest returns the request of a call in a watched run.
 func watchedRequest(server string, c WatchedCall) *call.Request {
 	params, err := json.Marshal(map[string]any{"name": c.Tool, "arguments": c.Arguments})
 	if err != nil {

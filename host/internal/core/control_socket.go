@@ -62,6 +62,7 @@ type controlSocket struct {
 	fault  error // why the socket could not be opened
 }
 
+// close closes the socket, if it is open.
 func (p *controlSocket) close() {
 	if p.server != nil {
 		p.server.Close()
@@ -124,6 +125,7 @@ func Status(s *upstream.Server) upstream.Status {
 	return status
 }
 
+// reconnect restarts the named server for a command of another process.
 func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error) {
 	var p struct {
 		Server string `json:"server"`

@@ -74,11 +74,14 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 // served names. Calls pass all stages. See mcpkit.Import.
 func (a *App) Session(server string) mcpkit.Session { return session{a, server} }
 
+// session gives Go code the tools of one server; "" means all servers.
 type session struct {
 	app    *App
 	server string
 }
 
+// ListTools returns the definitions of the tools. It returns NOT_FOUND for an unknown
+// server.
 func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 	tools := s.app.List
 	if s.server != "" {
@@ -102,6 +105,8 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 	return all, nil
 }
 
+// CallTool calls a tool by its served name and returns the whole result. It returns
+// TOOL_NOT_FOUND if the server does not have it.
 func (s session) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	t, ok := s.app.Get(ctx, name)
 	if !ok || s.server != "" && t.Server != s.server {
@@ -130,6 +135,7 @@ type Answer struct {
 	Raw        json.RawMessage // the whole result as the tool sent it
 }
 
+// answerOf returns the texts and the structured content of a result.
 func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
 	var r struct {
 		IsError    bool            `json:"isError"`

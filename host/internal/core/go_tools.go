@@ -45,6 +45,7 @@ type goToolSource struct {
 	tools *mcpkit.Server
 }
 
+// List returns the definitions of the registered Go tools; other kinds are empty.
 func (s goToolSource) List(_ context.Context, kind call.ListKind) (all []json.RawMessage, err error) {
 	if kind == call.Tools {
 		for _, t := range s.tools.Tools() {

@@ -237,4 +237,5 @@ func TestRegisteredToolsAreServedAtTheDoors(t *testing.T) {
 	go io.Copy(io.Discard, heard) //nolint:errcheck // what else there is
 	require.NoError(t, said.Close())
 	require.NoError(t, <-over)
+	require.NoError(t, heard.Close())
 }

@@ -19,6 +19,7 @@ const agentServer = "dispatch_agent"
 // probe takes longer and finds a model, the tools follow with a change notification.
 const probeTime = 50 * time.Millisecond
 
+// needsModel reports whether a server's tools work only with a model.
 func needsModel(sc config.Server) bool { return sc.Bundled && sc.Name == agentServer }
 
 // modelSource is the source of a server whose tools are listed only while a model can
@@ -28,6 +29,7 @@ type modelSource struct {
 	app *App
 }
 
+// List returns the server's list, or an empty one if no model can be found.
 func (s modelSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	if !s.app.hasModel(s.Name()) {
 		return nil, nil

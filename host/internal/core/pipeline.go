@@ -168,6 +168,7 @@ func (w pipeline) stages() []call.Stage {
 	)
 }
 
+// close ends the callbacks of approvals and writes the rest of the audit log.
 func (w pipeline) close() {
 	w.approve.Close()
 	if w.audit != nil {
@@ -181,6 +182,7 @@ type notices struct {
 	lines []string
 }
 
+// add adds a notice; the oldest of more than 100 is dropped.
 func (r *notices) add(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

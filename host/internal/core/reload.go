@@ -51,12 +51,14 @@ type lastError struct {
 	err error
 }
 
+// get returns the error; nil: none.
 func (f *lastError) get() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
+// set replaces the error; nil: none.
 func (f *lastError) set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

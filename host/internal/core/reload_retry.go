@@ -88,6 +88,8 @@ func (r *reloadRetry) stop() {
 	}
 }
 
+// finishReload tries to start the servers of a partial reload, with increasing pauses,
+// until it succeeds or ctx ends. A call of such a server shortens the pause.
 func (a *App) finishReload(ctx context.Context) {
 	pause := a.backoff.first
 	for u := a.partialReload.Load(); u != nil && ctx.Err() == nil; u = a.partialReload.Load() {

@@ -42,6 +42,8 @@ func (a *App) TryStore(ctx context.Context) error {
 	return err
 }
 
+// setPins makes the catalog compare definitions with their pins, as cfg says. Without a
+// store, nothing is compared.
 func (a *App) setPins(cfg config.Config) {
 	if a.store == nil {
 		return
@@ -59,6 +61,7 @@ type usedKeys struct {
 	used *atomic.Bool
 }
 
+// List is Keys.List, and records that the store was used.
 func (n usedKeys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	n.used.Store(true)
 	return n.Keys.List(ctx, prefix, after, limit)

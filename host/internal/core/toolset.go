@@ -25,6 +25,8 @@ type Ceiling struct {
 	Except []string // takes precedence over Only
 }
 
+// permits reports whether a tool is within the ceiling. names are its served names,
+// also those of tools that it calls through another name: they must not be excluded.
 func (c Ceiling) permits(names, also []string) bool {
 	match := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })
@@ -93,6 +95,7 @@ func (t *Toolset) view() (*toolsearch.List, error) {
 // conversation that started this agent.
 func (t *Toolset) has(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
 
+// isWithinCeilings reports whether a served name is within all ceilings of the toolset.
 func (t *Toolset) isWithinCeilings(name string) bool {
 	names, also := t.app.snapshot.Load().namesOf(name)
 	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.permits(names, also) })

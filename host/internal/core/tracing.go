@@ -15,6 +15,8 @@ func (a *App) withTracing(stages []call.Stage) []call.Stage {
 	return slices.Concat([]call.Stage{a.tracer.Stage}, stages, []call.Stage{a.tracer.Sending})
 }
 
+// tracedForward returns the forwarder of requests other than tool calls, with spans if
+// traces are sent.
 func (a *App) tracedForward() call.Forwarder {
 	if a.tracer == nil {
 		return a.forward

@@ -74,6 +74,7 @@ func (a *App) notifyChangedViews(before, now *snapshot) {
 // wholeCatalog is the view of clients without a profile, in the current configuration.
 type wholeCatalog struct{ app *App }
 
+// view returns the list of the whole catalog in the current snapshot.
 func (w wholeCatalog) view() *toolsearch.List { return w.app.snapshot.Load().views[""] }
 
 func (w wholeCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
