@@ -226,6 +226,8 @@ func annotations(spec manifest.Tool) json.RawMessage {
 	return out
 }
 
+// hints returns whether a tool is read-only and idempotent, as its manifest says; nil:
+// it does not say.
 func hints(spec manifest.Tool) (readOnly, idempotent *bool) {
 	var said struct {
 		ReadOnly   *bool `json:"readOnlyHint"`

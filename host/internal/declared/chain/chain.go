@@ -82,6 +82,7 @@ func (c Config) Validate() error {
 // Tools returns the served names of the tools that the chain calls.
 func (c Config) Tools() []string { return toolsOf(c.Steps) }
 
+// toolsOf returns the tools that steps call, including nested steps.
 func toolsOf(steps []Step) (names []string) {
 	for _, s := range steps {
 		if s.Tool != "" {
@@ -126,6 +127,7 @@ type validator struct {
 	count int
 }
 
+// steps checks a list of steps, their number and depth. path names it in errors.
 func (v *validator) steps(path string, steps []Step, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: steps are nested more than %d deep", path, maxDepth)
@@ -142,6 +144,7 @@ func (v *validator) steps(path string, steps []Step, depth int) error {
 	return nil
 }
 
+// step checks one step and those in it. at names it in errors.
 func (v *validator) step(at string, s Step, depth int) error {
 	kinds := 0
 	for _, is := range []bool{s.Tool != "", s.Parallel != nil, s.If != nil} {

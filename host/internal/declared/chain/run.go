@@ -104,10 +104,13 @@ func (r *run) failure(err error) (*call.Result, error) {
 	return executor.Failed(fmt.Sprintf("step %s failed: %s", failed.step, text)), nil
 }
 
+// refError returns the error for something of a step that cannot be built from its
+// references.
 func (r *run) refError(what string, err error) error {
 	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: r.tool + ": " + what + " cannot be built", Cause: toolerr.New(codeOf(err), "%w", err)}
 }
 
+// codeOf returns the code of an error of a reference.
 func codeOf(err error) toolerr.Code {
 	if errors.As(err, new(*missing)) {
 		return toolerr.MissingParameter
@@ -141,6 +144,7 @@ func (r *run) sequence(ctx context.Context, at string, steps []Step) (last *outc
 	return last, nil
 }
 
+// choice runs the steps of the branch that the condition selects.
 func (r *run) choice(ctx context.Context, at string, s Step) (*outcome, error) {
 	r.mu.Lock()
 	holds, err := s.If.holds(r.scope)
@@ -184,6 +188,7 @@ func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last 
 	return last, err
 }
 
+// step calls the tool of a step. A step that the journal has is not called again.
 func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 	arguments := json.RawMessage(`{}`)
 	if s.Args != nil {
@@ -243,6 +248,7 @@ func (r *run) wrap(s Step, err error) error {
 	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: fmt.Sprintf("%s: step %s could not be executed", r.tool, s.name()), Cause: err}
 }
 
+// name returns the id of the step, or the name of its tool.
 func (s Step) name() string {
 	if s.ID != "" {
 		return s.ID
@@ -258,6 +264,8 @@ type outcome struct {
 	sum    [32]byte // hash of the result; zero if the step waits
 }
 
+// value returns the result for references: its structured content, or its text as JSON
+// if it is JSON, else as a string.
 func (o *outcome) value() json.RawMessage {
 	var r struct {
 		Structured json.RawMessage `json:"structuredContent"`

@@ -47,6 +47,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	}, nil
 }
 
+// ask asks the caller's client for the result by a form.
 func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMessage, shape executor.Shape) (*call.Result, error) {
 	message := c.Message
 	if message == "" {

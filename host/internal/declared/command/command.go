@@ -103,6 +103,8 @@ func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, b
 	}, nil
 }
 
+// environment returns the environment of the program: the inherited variables and the
+// configured ones.
 func (c Config) environment(lookup func(string) (string, bool)) []string {
 	env := []string{}
 	for _, name := range InheritedVariables() {
@@ -170,6 +172,7 @@ func isNothing(value json.RawMessage) bool {
 	return false
 }
 
+// lastLines returns the end of a program's output for an error, "" for an empty output.
 func lastLines(said string) string {
 	said = strings.TrimSpace(strings.ToValidUTF8(said, "\ufffd"))
 	if said == "" {

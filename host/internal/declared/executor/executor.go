@@ -68,6 +68,7 @@ func Failed(text string) *call.Result {
 	return &call.Result{Raw: append(raw, `}],"isError":true}`...)}
 }
 
+// invalid returns the error for a result that cannot be used.
 func invalid(tool, why string) error {
 	return &call.ValidationError{Type: call.ResultInvalid, Tool: tool, Detail: "the result cannot be used: " + why}
 }

@@ -38,6 +38,8 @@ type guard struct {
 	networks []netip.Prefix
 }
 
+// dial connects to an address, unless the guard refuses it. It checks the resolved
+// address; that of a configured proxy is not checked.
 func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !netguard.IsProxy(address) {
@@ -55,6 +57,7 @@ func (g guard) check(address string) error {
 	return g.allows(at.Addr())
 }
 
+// allows returns an error if the guard does not allow an address.
 func (g guard) allows(ip netip.Addr) error {
 	ip = ip.WithZone("").Unmap()
 	if slices.ContainsFunc(g.networks, func(p netip.Prefix) bool { return p.Contains(ip) }) {

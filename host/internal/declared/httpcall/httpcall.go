@@ -119,11 +119,13 @@ type compiled struct {
 	redactedText *regexp.Regexp  // matches the values to redact in texts; nil: none
 }
 
+// pair is a name with a template for its value.
 type pair struct {
 	name  string
 	value template
 }
 
+// compile checks the settings and prepares them for calls.
 func (c Config) compile() (*compiled, error) {
 	out := &compiled{Config: c, headers: map[string]template{}, used: map[string]bool{}}
 	if out.Method = strings.ToUpper(c.Method); c.Method == "" {
@@ -163,12 +165,15 @@ func (c Config) compile() (*compiled, error) {
 	return out, out.checkHeaders()
 }
 
+// markUsed records arguments that have a place in the request, so that they are not
+// sent again in the body.
 func (c *compiled) markUsed(names ...string) {
 	for _, name := range names {
 		c.used[name] = true
 	}
 }
 
+// compileMapping prepares the mapping of arguments to headers, query and body.
 func (c *compiled) compileMapping() (err error) {
 	m := c.Request
 	for name, text := range m.Headers {
@@ -191,6 +196,8 @@ func reservedHeaders() []string {
 	return []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection", "Keep-Alive", "Accept-Encoding"}
 }
 
+// checkHeaders returns an error for a header that is invalid, or that the host itself
+// sets.
 func (c *compiled) checkHeaders() error {
 	check := func(field, name, value string) error {
 		switch {
@@ -247,6 +254,7 @@ func (c Config) Hints() (readOnly, idempotent bool) {
 	return false, false
 }
 
+// hasBody reports whether requests have a body.
 func (c *compiled) hasBody() bool {
 	return c.Method == http.MethodPost || c.Method == http.MethodPut || c.Method == http.MethodPatch
 }

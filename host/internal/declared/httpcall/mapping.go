@@ -92,6 +92,7 @@ type numberTable struct {
 	numbers map[float64]json.Number
 }
 
+// newNumberTable returns a table of the numbers in a value.
 func newNumberTable(value any) numberTable {
 	l := numberTable{map[json.Number]float64{}, map[float64]json.Number{}}
 	mapLeaves(value, func(v any) any {
@@ -132,6 +133,8 @@ func newNumberTable(value any) numberTable {
 	return l
 }
 
+// float returns a JSON number as the nearest float64; other values, and numbers without
+// one, unchanged.
 func (l numberTable) float(v any) any {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -144,6 +147,8 @@ func (l numberTable) float(v any) any {
 	return f
 }
 
+// number returns the JSON number whose float64 v is, so that no digit is lost; other
+// values unchanged.
 func (l numberTable) number(v any) any {
 	if f, ok := v.(float64); ok {
 		if n, ok := l.numbers[f]; ok {
@@ -160,6 +165,7 @@ type decimal struct {
 	point    int
 }
 
+// decimalOf returns a JSON number as sign, digits and position of the point.
 func decimalOf(n json.Number) (d decimal) {
 	text, negative := strings.CutPrefix(string(n), "-")
 	text, exponent, _ := strings.Cut(strings.ToLower(text), "e")
@@ -178,6 +184,8 @@ func decimalOf(n json.Number) (d decimal) {
 	return d
 }
 
+// compare returns a negative number, 0 or a positive number if d is less than, equal to
+// or greater than e.
 func (d decimal) compare(e decimal) int {
 	switch {
 	case d.sign() != e.sign():
@@ -191,6 +199,7 @@ func (d decimal) compare(e decimal) int {
 	return strings.Compare(d.digits, e.digits)
 }
 
+// sign returns -1, 0 or 1.
 func (d decimal) sign() int {
 	switch {
 	case d.digits == "":

@@ -36,6 +36,7 @@ func (c *compiled) redact(body []byte) ([]byte, error) {
 	return r.out, nil
 }
 
+// redactor copies JSON and replaces the values of members with certain names.
 type redactor struct {
 	in    *json.Decoder
 	out   []byte
@@ -43,16 +44,21 @@ type redactor struct {
 	hid   bool
 }
 
+// newRedactor returns a redactor of a body for members with these names.
 func newRedactor(body []byte, names []string) *redactor {
 	r := &redactor{in: json.NewDecoder(bytes.NewReader(body)), names: names}
 	r.in.UseNumber()
 	return r
 }
 
+// redacts reports whether the values of members with a name are replaced; case does not
+// matter.
 func (r *redactor) redacts(name string) bool {
 	return slices.ContainsFunc(r.names, func(hidden string) bool { return strings.EqualFold(hidden, name) })
 }
 
+// value copies one value. It returns an error above maxDepth, or if the text is not
+// JSON.
 func (r *redactor) value(depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("it is nested more than %d deep", maxDepth)
@@ -107,6 +113,7 @@ func (r *redactor) text(text string, depth int) string {
 	return string(in.out)
 }
 
+// item copies an item of an array, or with named a member of an object.
 func (r *redactor) item(named bool, depth int) error {
 	if !named {
 		return r.value(depth + 1)

@@ -69,6 +69,8 @@ func (c *compiled) putsUnusedInQuery(left map[string]json.RawMessage) bool {
 	return !c.hasBody() && c.Query == nil && len(left) > 0
 }
 
+// fillQuery adds the mapped arguments to the query, and those of left if the method has
+// no body.
 func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.RawMessage) url.Values {
 	for _, p := range c.query {
 		if p.value.missing(arguments) == "" {
@@ -93,6 +95,8 @@ func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.R
 	return query
 }
 
+// fillHeaders sets the mapped headers. It returns MISSING_PARAMETER or INVALID_PARAMS
+// if an argument is missing or cannot be in a header.
 func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(c.headers)) {
 		t := c.headers[name]
@@ -114,6 +118,8 @@ func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[st
 	return nil
 }
 
+// fillBody returns the body: the template filled in, or the arguments in left with the
+// static members.
 func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMessage) ([]byte, error) {
 	if c.Body != nil {
 		body, there := c.Body.fill(nil, arguments)

@@ -61,6 +61,7 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	return e.shape.Text(tool, text)
 }
 
+// json returns the result for a JSON answer, after redaction and mapping.
 func (e *client) json(tool string, body []byte) (*call.Result, error) {
 	value, err := e.redact(body)
 	if err != nil {
@@ -98,6 +99,7 @@ func contentType(kind string) string {
 	return ""
 }
 
+// isBinary reports whether a body is neither text of a known charset nor UTF-8.
 func isBinary(kind, charset string, body []byte) bool {
 	return charset == "" && !utf8.Valid(body) && !strings.HasPrefix(kind, "text/") || bytes.IndexByte(body, 0) >= 0
 }
@@ -141,6 +143,8 @@ func textOf(charset string, body []byte) string {
 	return strings.ToValidUTF8(string(body), "\ufffd")
 }
 
+// media returns a result with one image or audio part; of is the part's type and kind
+// the media type.
 func media(of, kind string, body []byte) *call.Result {
 	raw := append([]byte(`{"content":[{"type":"`), of...)
 	raw = jsonrpc.AppendString(append(raw, `","mimeType":`...), kind)

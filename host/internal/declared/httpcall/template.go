@@ -21,6 +21,7 @@ type template []piece
 // piece is a text or a parameter.
 type piece struct{ text, name string }
 
+// parseTemplate parses a text with parameters {NAME} or {{.NAME}}.
 func parseTemplate(text string) (t template) {
 	at := 0
 	for _, m := range parameter.FindAllStringSubmatchIndex(text, -1) {
@@ -40,6 +41,7 @@ func parseTemplate(text string) (t template) {
 	return t
 }
 
+// uses returns the names of the parameters.
 func (t template) uses() (names []string) {
 	for _, p := range t {
 		if p.name != "" {
@@ -59,6 +61,7 @@ func (t template) missing(arguments map[string]json.RawMessage) string {
 	return ""
 }
 
+// fill returns the text with arguments in place of the parameters.
 func (t template) fill(arguments map[string]json.RawMessage) string {
 	var b strings.Builder
 	for _, p := range t {
@@ -77,6 +80,8 @@ type target struct {
 	path, query template
 }
 
+// parseTarget parses a URL with parameters. It returns an error unless scheme and host
+// are fixed.
 func parseTarget(text string) (target, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if scheme = strings.ToLower(scheme); !ok || scheme != "http" && scheme != "https" {
@@ -106,6 +111,7 @@ func parseTarget(text string) (target, error) {
 	return t, nil
 }
 
+// uses returns the names of the parameters.
 func (t target) uses() []string { return append(t.path.uses(), t.query.uses()...) }
 
 // url returns the URL for arguments. With sample, every parameter is x.
@@ -162,8 +168,11 @@ func (t target) url(tool string, arguments map[string]json.RawMessage, sample bo
 	return &full, nil
 }
 
+// isControl reports whether a character is a control character of ASCII.
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
+// fillWith returns the text with the values of its parameters. It returns the first
+// error of value.
 func fillWith(t template, value func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for _, p := range t {
@@ -193,6 +202,7 @@ type Member struct {
 	Value Value
 }
 
+// uses returns the names of the parameters in the value and in its items.
 func (v Value) uses() (names []string) {
 	for _, item := range v.List {
 		names = append(names, item.uses()...)

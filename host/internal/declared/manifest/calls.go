@@ -15,6 +15,7 @@ import (
 	run "github.com/toolroom-mcp/toolroom/host/internal/declared/command"
 )
 
+// exec returns the reader of the field exec.
 func (r *reader) exec(c *run.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var args []string
@@ -104,12 +105,14 @@ func (r *reader) environment(path string, v *dialect.Tree) map[string]secret.Tex
 	return out
 }
 
+// mcp returns the reader of the field mcp.
 func (r *reader) mcp(c *alias.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		r.members(path, v, []field{r.text("server", &c.Server), r.text("tool", &c.Tool, "name")})
 	}
 }
 
+// client returns the reader of the field client.
 func (r *reader) client(c *clientside.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var categories []string
@@ -124,6 +127,7 @@ func (r *reader) client(c *clientside.Config) func(string, *dialect.Tree) {
 	}
 }
 
+// chain returns the reader of the field chain, a list of steps or a map.
 func (r *reader) chain(c *chain.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		if v.IsList() {
@@ -137,6 +141,7 @@ func (r *reader) chain(c *chain.Config) func(string, *dialect.Tree) {
 	}
 }
 
+// steps reads a list of steps.
 func (r *reader) steps(path string, v *dialect.Tree) []chain.Step {
 	if !v.IsList() {
 		r.problem(v, path, "want a list of steps, not %s", v.What())
@@ -149,6 +154,7 @@ func (r *reader) steps(path string, v *dialect.Tree) []chain.Step {
 	return steps
 }
 
+// step reads one step; unknown fields are a problem.
 func (r *reader) step(path string, v *dialect.Tree) (s chain.Step) {
 	strict := r.strict
 	r.strict = true // all field names belong to this project
@@ -192,6 +198,7 @@ func (r *reader) branches(path string, v *dialect.Tree) [][]chain.Step {
 	return branches
 }
 
+// condition reads the condition of a step: a map, or a value that must be true.
 func (r *reader) condition(path string, v *dialect.Tree) *chain.Condition {
 	c := &chain.Condition{}
 	if !v.IsMap() {

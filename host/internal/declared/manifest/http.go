@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
 )
 
+// http returns the reader of the field http.
 func (r *reader) http(c *httpcall.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var headers map[string]string
@@ -102,6 +103,7 @@ func (r *reader) query(c *httpcall.Config, path string, v *dialect.Tree) {
 	}
 }
 
+// mapping returns the reader of the field http.request.
 func (r *reader) mapping(c *httpcall.Config) func(string, *dialect.Tree) {
 	m := &c.Request
 	return func(path string, v *dialect.Tree) {

@@ -150,6 +150,7 @@ func (s *Set) manifestsIn(dir string) (files []string) {
 	return files
 }
 
+// readFile reads a manifest file, unless opt.Admit refuses it.
 func (s *Set) readFile(name string, opt Options) {
 	text, err := readBounded(name)
 	if err != nil {
@@ -233,6 +234,7 @@ func (s *Set) Sort() {
 	}
 }
 
+// fail adds a problem that belongs to no tool.
 func (s *Set) fail(file, format string, args ...any) {
 	s.Problems = append(s.Problems, dialect.Problem{File: file, Text: fmt.Sprintf(format, args...)})
 }

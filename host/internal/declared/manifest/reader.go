@@ -34,6 +34,7 @@ type reader struct {
 	withheld bool // a file that it names must not be used
 }
 
+// problem adds a problem with the value v at a path; v may be nil.
 func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
 	line := r.tool.Line
 	if v != nil && v.Line > 0 {
@@ -44,6 +45,7 @@ func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
 	})
 }
 
+// warn adds a problem that does not reject the tool.
 func (r *reader) warn(v *dialect.Tree, path, format string, args ...any) {
 	r.problem(v, path, format, args...)
 	r.set.Problems[len(r.set.Problems)-1].Warning = true
@@ -105,6 +107,7 @@ func (r *reader) unknown(b dialect.Branch, path string, fields []field) {
 	r.warn(at, path, "unknown; ignored")
 }
 
+// join returns the path of a member.
 func join(path, name string) string {
 	if path == "" {
 		return dialect.Show(name)
@@ -114,10 +117,12 @@ func join(path, name string) string {
 
 // Constructors of fields for the types that store them.
 
+// text returns a field for a text.
 func (r *reader) text(name string, into *string, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) { *into = r.textOf(path, v) }}
 }
 
+// textOf returns a scalar as text. Other values are a problem, and return "".
 func (r *reader) textOf(path string, v *dialect.Tree) string {
 	if !v.Scalar() {
 		r.problem(v, path, "want a string, not %s", v.What())
@@ -126,6 +131,7 @@ func (r *reader) textOf(path string, v *dialect.Tree) string {
 	return v.Text
 }
 
+// fill replaces the variables in a text. A failure is a problem.
 func (r *reader) fill(path string, v *dialect.Tree, text string) string {
 	if r.opt.Expand == nil {
 		return text
@@ -171,10 +177,13 @@ func expand(text string, one func(string) (string, error)) (string, error) {
 	}
 }
 
+// texts returns a field for a list of texts.
 func (r *reader) texts(name string, into *[]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) { *into = r.textsOf(path, v) }}
 }
 
+// textsOf returns a list of scalars as texts. Other values are a problem, and return
+// nil.
 func (r *reader) textsOf(path string, v *dialect.Tree) []string {
 	if !v.IsList() {
 		r.problem(v, path, "want a list of strings, not %s", v.What())
@@ -206,6 +215,7 @@ func (r *reader) textMap(name string, into *map[string]string) field {
 	}}
 }
 
+// toggle returns a field for a bool, which is passed to set.
 func (r *reader) toggle(name string, set func(bool)) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		value, ok := v.Bool()
@@ -237,6 +247,8 @@ func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
 	return r.contentsOf(path, v, r.textOf(path, v))
 }
 
+// contentsOf reads a file that the manifest names, relative to it. A failure is a
+// problem, and ok is false.
 func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
 	name = r.resolvePath(path, v, name)
 	if r.opt.noOtherFiles {
@@ -286,6 +298,7 @@ func (r *reader) directory() string {
 	return filepath.Dir(r.tool.File)
 }
 
+// readBounded reads a regular file, at most the maximum size of a manifest.
 func readBounded(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err

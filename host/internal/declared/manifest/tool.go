@@ -77,10 +77,12 @@ func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool,
 	s.add(r)
 }
 
+// reader returns a reader for a tool. strict makes unknown fields a problem.
 func (s *Set) reader(t *Tool, strict bool, opt Options) *reader {
 	return &reader{set: s, tool: t, strict: strict, opt: opt, problemsBefore: len(s.Problems)}
 }
 
+// add adds the tool of r, unless it has problems or is withheld.
 func (s *Set) add(r *reader) {
 	if r.tool.Mode != "" && !r.failed() && !r.withheld {
 		s.Tools = append(s.Tools, *r.tool)
@@ -158,9 +160,9 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 	}
 }
 
-// setModePart sets the settings of the tool's mode (mock, http, chain, …) from parts, and
-// checks them. The error is that of the settings' Validate; other problems are added to
-// r.
+// setModePart sets the settings of the tool's mode (mock, http, chain, …) from parts,
+// and checks them. It returns the error of the settings' Validate; other problems are
+// added to r.
 func (r *reader) setModePart(path string, v *dialect.Tree, parts modeParts) error {
 	t := r.tool
 	if server, own, ok := splitServerName(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
@@ -242,6 +244,7 @@ func (r *reader) checkUses(v *dialect.Tree, path string, uses []string) {
 	}
 }
 
+// modes returns the names of the modes.
 func modes() []string { return []string{Mock, HTTP, Chain, MCP, Exec, Client} }
 
 // inferredMode returns the mode that the fields of a tool imply.
@@ -290,6 +293,7 @@ func acceptsObjects(schema json.RawMessage) bool {
 	return s.Type == nil || s.Type == "object" || slices.Contains(several, any("object"))
 }
 
+// annotations reads the annotations and keeps them as they are.
 func (r *reader) annotations(path string, v *dialect.Tree) {
 	r.members(path, v, []field{
 		{"title", nil, nil}, r.hint("readOnlyHint"), r.hint("destructiveHint"), r.hint("idempotentHint"), r.hint("openWorldHint"),
@@ -297,8 +301,10 @@ func (r *reader) annotations(path string, v *dialect.Tree) {
 	r.tool.Annotations = v.JSON()
 }
 
+// hint returns a field for a hint of the annotations, which must be a bool.
 func (r *reader) hint(name string) field { return r.toggle(name, func(bool) {}) }
 
+// mockFields returns the fields of the mode mock.
 func (r *reader) mockFields(c *mock.Config) []field {
 	return []field{
 		{"mock_result", nil, func(_ string, v *dialect.Tree) { c.Result = v.JSON() }},

@@ -42,6 +42,7 @@ func (c Config) Validate() error {
 	return err
 }
 
+// parse checks the settings and returns the template, nil for a fixed result.
 func (c Config) parse() (*template.Template, error) {
 	switch {
 	case c.Result == nil && c.Template == "":
@@ -111,6 +112,7 @@ func nameNode(variable string) (parse.Node, error) {
 	return t.Root.Nodes[1], nil
 }
 
+// functions returns the functions for templates.
 func functions() template.FuncMap {
 	return template.FuncMap{"json": asJSON, "name": func(v any) any {
 		if name, ok := v.(string); ok {
@@ -193,6 +195,8 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 
 var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 
+// fill executes a template with the arguments of a call. It returns an error if the
+// result is not JSON.
 func fill(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {
@@ -230,6 +234,8 @@ type limitedWriter struct {
 	text []byte
 }
 
+// Write collects text. It returns an error above executor.MaxResult, or when ctx has
+// ended.
 func (b *limitedWriter) Write(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
