@@ -86,6 +86,7 @@ func New(out io.Writer, version string) *Recorder {
 	return r
 }
 
+// write writes a line of the file. After the first error it does nothing.
 func (r *Recorder) write(v any) {
 	line, err := jsonrpc.Marshal(v)
 	r.mu.Lock()
@@ -123,6 +124,7 @@ type lines struct {
 	over bool
 }
 
+// Write passes each complete line to each, without its end.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
@@ -175,6 +177,7 @@ func redactLine(line []byte) (message json.RawMessage, hid, ok bool) {
 	return message, true, err == nil
 }
 
+// decode returns a JSON value with numbers as json.Number.
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -251,6 +254,7 @@ func Read(in io.Reader) (*File, error) {
 	return f, nil
 }
 
+// take reads line n of a recorded session, counted from 1.
 func (f *File) take(n int, line []byte) error {
 	if n == 1 {
 		err := json.Unmarshal(line, &f.Header)

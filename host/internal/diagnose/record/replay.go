@@ -107,6 +107,8 @@ func (p *player) read(from io.Reader) {
 	}
 }
 
+// play sends the recorded messages of the client and compares the answers. It waits at
+// most patience for each answer.
 func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, error) {
 	outcome := Outcome{Differences: []Difference{}}
 	for i, e := range p.file.Entries {
@@ -324,4 +326,5 @@ func (f *File) render(out *strings.Builder, at string, value any) {
 	}
 }
 
+// sorted returns the keys of a map in order.
 func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,8 +4,10 @@ package servercheck
 
 import "os/exec"
 
+// inGroup does nothing: process groups are not used on this system.
 func inGroup(*exec.Cmd) {}
 
+// killGroup kills the process.
 func killGroup(cmd *exec.Cmd) {
 	cmd.Process.Kill() //nolint:errcheck // it may have ended
 }

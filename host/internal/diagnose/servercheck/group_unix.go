@@ -17,6 +17,7 @@ func inGroup(cmd *exec.Cmd) {
 	}
 }
 
+// killGroup kills all processes of the group.
 func killGroup(cmd *exec.Cmd) {
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // all processes can have ended
 }

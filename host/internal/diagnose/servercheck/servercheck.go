@@ -67,6 +67,7 @@ type report struct {
 	open   bool        // the levels of the other checks can still change
 }
 
+// add adds the result of a check.
 func (r *report) add(level Level, name, format string, args ...any) {
 	r.addChecks(Check{name, level, fmt.Sprintf(format, args...)})
 }
@@ -241,6 +242,7 @@ func (r *report) alive(s *session, name, detail string) bool {
 	return true
 }
 
+// bigLine checks that the server answers a message of size bytes.
 func (r *report) bigLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
 	switch code, text := errorOf(m); {

@@ -135,12 +135,15 @@ func (r *report) definitions(tools []tool) {
 	r.conclude("annotations", "complete and consistent", notes)
 }
 
+// validName reports whether a name has at most most characters: letters, digits and
+// those in others.
 func validName(name, others string, most int) bool {
 	return name != "" && len(name) <= most && !strings.ContainsFunc(name, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(others, c)
 	})
 }
 
+// checkSchemas adds faults of the input and output schema to f. shown names the tool.
 func (t tool) checkSchemas(shown string, f *finding) {
 	check := func(what string, schema json.RawMessage) {
 		var s struct {
@@ -167,6 +170,8 @@ func (t tool) checkSchemas(shown string, f *finding) {
 	}
 }
 
+// checkAnnotations adds faults of the annotations, and missing hints, to f. shown names
+// the tool.
 func (t tool) checkAnnotations(shown string, f *finding) {
 	missing := []string{}
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {

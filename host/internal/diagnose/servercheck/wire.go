@@ -42,6 +42,7 @@ type tail struct {
 	text []byte
 }
 
+// Write keeps the last 2000 bytes.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,6 +107,7 @@ func (s *session) read(out io.Reader) {
 	}
 }
 
+// line handles a line of the server: an answer, a request, a notification or noise.
 func (s *session) line(line []byte) {
 	m, err := jsonrpc.Split(line)
 	s.take(func() {
@@ -134,6 +136,7 @@ func (s *session) line(line []byte) {
 	}
 }
 
+// take runs f under the lock and wakes those that wait for a change.
 func (s *session) take(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,10 +163,12 @@ func (s *session) send(line []byte) {
 	}
 }
 
+// notify sends a notification.
 func (s *session) notify(method, params string) {
 	s.send(jsonrpc.AppendNotification(nil, method, raw(params)))
 }
 
+// raw returns params as JSON, nil for "".
 func raw(params string) json.RawMessage {
 	if params == "" {
 		return nil
