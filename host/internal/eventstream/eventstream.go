@@ -78,6 +78,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
+// field applies a field to the event, or to the reader's last id and retry time.
 func (r *Reader) field(e *Event, name string, value []byte) {
 	switch name {
 	case "event":
@@ -99,6 +100,7 @@ type lineEnds struct {
 	cr  bool // the last byte was a CR
 }
 
+// Read reads from the source with all line ends as \n.
 func (l *lineEnds) Read(p []byte) (int, error) {
 	for {
 		n, err := l.src.Read(p)
@@ -108,6 +110,8 @@ func (l *lineEnds) Read(p []byte) (int, error) {
 	}
 }
 
+// convert replaces CR and CR LF by LF in p, also across reads, and returns the new
+// length.
 func (l *lineEnds) convert(p []byte) int {
 	if l.cr && len(p) > 0 && p[0] == '\n' {
 		l.cr = false
