@@ -23,6 +23,7 @@ func (g *Gateway) mcpCallTool(ctx context.Context, _ mcp.CallToolRequest) (*mcp.
 	return &mcp.CallToolResult{}, nil
 }
 
+// callTool finds the called tool, calls it, and answers x with the result or an error.
 func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	f, err := parseParams("tools/call", x.params())
 	if err != nil {
@@ -180,6 +181,7 @@ func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err e
 	}
 }
 
+// notFound answers x with the error for an unknown prompt or resource.
 func notFound(x exchange, kind call.ListKind, name string, modern bool) {
 	if kind == call.Prompts {
 		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list lists the prompts")
@@ -212,6 +214,8 @@ func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ m
 	return &mcp.Completion{}, nil
 }
 
+// complete forwards completion/complete to the server of the prompt or resource
+// template, and answers with its result.
 func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	const method = "completion/complete"
 	x := exchangeOf(ctx)
@@ -236,4 +240,5 @@ func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	g.reply(x, method, result, err, modern)
 }
 
+// quoted returns a name as a JSON string, for messages.
 func quoted(name string) string { return string(jsonrpc.AppendString(nil, name)) }

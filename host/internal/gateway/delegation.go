@@ -21,6 +21,7 @@ type delegation struct {
 // delegationKey is the context key of the *delegation of a connection.
 type delegationKey struct{}
 
+// entryPoint returns the name of the entry point: socket, or stdio for nil.
 func (e *delegation) entryPoint() string {
 	if e == nil {
 		return stdioID
@@ -28,6 +29,8 @@ func (e *delegation) entryPoint() string {
 	return "socket"
 }
 
+// identity returns the identity of the client, as in call.Caller; for nil, that of the
+// client on stdio.
 func (e *delegation) identity() string {
 	if e == nil {
 		return stdioID

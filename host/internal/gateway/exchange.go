@@ -70,6 +70,7 @@ func withValuesOf(values, ends context.Context) context.Context {
 	return mixedContext{ends, values}
 }
 
+// mixedContext is the context of withValuesOf.
 type mixedContext struct {
 	context.Context
 	values context.Context

@@ -163,6 +163,7 @@ func (g *Gateway) declareCapabilities() {
 	})
 }
 
+// extensions returns the extensions to declare; nil for none.
 func (g *Gateway) extensions() map[string]any {
 	if g.cfg.Extensions == nil {
 		return nil
@@ -240,6 +241,8 @@ func (g *Gateway) list(ctx context.Context, kind call.ListKind) {
 	x.answer(g.catalogOf(x).List(ctx, kind, server.IsModernRequest(ctx)))
 }
 
+// catalogOf returns the catalog that the client of x sees: that of its profile or
+// delegation, or the whole one.
 func (g *Gateway) catalogOf(x exchange) Catalog {
 	if h, ok := x.(*httpExchange); ok && h.catalog != nil {
 		return h.catalog

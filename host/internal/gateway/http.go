@@ -174,6 +174,8 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request, user *access
 	}
 }
 
+// isAPIRequest reports whether a request is for the OpenAI- or Anthropic-compatible
+// API.
 func (h *HTTPHandler) isAPIRequest(r *http.Request) bool {
 	return h.cfg.API != nil && h.cfg.API.Serves(r.URL.Path)
 }
@@ -292,6 +294,8 @@ func (h *HTTPHandler) hasOwnOrigin(r *http.Request) bool {
 		slices.Contains(h.cfg.Hosts, strings.ToLower(u.Host))
 }
 
+// hasHostToken reports whether a request has the host's token. Without a token and
+// without sign-in, all requests have it.
 func (h *HTTPHandler) hasHostToken(r *http.Request) bool {
 	if h.cfg.Token == "" {
 		return h.cfg.Auth == nil

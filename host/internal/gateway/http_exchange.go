@@ -70,6 +70,8 @@ func (x *httpExchange) identity() string {
 	return "http " + x.remote
 }
 
+// sessionIdentity returns the identity of a client with an MCP session, as in
+// call.Caller.
 func sessionIdentity(session string) string { return "http session " + session }
 
 // Account returns the name under which the calls of all clients at an address are
@@ -202,6 +204,8 @@ func (x *httpExchange) writeEvent(message []byte) error {
 // writeTimeout limits the time until a client reads a message.
 const writeTimeout = 30 * time.Second
 
+// write writes a part of the answer within the time limit for a client that does not
+// read.
 func (x *httpExchange) write(p []byte) error {
 	return writeWithin(x.ResponseWriter, x.handler.unread, p, false)
 }

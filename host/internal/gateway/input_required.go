@@ -100,6 +100,8 @@ func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessa
 	return j
 }
 
+// notify passes a notification of the call to the client's current request. Between two
+// requests it is lost.
 func (j *job) notify(method string, params json.RawMessage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -108,6 +110,8 @@ func (j *job) notify(method string, params json.RawMessage) {
 	}
 }
 
+// ask hands a question to the client's current request and waits for the answer, which
+// comes with a later request.
 func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	q := &question{method: method, params: params, answer: make(chan json.RawMessage, 1)}
 	select {

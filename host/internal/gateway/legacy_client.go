@@ -26,12 +26,14 @@ type legacyClients struct {
 	byID map[string]legacyClient
 }
 
+// get returns the recorded properties of the client of a session.
 func (c *legacyClients) get(id string) legacyClient {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.byID[id]
 }
 
+// set records the properties of the client of a session.
 func (c *legacyClients) set(id string, to legacyClient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,6 +43,7 @@ func (c *legacyClients) set(id string, to legacyClient) {
 	c.byID[id] = to
 }
 
+// delete forgets the client of a session.
 func (c *legacyClients) delete(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,6 +165,7 @@ func checkDeclared(caps json.RawMessage, method string, params json.RawMessage) 
 // The levels of log messages, least severe first.
 var logLevels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
+// severity returns the rank of a log level, -1 for an unknown one.
 func severity(level string) int { return slices.Index(logLevels[:], level) }
 
 // filterLogs wraps notify so that it drops log messages below the caller's level. A
@@ -175,6 +179,8 @@ func filterLogs(caller call.Caller, notify func(string, json.RawMessage)) func(s
 	}
 }
 
+// passesLevel reports whether a log message reaches a client that set a level. Without
+// a level, a legacy client gets all messages and a modern one none.
 func passesLevel(level string, params json.RawMessage, modern bool) bool {
 	if level == "" {
 		return !modern

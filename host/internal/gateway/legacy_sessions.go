@@ -26,6 +26,8 @@ type sessions struct {
 	open map[string]bool
 }
 
+// newSessions returns an empty set of sessions. ended is called with the id of each
+// session that ends.
 func newSessions(ended func(id string)) *sessions {
 	return &sessions{ended: ended, open: map[string]bool{}}
 }
@@ -78,6 +80,7 @@ type clientRequests struct {
 	byID map[string]openRequest
 }
 
+// openRequest is a request of the host to a client that was not answered yet.
 type openRequest struct {
 	client string
 	answer chan jsonrpc.Message // has room for one answer

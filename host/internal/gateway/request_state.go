@@ -27,6 +27,8 @@ const (
 // principal, method, name and arguments, which are the additional data of AES-256-GCM.
 type sealer struct{ aead cipher.AEAD }
 
+// newSealer returns a sealer with a new random key, so that no other process can open
+// its states.
 func newSealer() (sealer, error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
@@ -52,6 +54,7 @@ type roundState struct {
 // forgery was.
 var errState = errors.New("requestState belongs to another request, or has expired; repeat the request without it")
 
+// seal encrypts a state. Only open with the same binding accepts it.
 func (s sealer) seal(state roundState, binding []byte) (string, error) {
 	plain, err := jsonrpc.Marshal(state) // without escaping < and >
 	if err != nil {
@@ -60,6 +63,8 @@ func (s sealer) seal(state roundState, binding []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, binding)), nil
 }
 
+// open decrypts a requestState. It returns errState if it was not sealed by this sealer
+// with this binding, or is too old.
 func (s sealer) open(raw json.RawMessage, binding []byte, now time.Time) (roundState, error) {
 	var text string
 	var state roundState

@@ -24,6 +24,7 @@ type subscriptionStream struct {
 	missed  map[call.ListKind]bool
 }
 
+// add adds an open stream.
 func (s *subscriptionStreams) add(one *subscriptionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,6 +42,7 @@ func (s *subscriptionStreams) acknowledge(one *subscriptionStream) map[call.List
 	return one.missed
 }
 
+// remove removes a stream that has ended.
 func (s *subscriptionStreams) remove(one *subscriptionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,6 +138,7 @@ func listensTo(session server.ClientSession, kind call.ListKind) bool {
 	return filter.ToolsListChanged
 }
 
+// listChangedMethod returns the method of the notification for a changed list.
 func listChangedMethod(kind call.ListKind) string {
 	switch kind {
 	case call.Resources, call.Templates:

@@ -85,6 +85,7 @@ func (w *subscriptions) remove(match func(resource, subscription) bool) (free []
 	return free
 }
 
+// subscribersOf returns the subscriptions to a resource.
 func (w *subscriptions) subscribersOf(r resource) []subscription {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,6 +208,7 @@ func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, 
 	}
 }
 
+// forwardURI sends a request with an URI to a server and returns its result.
 func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (json.RawMessage, error) {
 	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
 	return g.cfg.Forward(ctx, &call.ServerRequest{Server: server, Method: method, Params: params})
