@@ -72,6 +72,7 @@ type answerStream struct {
 	told   []string     // the ids of these calls
 }
 
+// note turns an event of the agent loop into parts of the answer.
 func (t *answerStream) note(e agent.Event) {
 	switch e.Type {
 	case agent.TurnEvent:
@@ -336,6 +337,7 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions
 	fail(w, r, err)
 }
 
+// random returns a random text for ids.
 func random() string { return strings.ToLower(rand.Text()) }
 
 // value returns v as a JSON tree.

@@ -239,6 +239,7 @@ type list struct {
 	Data   any    `json:"data"`
 }
 
+// listOf returns a list object of OpenAI's API.
 func listOf(data any) list { return list{"list", data} }
 
 // deleted is the answer to a DELETE.

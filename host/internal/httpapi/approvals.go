@@ -21,10 +21,12 @@ type approval struct {
 	State approve.State `json:"state"` // current state
 }
 
+// present returns a request as the API shows it, with its state now.
 func present(r *approve.Record) approval {
 	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
+// listApprovals answers GET /v1/approvals.
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	records, err := a.cfg.Approvals.Approvals().List(r.Context())
 	if err != nil {
@@ -41,6 +43,8 @@ func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, listOf(all))
 }
 
+// showApproval answers GET /v1/approvals/{id}. With the query wait it waits for the
+// decision.
 func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 	book, id := a.cfg.Approvals.Approvals(), r.PathValue("id")
 	record, err := book.Find(r.Context(), id)
@@ -64,12 +68,14 @@ func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, present(record))
 }
 
+// decideApproval answers POST /v1/approvals/{id}.
 func (a *API) decideApproval(w http.ResponseWriter, r *http.Request) {
 	decide(w, r, "an HTTP client", func(ctx context.Context, d approve.Decision) (*approve.Record, error) {
 		return a.cfg.Approvals.Decide(ctx, r.PathValue("id"), d)
 	})
 }
 
+// redeemApproval answers the one-time link of an approval callback.
 func (a *API) redeemApproval(w http.ResponseWriter, r *http.Request) {
 	decide(w, r, "the callback", func(ctx context.Context, d approve.Decision) (*approve.Record, error) {
 		return a.cfg.Approvals.Redeem(ctx, r.PathValue("id"), r.PathValue("token"), d)
@@ -92,6 +98,7 @@ func decide(w http.ResponseWriter, r *http.Request, by string, do func(context.C
 	answer(w, http.StatusOK, present(record))
 }
 
+// read reads a decision from the body. The error names a wrong member.
 func read(w http.ResponseWriter, r *http.Request) (d approve.Decision, err error) {
 	var decision string
 	err = members(w, r, map[string]func([]byte) error{

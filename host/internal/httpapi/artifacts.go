@@ -34,8 +34,10 @@ const (
 	maxFileName  = 200
 )
 
+// artifactKey returns the store key of an artifact.
 func artifactKey(id string) string { return "artifact/" + id }
 
+// createArtifact answers POST /artifact.
 func (a *API) createArtifact(w http.ResponseWriter, r *http.Request) {
 	made, err := a.keepArtifact(w, r)
 	if err != nil {
@@ -46,6 +48,8 @@ func (a *API) createArtifact(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, made)
 }
 
+// keepArtifact stores the body of a request as an artifact with its type and name. It
+// returns TOO_LARGE above maxArtifact.
 func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, error) {
 	if r.ContentLength > maxArtifact {
 		return nil, tooLarge(w, maxArtifact)
@@ -137,6 +141,7 @@ func (a *API) findArtifact(r *http.Request) (*artifact, error) {
 	return kept, json.Unmarshal(entry.Value, kept)
 }
 
+// listArtifacts answers GET /artifact.
 func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 	all := []artifact{}
 	for after := ""; len(all) < maxArtifacts; {
@@ -196,6 +201,7 @@ func disposition(name string) string {
 	return "attachment"
 }
 
+// deleteArtifact answers DELETE /artifact/{id}.
 func (a *API) deleteArtifact(w http.ResponseWriter, r *http.Request) {
 	kept, err := a.findArtifact(r)
 	if err == nil {

@@ -17,6 +17,7 @@ const (
 	anthropicPrefix = "toolu_"
 )
 
+// chat answers POST /v1/chat/completions.
 func (a *API) chat(w http.ResponseWriter, r *http.Request) {
 	q, err := readChat(w, r)
 	if err != nil {
@@ -106,6 +107,8 @@ func checkChat(v *tree.Value) error {
 	return checkChatMessages(v.Get("messages"))
 }
 
+// checkChatMessages returns an error that names the first wrong message of a chat
+// completion request.
 func checkChatMessages(list *tree.Value) error {
 	if !list.Is(tree.Array) || len(list.Items) == 0 {
 		return invalid("messages", "messages must be a list of at least one message")
@@ -177,6 +180,7 @@ func (f *chatWriter) chunk(choices []any, with ...any) {
 	f.out.send("", body)
 }
 
+// delta sends a chunk with members of the message, after the role if it is the first.
 func (f *chatWriter) delta(members map[string]any) {
 	if !f.first {
 		f.first = true

@@ -82,6 +82,8 @@ func invalid(param, format string, args ...any) error {
 	return toolerr.New(toolerr.InvalidParams, format, args...).With("param", param)
 }
 
+// tooMany returns the error with status 429 and the time after which a client may try
+// again.
 func tooMany(wait time.Duration) error {
 	return &apiError{
 		status: http.StatusTooManyRequests, code: string(toolerr.RateLimited), retry: wait,
@@ -180,6 +182,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	gateway.AnswerAndDrain(w, r, func() { answer(w, f.status, body) })
 }
 
+// answer sends a status and v as JSON.
 func answer(w http.ResponseWriter, status int, v any) {
 	body, err := jsonrpc.Marshal(v)
 	if err != nil {

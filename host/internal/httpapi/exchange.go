@@ -50,6 +50,8 @@ func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 	return n, p.deadline(time.Time{})
 }
 
+// deadline sets the time limit of the next write; a writer without deadlines is no
+// error.
 func (p *deadlineWriter) deadline(t time.Time) error {
 	err := http.NewResponseController(p.ResponseWriter).SetWriteDeadline(t)
 	if errors.Is(err, http.ErrNotSupported) {
@@ -98,6 +100,8 @@ func unread(w http.ResponseWriter, err error, most int64) error {
 	return toolerr.New(toolerr.InvalidInput, "the body cannot be read: %w", err)
 }
 
+// tooLarge returns TOO_LARGE for a body of more than most bytes, and closes the
+// connection after the answer.
 func tooLarge(w http.ResponseWriter, most int64) error {
 	w.Header().Set("Connection", "close")
 	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
@@ -146,6 +150,7 @@ type rates struct {
 	clients map[string]*bucket
 }
 
+// bucket is the token bucket of a client: the requests left at a time.
 type bucket struct {
 	left float64
 	at   time.Time

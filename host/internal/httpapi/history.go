@@ -29,6 +29,7 @@ const (
 	turnMost = 512 << 10
 )
 
+// turnKey returns the store key of the turn with a tool call.
 func turnKey(call string) string { return "turn/" + call }
 
 // storeTurn stores the messages of an answer under the id of the first call that the
@@ -124,6 +125,8 @@ func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 	return nil, nil
 }
 
+// fetch reads the content of a stored turn. If it was removed, the turn stays empty
+// without an error.
 func (a *API) fetch(ctx context.Context, kept *storedTurn) error {
 	content, _, err := a.cfg.Blobs.Open(ctx, kept.Blob)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -229,6 +232,7 @@ func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
 	return nil
 }
 
+// unknownResult returns the error for a tool result that answers no call.
 func unknownResult(id string) error {
 	return invalid("messages", "the tool result with the id %.60q has no call before it", id)
 }
@@ -265,6 +269,7 @@ func paired(messages []llm.Message) error {
 	return nil
 }
 
+// noResult returns the error for calls without a result.
 func noResult(ids []string, waiting map[string]int) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return waiting[id] == 0 })
 	return invalid("messages", "a message with tool calls must be followed by a result for each call; missing: %.200s", strings.Join(ids, ", "))

@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// messages answers POST /v1/messages.
 func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 	q, err := readMessages(w, r)
 	if err != nil {
@@ -128,6 +129,8 @@ func checkMessages(v *tree.Value) error {
 	return nil
 }
 
+// checkMessage returns an error if message i of an Anthropic request is malformed. at
+// names it in the error.
 func checkMessage(m *tree.Value, i int, at string) error {
 	if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return is(m.Get("role"), role) }) {
 		return invalid(at, "the role of message %d must be user or assistant", i)
@@ -144,6 +147,7 @@ func checkMessage(m *tree.Value, i int, at string) error {
 	return nil
 }
 
+// checkBlock returns an error if a content block of message i is malformed.
 func checkBlock(b *tree.Value, i int, at string) error {
 	texts := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return !b.Get(name).Is(tree.String) })
@@ -193,6 +197,7 @@ type block struct {
 	part int
 }
 
+// newMessageWriter returns a writer that answers in Anthropic's format.
 func newMessageWriter(c *completion) *messageWriter {
 	return &messageWriter{completion: c, id: "msg_" + random(), held: map[int][]piece{}}
 }
@@ -288,6 +293,8 @@ func (f *messageWriter) open(kind pieceKind, part int, start *tree.Value) {
 	f.send("content_block_start", "index", f.index, "content_block", start)
 }
 
+// grow sends more text of the open block; kind and member name the type of the delta
+// and its text.
 func (f *messageWriter) grow(kind, member, text string) {
 	f.send("content_block_delta", "index", f.index, "delta", map[string]any{"type": kind, member: text})
 }

@@ -30,6 +30,7 @@ func modelOf(name string, i provider.Info) model {
 	}
 }
 
+// listModels answers GET /v1/models.
 func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 	all := []model{}
 	for _, i := range a.cfg.Models.List(r.Context()) {
@@ -42,6 +43,7 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, page)
 }
 
+// showModel answers GET /v1/models/{id}.
 func (a *API) showModel(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(r.PathValue("id"), "|") // without the chosen tools, which follow the name
 	if id == "" {

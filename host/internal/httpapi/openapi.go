@@ -41,6 +41,7 @@ func (a *API) describe() []byte {
 	return text
 }
 
+// version returns the version of the API's description, devel for "".
 func version(v string) string {
 	if v == "" {
 		return "devel"
@@ -85,6 +86,7 @@ func (r route) operation() map[string]any {
 	return op
 }
 
+// good returns the description of the successful response.
 func (r route) good() map[string]any {
 	if r.answer == anyBytes {
 		return map[string]any{"description": "the file", "content": map[string]any{"*/*": map[string]any{"schema": typed("string", "format", "binary")}}}
@@ -96,6 +98,7 @@ func (r route) good() map[string]any {
 	return good
 }
 
+// parameters returns the descriptions of the parameters in the path and the query.
 func (r route) parameters() []any {
 	var list []any
 	for _, part := range strings.Split(r.path, "/") {
@@ -114,14 +117,17 @@ func (r route) parameters() []any {
 	return list
 }
 
+// withSchema returns a response with a JSON body of a named schema.
 func withSchema(description, schema string) map[string]any {
 	return map[string]any{"description": description, "content": content("application/json", schema)}
 }
 
+// content returns the content of a body with a media type and a named schema.
 func content(media, schema string) map[string]any {
 	return map[string]any{media: map[string]any{"schema": ref(schema)}}
 }
 
+// ref returns a reference to a named schema.
 func ref(schema string) map[string]any {
 	return map[string]any{"$ref": "#/components/schemas/" + schema}
 }

@@ -89,6 +89,8 @@ func (q *requestOptions) unique() error {
 	return nil
 }
 
+// ignore records that a member of the request is ignored, for the header that tells the
+// client. It keeps at most 30 names.
 func (q *requestOptions) ignore(name string) {
 	clean := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' || c == ',' {
@@ -107,6 +109,7 @@ func absent(v *tree.Value) bool { return v == nil || v.Kind == tree.Null }
 // is reports whether a value is the string text.
 func is(v *tree.Value, text string) bool { return v.Is(tree.String) && v.Text == text }
 
+// named reports whether v has a name that is not empty.
 func named(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
 
 // between returns an error for a number that is not from 0 to most.

@@ -38,6 +38,8 @@ type openItem struct {
 	tool responses.Callable
 }
 
+// newResponseWriter returns a writer that answers in the format of OpenAI's Responses
+// API.
 func newResponseWriter(c *completion) *responseWriter {
 	return &responseWriter{completion: c, id: "resp_" + random(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
 }
@@ -120,6 +122,8 @@ func (f *responseWriter) itemID(kind string) string {
 	return kind + "_" + strings.TrimPrefix(f.id, "resp_") + "_" + strconv.Itoa(len(f.items))
 }
 
+// begin opens an output item for a part of the answer, and sends the events that
+// announce it.
 func (f *responseWriter) begin(p piece) *openItem {
 	item := &openItem{kind: p.kind, index: len(f.items)}
 	var kind string
@@ -150,6 +154,7 @@ func (f *responseWriter) of(kind string, item *openItem, members ...any) {
 	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
 }
 
+// grow sends more text of an open item.
 func (f *responseWriter) grow(item *openItem, text string) {
 	switch {
 	case item.kind == pieceText:
@@ -176,6 +181,7 @@ func (f *responseWriter) close(which func(*openItem) bool) {
 	})
 }
 
+// done sends the events that end an item.
 func (f *responseWriter) done(item *openItem) {
 	text := item.text.String()
 	switch {

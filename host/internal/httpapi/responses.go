@@ -28,6 +28,7 @@ type responseAsked struct {
 	before int64 // bytes of the conversation that is continued
 }
 
+// respond answers POST /v1/responses.
 func (a *API) respond(w http.ResponseWriter, r *http.Request) {
 	q, err := a.readResponse(w, r)
 	if err != nil {
@@ -78,6 +79,7 @@ func decoded(err error) error {
 	return err
 }
 
+// textOf returns a string member, "" if it is missing or of another type.
 func textOf(v *tree.Value, name string) string {
 	if m := v.Get(name); m.Is(tree.String) {
 		return m.Text

@@ -19,6 +19,7 @@ type route struct {
 	errors       []int // in addition to the errors of every request
 }
 
+// parameter is a query parameter of a route.
 type parameter struct{ name, what string }
 
 // anyBytes is the body or answer of a route that transfers a file.
@@ -51,6 +52,7 @@ func (a *API) served() []route {
 	return routes
 }
 
+// modelRoutes returns the routes of models and their answers.
 func (a *API) modelRoutes() []route {
 	failures := []int{404, 409, 429, 500, 503, 504}
 	return []route{{
@@ -74,6 +76,7 @@ func (a *API) modelRoutes() []route {
 	}}
 }
 
+// responseRoutes returns the routes of stored responses.
 func (a *API) responseRoutes() []route {
 	return []route{{
 		method: "GET", path: "/v1/responses/{id}", id: "getResponse", tag: "models", summary: "Get a stored response",
@@ -88,6 +91,7 @@ func (a *API) responseRoutes() []route {
 	}}
 }
 
+// toolRoutes returns the routes of tools.
 func (a *API) toolRoutes() []route {
 	return []route{{
 		method: "GET", path: "/v1/tools", id: "listTools", tag: "tools", summary: "List the host's tools",
@@ -99,6 +103,7 @@ func (a *API) toolRoutes() []route {
 	}}
 }
 
+// sessionRoutes returns the routes of sessions.
 func (a *API) sessionRoutes() []route {
 	return []route{{
 		method: "POST", path: "/v1/sessions", id: "createSession", tag: "sessions", summary: "Create a session: a stored conversation",
@@ -127,6 +132,7 @@ func (a *API) sessionRoutes() []route {
 	}}
 }
 
+// artifactRoutes returns the routes of artifacts.
 func (a *API) artifactRoutes() []route {
 	return []route{{
 		method: "POST", path: "/artifact", id: "createArtifact", tag: "artifacts", summary: "Store a file of up to 50 MiB, with its type and name",
@@ -143,6 +149,7 @@ func (a *API) artifactRoutes() []route {
 	}}
 }
 
+// approvalRoutes returns the routes of approvals.
 func (a *API) approvalRoutes() []route {
 	return []route{{
 		method: "GET", path: "/v1/approvals", id: "listApprovals", tag: "approvals", summary: "List the pending calls",

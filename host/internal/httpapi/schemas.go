@@ -119,6 +119,8 @@ func objectSchema(pairs ...any) map[string]any {
 	return s
 }
 
+// textOrNull returns the schema of a string or null.
 func textOrNull() map[string]any { return map[string]any{"type": []string{"string", "null"}} }
 
+// listOfRef returns the schema of a list with items of a named schema.
 func listOfRef(name string) map[string]any { return typed("array", "items", ref(name)) }

@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// text returns a function that decodes a string into to.
 func text(to *string) func([]byte) error {
 	return func(v []byte) error { return json.Unmarshal(v, to) }
 }
@@ -24,6 +25,7 @@ func told(w http.ResponseWriter, r *http.Request, status int, s *conversation.Se
 	answer(w, status, s)
 }
 
+// createSession answers POST /v1/sessions.
 func (a *API) createSession(w http.ResponseWriter, r *http.Request) {
 	var s conversation.Session
 	if err := members(w, r, map[string]func([]byte) error{"name": text(&s.Name), "model": text(&s.Model)}); err != nil {
@@ -34,6 +36,7 @@ func (a *API) createSession(w http.ResponseWriter, r *http.Request) {
 	told(w, r, http.StatusCreated, made, err)
 }
 
+// listSessions answers GET /v1/sessions.
 func (a *API) listSessions(w http.ResponseWriter, r *http.Request) {
 	all, err := a.cfg.Sessions.List(r.Context())
 	if err != nil {
@@ -43,11 +46,13 @@ func (a *API) listSessions(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, listOf(append([]conversation.Session{}, all...)))
 }
 
+// showSession answers GET /v1/sessions/{id}.
 func (a *API) showSession(w http.ResponseWriter, r *http.Request) {
 	s, err := a.cfg.Sessions.Get(r.Context(), r.PathValue("id"))
 	told(w, r, http.StatusOK, s, err)
 }
 
+// renameSession answers POST /v1/sessions/{id}: it changes the name or the model.
 func (a *API) renameSession(w http.ResponseWriter, r *http.Request) {
 	var name, model *string
 	err := members(w, r, map[string]func([]byte) error{
@@ -68,6 +73,7 @@ func (a *API) renameSession(w http.ResponseWriter, r *http.Request) {
 	told(w, r, http.StatusOK, s, err)
 }
 
+// deleteSession answers DELETE /v1/sessions/{id}.
 func (a *API) deleteSession(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if err := a.cfg.Sessions.Delete(r.Context(), id); err != nil {
@@ -77,6 +83,8 @@ func (a *API) deleteSession(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, deleted{id, "session.deleted", true})
 }
 
+// forkSession answers POST /v1/sessions/{id}/fork: it copies all messages or the first
+// ones.
 func (a *API) forkSession(w http.ResponseWriter, r *http.Request) {
 	var name string
 	upTo := 0
@@ -97,6 +105,7 @@ func (a *API) forkSession(w http.ResponseWriter, r *http.Request) {
 	told(w, r, http.StatusCreated, s, err)
 }
 
+// listMessages answers GET /v1/sessions/{id}/messages, in OpenAI's format.
 func (a *API) listMessages(w http.ResponseWriter, r *http.Request) {
 	all, err := a.cfg.Sessions.Messages(r.Context(), r.PathValue("id"))
 	if err != nil {

@@ -52,6 +52,7 @@ func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte
 	return e
 }
 
+// close stops the heartbeat and waits for it.
 func (e *events) close() {
 	e.once.Do(func() { close(e.stop) })
 	e.done.Wait()
@@ -86,6 +87,8 @@ func (e *events) text(name string, data []byte) {
 	e.write(b.Bytes())
 }
 
+// write writes text to the client, after the headers if it is the first. After a failed
+// write it does nothing.
 func (e *events) write(text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

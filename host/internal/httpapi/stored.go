@@ -78,6 +78,7 @@ func (a *API) itemOf(ctx context.Context, q *requestOptions, id string) (*tree.V
 	return nil, nil
 }
 
+// jsonList returns a JSON array of items.
 func jsonList(items []json.RawMessage) json.RawMessage {
 	list := tree.List()
 	for _, item := range items {
@@ -96,6 +97,7 @@ func (a *API) stored(r *http.Request) (*responsestore.Response, *responsestore.C
 	return found, content, err
 }
 
+// showResponse answers GET /v1/responses/{id}.
 func (a *API) showResponse(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("stream") == "true" {
 		fail(w, r, invalid("stream", "a stored response cannot be streamed; request it without stream"))
@@ -109,6 +111,7 @@ func (a *API) showResponse(w http.ResponseWriter, r *http.Request) {
 	raw(w, http.StatusOK, content.Body)
 }
 
+// deleteResponse answers DELETE /v1/responses/{id}.
 func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) {
 	found, _, err := a.stored(r)
 	if err == nil {

@@ -32,6 +32,7 @@ func caller(r *http.Request, user string) call.Caller {
 	return c
 }
 
+// listTools answers GET /v1/tools, in the format of the query.
 func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	format := r.URL.Query().Get("format")
 	var definitions []json.RawMessage

@@ -18,15 +18,21 @@ type valueRule struct {
 	items   *valueRule           // of a list
 }
 
+// ofKind returns a rule for values of a JSON kind; words names it in errors.
 func ofKind(words string, kind tree.Kind) valueRule {
 	return valueRule{words: words, fits: func(v *tree.Value) bool { return v.Is(kind) }}
 }
 
+// aText returns a rule for strings.
 func aText() valueRule { return ofKind("a string", tree.String) }
+
+// aFlag returns a rule for true and false.
 func aFlag() valueRule { return ofKind("true or false", tree.Bool) }
 
+// aNumber returns a rule for numbers.
 func aNumber() valueRule { return ofKind("a number", tree.Number) }
 
+// aWhole returns a rule for whole numbers.
 func aWhole() valueRule {
 	return valueRule{words: "a whole number", fits: func(v *tree.Value) bool {
 		_, err := strconv.ParseInt(v.Text, 10, 64)
@@ -34,12 +40,14 @@ func aWhole() valueRule {
 	}}
 }
 
+// anObject returns a rule for objects whose members, if they are there, fit the rules.
 func anObject(members map[string]valueRule) valueRule {
 	w := ofKind("an object", tree.Object)
 	w.members = members
 	return w
 }
 
+// aList returns a rule for lists whose items fit of.
 func aList(of valueRule) valueRule {
 	w := ofKind("a list", tree.Array)
 	w.items = &of
