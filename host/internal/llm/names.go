@@ -29,6 +29,8 @@ func (r NameRule) Fits(name string) bool {
 	return name != "" && len(name) <= r.Max && r.replaceInvalid(name) == name
 }
 
+// replaceInvalid returns a name with _ instead of each character that the vendor does
+// not accept.
 func (r NameRule) replaceInvalid(name string) string {
 	clean := strings.Map(func(c rune) rune {
 		switch {
@@ -53,6 +55,8 @@ func (r NameRule) MakeValid(name string) string {
 	return r.withHash(name, 4)
 }
 
+// withHash returns a valid name that ends in a hash of the whole name, so that
+// shortened names stay different.
 func (r NameRule) withHash(name string, bytes int) string {
 	sum := sha256.Sum256([]byte(name))
 	digits := "_" + hex.EncodeToString(sum[:bytes])

@@ -126,6 +126,7 @@ func (m Message) Validate() error {
 	return validParts(m.Parts)
 }
 
+// validParts returns an error that names the first part without the data of its type.
 func validParts(parts []Part) error {
 	for i, p := range parts {
 		lacks := ""

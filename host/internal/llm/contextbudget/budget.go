@@ -48,6 +48,8 @@ type Config struct {
 	KeepResults int            // number of latest results that are not shortened; 4
 }
 
+// withDefaults returns the settings with 4096 tokens reserved, compaction at 70 % and 4
+// kept results, unless they are set.
 func (c Config) withDefaults() Config {
 	if c.Counter == nil {
 		c.Counter = tokens.Estimator{}
@@ -156,6 +158,7 @@ type fitting struct {
 	ranks []int // tools in the order in which they are kept; nil: not computed yet
 }
 
+// allTools returns the indexes of all tools.
 func (f *fitting) allTools() []int {
 	all := make([]int, len(f.costs))
 	for i := range all {
@@ -189,6 +192,8 @@ func (f *fitting) largerModels(model Model) []Model {
 	return larger
 }
 
+// newPlan returns the plan to send messages with these tools, given by index, to a
+// model.
 func (f *fitting) newPlan(model Model, messages []llm.Message, tools []int, compacted int) Plan {
 	p := Plan{Model: model, Messages: messages, Compacted: compacted, Usage: f.usage(model, messages, tools)}
 	for i, t := range f.ask.Tools {

@@ -58,6 +58,7 @@ func Compact(counter tokens.Counter, messages []llm.Message, keep int) ([]llm.Me
 	return out, cut
 }
 
+// isResult reports whether a part is the result of a call.
 func isResult(p llm.Part) bool { return p.Type == llm.ResultPart && p.ToolResult != nil }
 
 const shortenedPrefix = "[old result, shortened from "

@@ -34,6 +34,7 @@ func MessageTokens(counter tokens.Counter, messages []llm.Message) int {
 	return system + others
 }
 
+// partTokens returns the tokens of a part.
 func partTokens(counter tokens.Counter, p llm.Part) int {
 	n := counter.Count(p.Text) + counter.Count(string(p.Raw))
 	if p.Media != nil {

@@ -47,6 +47,7 @@ func costOfLength(n int, table []int, each int) int {
 	return max(table[len(table)-1], each*n)
 }
 
+// signCost returns the estimated cost of a run of signs, in hundredths of a token.
 func signCost(piece string) int {
 	n := utf8.RuneCountInString(piece)
 	if n < len(piece) {

@@ -39,6 +39,7 @@ func (p *pairs) Pop() any {
 	return last
 }
 
+// count returns the number of tokens of a piece of text.
 func (m *merger) count(v *Vocabulary, piece []byte) int {
 	if len(piece) == 1 || v.rank(piece) != noRank {
 		return 1

@@ -62,6 +62,7 @@ const (
 	newline // \r and \n
 )
 
+// classOf returns the class of a character.
 func classOf(r rune) charClass {
 	switch {
 	case r >= 'a' && r <= 'z':
@@ -107,6 +108,7 @@ func matchWord(text string, first charClass, size int) int {
 	return 0
 }
 
+// isMark reports whether a text begins with a combining mark.
 func isMark(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return unicode.Is(unicode.M, r)

@@ -52,6 +52,7 @@ func Load() (*Vocabulary, error) {
 	return v, nil
 }
 
+// token returns the bytes of the token with a rank.
 func (v *Vocabulary) token(rank int) []byte { return v.bytes[v.offsets[rank]:v.offsets[rank+1]] }
 
 // slot returns the index of a token in the table, or of the free slot for it.
@@ -72,6 +73,7 @@ func (v *Vocabulary) slot(token []byte) int {
 // noRank is the rank of a text that is no token.
 const noRank = ^uint32(0)
 
+// rank returns the rank of a token, noRank if it is not in the vocabulary.
 func (v *Vocabulary) rank(token []byte) uint32 {
 	return v.slots[v.slot(token)] - 1 // 0-1 is noRank
 }

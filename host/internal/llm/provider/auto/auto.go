@@ -52,6 +52,8 @@ func Local(ctx context.Context, within time.Duration, ports ...int) (lookup.Prov
 	return lookup.Provider{}, false
 }
 
+// requestModels returns the models of a server at a port of this machine; nil if none
+// answers.
 func requestModels(ctx context.Context, port int) []lookup.Model {
 	models, err := List(ctx, lookup.Provider{Name: "local", BaseURL: "http://127.0.0.1:" + strconv.Itoa(port) + "/v1"})
 	if err != nil {

@@ -28,6 +28,7 @@ const Name = "command"
 // New returns the model. provider is the name of its configured provider.
 func New(provider string) provider.Model { return model{provider} }
 
+// model answers a text that is a call with that call, without a model.
 type model struct{ provider string }
 
 func (m model) Info() provider.Info { return provider.Info{Name: Name, Provider: m.provider} }
@@ -49,6 +50,7 @@ func (m model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*ll
 	return res, nil
 }
 
+// textPart returns a text part.
 func textPart(s string) llm.Part { return llm.Part{Type: llm.TextPart, Text: s} }
 
 // nextPart returns the call that the user typed, or the results of the last calls.
@@ -116,6 +118,8 @@ func parseLine(r *llm.Request, line string) llm.Part {
 	return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: provider.CallID(r.Messages, 0), Name: plain, Args: args}}
 }
 
+// parseArguments returns the arguments in the text after a tool's name: a JSON object,
+// or words, of which those without a name are the required arguments in order.
 func parseArguments(t llm.Tool, rest string) (json.RawMessage, error) {
 	if strings.HasPrefix(rest, "{") {
 		return toolargs.Object(t.Input, []string{rest})
@@ -186,6 +190,7 @@ func help(r *llm.Request) string {
 	return strings.Join(append(lines, "", "With OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY set, or an endpoint in models: of toolroom.yaml, a model answers."), "\n")
 }
 
+// shortDescription returns the first 60 characters of a description.
 func shortDescription(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"

@@ -104,6 +104,8 @@ func New(cfg Config) *Client {
 	return &Client{cfg: cfg, http: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect}}
 }
 
+// newTransport returns an HTTP transport with time limits for the connection, and none
+// for the answer.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -318,6 +320,7 @@ type watchedBody struct {
 // endWithin limits the further time of reading.
 func (l *watchedBody) endWithin(within time.Duration) { l.until = time.Now().Add(within) }
 
+// Read reads within the time limit for silence and the deadline of the answer.
 func (l *watchedBody) Read(p []byte) (int, error) {
 	silence := l.silence
 	if !l.until.IsZero() {

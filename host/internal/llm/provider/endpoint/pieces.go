@@ -57,6 +57,7 @@ func (p *Pieces) Add(d llm.Delta) {
 	p.passOn(d)
 }
 
+// passOn passes a piece of the answer on, if the caller streams.
 func (p *Pieces) passOn(d llm.Delta) {
 	if p.on != nil {
 		p.begun = true

@@ -105,6 +105,7 @@ func (c Config) hasUnknownDefault() bool {
 	})
 }
 
+// validate returns an error that names the first wrong setting.
 func (p Provider) validate() error {
 	switch {
 	case p.Name == "" || strings.ContainsAny(p.Name, "/ \t\r\n"):
@@ -143,6 +144,7 @@ func (p Provider) validate() error {
 	return p.validateModels()
 }
 
+// validateModels returns an error that names the first wrong setting of a model.
 func (p Provider) validateModels() error {
 	seen := map[string]bool{}
 	for i, m := range p.Models {

@@ -64,6 +64,7 @@ type Finder struct {
 	searchSlot chan struct{} // holds one item during a search or a request for a list
 }
 
+// modelList is the answer of a provider's list of models at a time.
 type modelList struct {
 	models []Model
 	err    error
@@ -152,6 +153,8 @@ func (r *Finder) acquireSearch(ctx context.Context) (leave func(), err error) {
 	}
 }
 
+// findLocal looks for a server of models on this machine. Concurrent callers share one
+// search. ok is false if no server answers.
 func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 	if r.backend.FindLocal == nil {
 		return Provider{}, false
@@ -306,6 +309,8 @@ func (r *Finder) newEntry(p Provider, m Model) entry {
 	return entry{p, m, m.Name}
 }
 
+// find returns the model with a name, NAME or PROVIDER/NAME. It asks providers for
+// their lists only if the configuration does not have it.
 func (r *Finder) find(ctx context.Context, name string) (entry, error) {
 	known := r.configured()
 	for _, p := range known { // without a request, if the configuration is enough

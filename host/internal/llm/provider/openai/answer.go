@@ -23,6 +23,7 @@ type answer struct {
 	generatedIDs int                  // number of generated IDs
 }
 
+// newAnswer returns an empty answer whose pieces go to p.
 func newAnswer(p *endpoint.Pieces, names *llm.NameMap) *answer {
 	return &answer{Pieces: p, names: names, parts: map[llm.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, lastWithID: map[string]int{}, lastCall: -1}
 }
@@ -30,6 +31,8 @@ func newAnswer(p *endpoint.Pieces, names *llm.NameMap) *answer {
 // Begun reports whether a piece was passed on; false for an answer without Pieces.
 func (a *answer) Begun() bool { return a.Pieces != nil && a.Pieces.Begun() }
 
+// Response returns the complete answer, with the reasons for its end that some servers
+// leave out.
 func (a *answer) Response() *llm.Response {
 	r := a.Partial()
 	if a.State() != endpoint.Open && r.StopReason == "" { // [DONE] without a finish reason
@@ -96,6 +99,7 @@ func (a *answer) Event(_ string, data []byte) error {
 	return nil
 }
 
+// addDelta adds a piece of a message.
 func (a *answer) addDelta(d *tree.Value) {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := d.Get(name).Str(); text != "" {

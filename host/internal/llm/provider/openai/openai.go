@@ -57,6 +57,7 @@ func New(cfg Config) *Model {
 	return m
 }
 
+// hostOf returns the host of an address in lower case, "" if it is malformed.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -28,6 +28,8 @@ type turn struct {
 	result string   // the tool result that matched, or else the last one
 }
 
+// newTurn returns the turn to answer: the last message or the results after the last
+// answer.
 func newTurn(r *llm.Request) *turn {
 	s := &turn{request: r}
 	names := llm.CallNames(r.Messages)
@@ -175,6 +177,7 @@ func (s *turn) expandArgs(args json.RawMessage) json.RawMessage {
 	return v.JSON()
 }
 
+// expandTree replaces the variables in all strings of a value.
 func (s *turn) expandTree(v *tree.Value) {
 	if v.Is(tree.String) {
 		v.Text = s.expand(v.Text)
@@ -300,6 +303,7 @@ func splitDelta(d llm.Delta) []llm.Delta {
 	return pieces
 }
 
+// chunks returns a text in pieces of about pieceSize bytes, not cut inside a character.
 func chunks(text string) []string {
 	var all []string
 	begin := 0

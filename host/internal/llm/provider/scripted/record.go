@@ -67,6 +67,7 @@ func Record(m provider.Model, out io.Writer) *Recorder {
 	return r
 }
 
+// write writes a line of the recording. After the first error it does nothing.
 func (r *Recorder) write(v any) {
 	line, err := jsonrpc.Marshal(v)
 	r.mu.Lock()
@@ -113,6 +114,7 @@ func isRecording(text []byte) bool {
 // maxRecording is the largest recording that is read, in bytes.
 const maxRecording = 64 << 20
 
+// openRecording reads a recording of a model or of a host's session.
 func openRecording(name string) (recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -145,6 +147,7 @@ type modelRecording struct {
 	left map[string][]exchange
 }
 
+// readModelRecording reads the exchanges of a recorded model.
 func readModelRecording(name string, text []byte) (*modelRecording, error) {
 	p := &modelRecording{left: map[string][]exchange{}}
 	for n, line := range bytes.Split(text, []byte("\n")) {
@@ -163,6 +166,8 @@ func readModelRecording(name string, text []byte) (*modelRecording, error) {
 	return p, nil
 }
 
+// answer returns the next recorded answer to a request; the last one is repeated. It
+// returns MODEL_ERROR for an unknown request.
 func (p *modelRecording) answer(r *llm.Request) (*llm.Response, error) {
 	key := fingerprint(r)
 	p.mu.Lock()
@@ -205,6 +210,7 @@ func (w *responseText) MarshalJSON() ([]byte, error) { return *w, nil }
 // sessionCalls replays the calls of a recorded session, one in each turn.
 type sessionCalls []llm.ToolCall
 
+// newSessionCalls returns the tool calls of a recorded session.
 func newSessionCalls(f *record.File) sessionCalls {
 	var all sessionCalls
 	for _, e := range f.Entries {
@@ -227,6 +233,8 @@ func newSessionCalls(f *record.File) sessionCalls {
 	return all
 }
 
+// answer returns the next call of the session, or the end of the answer after the last
+// one.
 func (c sessionCalls) answer(r *llm.Request) (*llm.Response, error) {
 	turns := 0
 	for _, m := range r.Messages {

@@ -158,6 +158,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// decodeStrict decodes JSON and returns an error for unknown members.
 func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -216,6 +217,7 @@ func Parse(file string, text []byte, info provider.Info) (*Model, error) {
 	return newModel(s, file, info)
 }
 
+// newModel returns a model that answers from the script of a file.
 func newModel(s Script, file string, info provider.Info) (*Model, error) {
 	m := &Model{info: info, script: s, timesGiven: map[*Answer]int{}}
 	if s.Window > 0 {
@@ -238,6 +240,7 @@ func newModel(s Script, file string, info provider.Info) (*Model, error) {
 	return m, nil
 }
 
+// validate returns an error unless the script has either answers or a recording.
 func (s Script) validate() error {
 	if (s.Recording == "") == (len(s.Answers) == 0) {
 		return errors.New("want either answers or a recording")
@@ -245,6 +248,8 @@ func (s Script) validate() error {
 	return checkAnswers(s.Answers, "answers")
 }
 
+// checkAnswers returns an error that names the first wrong answer; at is the path of
+// the list.
 func checkAnswers(answers []Answer, at string) error {
 	for i := range answers {
 		a := &answers[i]
@@ -300,6 +305,7 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	return stream(ctx, a.response(m.info.Name, s), a.Error, on)
 }
 
+// wait waits for a duration or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return nil

@@ -45,8 +45,10 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
+// decoder decodes requests and responses.
 type decoder struct{ o Options }
 
+// choice sets the tool choice of r from the member tool_choice.
 func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	kind := v.Take("type").Str()
 	modes := map[string]llm.ChoiceMode{"auto": llm.ChoiceAuto, "any": llm.ChoiceRequired, "none": llm.ChoiceNone, "tool": llm.ChoiceRequired}
@@ -88,6 +90,7 @@ func (d *decoder) blocks(v *tree.Value) []llm.Part {
 	return parts
 }
 
+// block returns a content block as a part. An unknown block is kept as it is.
 func (d *decoder) block(v *tree.Value) llm.Part {
 	has := func(kind string, members ...string) bool {
 		if t := v.Get("type"); !t.Is(tree.String) || t.Text != kind {
@@ -128,10 +131,12 @@ func (d *decoder) block(v *tree.Value) llm.Part {
 	return llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.Whole()}
 }
 
+// signature returns a signature of Anthropic.
 func signature(value string) *llm.Signature {
 	return &llm.Signature{Vendor: llm.Anthropic, Value: value}
 }
 
+// image returns an image block as a part. ok is false if v is not an image.
 func image(v *tree.Value) (llm.Part, bool) {
 	source := v.Get("source")
 	kind := source.Get("type")

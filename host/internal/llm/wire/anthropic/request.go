@@ -37,12 +37,14 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
+// encoder encodes requests and responses, and records what the format cannot express.
 type encoder struct {
 	o      Options
 	losses llm.Losses
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
+// limits writes max_tokens and the sampling settings.
 func (e *encoder) limits(r *llm.Request, body *tree.Value) {
 	limit := r.MaxTokens
 	if limit == 0 {
@@ -80,6 +82,7 @@ func (e *encoder) limits(r *llm.Request, body *tree.Value) {
 	}
 }
 
+// choice returns the member tool_choice; nil if it is not needed.
 func (e *encoder) choice(r *llm.Request) *tree.Value {
 	c := r.Choice
 	if c == nil {
@@ -133,12 +136,14 @@ func (e *encoder) system(m llm.Message, at string) []*tree.Value {
 	return list
 }
 
+// reportName records that the name of a message is lost.
 func (e *encoder) reportName(m llm.Message, at string) {
 	if m.Name != "" {
 		e.losses.AddLost(at+"/name", "Anthropic's messages have no name")
 	}
 }
 
+// reportSignature records that the signature of a part is lost.
 func (e *encoder) reportSignature(p llm.Part, at string) {
 	if p.Signature != nil {
 		e.losses.AddLost(at+"/signature", "Anthropic signs only thinking")
@@ -233,6 +238,7 @@ func (e *encoder) id(id, at string) string {
 	return short
 }
 
+// image returns an image block.
 func (e *encoder) image(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
 		e.losses.AddLost(at+"/detail", "Anthropic has no such field")
@@ -252,6 +258,7 @@ func (e *encoder) image(m *llm.Media, at string) *tree.Value {
 	return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("base64"), "media_type", tree.Str(m.Type()), "data", tree.Str(m.Data)))
 }
 
+// result returns a tool_result block.
 func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	if r.Name != e.names[r.ID] && r.Name != "" {
 		e.losses.AddLost(at+"/name", "Anthropic's results have no tool name")

@@ -54,6 +54,7 @@ func stopReasons() map[llm.StopReason]string {
 	}
 }
 
+// stopReason returns Anthropic's word for the reason why the answer ended.
 func (e *encoder) stopReason(r *llm.Response) *tree.Value {
 	if r.Vendor == llm.Anthropic && r.VendorStop != "" {
 		return tree.Str(r.VendorStop)

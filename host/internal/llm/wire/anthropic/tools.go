@@ -25,6 +25,7 @@ func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return llm.EncodeTools(tools, func(t llm.Tool) (*tree.Value, llm.Losses) { return encodeTool(t, o) })
 }
 
+// encodeTool returns a tool's definition, and what the format cannot express.
 func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
 	t.ReportUnsupported(&losses, "Anthropic", false)
@@ -42,6 +43,7 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
 
+// decodeTools returns the tools of a request without Anthropic's own ones.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, item := range list.List() {

@@ -25,6 +25,7 @@ func isGenerated(id string) bool {
 	return ok && err == nil && err2 == nil && id == CallID(a, b)
 }
 
+// hasGeneratedIDs reports whether a call has an id that this package made.
 func hasGeneratedIDs(messages []llm.Message) bool {
 	return slices.ContainsFunc(messages, func(m llm.Message) bool {
 		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.ToolCall != nil && isGenerated(p.ToolCall.ID) })
@@ -70,6 +71,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
+// decoder decodes requests and responses.
 type decoder struct {
 	o     Options
 	turn  int
@@ -77,6 +79,7 @@ type decoder struct {
 	open  []*llm.ToolCall // calls without an ID and without a result so far
 }
 
+// choice sets the tool choice of r from the function calling config.
 func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	mode := v.Take("mode").Str()
 	modes := map[string]llm.ChoiceMode{"AUTO": llm.ChoiceAuto, "VALIDATED": llm.ChoiceAuto, "ANY": llm.ChoiceRequired, "NONE": llm.ChoiceNone}
@@ -99,6 +102,7 @@ func (d *decoder) content(c *tree.Value) []llm.Message {
 	return llm.SplitResults(role, d.parts(c.Take("parts")))
 }
 
+// parts returns the parts of a content. An unknown part is kept as it is.
 func (d *decoder) parts(list *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, v := range list.List() {
@@ -117,6 +121,7 @@ func (d *decoder) parts(list *tree.Value) []llm.Part {
 	return parts
 }
 
+// part returns a part. ok is false if it is unknown.
 func (d *decoder) part(v *tree.Value) (llm.Part, bool) {
 	switch {
 	case v.Get("text").Is(tree.String):
@@ -157,6 +162,7 @@ func media(v *tree.Value) *llm.Media {
 	return nil
 }
 
+// call returns a function call. Without an id it gets one by its position.
 func (d *decoder) call(v *tree.Value) *llm.ToolCall {
 	c := &llm.ToolCall{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: json.RawMessage(`{}`)}
 	if v.Get("args").Is(tree.Object) {

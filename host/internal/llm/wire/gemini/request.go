@@ -45,6 +45,7 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
+// generation returns generationConfig, nil if it is empty.
 func generation(r *llm.Request) *tree.Value {
 	config := tree.Obj()
 	if r.MaxTokens > 0 {
@@ -65,6 +66,7 @@ func generation(r *llm.Request) *tree.Value {
 	return config
 }
 
+// encoder encodes requests and responses, and records what the format cannot express.
 type encoder struct {
 	o      Options
 	losses llm.Losses
@@ -74,6 +76,7 @@ type encoder struct {
 	calls  int               // number of calls without an ID in the content
 }
 
+// choice returns the function calling config for a tool choice.
 func (e *encoder) choice(c *llm.Choice) *tree.Value {
 	config := tree.Obj("mode", tree.Str(map[llm.ChoiceMode]string{llm.ChoiceAuto: "AUTO", llm.ChoiceRequired: "ANY", llm.ChoiceNone: "NONE"}[c.Mode]))
 	if len(c.ToolNames) == 0 {
@@ -140,6 +143,8 @@ func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
 	body.Set("contents", list)
 }
 
+// parts returns the parts of a message. Those that Gemini cannot express are recorded
+// as lost.
 func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	signed := false
@@ -202,6 +207,7 @@ func (e *encoder) part(role llm.Role, p llm.Part, at string) *tree.Value {
 	return nil
 }
 
+// media returns the data or the address of an image.
 func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
 		e.losses.AddLost(at+"/detail", "Gemini has no such field")
@@ -224,6 +230,7 @@ func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 	return tree.Obj("inlineData", out)
 }
 
+// call returns a functionCall part, without the id if Gemini did not give it.
 func (e *encoder) call(c *llm.ToolCall, at string) *tree.Value {
 	out := tree.Obj()
 	if e.o.NoIDs || isGenerated(c.ID) {
@@ -241,6 +248,7 @@ func (e *encoder) call(c *llm.ToolCall, at string) *tree.Value {
 	return tree.Obj("functionCall", out)
 }
 
+// result returns a functionResponse part.
 func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	out := tree.Obj()
 	switch id := e.ids[r.ID]; {

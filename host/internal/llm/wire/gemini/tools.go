@@ -34,6 +34,7 @@ func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return tree.List(tree.Obj("functionDeclarations", list)), all
 }
 
+// encodeTool returns a function declaration, and what the format cannot express.
 func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
 	t.ReportUnsupported(&losses, "Gemini", true)
@@ -55,6 +56,7 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
 
+// decodeTools returns the functions of a request.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, group := range list.List() {

@@ -69,6 +69,7 @@ func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 	return out, losses
 }
 
+// image returns an image as MCP content: its data, or a link to its URL.
 func image(m *llm.Media, at string, losses *llm.Losses) *tree.Value {
 	if m.Detail != "" {
 		losses.AddLost(at+"/media/detail", "MCP has no such field")
@@ -119,6 +120,8 @@ func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm
 	return r, losses, nil
 }
 
+// block returns an MCP content block as a part. A block with further members is kept as
+// it is.
 func block(v *tree.Value) llm.Part {
 	kind := v.Get("type")
 	plain := func(members ...string) bool { // and no others, such as annotations or _meta

@@ -69,12 +69,14 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, append(losses, d.losses...), nil
 }
 
+// decoder decodes requests and responses.
 type decoder struct {
 	o        Options
 	losses   llm.Losses
 	oldCalls int // number of calls in the old format, which have no IDs
 }
 
+// choice returns tool_choice as a choice; nil if it is unknown.
 func (d *decoder) choice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
 		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
@@ -96,6 +98,7 @@ func (d *decoder) choice(v *tree.Value) *llm.Choice {
 	return nil
 }
 
+// oldChoice returns function_call, the former form of tool_choice, as a choice.
 func (d *decoder) oldChoice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
 		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
@@ -132,8 +135,10 @@ func (d *decoder) messages(list *tree.Value) []llm.Message {
 	return out
 }
 
+// oldID returns the id for call n in the former format, which has none.
 func oldID(n int) string { return "function_call_" + strconv.Itoa(max(n, 0)) }
 
+// content returns the content of a message, a text or a list, as parts.
 func (d *decoder) content(v *tree.Value) []llm.Part {
 	if v.Is(tree.String) {
 		return texts(v.Str())
@@ -145,6 +150,7 @@ func (d *decoder) content(v *tree.Value) []llm.Part {
 	return parts
 }
 
+// texts returns a text as a part, nil for "".
 func texts(text string) []llm.Part {
 	if text == "" {
 		return nil
@@ -152,6 +158,7 @@ func texts(text string) []llm.Part {
 	return []llm.Part{{Type: llm.TextPart, Text: text}}
 }
 
+// part returns an item of a content list as a part. An unknown item is kept as it is.
 func (d *decoder) part(v *tree.Value) llm.Part {
 	kind := v.Get("type").Str()
 	switch {
@@ -181,6 +188,7 @@ func parseDataURL(url string) (mime, data string, ok bool) {
 	return mime, data, ok && cut && is64 && !strings.Contains(mime, ";") && data != ""
 }
 
+// assistant returns the parts of a model's message: thinking, text, refusal and calls.
 func (d *decoder) assistant(m *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, name := range []string{"reasoning_content", "reasoning"} {
@@ -215,6 +223,8 @@ func (d *decoder) assistant(m *tree.Value) []llm.Part {
 	return parts
 }
 
+// call returns a function call as a part. Arguments that are not a JSON object are kept
+// as Malformed.
 func (d *decoder) call(f *tree.Value, id string) llm.Part {
 	c := &llm.ToolCall{ID: id, Name: d.o.Names.FromVendor(f.Take("name").Str())}
 	arguments := f.Take("arguments")
@@ -233,6 +243,7 @@ func (d *decoder) call(f *tree.Value, id string) llm.Part {
 	return llm.Part{Type: llm.CallPart, ToolCall: c}
 }
 
+// result returns the result of a call as a part.
 func (d *decoder) result(m *tree.Value, id string) llm.Part {
 	r := &llm.ToolResult{ID: id, Content: d.content(m.Take("content"))}
 	if len(r.Content) > 0 && r.Content[0].Type == llm.TextPart {

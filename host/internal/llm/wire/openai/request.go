@@ -59,12 +59,14 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
+// encoder encodes requests and responses, and records what the format cannot express.
 type encoder struct {
 	o      Options
 	losses llm.Losses
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
+// choice returns the member tool_choice.
 func (e *encoder) choice(c *llm.Choice) *tree.Value {
 	function := func(name string) *tree.Value {
 		sent := e.o.Names.ToVendorReported(NameRule(), name, llm.AppendIndex("/choice/names", slices.Index(c.ToolNames, name)), &e.losses)
@@ -86,6 +88,8 @@ func (e *encoder) choice(c *llm.Choice) *tree.Value {
 	return tree.Obj("type", tree.Str("allowed_tools"), "allowed_tools", tree.Obj("mode", tree.Str(string(c.Mode)), "tools", list))
 }
 
+// messages returns the member messages. Images in results follow in a message of the
+// user.
 func (e *encoder) messages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	var images []*tree.Value
@@ -154,6 +158,7 @@ func (e *encoder) reportMedia(m *llm.Media, at string) {
 	}
 }
 
+// imagePart returns an image_url part.
 func imagePart(m *llm.Media) *tree.Value {
 	url := m.URL
 	if m.Data != "" {
@@ -173,6 +178,7 @@ func (e *encoder) reportSignature(p llm.Part, at string) {
 	}
 }
 
+// assistant returns the message of a model.
 func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
 	list, calls, thoughts := tree.List(), tree.List(), ""
 	var said, called []llm.Part
@@ -221,6 +227,8 @@ func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
 	return assistantMessage(m.Name, thoughts, list, calls)
 }
 
+// assistantMessage returns a message of a model from its parts; calls and thoughts can
+// be empty.
 func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Value {
 	content := llm.CompactBlocks(list)
 	if content == nil {
@@ -282,8 +290,10 @@ const (
 	imagesMark = "[images of tool results]"
 )
 
+// placeholder returns the text in place of image n in the result of the call id.
 func placeholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
 
+// imagesMessage returns a message of the user with the images of results.
 func imagesMessage(images []*tree.Value) *tree.Value {
 	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{llm.TextBlock(imagesMark)}, images...)...))
 }

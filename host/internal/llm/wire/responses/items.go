@@ -40,6 +40,7 @@ func DecodeItems(list *tree.Value) (messages []llm.Message, ignored []string, er
 	return d.messages, d.ignored, nil
 }
 
+// decoder collects the messages of input items.
 type decoder struct {
 	messages []llm.Message
 	ignored  []string
@@ -54,6 +55,7 @@ func (d *decoder) add(role llm.Role, join bool, parts ...llm.Part) {
 	d.messages = append(d.messages, llm.Message{Role: role, Parts: parts})
 }
 
+// item adds an input item. Unknown types are collected in ignored.
 func (d *decoder) item(v *tree.Value, at string) error {
 	switch kind := text(v, "type"); {
 	case kind == "message", kind == "" && v.Get("role") != nil:
@@ -76,6 +78,7 @@ func (d *decoder) item(v *tree.Value, at string) error {
 	}
 }
 
+// message adds a message. It returns a RequestError for an unknown role.
 func (d *decoder) message(v *tree.Value, at string) error {
 	role := llm.Role(text(v, "role"))
 	if !slices.Contains([]llm.Role{llm.UserRole, llm.AssistantRole, llm.SystemRole, llm.DeveloperRole}, role) {
@@ -126,6 +129,7 @@ func image(url, detail string) *llm.Media {
 	return m
 }
 
+// call adds a function or custom tool call to the model's message.
 func (d *decoder) call(v *tree.Value, kind, at string) error {
 	c := &llm.ToolCall{ID: text(v, "call_id"), Name: modelName(text(v, "namespace"), text(v, "name"))}
 	if c.ID == "" || text(v, "name") == "" {
@@ -148,6 +152,7 @@ func (d *decoder) call(v *tree.Value, kind, at string) error {
 	return nil
 }
 
+// result adds the output of a call.
 func (d *decoder) result(v *tree.Value, kind, at string) error {
 	r := &llm.ToolResult{ID: text(v, "call_id")}
 	if r.ID == "" {

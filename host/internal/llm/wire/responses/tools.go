@@ -19,6 +19,7 @@ type RequestError struct {
 
 func (f *RequestError) Error() string { return f.Message }
 
+// requestErrorf returns a RequestError for the member at a path.
 func requestErrorf(path, format string, args ...any) error {
 	return &RequestError{path, fmt.Sprintf(format, args...)}
 }
@@ -33,6 +34,7 @@ type Callable struct {
 // ModelName returns the tool's name in requests to the model.
 func (c Callable) ModelName() string { return modelName(c.Namespace, c.Name) }
 
+// modelName returns the name of a namespace's tool for the model.
 func modelName(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -81,6 +83,7 @@ func DecodeTools(list, input *tree.Value) (*Tools, error) {
 	return t, nil
 }
 
+// add adds a tool, or those of a namespace. Unknown types are collected in Ignored.
 func (t *Tools) add(v *tree.Value, namespace, at string) error {
 	kind, name := text(v, "type"), text(v, "name")
 	switch {

@@ -50,6 +50,7 @@ func possibleTypes(s *tree.Value) []string {
 	return nil
 }
 
+// typeOf returns the JSON Schema type of a value.
 func typeOf(v *tree.Value) string {
 	switch {
 	case v.Is(tree.Object):

@@ -109,6 +109,8 @@ func (w *writer) mergeTopChoices(top *tree.Value, vendor string) {
 	}
 }
 
+// resolve returns the schema that s refers to, if s is only a reference to a schema
+// that is none; otherwise s.
 func (w *writer) resolve(s *tree.Value) *tree.Value {
 	if ref := s.Get("$ref"); ref.Is(tree.String) && len(s.Members) == 1 {
 		if found, _ := w.target(ref.Text); found != nil && found.Get("$ref") == nil {
@@ -128,6 +130,7 @@ func (w *writer) resolveLeaf(s *tree.Value) *tree.Value {
 	return found
 }
 
+// hasReference reports whether a value contains a $ref at any depth.
 func hasReference(v *tree.Value) bool {
 	return v.Get("$ref") != nil || slices.ContainsFunc(v.All(), hasReference) ||
 		slices.ContainsFunc(v.Each(), func(m tree.Member) bool { return hasReference(m.Value) })

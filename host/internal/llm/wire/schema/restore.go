@@ -25,6 +25,8 @@ func Restore(raw, args json.RawMessage) json.RawMessage {
 	return v.JSON()
 }
 
+// restorer restores arguments that a model wrote for a converted schema to the original
+// one.
 type restorer struct {
 	root    *tree.Value
 	changed bool
@@ -39,6 +41,8 @@ func parseText(text string) *tree.Value {
 	return v
 }
 
+// resolve returns the schema that s refers to, nil if it is not found or the references
+// form a circle.
 func (r *restorer) resolve(s *tree.Value) *tree.Value {
 	for range 20 {
 		ref := s.Get("$ref")
@@ -91,6 +95,8 @@ func (r *restorer) value(s, v *tree.Value, depth int) {
 	}
 }
 
+// text replaces a string by the JSON in it, if the schema asks for a free object or any
+// value.
 func (r *restorer) text(s, v *tree.Value) {
 	free := r.holdsObject(s, 0)
 	if !free && !acceptsAnything(s) {
@@ -120,6 +126,8 @@ func (r *restorer) holdsObject(s *tree.Value, depth int) bool {
 	return isFreeForm(s) && !slices.Contains(possibleTypes(s), "string")
 }
 
+// members removes members that are null only because the converted schema required
+// them, and restores the others.
 func (r *restorer) members(s, v *tree.Value, depth int) {
 	properties := s.Get("properties")
 	kept := v.Members[:0:0]

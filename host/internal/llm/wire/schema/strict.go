@@ -87,6 +87,7 @@ func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value
 	return out
 }
 
+// strict converts a schema for a vendor's strict mode.
 type strict struct {
 	*writer
 	held    StrictLimits
@@ -107,6 +108,8 @@ func (w *strict) anyValue(s *tree.Value, at, what string) *tree.Value {
 	return out
 }
 
+// schema returns a schema converted for the strict mode. failed is set if that is
+// impossible.
 func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.failed = "it is too large with its references in place"
@@ -152,6 +155,7 @@ func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 	return w.uncomposed(s, names, at)
 }
 
+// orNull adds null to the allowed types of out, if null says so.
 func (w *strict) orNull(out *tree.Value, null bool, at string) *tree.Value {
 	if null {
 		out.Set("type", tree.Strs(out.Get("type").Text, "null"))
@@ -205,6 +209,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	return out
 }
 
+// recursion records that the vendor allows no recursion, if it does not.
 func (w *strict) recursion() {
 	if !w.held.recursive && w.failed == "" {
 		w.failed = w.held.vendor + " takes no recursion"
@@ -248,6 +253,8 @@ func (w *strict) writeDefinitions(out *tree.Value) {
 	}
 }
 
+// choose returns a schema that allows one of branches, with the members of rest that
+// can stay.
 func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	list := tree.List()
 	for i, b := range branches {
@@ -336,6 +343,7 @@ func (w *strict) uncomposed(s *tree.Value, names []string, at string) *tree.Valu
 	return out
 }
 
+// keeps reports whether the strict mode allows a keyword with its value.
 func (w *strict) keeps(m tree.Member) bool {
 	switch {
 	case !slices.Contains(w.held.words, m.Name):
@@ -353,6 +361,7 @@ func (w *strict) keeps(m tree.Member) bool {
 // backreferences marks parts of a pattern that strict mode does not support.
 var backreferences = strings.NewReplacer(`\\`, "", `\1`, "\x00", `\2`, "\x00", `\3`, "\x00", `\k`, "\x00", `\b`, "\x00", `\B`, "\x00")
 
+// members converts the properties of s into out; all of them become required.
 func (w *strict) members(s, out *tree.Value, at string) {
 	made, all := tree.Obj(), tree.List()
 	required := s.Get("required")
@@ -414,6 +423,8 @@ func nullable(s *tree.Value) *tree.Value {
 	return out
 }
 
+// items converts the items of an array into out. A tuple becomes a list of any of its
+// items.
 func (w *strict) items(s, out *tree.Value, word string, names []string, at string) {
 	prefix := s.Get("prefixItems")
 	switch {

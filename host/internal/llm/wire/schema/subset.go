@@ -37,6 +37,8 @@ func subsetKeywords(typ string) []string {
 	return nil
 }
 
+// subset returns s in the subset of JSON Schema that Gemini takes. What does not fit is
+// recorded.
 func (w *writer) subset(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.losses.AddChanged(at, "the schema is too large once references are replaced", tree.Obj())
@@ -214,6 +216,7 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 	return out
 }
 
+// sameSet reports whether two lists have the same elements in any order.
 func sameSet(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)
@@ -231,6 +234,7 @@ func (w *writer) drop(word, at string) {
 	}
 }
 
+// subsetEnum converts enum or const into out.
 func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 	values := m.Value.All()
 	if m.Name == "const" {
@@ -269,6 +273,7 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 	}
 }
 
+// subsetMembers converts a keyword of objects into out.
 func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	properties := s.Get("properties")
 	if typ != "object" || word == "properties" && !properties.Is(tree.Object) {
@@ -302,6 +307,8 @@ func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	}
 }
 
+// subsetItems converts a keyword of arrays into out. A tuple becomes a list of any of
+// its items.
 func (w *writer) subsetItems(s, out *tree.Value, word, typ, at string) {
 	prefix := s.Get("prefixItems")
 	switch {
@@ -398,6 +405,7 @@ func FromSubset(v *tree.Value) *tree.Value {
 	return out
 }
 
+// fromComposed converts the nested schemas of v from the subset into out.
 func fromComposed(v, out *tree.Value, null bool) {
 	if items := v.Take("items"); items != nil {
 		out.Set("items", FromSubset(items))

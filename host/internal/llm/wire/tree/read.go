@@ -107,6 +107,7 @@ func (v *Value) Whole() json.RawMessage {
 	return v.JSON()
 }
 
+// mark marks a value and all in it as read.
 func (v *Value) mark() {
 	v.read, v.brokenText = true, false
 	for i := range v.Members {

@@ -71,12 +71,15 @@ type parser struct {
 	values int
 }
 
+// space skips white space.
 func (p *parser) space() {
 	for p.at < len(p.data) && strings.IndexByte(" \t\r\n", p.data[p.at]) >= 0 {
 		p.at++
 	}
 }
 
+// value parses the value at the current position. It returns an error above maxDepth or
+// maxValues.
 func (p *parser) value(depth int) (*Value, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d levels deep", maxDepth)
@@ -113,6 +116,7 @@ func (p *parser) value(depth int) (*Value, error) {
 	return v, err
 }
 
+// object parses the members of an object into v. A repeated name is an error.
 func (p *parser) object(v *Value, depth int) error {
 	p.at++ // {
 	seen := map[string]bool{}
@@ -139,6 +143,7 @@ func (p *parser) object(v *Value, depth int) error {
 	return nil
 }
 
+// array parses the items of an array into v.
 func (p *parser) array(v *Value, depth int) error {
 	p.at++ // [
 	for p.space(); p.data[p.at] != ']'; p.space() {
@@ -176,6 +181,8 @@ func (p *parser) text() (text string, torn bool) {
 	return text, hasHalfPair(raw)
 }
 
+// hasHalfPair reports whether a JSON string has an escaped surrogate without its other
+// half.
 func hasHalfPair(raw []byte) bool {
 	for i := 0; i+1 < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -203,6 +210,7 @@ func hasHalfPair(raw []byte) bool {
 	return false
 }
 
+// parseHex returns the number of the four hex digits at a position.
 func parseHex(raw []byte, at int) uint64 {
 	n, _ := strconv.ParseUint(string(raw[at:at+4]), 16, 32) //nolint:errcheck // the text is valid
 	return n
