@@ -85,6 +85,8 @@ func (c Config) Validate() error {
 	return c.Callback.validate()
 }
 
+// url returns the address under which callbacks find the decisions, "" if there is
+// none.
 func (c Config) url() string {
 	if c.PublicURL != "" || c.URL == nil {
 		return c.PublicURL
@@ -176,6 +178,7 @@ func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error)
 	})
 }
 
+// reason returns why a call needs approval.
 func reason(req *call.Request) string {
 	if req.Reason == "" {
 		return "the policy of this host requires approval for this call"
@@ -194,6 +197,7 @@ func (s *Stage) storeError(req *call.Request, err error) error {
 	}
 }
 
+// denied returns the error for a call that a person denied.
 func denied(r *Record) error {
 	detail := "this call was denied by " + r.By
 	if r.Note != "" {
@@ -349,6 +353,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	return withRemark(res, r), nil
 }
 
+// outcome returns the error code of a call, or the status of its result.
 func outcome(res *call.Result, err error) string {
 	if err != nil {
 		return string(toolerr.CodeOf(err))

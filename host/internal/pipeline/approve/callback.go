@@ -42,6 +42,7 @@ func (Secret) GoString() string { return "***" }
 // MarshalText hides the secret from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
+// validate returns an error for a malformed address, or one without a secret.
 func (c Callback) validate() error {
 	if c.URL == "" {
 		return nil
@@ -56,6 +57,8 @@ func (c Callback) validate() error {
 	return nil
 }
 
+// withDefaults returns the settings with 3 attempts, a pause of 1 s and a timeout of 10
+// s, unless they are set.
 func (c Callback) withDefaults() Callback {
 	if c.Attempts <= 0 {
 		c.Attempts = 3
@@ -108,6 +111,7 @@ type notifier struct {
 	client *http.Client
 }
 
+// posting is a notice that is queued for its request.
 type posting struct {
 	id     string
 	notice Notice
@@ -117,6 +121,7 @@ type posting struct {
 // repeated.
 const maxPostings = 64
 
+// newNotifier returns a notifier for the callback of c. The caller closes it.
 func newNotifier(c Config, book *Store) *notifier {
 	c.Callback = c.Callback.withDefaults()
 	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
@@ -128,6 +133,7 @@ func newNotifier(c Config, book *Store) *notifier {
 	return n
 }
 
+// close stops the notifications and waits for a running one.
 func (n *notifier) close() {
 	n.end()
 	n.work.Wait()
@@ -214,6 +220,8 @@ func (n *notifier) deliver(p posting) {
 	}
 }
 
+// send posts a notice with its signature. again reports whether another attempt can
+// succeed.
 func (n *notifier) send(body []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(n.life, http.MethodPost, n.cfg.Callback.URL, bytes.NewReader(body))
 	if err != nil {

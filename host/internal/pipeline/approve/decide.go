@@ -42,6 +42,7 @@ func (b *Store) Authorize(ctx context.Context, id, token string) (*Record, error
 // errToken gives no details: without a token, nobody learns about requests.
 var errToken = toolerr.New(toolerr.AuthFailed, "no approval request has this address")
 
+// checkToken reports whether a token belongs to the request, in constant time.
 func (r *Record) checkToken(token string) bool {
 	given, held := []byte(digest(token)), 0
 	for _, one := range r.Tokens {
@@ -60,6 +61,8 @@ func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Reco
 	})
 }
 
+// decide records a decision on a pending request. may can refuse it. It returns
+// CONFLICT if the request is decided already.
 func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {

@@ -117,6 +117,7 @@ func (b *Store) releaseSlot(ctx context.Context, id string) {
 	})
 }
 
+// drop removes the slots for which which is true.
 func (reg *slotRegister) drop(which func(pendingSlot) bool) {
 	reg.Open = slices.DeleteFunc(reg.Open, which)
 }

@@ -126,6 +126,8 @@ func (r *Record) keptUntil() time.Time {
 // they are: the person who decides approves exactly these bytes.
 func (r *Record) close() { r.Args, r.Edited = shortenText(r.Args), shortenText(r.Edited) }
 
+// shortenText returns arguments for a list: redacted, and if they are long only their
+// size and beginning.
 func shortenText(args json.RawMessage) json.RawMessage {
 	switch {
 	case len(args) == 0:
@@ -228,6 +230,7 @@ func keyOf(id string) (string, error) {
 	return prefix + id[:keyLetters], nil
 }
 
+// digest returns the SHA-256 of a token in hex.
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -68,6 +68,7 @@ func roundWith(state json.RawMessage, c call.Caller) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// isNull reports whether a JSON value is missing or null.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // asShown returns the request as it is sent: with the members that the person saw and

@@ -16,10 +16,11 @@ type approvedCall struct {
 	within     *approvedCall
 }
 
+// approvedCallKey is the context key of the *approvedCall.
 type approvedCallKey struct{}
 
-// withScope returns a context that carries the scope for which a call of t was approved,
-// for CheckScope.
+// withScope returns a context that carries the approved scope of a call of t, for
+// CheckScope.
 func (s *Stage) withScope(ctx context.Context, t *call.Tool, scope []byte) context.Context {
 	if s.cfg.Scope == nil {
 		return ctx

@@ -32,6 +32,8 @@ type formatter struct {
 	flat bool // on one line
 }
 
+// format returns JSON as people read it, with flat on one line. Text that is not JSON,
+// or is nested too deep, is returned as one visible line.
 func format(raw json.RawMessage, flat bool) string {
 	d := formatter{flat: flat}
 	raw = bytes.TrimSpace(raw)
@@ -44,6 +46,7 @@ func format(raw json.RawMessage, flat bool) string {
 // maxDrawn bounds nesting; deeper values are shown as written.
 const maxDrawn = 200
 
+// value writes a value. It returns false if it is nested too deep.
 func (d *formatter) value(raw json.RawMessage, depth int) bool {
 	if depth > maxDrawn || len(raw) == 0 {
 		return false
@@ -102,6 +105,7 @@ func (d *formatter) next(i, depth int) {
 	d.line(depth)
 }
 
+// end writes the end of a list or object with n items.
 func (d *formatter) end(n, depth int, with byte) {
 	if n > 0 {
 		d.line(depth)
@@ -109,6 +113,7 @@ func (d *formatter) end(n, depth int, with byte) {
 	d.b.WriteByte(with)
 }
 
+// line begins a new line, unless the text is flat.
 func (d *formatter) line(depth int) {
 	if !d.flat {
 		d.b.WriteString("\n" + strings.Repeat("  ", depth))
@@ -122,6 +127,7 @@ const (
 	maxSpaces = 24
 )
 
+// text writes a string in quotes, with invisible characters escaped.
 func (d *formatter) text(text string, depth int) {
 	d.b.WriteByte('"')
 	for i := 0; i < len(text); {

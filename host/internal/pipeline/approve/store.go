@@ -38,6 +38,7 @@ type Store struct {
 	Lease   time.Duration    // time without renewal after which a run counts as interrupted; 0: 30 s
 }
 
+// now returns the current time.
 func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now()
@@ -45,6 +46,7 @@ func (b *Store) now() time.Time {
 	return time.Now()
 }
 
+// expires returns how long a request stays open.
 func (b *Store) expires() time.Duration {
 	if b.Expires > 0 {
 		return b.Expires
@@ -52,6 +54,7 @@ func (b *Store) expires() time.Duration {
 	return 5 * time.Minute
 }
 
+// lease returns how long a run is taken to continue after its last renewal.
 func (b *Store) lease() time.Duration {
 	if b.Lease > 0 {
 		return b.Lease
@@ -75,6 +78,7 @@ func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	return r, entry.Version, nil
 }
 
+// write stores a record in place of the version was.
 func (b *Store) write(ctx context.Context, key string, r *Record, was int64) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
@@ -230,6 +234,7 @@ func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 	return found, nil
 }
 
+// unknown returns NOT_FOUND for an id.
 func unknown(id string) error {
 	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
@@ -270,6 +275,8 @@ func (b *Store) continueRecord(ctx context.Context, key, run, round string) erro
 	})
 }
 
+// recordOfRun changes the record of a run by f. It returns CONFLICT if that run has the
+// record no more.
 func (b *Store) recordOfRun(ctx context.Context, key, run string, f func(*Record)) error {
 	_, err := b.change(ctx, key, func(was *Record) (*Record, error) {
 		if was == nil || was.Run != run || was.State != Running {

@@ -73,6 +73,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// withDefaults returns the settings with defaults for the sizes and times that are 0.
 func (c Config) withDefaults() Config {
 	if c.MaxArgs == 0 {
 		c.MaxArgs = 4 << 10

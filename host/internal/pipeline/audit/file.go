@@ -144,6 +144,7 @@ func (f *Files) whole(size int64) (bool, error) {
 	return last[0] == '\n', nil
 }
 
+// fileName returns the name of a day's file; part counts the files of the day from 0.
 func fileName(date string, part int) string {
 	if part == 0 {
 		return "audit-" + date + ".jsonl"
@@ -258,6 +259,8 @@ func Read(dir string, since time.Time, visit func(Event)) (skipped int, err erro
 	return skipped, nil
 }
 
+// readFile passes the events of a file since a time to visit. skipped is the number of
+// malformed lines.
 func readFile(path string, since time.Time, visit func(Event)) (skipped int, err error) {
 	file, err := os.Open(path)
 	if err != nil {

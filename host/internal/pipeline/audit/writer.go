@@ -31,8 +31,10 @@ type batch struct {
 	ends []int
 }
 
+// isFull reports whether the batch must be written before another record is added.
 func (b *batch) isFull() bool { return len(b.text) >= batchSize || len(b.ends) >= batchCount }
 
+// records returns the records, which share memory with the batch.
 func (b *batch) records() [][]byte {
 	lines := make([][]byte, len(b.ends))
 	begin := 0

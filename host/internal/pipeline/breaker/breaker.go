@@ -45,6 +45,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// withDefaults returns the settings with 5 failures within 30 s and 5 s open, unless
+// they are set.
 func (c Config) withDefaults() Config {
 	if c.Failures == 0 {
 		c.Failures = 5
@@ -69,6 +71,7 @@ type Breaker struct {
 	servers map[string]*state // servers with recent failures
 }
 
+// state is the state of a server's circuit breaker.
 type state struct {
 	failures  int // successive
 	first     time.Time

@@ -91,14 +91,17 @@ type Cache struct {
 	bytes   int64
 }
 
+// key identifies a call: it is a hash of the tool, its version and the arguments.
 type key [sha256.Size]byte
 
+// entry is a cached result.
 type entry struct {
 	key     key
 	raw     json.RawMessage
 	expires time.Time
 }
 
+// size returns the bytes that an entry takes.
 func (e *entry) size() int64 { return int64(len(e.raw)) + perEntry }
 
 // New returns an empty cache.
@@ -158,6 +161,7 @@ func watch(req *call.Request) (*call.Request, *atomic.Bool) {
 	return &watched, asked
 }
 
+// named reports whether the settings name a tool.
 func (c *Cache) named(tool string) bool {
 	for _, pattern := range c.cfg.Tools {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); pattern == tool || ok && strings.HasPrefix(tool, prefix) {

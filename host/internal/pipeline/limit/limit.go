@@ -57,6 +57,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// withDefaults returns the settings with defaults for those that are 0.
 func (c Config) withDefaults() Config {
 	def := func(n *int, to int) {
 		if *n == 0 {
@@ -254,6 +255,7 @@ type permit struct {
 	since time.Time
 }
 
+// release gives the permit back, and lets a waiting call begin.
 func (h permit) release(l *Limiter) {
 	now := time.Now()
 	l.mu.Lock()

@@ -37,16 +37,19 @@ type caller struct {
 	queue   []*waiter
 }
 
+// waiter is a call that waits for a permit.
 type waiter struct {
 	ready   chan struct{} // closed when the permit is granted
 	granted bool
 	bytes   int64
 }
 
+// newPool returns a pool with size permits.
 func newPool(size int) *pool {
 	return &pool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
 }
 
+// caller returns the queue of a caller w of an account, and records that it was used.
 func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {
@@ -97,6 +100,7 @@ func (p *pool) isReserved(c *caller, now time.Time) bool {
 	return false
 }
 
+// take records that a caller holds one more permit.
 func (p *pool) take(c *caller) {
 	p.held++
 	c.held++
@@ -114,6 +118,7 @@ func (p *pool) give(c *caller, now time.Time) {
 	p.grant(now)
 }
 
+// enqueue adds a waiting call to the queue of its caller.
 func (p *pool) enqueue(c *caller, w *waiter) {
 	if len(c.queue) == 0 {
 		p.waiting = append(p.waiting, c)

@@ -86,6 +86,8 @@ func (f *finder) mayMean(member, name string, depth int) bool {
 	return strings.EqualFold(member, name) || depth == 0 && f.known[name] && !f.known[member]
 }
 
+// matches reports whether the found texts match a pattern: all of them if the finder is
+// exact, otherwise one.
 func (f *finder) matches(pattern string) bool {
 	if f.exact {
 		if f.others || len(f.texts) == 0 {
@@ -135,6 +137,7 @@ func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 	return nil
 }
 
+// findMembers looks in the members of an object for the rest of a path.
 func (f *finder) findMembers(object json.RawMessage, path []string, depth int) error {
 	members, err := jsonrpc.Members(object)
 	if err != nil {
@@ -158,6 +161,7 @@ func (f *finder) findMembers(object json.RawMessage, path []string, depth int) e
 	return nil
 }
 
+// findItems looks in the items of a list for the rest of a path.
 func (f *finder) findItems(list json.RawMessage, path []string, depth int) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(list, &items); err != nil {

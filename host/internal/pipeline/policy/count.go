@@ -56,6 +56,7 @@ type window struct {
 	next  int
 }
 
+// newCounters returns counters for the limits of c, without any call.
 func newCounters(c Config) *counters {
 	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[callerKey]*tally{}}
 }
@@ -206,6 +207,7 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 	return h.Sum64()
 }
 
+// tally returns the counts of a caller, and records that it was used.
 func (n *counters) tally(w callerKey, now time.Time) *tally {
 	t := n.callers[w]
 	if t == nil {
@@ -239,6 +241,7 @@ func (n *counters) forget() {
 	}
 }
 
+// count counts a call by the hash of its tool and arguments.
 func (t *tally) count(hash uint64) {
 	if t.same == nil || len(t.same) >= maxDifferent {
 		t.same = map[uint64]int{}
@@ -275,6 +278,7 @@ func (w *window) isFull(now time.Time) (time.Duration, bool) {
 	return wait, wait > 0
 }
 
+// add records a call at a time; nil counts nothing.
 func (w *window) add(now time.Time) {
 	switch {
 	case w == nil:

@@ -288,10 +288,12 @@ func (r *Rule) matchesCall(number int) string {
 	return text
 }
 
+// refusal returns the error for a denied call.
 func (d Decision) refusal(req *call.Request) error {
 	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: d.Text + "; continue without it"}
 }
 
+// matchesAny reports whether one of the patterns matches a tool by any of its names.
 func matchesAny(patterns []string, t *call.Tool) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matchTool(pattern, t) })
 }

@@ -66,6 +66,7 @@ func (t *Turn) Choice(asked string) (string, error) {
 	return want, nil
 }
 
+// named reports whether a tool choice is the name of a tool.
 func named(choice string) bool {
 	return choice != ChoiceAuto && choice != ChoiceRequired && choice != ChoiceNone
 }

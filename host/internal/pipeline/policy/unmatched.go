@@ -41,6 +41,7 @@ func (c Config) Unmatched(tools []*call.Tool) (texts []string) {
 	return texts
 }
 
+// matching returns the tools that match a pattern.
 func matching(pattern string, tools []*call.Tool) (matched []*call.Tool) {
 	for _, t := range tools {
 		if matchTool(pattern, t) {

@@ -58,6 +58,8 @@ func New(c Config) call.Stage {
 	}
 }
 
+// run makes a call, repeatedly if it fails with a retryable error before anything of
+// its answer was passed on. Only the innermost of nested calls is repeated.
 func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
 	watched, touched := watch(req)
 	within := new(atomic.Bool)

@@ -201,6 +201,7 @@ func (r result) join(files []string) json.RawMessage {
 	return append(append(append(out, `,"_meta":`...), meta...), '}')
 }
 
+// text returns a text part of a result.
 func text(t string) json.RawMessage {
 	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), t), '}')
 }

@@ -80,6 +80,7 @@ func Run(t *testing.T, open Open) {
 	check("nothing is kept of calls that are done", memory)
 }
 
+// results checks that results pass unchanged.
 func results(t *testing.T, stage call.Stage) {
 	for i, raw := range []string{
 		`{}`,
@@ -98,6 +99,7 @@ func results(t *testing.T, stage call.Stage) {
 	}
 }
 
+// request checks that the request passes with its parameters and functions.
 func request(t *testing.T, stage call.Stage) {
 	asked := false
 	var seen *call.Request
@@ -127,6 +129,7 @@ func request(t *testing.T, stage call.Stage) {
 	}
 }
 
+// failures checks that errors pass with their types and causes.
 func failures(t *testing.T, stage call.Stage) {
 	cause := errors.New("the cause")
 	for i, want := range []error{
@@ -160,6 +163,7 @@ func untilDone(ctx context.Context, _ *call.Request) (*call.Result, error) {
 // bound is how late, in the bubble's time, a stage may notice a cancel.
 const bound = 10 * time.Millisecond
 
+// cancelled checks that a call ends when its context is cancelled.
 func cancelled(t *testing.T, stage call.Stage) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Second, cancel)
@@ -169,6 +173,7 @@ func cancelled(t *testing.T, stage call.Stage) {
 	require.LessOrEqual(t, time.Since(begin), time.Second+bound)
 }
 
+// cancelledBefore checks that a call with a cancelled context ends at once.
 func cancelledBefore(t *testing.T, stage call.Stage) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -178,6 +183,7 @@ func cancelledBefore(t *testing.T, stage call.Stage) {
 	require.LessOrEqual(t, time.Since(begin), bound)
 }
 
+// deadline checks that a call ends at its deadline.
 func deadline(t *testing.T, stage call.Stage) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -187,6 +193,7 @@ func deadline(t *testing.T, stage call.Stage) {
 	require.LessOrEqual(t, time.Since(begin), time.Second+bound)
 }
 
+// progress checks that notifications pass in order, and none after the result.
 func progress(t *testing.T, stage call.Stage) {
 	h := stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
 		for i := range 100 {
@@ -211,6 +218,7 @@ func progress(t *testing.T, stage call.Stage) {
 	}
 }
 
+// concurrent checks that concurrent calls get their own results.
 func concurrent(t *testing.T, stage call.Stage) {
 	h := stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
 		time.Sleep(time.Millisecond)
@@ -236,6 +244,7 @@ func concurrent(t *testing.T, stage call.Stage) {
 	}
 }
 
+// memory checks that the stage keeps no memory for each call.
 func memory(t *testing.T, stage call.Stage) {
 	h := stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
 		return &call.Result{Raw: append(json.RawMessage(nil), req.Params...)}, nil
@@ -258,6 +267,7 @@ func memory(t *testing.T, stage call.Stage) {
 	require.Less(t, live()-before, int64(2<<20), "bytes kept of 1500 calls")
 }
 
+// live returns the bytes of live objects.
 func live() int64 {
 	var m runtime.MemStats
 	runtime.GC()

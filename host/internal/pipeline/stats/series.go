@@ -68,6 +68,7 @@ func (r *Recorder) Series(most int) []Series {
 	return all
 }
 
+// add adds the calls of another series.
 func (s *Series) add(other Series) {
 	s.Calls += other.Calls
 	s.Bytes += other.Bytes
@@ -90,6 +91,7 @@ func (s *series) failed(code toolerr.Code) {
 	s.codes[code]++
 }
 
+// series returns a copy of the counters of a tool.
 func (s *series) series(tool string) Series {
 	out := Series{Tool: tool, Server: s.server, Bytes: s.bytes.Load(), Sum: time.Duration(s.sum.Load())}
 	for i := range s.classes {

@@ -95,6 +95,7 @@ func (r *Recorder) Add(o Observation) {
 	s.classes[class(o.Took)].Add(1)
 }
 
+// series returns the counters of a tool. Above maxTools, further tools share one.
 func (r *Recorder) series(tool, server string) *series {
 	r.mu.RLock()
 	s := r.tools[tool]
@@ -150,6 +151,7 @@ const (
 	classes = 1 + steps*36
 )
 
+// class returns the class of a duration; eight classes double the duration.
 func class(d time.Duration) int {
 	us := uint64(max(0, d)) * steps / uint64(time.Microsecond) // in eighths of a microsecond
 	if us < steps {

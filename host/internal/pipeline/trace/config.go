@@ -27,6 +27,8 @@ type Sampler struct {
 	Ratio  float64 // share of the other calls, from 0 to 1
 }
 
+// samples reports whether the spans of a trace are sent. known says that parent is the
+// caller's span.
 func (s Sampler) samples(trace [16]byte, parent spanContext, known bool) bool {
 	if known && s.Parent {
 		return parent.sampled
@@ -135,6 +137,8 @@ func milliseconds(text string, otherwise, most time.Duration) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
+// number returns the number in a text, at most most; otherwise if it is not a number
+// above 0.
 func number(text string, otherwise, most int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n <= 0 {

@@ -25,6 +25,7 @@ func newTrace() (id [16]byte) {
 	return id
 }
 
+// newSpan returns a random span id, which is never zero.
 func newSpan() (id [8]byte) {
 	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1)
 	return id

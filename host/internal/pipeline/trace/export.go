@@ -268,6 +268,7 @@ type (
 // maxValue bounds the value of an attribute in bytes.
 const maxValue = 1024
 
+// attributeOf returns an attribute with its value shortened to maxValue bytes.
 func attributeOf(key, value string) otlpAttribute {
 	if len(value) > maxValue {
 		value = strings.ToValidUTF8(value[:maxValue], "") + "…"
@@ -284,6 +285,7 @@ const (
 	statusError   = 2
 )
 
+// encode returns the OTLP request with a batch of spans.
 func (t *Tracer) encode(batch []*span) otlpRequest {
 	var r otlpResource
 	for _, key := range slices.Sorted(maps.Keys(t.cfg.Resource)) {

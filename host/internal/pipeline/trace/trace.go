@@ -53,8 +53,10 @@ type span struct {
 	attrs     []attribute
 }
 
+// attribute is a property of a span.
 type attribute struct{ key, value string }
 
+// spanKey is the context key of the current *span.
 type spanKey struct{}
 
 // Stage returns a handler that makes the span of a call as received. It is the
@@ -132,12 +134,14 @@ func (t *Tracer) child(ctx context.Context) *span {
 	return s
 }
 
+// add adds an attribute if the span is sampled and the value is not empty.
 func (s *span) add(key, value string) {
 	if s.id.sampled && value != "" {
 		s.attrs = append(s.attrs, attribute{key, value})
 	}
 }
 
+// tool sets the name and the attributes of a span for a tool call.
 func (s *span) tool(req *call.Request) {
 	name := req.Tool.Name
 	if s.kind == kindClient {
@@ -188,6 +192,7 @@ func (s *span) setEntryPoint(c call.Caller) {
 	}
 }
 
+// endCall ends the span of a call with its outcome.
 func (t *Tracer) endCall(s *span, res *call.Result, err error) {
 	if err == nil && res.IsError() {
 		s.errorType = "tool_error"

@@ -155,6 +155,8 @@ func (v *Validator) schemasOf(t *call.Tool) *ready {
 	return r
 }
 
+// find returns the compiled schemas of a tool; they are compiled once for each
+// definition.
 func (v *Validator) find(t *call.Tool) *ready {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -174,6 +176,8 @@ func (v *Validator) find(t *call.Tool) *ready {
 	return s.ready
 }
 
+// compile returns a compiled schema; nil for an empty text and for an unusable schema,
+// which it reports.
 func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *schemacheck.Schema {
 	if len(text) == 0 {
 		return nil
@@ -196,6 +200,7 @@ func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMes
 	return f
 }
 
+// unusable reports a schema that cannot be used.
 func (v *Validator) unusable(t *call.Tool, err error) {
 	if v.cfg.OnUnusable != nil {
 		v.cfg.OnUnusable(t, err)
