@@ -4,4 +4,5 @@ package resident
 
 import "syscall"
 
+// detached returns nil: there is nothing to detach from on this system.
 func detached() *syscall.SysProcAttr { return nil }

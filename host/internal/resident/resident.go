@@ -72,6 +72,7 @@ type Server struct {
 	CPU    float64 `json:"cpu,omitempty"`    // seconds of processor time of its process
 }
 
+// resident is the process that runs the shared servers.
 type resident struct {
 	cfg     Config
 	shared  *upstream.SharedServers
@@ -142,6 +143,7 @@ func (r *resident) retire(dir, name string, listener *net.UnixListener) {
 	listener.Close()                    //nolint:errcheck // nobody comes any more
 }
 
+// accept accepts connections of hosts until the process ends.
 func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 	for ctx.Err() == nil {
 		conn, err := listener.AcceptUnix()
@@ -200,6 +202,7 @@ func (r *resident) serve(conn *net.UnixConn) {
 	}
 }
 
+// status returns the state of the process and of the shared servers.
 func (r *resident) status() Status {
 	s := Status{PID: os.Getpid(), Version: r.cfg.Version, Since: r.since.UTC().Truncate(time.Millisecond), Hosts: r.shared.Hosts(), Servers: []Server{}}
 	for _, one := range r.shared.Status() {
