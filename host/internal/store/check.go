@@ -19,6 +19,7 @@ func New(keys Keys, log Log, blobs Blobs, close func() error) *Store {
 	return &Store{Keys: checkedKeys{keys}, Log: checkedLog{log}, Blobs: checkedBlobs{blobs}, close: close}
 }
 
+// checkedKeys checks names and sizes before the calls of next.
 type checkedKeys struct{ next Keys }
 
 func (c checkedKeys) Get(ctx context.Context, key string) (Entry, error) {
@@ -57,6 +58,7 @@ func (c checkedKeys) List(ctx context.Context, prefix, after string, limit int) 
 	return c.next.List(ctx, prefix, after, min(limit, MaxPage))
 }
 
+// checkedLog checks names, sizes and numbers before the calls of next.
 type checkedLog struct{ next Log }
 
 func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (Cursor, error) {
@@ -152,6 +154,8 @@ func (c checkedBlobs) Trim(ctx context.Context, keep Keep) (int, error) {
 	return c.next.Trim(ctx, keep)
 }
 
+// checkName returns INVALID_INPUT for a name that is empty, too long or has characters
+// that are not allowed. what says what it names.
 func checkName(what, name string) error {
 	bad := func(r rune) bool { return r == '*' || unicode.IsControl(r) }
 	switch {
@@ -196,11 +200,13 @@ func Exists(id string) error {
 // bytes of a blob.
 func (q Quota) Capped(r io.Reader) io.Reader { return &capped{r: r, left: q.Blob, max: q.Blob} }
 
+// capped is a reader that returns TOO_LARGE after max bytes.
 type capped struct {
 	r         io.Reader
 	left, max int64
 }
 
+// Read reads, and returns TOO_LARGE if more than max bytes were read.
 func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if c.left -= int64(n); c.left < 0 {

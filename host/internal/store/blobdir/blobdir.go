@@ -45,8 +45,10 @@ func New(c Config) store.Blobs {
 	return &dir{c}
 }
 
+// dir is a directory with one file for each blob.
 type dir struct{ Config }
 
+// path returns the path of a blob's file.
 func (d *dir) path(id string) string { return filepath.Join(d.Dir, prefix+id) }
 
 // Create implements store.Blobs. The blobs together never exceed the quota, even with
@@ -217,6 +219,7 @@ func (d *dir) visit(f func(name string, info fs.FileInfo)) error {
 	return nil
 }
 
+// describe returns the description of a blob's file.
 func describe(id string, info fs.FileInfo) store.Blob {
 	return store.Blob{ID: id, Size: info.Size(), Created: info.ModTime()}
 }
@@ -229,6 +232,8 @@ func ignoreRemoved(err error) error {
 	return err
 }
 
+// absent returns NOT_FOUND for an error that says that the file of a blob is missing;
+// other errors unchanged.
 func absent(err error, id string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return store.NotFound("blob " + id)
@@ -242,6 +247,7 @@ type cancelReader struct {
 	r   io.Reader
 }
 
+// Read reads until the context ends.
 func (w cancelReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err

@@ -23,6 +23,7 @@ const (
 	abandonedAge = time.Hour
 )
 
+// blobs is the store.Blobs of a cluster.
 type blobs cluster
 
 // described is the content of the message NAME.blob.ID: it names the upload that is
@@ -33,10 +34,12 @@ type described struct {
 	Created int64  `json:"created"` // Unix milliseconds
 }
 
+// blob returns the description of the blob with an id.
 func (d described) blob(id string) store.Blob {
 	return store.Blob{ID: id, Size: d.Size, Created: time.UnixMilli(d.Created)}
 }
 
+// chunk returns the subject of chunk n of an upload.
 func (c *cluster) chunk(upload string, n int64) string {
 	return fmt.Sprintf("%s.chunk.%s.%d", c.Name, upload, n)
 }
@@ -67,6 +70,8 @@ func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob,
 	return d.blob(id), nil
 }
 
+// upload writes the chunks of a blob and sets the size of d. It returns TOO_LARGE above
+// the quota.
 func (c *cluster) upload(ctx context.Context, s *streams, d *described, r io.Reader) error {
 	r = c.Quota.Capped(r)
 	buf := make([]byte, chunkSize)
@@ -198,6 +203,7 @@ type content struct {
 	described
 }
 
+// Read reads the next bytes. It returns NOT_FOUND if the blob was deleted meanwhile.
 func (r *content) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 {
 		if r.next*chunkSize >= r.Size {

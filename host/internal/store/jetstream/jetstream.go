@@ -78,6 +78,8 @@ func New(c Config) *store.Store {
 	return store.New((*keys)(cl), (*log)(cl), (*blobs)(cl), cl.close)
 }
 
+// cluster is a store in a NATS cluster. It connects when it is first used, and after a
+// lost connection.
 type cluster struct {
 	Config
 
@@ -95,7 +97,7 @@ type streams struct {
 	keys, log, chunk js.Stream
 }
 
-// open returns the connection, and connects if there is none. After a failure the next
+// open returns the connection, and connects if necessary. After a failure the next
 // caller tries again.
 func (c *cluster) open(ctx context.Context) (*streams, error) {
 	if err := ctx.Err(); err != nil {
@@ -124,6 +126,7 @@ func (c *cluster) open(ctx context.Context) (*streams, error) {
 	return s, nil
 }
 
+// connect connects to the servers, and creates the streams that are missing.
 func (c *cluster) connect(ctx context.Context) (*streams, error) {
 	options := []nats.Option{
 		nats.Name("toolroom"), nats.Timeout(dial),
@@ -203,6 +206,7 @@ func stream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js.Str
 	return s, nil
 }
 
+// close ends the connection. Later uses fail.
 func (c *cluster) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,6 +22,7 @@ const (
 	tombstone = time.Hour
 )
 
+// keys is the store.Keys of a cluster.
 type keys cluster
 
 // last returns the last message of a subject, and its sequence; 0: none. live is false
@@ -37,6 +38,8 @@ func (c *cluster) last(ctx context.Context, s *streams, subject string) (m *js.R
 	return m, m.Sequence, c.live(m.Header), nil
 }
 
+// live reports whether a message with headers h is an entry that is neither deleted nor
+// expired.
 func (c *cluster) live(h nats.Header) bool {
 	expires := number(h, headExpires)
 	return len(h[headDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
@@ -58,6 +61,7 @@ func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	return entry(key, m), nil
 }
 
+// entry returns the entry of a message.
 func entry(key string, m *js.RawStreamMsg) store.Entry {
 	e := store.Entry{Key: key, Value: m.Data, Version: store.Version(m.Sequence)}
 	if expires := number(m.Header, headExpires); expires != 0 {
@@ -85,6 +89,7 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	return c.remove(ctx, c.subject("keys", key), key, was)
 }
 
+// remove deletes the entry of a subject if its version is was, as store.Keys.Delete.
 func (c *cluster) remove(ctx context.Context, subject, key string, was store.Version) error {
 	if was <= store.Absent { // with Any and Absent, mostly one attempt is enough
 		s, err := c.open(ctx)

@@ -17,6 +17,7 @@ import (
 // batch, enough for store.MaxRecords.
 const placeBits = 12
 
+// log is the store.Log of a cluster.
 type log cluster
 
 // Append sends a batch as one message: each record with its length, a uvarint,
@@ -43,6 +44,8 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 	return cursor(ack.Sequence, len(records)-1), nil
 }
 
+// cursor returns the cursor of a record: the sequence number of its message and its
+// place in it.
 func cursor(seq uint64, place int) store.Cursor {
 	return store.Cursor(seq<<placeBits | uint64(place))
 }

@@ -30,6 +30,7 @@ func New(c Config) *store.Store {
 	return store.New((*keys)(m), (*log)(m), (*blobs)(m), func() error { return nil })
 }
 
+// memory is a store that lasts as long as the process.
 type memory struct {
 	now   func() time.Time
 	quota store.Quota
@@ -42,16 +43,19 @@ type memory struct {
 	blobs   map[string]blob
 }
 
+// record is a record of a log.
 type record struct {
 	log string
 	store.Record
 }
 
+// blob is a blob with its content.
 type blob struct {
 	store.Blob
 	content []byte
 }
 
+// keys is the store.Keys of a memory.
 type keys memory
 
 // get returns what key has now; the zero entry, whose version is Absent, when
@@ -124,6 +128,7 @@ func (m *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 	return page, ctx.Err()
 }
 
+// log is the store.Log of a memory.
 type log memory
 
 func (m *log) Append(ctx context.Context, name string, batch ...[]byte) (store.Cursor, error) {
@@ -187,6 +192,7 @@ func (m *log) Drop(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
+// blobs is the store.Blobs of a memory.
 type blobs memory
 
 func (m *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {

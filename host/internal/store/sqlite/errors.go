@@ -55,10 +55,12 @@ func (d *database) explain(ctx context.Context, err error) error {
 	return toolerr.New(toolerr.ExecutionError, "%s: %w", d.path, err)
 }
 
+// full returns NO_SPACE for err.
 func (d *database) full(err error) error {
 	return toolerr.New(toolerr.NoSpace, "no space for %s: the disk is full, or the database has reached its limit of %d bytes; free some space: %w", d.path, d.MaxBytes, err)
 }
 
+// isBusy reports whether another process holds a lock of the database.
 func isBusy(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && (e.Code()&0xff == codeBusy || e.Code()&0xff == codeLocked)

@@ -9,6 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
+// keys is the store.Keys of a database.
 type keys database
 
 func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
@@ -123,6 +124,7 @@ func following(prefix string) string {
 	return prefix[:last] + string([]byte{prefix[last] + 1})
 }
 
+// moment returns a time from milliseconds; 0 is the zero time.
 func moment(milli int64) time.Time {
 	if milli == 0 {
 		return time.Time{}

@@ -16,6 +16,7 @@ const trimStep = 2000
 // rowsPerInsert is the number of records that one statement adds, if there are enough.
 const rowsPerInsert = 32
 
+// log is the store.Log of a database.
 type log database
 
 func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store.Cursor, error) {

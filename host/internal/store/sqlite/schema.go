@@ -54,6 +54,7 @@ func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 	return d.create(ctx, db)
 }
 
+// create creates the tables of a new database.
 func (d *database) create(ctx context.Context, db *sql.DB) error {
 	// Only before the first table is made has auto_vacuum an effect. Going
 	// over to WAL does not wait for others who do the same: patiently does.
@@ -105,6 +106,7 @@ type statements struct {
 	version, put, removeKey, append, appendMany, sweep, vacuum *sql.Stmt // of the one that writes
 }
 
+// prepare prepares all statements, those that read on read and the others on write.
 func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 	for _, p := range []struct {
 		stmt **sql.Stmt

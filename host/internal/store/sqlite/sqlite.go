@@ -128,6 +128,8 @@ func (d *database) open(ctx context.Context) (*handles, error) {
 	return h, nil
 }
 
+// connect opens the database file with one connection that writes and several that
+// read. It creates or migrates the tables.
 func (d *database) connect(ctx context.Context) (*handles, error) {
 	h := &handles{}
 	err := func() (err error) {
@@ -174,6 +176,7 @@ func (d *database) pool(size int, lock string, wait time.Duration, pragmas ...st
 	return db, nil
 }
 
+// close closes the database after the running write. Later uses fail.
 func (d *database) close() error {
 	d.turn <- struct{}{} // whoever writes now ends first
 	defer func() { <-d.turn }()
@@ -187,6 +190,7 @@ func (d *database) close() error {
 	return d.opened.close()
 }
 
+// close closes the connections that are open.
 func (h *handles) close() error {
 	var errs []error
 	for _, db := range []*sql.DB{h.read, h.write} {

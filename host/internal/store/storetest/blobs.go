@@ -18,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// content returns the content of a blob.
 func content(t *testing.T, s *store.Store, id string) string {
 	t.Helper()
 	r, info, err := s.Blobs.Open(t.Context(), id)
@@ -29,6 +30,7 @@ func content(t *testing.T, s *store.Store, id string) string {
 	return string(data)
 }
 
+// blobs checks creating, reading and deleting of blobs.
 func blobs(t *testing.T, backend Backend) {
 	s, clock := open(t, backend)
 	ctx := t.Context()
@@ -93,6 +95,7 @@ func blobRaces(t *testing.T, backend Backend) {
 	require.True(t, <-won == content(t, stores[0], "one"))
 }
 
+// quota checks the size limits of blobs.
 func quota(t *testing.T, backend Backend) {
 	s := backend(t, Config{Now: time.Now, Quota: store.Quota{Blob: 1000, Total: 2500}})()
 	ctx := t.Context()
@@ -134,6 +137,7 @@ func quota(t *testing.T, backend Backend) {
 	require.LessOrEqual(t, total, int64(2500))
 }
 
+// trimBlobs checks which blobs Trim removes.
 func trimBlobs(t *testing.T, backend Backend) {
 	s, clock := open(t, backend)
 	ctx := t.Context()

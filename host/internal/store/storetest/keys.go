@@ -19,12 +19,14 @@ import (
 // never is the expiry of what stays.
 var never time.Time
 
+// requireCode fails the test unless err has a code.
 func requireCode(t *testing.T, code toolerr.Code, err error) {
 	t.Helper()
 	require.Error(t, err)
 	require.Equal(t, code, toolerr.CodeOf(err), "%v", err)
 }
 
+// keys checks reading, writing and deleting of keys.
 func keys(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()
@@ -56,6 +58,7 @@ func keys(t *testing.T, backend Backend) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
+// versions checks that a write or delete with an outdated version fails.
 func versions(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()
@@ -95,6 +98,7 @@ func versions(t *testing.T, backend Backend) {
 	require.NoError(t, err)
 }
 
+// expiry checks that expired keys are gone.
 func expiry(t *testing.T, backend Backend) {
 	s, clock := open(t, backend)
 	ctx := t.Context()
@@ -150,6 +154,7 @@ func expiry(t *testing.T, backend Backend) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
+// list checks the pages of a list and their order.
 func list(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()
@@ -184,6 +189,7 @@ func list(t *testing.T, backend Backend) {
 	require.Equal(t, []string{"b/1", "b/1/x"}, list("b/1", "", 100))
 }
 
+// names checks which names of keys and logs are allowed.
 func names(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()
@@ -230,6 +236,7 @@ func names(t *testing.T, backend Backend) {
 	}
 }
 
+// bounds checks the maximum sizes.
 func bounds(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()

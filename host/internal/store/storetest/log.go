@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
+// logs checks appending and reading of records.
 func logs(t *testing.T, backend Backend) {
 	s, clock := open(t, backend)
 	ctx := t.Context()
@@ -51,6 +52,7 @@ func logs(t *testing.T, backend Backend) {
 	require.Empty(t, records)
 }
 
+// texts returns the data of records as texts.
 func texts(records []store.Record) []string {
 	var all []string
 	for _, r := range records {
@@ -146,6 +148,7 @@ func tail(t *testing.T, backend Backend) {
 	}
 }
 
+// trim checks which records Trim removes.
 func trim(t *testing.T, backend Backend) {
 	s, clock := open(t, backend)
 	ctx := t.Context()
@@ -195,6 +198,7 @@ func trim(t *testing.T, backend Backend) {
 	require.Greater(t, after, next, "cursors do not come again")
 }
 
+// trimSeveral checks Trim of all logs with a prefix.
 func trimSeveral(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()
@@ -223,6 +227,7 @@ func trimSeveral(t *testing.T, backend Backend) {
 	}
 }
 
+// drop checks that Drop removes all records of one log.
 func drop(t *testing.T, backend Backend) {
 	s, _ := open(t, backend)
 	ctx := t.Context()
