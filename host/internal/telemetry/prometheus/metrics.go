@@ -63,6 +63,7 @@ func (p *Page) Buckets(bounds []float64, within []int64, count int64, sum float6
 	p.sample("_count", float64(count), labels)
 }
 
+// sample adds a sample of the current metric; suffix is _sum, _count, _bucket or "".
 func (p *Page) sample(suffix string, value float64, labels []Label) {
 	p.text = append(append(p.text, p.name...), suffix...)
 	for i, label := range labels {
