@@ -23,6 +23,8 @@ type addressGuard struct {
 	allowPrivate bool   // private addresses are permitted
 }
 
+// dial connects to an address and checks it after the name was resolved. The address of
+// a configured proxy is not checked.
 func (g addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	// A proxy of the environment is the user's choice, too, and resolves names itself.

@@ -307,13 +307,15 @@ func TestAStrayLineIsTold(t *testing.T) {
 		if strings.Contains(want, "within 10s") { // in which the shell has begun, also on a busy machine
 			timeout = 10 * time.Second
 		}
+		spawner := upstream.NewSpawner(nil)
 		s, err := upstream.New(upstream.Config{
 			Name: "fix", Command: []string{sh, "-c", script}, KillsOwnTree: true, StartTimeout: timeout,
 			Env: append(os.Environ(), "KEY=SEKRIT-key"), Secrets: []secret.Text{"SEKRIT-key"},
-		}, upstream.NewSpawner(nil))
+		}, spawner)
 		require.NoError(t, err)
 		_, err = s.Tools(t.Context())
 		s.Close()
+		spawner.Close()
 		require.ErrorContains(t, err, want)
 		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
 	}

@@ -87,6 +87,7 @@ type note struct {
 	params json.RawMessage
 }
 
+// answer is the answer to a request: a result, or an error.
 type answer struct {
 	result json.RawMessage
 	names  jsonrpc.NameSet // names of its members
@@ -151,8 +152,10 @@ func (c *conn) fail(err error) {
 	}
 }
 
+// done returns a channel that is closed when the connection has failed.
 func (c *conn) done() <-chan struct{} { return c.dead }
 
+// isAlive reports whether the connection has not failed.
 func (c *conn) isAlive() bool {
 	select {
 	case <-c.dead:
@@ -179,12 +182,14 @@ func (c *conn) isStale() bool {
 	return ok && shared.stale.Load()
 }
 
+// failure returns why the connection failed; nil: it has not.
 func (c *conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
+// listedTools returns the tools that the server listed in the handshake; nil: none.
 func (c *conn) listedTools() []json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,6 +348,7 @@ func (c *conn) take(line []byte) {
 	c.takeOne(line)
 }
 
+// takeOne handles one message of the server.
 func (c *conn) takeOne(line []byte) {
 	m, err := decodeMessage(line)
 	if err != nil {

@@ -19,11 +19,13 @@ const (
 	modernVersion = "2026-07-28"
 )
 
+// identity is the name and version of a program, as it gives them.
 type identity struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
+// String returns NAME VERSION, or NAME if there is no version.
 func (i identity) String() string {
 	if i.Version == "" {
 		return i.Name
@@ -42,6 +44,8 @@ func (c *conn) handshake(ctx context.Context, era Era) error {
 	return err
 }
 
+// openSession opens the session in the given era. With Auto it tries the modern one for
+// ProbeTimeout and then the legacy one.
 func (c *conn) openSession(ctx context.Context, era Era) error {
 	if era == Legacy {
 		return c.initialize(ctx)
@@ -161,6 +165,7 @@ func (c *conn) initialize(ctx context.Context) error {
 	return nil
 }
 
+// clientInfo returns the identity of the host for the handshake.
 func clientInfo(version string) map[string]string {
 	if version == "" {
 		version = "0"

@@ -38,6 +38,7 @@ type helperValues struct {
 	list []string
 }
 
+// all returns the values of the latest runs, nil for a nil receiver.
 func (v *helperValues) all() []string {
 	if v == nil {
 		return nil
@@ -47,6 +48,7 @@ func (v *helperValues) all() []string {
 	return append([]string(nil), v.list...)
 }
 
+// add adds the values of a run; at most 32 are kept.
 func (v *helperValues) add(headers map[string]string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

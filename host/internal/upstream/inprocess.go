@@ -25,6 +25,7 @@ type inProcess struct {
 	err    error         // its error
 }
 
+// newInProcess returns a connection to a server in this process, which it starts.
 func newInProcess(cfg Config) *inProcess {
 	theirIn, ours := net.Pipe()
 	out, theirOut := net.Pipe()

@@ -161,6 +161,9 @@ func (s *Server) clone(as credentials) *Server {
 	return one
 }
 
+// acquireInstance returns the caller's own instance of the server, and starts it if
+// necessary. It returns LIMIT_REACHED above maxVisits. releaseInstance must be called
+// once.
 func (s *Server) acquireInstance(caller string, as credentials) (*instance, error) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
@@ -192,6 +195,7 @@ func (s *Server) acquireInstance(caller string, as credentials) (*instance, erro
 	return v, nil
 }
 
+// releaseInstance ends one use of an instance. An unused one ends after instanceIdle.
 func (s *Server) releaseInstance(caller string, v *instance) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()

@@ -141,6 +141,8 @@ func (c *conn) listPages(ctx context.Context, kind call.ListKind) ([]json.RawMes
 	return nil, toolerr.New(toolerr.LimitReached, "the server's list of %s has more than %d pages", kind, maxPages)
 }
 
+// readPage returns the items of a page of a list, and the cursor of the next page, ""
+// after the last.
 func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage, next string, err error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &page); err != nil {
@@ -255,6 +257,7 @@ func (s *Server) SetLogLevel(level string) {
 	}
 }
 
+// setLevel sends the log level to a legacy server that sends log messages.
 func (c *conn) setLevel(level string) {
 	if c.era == Legacy && level != "" && c.offers.has("logging", "") {
 		params := append(jsonrpc.AppendString([]byte(`{"level":`), level), '}')
@@ -314,6 +317,7 @@ func (s *Server) listen(c *conn) {
 	}
 }
 
+// sortedKeys returns the names in a set in order.
 func sortedKeys(set map[string]bool) []string {
 	keys := make([]string, 0, len(set))
 	for key := range set {

@@ -29,6 +29,7 @@ type paramsRewrite struct {
 	level      string          // minimum log level; "": not set
 }
 
+// parseCall splits the params of a request. It returns an error if they are no object.
 func parseCall(params json.RawMessage) (callParams, error) {
 	var p callParams
 	if len(params) == 0 {
@@ -106,6 +107,7 @@ func isEraMember(name string) bool {
 	}
 }
 
+// appendMeta appends the members of _meta for the server's era, with the changes of r.
 func (p callParams) appendMeta(dst []byte, r paramsRewrite) []byte {
 	add := func(name string, value json.RawMessage) {
 		if len(dst) > 0 {
@@ -166,6 +168,7 @@ func modernParams(params json.RawMessage, version string) json.RawMessage {
 	return append(out, '}')
 }
 
+// appendMember appends "name":value.
 func appendMember(dst []byte, name string, value json.RawMessage) []byte {
 	return append(append(jsonrpc.AppendString(dst, name), ':'), value...)
 }
@@ -209,4 +212,5 @@ func oneLine(raw []byte) []byte {
 	return out
 }
 
+// isNull reports whether a JSON value is missing or null.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -101,6 +101,7 @@ func (p *process) wait() error {
 	return p.cmd.Wait()
 }
 
+// pid returns the id of the process.
 func (p *process) pid() int {
 	if p.inside != nil {
 		return p.inside.PID()
@@ -127,6 +128,8 @@ func (p *process) stop(closeGrace, termGrace time.Duration) {
 	<-p.exited
 }
 
+// waitFor waits for at most d for the end of the process. It reports whether it has
+// ended.
 func (p *process) waitFor(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -138,6 +141,7 @@ func (p *process) waitFor(d time.Duration) bool {
 	}
 }
 
+// closeInput closes the standard input, once.
 func (p *process) closeInput() {
 	p.closing.Do(func() { p.stdin.Close() }) //nolint:errcheck // the program is being stopped
 }
@@ -175,6 +179,8 @@ type tail struct {
 // maxTail bounds the kept bytes.
 const maxTail = 64 << 10
 
+// readFrom keeps the end of the output of f. It slows down a program that writes very
+// much.
 func (t *tail) readFrom(f *os.File) {
 	buf := make([]byte, 256) // most servers write little
 	for flood := 0; ; {

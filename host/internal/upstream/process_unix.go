@@ -10,6 +10,7 @@ import (
 // group is a process group; its id is the process id of its leader.
 type group struct{ id int }
 
+// newGroup returns the process group of a started process.
 func newGroup(p *os.Process) (group, error) { return group{p.Pid}, nil }
 
 // terminate sends SIGTERM to all processes of the group.
@@ -25,6 +26,7 @@ func (g group) signal(s syscall.Signal) {
 	}
 }
 
+// release does nothing: a process group needs no release.
 func (g group) release() {}
 
 // killGroup kills a group by its id.

@@ -13,10 +13,13 @@ import (
 // all its processes end.
 type group struct{ job windows.Handle }
 
+// groupAttributes returns the attributes for a process in its own group.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
+// newGroup returns a job object with a started process; its processes end with this
+// one.
 func newGroup(p *os.Process) (group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -39,6 +42,7 @@ func newGroup(p *os.Process) (group, error) {
 	return group{job}, nil
 }
 
+// assign adds a process to a job object.
 func assign(job windows.Handle, pid int) error {
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {
@@ -52,12 +56,14 @@ func assign(job windows.Handle, pid int) error {
 // outside.
 func (g group) terminate() { g.kill() }
 
+// kill ends all processes of the job.
 func (g group) kill() {
 	if g.job != 0 {
 		windows.TerminateJobObject(g.job, 1) //nolint:errcheck // it fails if no process is left
 	}
 }
 
+// release closes the handle of the job.
 func (g group) release() {
 	if g.job != 0 {
 		windows.CloseHandle(g.job) //nolint:errcheck // the processes have ended
@@ -67,6 +73,7 @@ func (g group) release() {
 // killGroup does nothing: job objects end with the host.
 func killGroup(int) {}
 
+// detachedAttributes returns the attributes for a process that Ctrl-C does not reach.
 func detachedAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }

@@ -90,6 +90,8 @@ func (c *conn) question(m jsonrpc.Message) {
 	})
 }
 
+// questionAnswer returns the message that answers the question m: a result, the
+// client's error, or err.
 func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 	var refused *call.MCPError
 	switch {

@@ -32,6 +32,8 @@ func (c *conn) nameServer(method string, params json.RawMessage) (json.RawMessag
 	return params, nil
 }
 
+// nameServerInForm returns the params of an elicitation whose message begins with the
+// server's name. It returns an error if they are ambiguous.
 func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error) {
 	var form struct {
 		Message string `json:"message"`
@@ -170,6 +172,8 @@ func withText(object json.RawMessage, name, text string) (json.RawMessage, error
 	return jsonrpc.SetMember(object, name, jsonrpc.AppendString(nil, text))
 }
 
+// quotedName returns a server's name in quotes, with other than ASCII characters
+// escaped.
 func quotedName(name string) string { return strconv.QuoteToASCII(name) }
 
 // shownHost returns the host of a web address, complete. Characters other than ASCII are

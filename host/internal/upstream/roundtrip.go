@@ -147,6 +147,8 @@ func (c *conn) answerQuestions(ctx context.Context, r request, result json.RawMe
 	return nextRound(r.params, append(responses, '}'), state)
 }
 
+// answerQuestion answers a question in the result of a modern server: roots by the host
+// itself, others by r.ask.
 func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) (json.RawMessage, error) {
 	var question struct {
 		Method string          `json:"method"`

@@ -371,6 +371,7 @@ func (process *sharedProcess) notified(line []byte, m jsonrpc.Message) {
 	}
 }
 
+// sendTo sends a line to a host, unless it is nil.
 func (process *sharedProcess) sendTo(u *sharedUser, line []byte) {
 	if u != nil {
 		u.send(line)

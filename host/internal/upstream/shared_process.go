@@ -23,7 +23,7 @@ type sharedProcess struct {
 	settled chan struct{} // closed when the session is open, or will never be
 	settle  func()        // closes settled
 	ended   chan struct{} // see receiver.done
-	// work is that of SharedServers. Each goroutine of the process is counted in it, and
+	// work, of SharedServers, counts the goroutines of the process. Each
 	// starts while another counted one runs.
 	work *sync.WaitGroup
 
@@ -102,6 +102,7 @@ func (u *sharedUser) send(message []byte) {
 	}
 }
 
+// newSharedProcess returns a process that is not started. work counts its goroutines.
 func newSharedProcess(key string, cfg Config, work *sync.WaitGroup) *sharedProcess {
 	process := &sharedProcess{
 		key: key, cfg: cfg, work: work, since: time.Now(), settled: make(chan struct{}), ended: make(chan struct{}),
@@ -287,6 +288,7 @@ func (process *sharedProcess) move(u *sharedUser) {
 	}
 }
 
+// endIfIdle ends the process if no host uses it.
 func (process *sharedProcess) endIfIdle() {
 	process.mu.Lock()
 	defer process.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 // This file has the methods of receiver: a sharedProcess handles what its server sends.
 
+// fail ends the process because of err. Only the first error counts.
 func (process *sharedProcess) fail(err error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -37,6 +38,7 @@ func (process *sharedProcess) failLocked(err error) {
 	}
 }
 
+// done returns a channel that is closed when the process ends.
 func (process *sharedProcess) done() <-chan struct{} { return process.ended }
 
 // countStray forwards a line that is not a message to the host that opens the session,
@@ -132,6 +134,7 @@ func (process *sharedProcess) take(line []byte) {
 	}
 }
 
+// takeOne handles one message of the server.
 func (process *sharedProcess) takeOne(line []byte) {
 	m, err := decodeMessage(line)
 	process.mu.Lock()

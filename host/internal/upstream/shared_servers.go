@@ -87,6 +87,7 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 	u.out.wait()
 }
 
+// open registers the connection of a host. It returns false after Close.
 func (p *SharedServers) open(conn net.Conn, host int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,6 +99,7 @@ func (p *SharedServers) open(conn net.Conn, host int) bool {
 	return true
 }
 
+// closeConn forgets a connection and ends its use.
 func (p *SharedServers) closeConn(conn net.Conn) {
 	p.mu.Lock()
 	delete(p.conns, conn)
@@ -105,6 +107,7 @@ func (p *SharedServers) closeConn(conn net.Conn) {
 	p.work.Done()
 }
 
+// writeAttachError answers an attachRequest with an error.
 func writeAttachError(conn net.Conn, id json.RawMessage, err error) {
 	object, fault := jsonrpc.Marshal(map[string]any{
 		"code": jsonrpc.CodeInternal, "message": err.Error(), "data": endOf(err),
@@ -177,6 +180,7 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 	return process, true, nil
 }
 
+// remove forgets a process, and lets waiting hosts continue.
 func (p *SharedServers) remove(process *sharedProcess) {
 	process.settle()
 	p.mu.Lock()

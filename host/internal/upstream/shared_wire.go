@@ -50,6 +50,8 @@ func attachShared(ctx context.Context, cfg Config, marks []string, replaces int)
 	return w, err
 }
 
+// attachOnce connects to the process that runs shared servers and attaches to one.
+// replaces is the id of a process to replace; 0: none.
 func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (*sharedWire, error) {
 	request, err := attachRequestOf(cfg, marks, replaces)
 	if err != nil {
@@ -91,6 +93,7 @@ func noAnswer(err error) error {
 	return fmt.Errorf("%w: the process that runs them closed the connection", errUnavailable)
 }
 
+// attach sends the attachRequest and waits for its answer.
 func (w *sharedWire) attach(ctx context.Context, line []byte) error {
 	if err := w.conn.SetDeadline(time.Now().Add(receivedTime)); err != nil {
 		return err
@@ -183,6 +186,7 @@ const controlPrefix = `{"jsonrpc":"2.0","method":"toolroom/`
 // of a server with such a method.
 func isControl(line []byte) bool { return bytes.HasPrefix(line, []byte(controlPrefix)) }
 
+// control handles a message of SharedServers itself.
 func (w *sharedWire) control(c *conn, line []byte) {
 	m, err := jsonrpc.Split(line)
 	if err != nil {
@@ -258,6 +262,7 @@ func (w *sharedWire) rootsChanged(roots []string) {
 	}
 }
 
+// describe returns the known properties of the process.
 func (w *sharedWire) describe() description {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,6 +22,7 @@ type sse struct {
 	to     *url.URL
 }
 
+// newSSE returns a connection over the transport HTTP+SSE, which is not opened yet.
 func newSSE(cfg Config) (*sse, error) {
 	r, err := newRemote(cfg)
 	if err != nil {
@@ -53,6 +54,8 @@ func (s *sse) run(c *conn) error {
 	return err
 }
 
+// read reads the event stream until it ends. Its first event is the address for
+// messages.
 func (s *sse) read() error {
 	req, err := s.request(s.life, http.MethodGet, s.base, nil)
 	if err != nil {
@@ -133,6 +136,7 @@ func (s *sse) send(message []byte) error {
 	return nil
 }
 
+// post sends a message, after the address for it is known.
 func (s *sse) post(ctx context.Context, message []byte) error {
 	select {
 	case <-s.opened:

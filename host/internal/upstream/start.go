@@ -91,6 +91,7 @@ func (s *Server) offline(last *Failure, wait time.Duration) error {
 	return toolerr.New(last.code, "%s; the next call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
 }
 
+// sleep waits for d. It returns ctx's error if ctx ends, and errClosed if life ends.
 func sleep(ctx, life context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -347,6 +348,7 @@ func (s *Server) connect() (*conn, error) {
 	return c, err
 }
 
+// open starts the program or connects, and makes the handshake.
 func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn, error) {
 	out, err := s.dial(ctx, transport)
 	if err != nil {

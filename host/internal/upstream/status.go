@@ -28,6 +28,7 @@ type Failure struct {
 	err    error
 }
 
+// newFailure returns an error as a failure in a stage, now.
 func newFailure(stage string, err error) *Failure {
 	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError)), err: err}
 }

@@ -29,10 +29,12 @@ func TestCredentialsThatAServerRepeatsAreHidden(t *testing.T) {
 		require.NotContains(t, err.Error()+string(raw), "SEKRIT")
 	}
 	if sh, err := exec.LookPath("sh"); err == nil {
+		spawner := upstream.NewSpawner(nil)
+		t.Cleanup(spawner.Close)
 		s, err := upstream.New(upstream.Config{
 			Name: "fix", Env: append(os.Environ(), "DB=SEKRIT-db"), Secrets: []secret.Text{"SEKRIT-db", "no"},
 			Command: []string{sh, "-c", `echo "there is no $DB" >&2; exit 1`}, KillsOwnTree: true,
-		}, upstream.NewSpawner(nil))
+		}, spawner)
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
 		_, err = s.Tools(t.Context())

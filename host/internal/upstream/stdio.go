@@ -201,6 +201,7 @@ func (s *stdio) exitError() error {
 	return toolerr.New(toolerr.ServerOffline, "the server %s", text)
 }
 
+// describe returns the known properties of the process, without credentials.
 func (s *stdio) describe() description {
 	d := description{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
 	if inside := s.proc.inside; inside != nil {

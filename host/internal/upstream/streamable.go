@@ -80,6 +80,7 @@ func (s *remote) endConnection(why error) { s.conn.fail(&connectionEndError{why}
 // errSessionOver says that the server does not know the session any more.
 var errSessionOver = toolerr.New(toolerr.ServerOffline, "the server has ended the session")
 
+// newStreamable returns a connection over streamable HTTP, which is not opened yet.
 func newStreamable(cfg Config) (*streamable, error) {
 	r, err := newRemote(cfg)
 	if err != nil {
@@ -155,6 +156,7 @@ func (s *streamable) send(message []byte) error {
 	return nil
 }
 
+// addExchange registers an exchange that waits for an answer.
 func (s *streamable) addExchange(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
@@ -163,6 +165,7 @@ func (s *streamable) addExchange(x *exchange) {
 	}
 }
 
+// removeExchange forgets an exchange. It measures how long tool calls take.
 func (s *streamable) removeExchange(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
@@ -295,6 +298,7 @@ func (s *streamable) take(ctx context.Context, x *exchange, res *http.Response) 
 	}
 }
 
+// tooLarge returns the error for a message of more than most bytes.
 func tooLarge(most int) error {
 	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", most)
 }

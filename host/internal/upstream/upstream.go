@@ -151,6 +151,7 @@ func (c Config) Validate() error {
 	return c.validateRest()
 }
 
+// validateURL returns an error for a wrong setting of a server over HTTP.
 func (c Config) validateURL() error {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -166,6 +167,7 @@ func (c Config) validateURL() error {
 	return c.validateRest()
 }
 
+// validateRest returns an error for an unknown scope or era.
 func (c Config) validateRest() error {
 	e := c.Era
 	switch c.Scope {
@@ -179,6 +181,7 @@ func (c Config) validateRest() error {
 	return nil
 }
 
+// withDefaults returns the settings with defaults for those that are 0.
 func (c Config) withDefaults() Config {
 	set := func(d *time.Duration, to time.Duration) {
 		if *d <= 0 {
@@ -318,6 +321,8 @@ func (s *Server) callError(ctx context.Context, req *call.Request, phase string,
 	return s.lostError(ctx, req.Tool.Name, phase, err)
 }
 
+// lostError returns the error for a call whose connection was lost; the server's own
+// error, and that of ctx, unchanged.
 func (s *Server) lostError(ctx context.Context, what, phase string, err error) error {
 	if errors.Is(err, errNotSent) {
 		phase = call.PhaseConnect

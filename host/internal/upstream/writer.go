@@ -45,6 +45,7 @@ type pipe interface {
 	SetWriteDeadline(time.Time) error
 }
 
+// newWriter returns a writer to file, which allows timeout for each write.
 func newWriter(file pipe, timeout time.Duration) *writer {
 	w := &writer{file: file, timeout: timeout, unread: make(chan error, 1)}
 	if w.deadlines = file.SetWriteDeadline(time.Time{}) == nil; w.deadlines {
@@ -149,6 +150,7 @@ func (w *writer) writeNow(data []byte) (int, error) {
 	return written + n, err
 }
 
+// writeBy writes data within a time, and returns how much was written.
 func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 	if err := w.file.SetWriteDeadline(time.Now().Add(within)); err != nil {
 		return 0, err
