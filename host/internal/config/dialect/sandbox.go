@@ -41,9 +41,9 @@ func sandboxFields(s *Sandbox) []field {
 			map[string]any{"oneOf": []any{oneOf("off", "on", "registries"), typed("boolean"), listOfSome("string")}}, func(r *reader, n *node) { s.Network = r.network(n) }},
 		list("env", nil, "Names of the host's environment variables that the server gets in addition to those of env and to PATH, LANG and the like (default none).", &s.Env),
 		list("sockets", nil, "Unix sockets that the server can connect to, at level L2 only (default none).", &s.Sockets),
-		size("memory", "Memory of all its processes together; the server is ended if it uses more (default: 75 % of the machine's).", &s.Memory),
-		size("file_size", "Size of a file that it writes (default 4GiB).", &s.FileSize),
-		number("cpu_percent", nil, "Processor time of all its processes together, in percent of one processor, such as 150; they are paused for moments if they use more (default: no limit).", &s.CPU),
+		size("memory", "Maximum memory of all its processes together; the server is killed if it uses more (default: 75 % of the machine's).", &s.Memory),
+		size("file_size", "Maximum size of each file that it writes (default 4GiB).", &s.FileSize),
+		number("cpu_percent", nil, "Processor time of all its processes together, in percent of one processor, such as 150; they are paused briefly if they use more (default: no limit).", &s.CPU),
 		number("processes", nil, "Maximum number of processes (default 8192 at level L2).", &s.Processes),
 		number("open_files", nil, "Maximum number of open files of each process (default: that of the host).", &s.OpenFiles),
 	}
