@@ -61,7 +61,7 @@ func (a *pendingLayer) describe(fsys *sandbox.FS) string {
 	}
 	<-a.ended
 	if a.err != nil {
-		return "the changes are kept apart, but cannot be listed: " + a.err.Error()
+		return "the changes are stored outside the roots, but cannot be listed: " + a.err.Error()
 	}
 	text := summarizeChanges(fsys, a.roots, a.entries)
 	switch {
@@ -70,7 +70,7 @@ func (a *pendingLayer) describe(fsys *sandbox.FS) string {
 	case a.reviewer.mode == discardChanges:
 		return "discarded: " + text
 	}
-	return fmt.Sprintf("changes %s, not in the tree yet: %s; bash_job {\"action\":\"apply\",\"job_id\":%q} puts them there, diff shows and discard drops them", a.set.ID(), text, a.set.ID())
+	return fmt.Sprintf("changes %s, not applied yet: %s; bash_job {\"action\":\"apply\",\"job_id\":%q} applies them, diff shows them, discard drops them", a.set.ID(), text, a.set.ID())
 }
 
 // beginLayer returns the layer for a command, or nil in mode keep.

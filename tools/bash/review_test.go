@@ -50,7 +50,7 @@ func TestReview(t *testing.T) {
 	s := reviewed(t, p, "review")
 	r := s.bash(`umask 022; sed -i s/two/2/ a; rm -r old; mkdir -p new/deep; cd new/deep; echo key > k; printf '\0' > b`)
 	id := idOf(t, r)
-	require.Contains(t, r.Text, "not in the tree yet: 2 created, 1 modified, 1 deleted: ~a +new/deep/b +new/deep/k -old;")
+	require.Contains(t, r.Text, "not applied yet: 2 created, 1 modified, 1 deleted: ~a +new/deep/b +new/deep/k -old;")
 	require.Equal(t, "one\ntwo\nthree\n", content(t, p, "a"))
 	require.NoDirExists(t, filepath.Join(p.root, "new"))
 
@@ -292,7 +292,7 @@ func TestReviewShowsEmptyDirectories(t *testing.T) {
 	p := newPlace(t)
 	s := reviewed(t, p, "review")
 	r := s.bash("mkdir -p empty/deeper full; echo x >full/file")
-	require.Contains(t, r.Text, "not in the tree yet: 2 created: +empty/deeper/ +full/file;")
+	require.Contains(t, r.Text, "not applied yet: 2 created: +empty/deeper/ +full/file;")
 	r = s.job("action", "apply", "job_id", idOf(t, r))
 	require.Contains(t, r.Text, "applied 2 created of changes")
 	require.DirExists(t, filepath.Join(p.root, "empty", "deeper"))
