@@ -251,7 +251,7 @@ func (p *program) confirm(f addFlags) error {
 	}
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {
-		return usage("nobody can be asked here; check the lines above and repeat the command with --yes")
+		return usage("there is no terminal to ask for your confirmation; check the lines above and repeat the command with --yes")
 	}
 	if err := p.printf("Start it and add it? [y/N] "); err != nil {
 		return err

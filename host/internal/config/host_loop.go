@@ -102,5 +102,5 @@ func ownHost(s dialect.Server, getenv func(string) string) string {
 	if given := nesting.Flag(args, "config"); len(given) > 0 && given[len(given)-1] != UserFile(getenv) {
 		return "" // a different host
 	}
-	return "starts mcp-host itself, in an endless loop; ignored"
+	return "starts mcp-host itself, which would read this file again, in an endless loop; ignored"
 }

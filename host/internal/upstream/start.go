@@ -88,7 +88,7 @@ func (s *Server) offline(last *Failure, wait time.Duration) error {
 	if last.signIn {
 		return toolerr.New(last.code, "%w", last.err)
 	}
-	return toolerr.New(last.code, "%s; the next call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
+	return toolerr.New(last.code, "%s; try again after %v", last.Message, wait.Round(100*time.Millisecond))
 }
 
 // sleep waits for d. It returns ctx's error if ctx ends, and errClosed if life ends.

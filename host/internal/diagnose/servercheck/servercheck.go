@@ -222,9 +222,9 @@ func (r *report) robust(s *session) {
 		s.mu.Unlock()
 		last := &r.checks[len(r.checks)-1]
 		if code, _ := errorOf(m); told && code == jsonrpc.CodeParse {
-			last.Detail = fmt.Sprintf("refused with %d, and it goes on", code)
+			last.Detail = fmt.Sprintf("refused with %d, and the server keeps answering", code)
 		} else {
-			last.Level, last.Detail = Weak, fmt.Sprintf("it goes on, but does not say %d", jsonrpc.CodeParse)
+			last.Level, last.Detail = Weak, fmt.Sprintf("the server keeps answering, but does not return %d", jsonrpc.CodeParse)
 		}
 	}
 }
@@ -232,13 +232,13 @@ func (r *report) robust(s *session) {
 // alive checks that the server still answers.
 func (r *report) alive(s *session, name, detail string) bool {
 	if m, err := s.request("ping", ""); err != nil {
-		r.add(Bad, name, "after it a ping is unanswered: %v", err)
+		r.add(Bad, name, "a ping afterwards got no answer: %v", err)
 		return false
 	} else if code, text := errorOf(m); code != 0 {
-		r.add(Bad, name, "after it a ping is answered with error %d: %s", code, text)
+		r.add(Bad, name, "a ping afterwards got error %d: %s", code, text)
 		return false
 	}
-	r.add(Good, name, "%s; it goes on", detail)
+	r.add(Good, name, "%s; the server keeps answering", detail)
 	return true
 }
 
@@ -247,11 +247,11 @@ func (r *report) bigLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
 	switch code, text := errorOf(m); {
 	case err != nil:
-		r.add(Bad, "big line", "a ping of %d KiB: %v", size>>10, err)
+		r.add(Bad, "long line", "a ping of %d KiB: %v", size>>10, err)
 	case code != 0:
-		r.add(Weak, "big line", "a ping of %d KiB was refused with %d: %s", size>>10, code, text)
+		r.add(Weak, "long line", "a ping of %d KiB was refused with %d: %s", size>>10, code, text)
 	default:
-		r.add(Good, "big line", "a ping of %d KiB was answered", size>>10)
+		r.add(Good, "long line", "a ping of %d KiB was answered", size>>10)
 	}
 }
 
