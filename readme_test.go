@@ -105,14 +105,18 @@ func TestReadmeSnippetsWork(t *testing.T) {
 // The configuration that README shows is valid.
 func TestReadmeConfigurationIsRight(t *testing.T) {
 	view := mcpkittest.Build(t, "./tools/view")
+	shown := strings.Join(blocks(t, "README.md", "yaml"), "")
 	for text, want := range map[string]string{
-		strings.Join(blocks(t, "README.md", "yaml"), ""): "toolroom.yaml: 2 servers",
+		shown: "toolroom.yaml: 1 server\n",
+		strings.Replace(shown, "  # docs:", "  docs:", 1): "toolroom.yaml: 2 servers\n", // the line to uncomment
 	} {
 		dir := t.TempDir()
 		fill := strings.NewReplacer("command: npx,", "command: "+view+",") // no package manager is needed
 		file := filepath.Join(dir, "toolroom.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(fill.Replace(text)), 0o600))
-		out, err := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "config", "check", file).CombinedOutput()
+		check := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "config", "check", file)
+		check.Env = append(os.Environ(), "DOCS_TOKEN=secret")
+		out, err := check.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), want)
 		require.Equal(t, strings.Contains(text, "tool_pins"), strings.Contains(string(out), "tool_pins"))
