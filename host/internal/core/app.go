@@ -42,7 +42,7 @@ import (
 // instructions returns the instructions for a client's model. They name the first of the
 // configured roots.
 func instructions(roots []string) string {
-	text := "Tools for working in a source tree: find files, search contents, list directories, read and edit files. Paths are absolute, or relative to the root directory"
+	text := "Tools for working in a source tree: find files, search contents, list directories, read and edit files, run commands. Paths are absolute, or relative to the root directory"
 	if len(roots) > 0 && len(roots[0]) < 512 { // clients truncate long instructions
 		text += ", " + strings.TrimSuffix(roots[0], ":ro")
 	}
