@@ -120,7 +120,7 @@ func findGit(list string, roots []sandbox.Root) (string, bool) {
 		}
 		file := filepath.Join(dir, name)
 		resolved, err := filepath.EvalSymlinks(file)
-		if err != nil || inWritableRoot(file, roots) || inWritableRoot(resolved, roots) {
+		if err != nil || isInWritableRoot(file, roots) || isInWritableRoot(resolved, roots) {
 			continue
 		}
 		info, err := os.Stat(resolved)
@@ -131,9 +131,9 @@ func findGit(list string, roots []sandbox.Root) (string, bool) {
 	return "", false
 }
 
-// inWritableRoot reports whether an absolute path is in a root that is not
+// isInWritableRoot reports whether an absolute path is in a root that is not
 // read-only.
-func inWritableRoot(file string, roots []sandbox.Root) bool {
+func isInWritableRoot(file string, roots []sandbox.Root) bool {
 	for _, root := range roots {
 		rel, err := filepath.Rel(root.Path, file)
 		if err == nil && filepath.IsLocal(rel) && !root.ReadOnly {

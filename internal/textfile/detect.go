@@ -67,7 +67,7 @@ func (j detection) format() Format {
 		return Format{Binary: true, Ending: None}
 	case j.invalid == 0:
 		format.Encoding = UTF8
-	case j.bom > 0 || j.mostlyUTF8():
+	case j.bom > 0 || j.isMostlyUTF8():
 		format.Encoding, format.Invalid = UTF8, j.invalid
 	default:
 		format.Encoding, format.Guessed = guessLegacy(j.sample), true
@@ -78,10 +78,10 @@ func (j detection) format() Format {
 	return format
 }
 
-// mostlyUTF8 reports whether the text is UTF-8, possibly damaged, instead of
+// isMostlyUTF8 reports whether the text is UTF-8, possibly damaged, instead of
 // another encoding: there are few invalid bytes compared with valid sequences,
 // or only a character is cut off at the end.
-func (j detection) mostlyUTF8() bool {
+func (j detection) isMostlyUTF8() bool {
 	return j.multibyte >= 4*j.invalid || j.multibyte > 0 && j.invalid == j.cutOff
 }
 
@@ -113,7 +113,7 @@ func (j detection) isBinary() bool {
 			controls++
 		}
 	}
-	if j.invalid == 0 || j.mostlyUTF8() {
+	if j.invalid == 0 || j.isMostlyUTF8() {
 		return controls*10 > len(j.head)*3 && controls > 1
 	}
 	return controls*100 > len(j.head)

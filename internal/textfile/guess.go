@@ -143,7 +143,7 @@ func isPlausible(text string) bool {
 		case r >= utf8.RuneSelf:
 			foreign++
 		}
-		if oddPair(last, r) || oddSymbol(before, last, r) {
+		if isOddPair(last, r) || isOddSymbol(before, last, r) {
 			odd++
 		}
 		before, last = last, r
@@ -151,9 +151,9 @@ func isPlausible(text string) bool {
 	return odd*10 <= foreign
 }
 
-// oddPair reports whether two characters are letters that no word contains in a
+// isOddPair reports whether two characters are letters that no word contains in a
 // row.
-func oddPair(a, b rune) bool {
+func isOddPair(a, b rune) bool {
 	if a < utf8.RuneSelf && b < utf8.RuneSelf || !unicode.IsLetter(a) || !unicode.IsLetter(b) {
 		return false
 	}
@@ -172,9 +172,9 @@ func alphabet(r rune) int {
 	return 0
 }
 
-// oddSymbol reports whether sign, between the characters a and b, is a
+// isOddSymbol reports whether sign, between the characters a and b, is a
 // non-ASCII symbol or a single Asian character inside a word.
-func oddSymbol(a, sign, b rune) bool {
+func isOddSymbol(a, sign, b rune) bool {
 	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
 		return alphabet(a) > 0 && alphabet(b) > 0
 	}

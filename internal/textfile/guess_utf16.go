@@ -21,7 +21,7 @@ func GuessUTF16(head []byte) Encoding {
 			return ""
 		}
 	}
-	if first := head[:min(len(head), quick)]; !mostlyTextUnits(first, 0) && !mostlyTextUnits(first, 1) {
+	if first := head[:min(len(head), quick)]; !areMostlyTextUnits(first, 0) && !areMostlyTextUnits(first, 1) {
 		return ""
 	}
 	if len(head) > quick && guessUTF16(head[:quick]) == "" {
@@ -30,10 +30,10 @@ func GuessUTF16(head []byte) Encoding {
 	return guessUTF16(head)
 }
 
-// mostlyTextUnits reports whether most UTF-16 units of b are in the Unicode
+// areMostlyTextUnits reports whether most UTF-16 units of b are in the Unicode
 // blocks that most text uses. big is 1 if b is big-endian, 0 if it is
 // little-endian. A third of random units are not in these blocks.
-func mostlyTextUnits(b []byte, big int) bool {
+func areMostlyTextUnits(b []byte, big int) bool {
 	usual := 0
 	for i := 1 - big; i < len(b); i += 2 {
 		switch hi := b[i]; {

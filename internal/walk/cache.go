@@ -110,7 +110,7 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 	if st.ChangeTime.After(newest) {
 		newest = st.ChangeTime
 	}
-	if st.Ino == 0 || st.ChangeTime.IsZero() || now.Sub(newest) < c.grain || !c.timesReliable(dir, st.Dev) {
+	if st.Ino == 0 || st.ChangeTime.IsZero() || now.Sub(newest) < c.grain || !c.areTimesReliable(dir, st.Dev) {
 		return nil
 	}
 	const each, overhead = 24 + 8, 200
@@ -159,9 +159,9 @@ func (c *Cache) addYoung(key cacheKey, l *listing) {
 	c.youngBytes += l.size
 }
 
-// timesReliable reports whether the times of directories on the device of dir
+// areTimesReliable reports whether the times of directories on the device of dir
 // show every change: the file system is local.
-func (c *Cache) timesReliable(dir *sandbox.Dir, dev uint64) bool {
+func (c *Cache) areTimesReliable(dir *sandbox.Dir, dev uint64) bool {
 	c.mu.Lock()
 	local, known := c.reliable[dev]
 	c.mu.Unlock()

@@ -91,8 +91,8 @@ type job struct {
 	entries *entryRange
 }
 
-// halted reports whether the walk has stopped, so that no visit may begin.
-func (w *walker) halted() bool {
+// isHalted reports whether the walk has stopped, so that no visit may begin.
+func (w *walker) isHalted() bool {
 	if w.stopped.Load() {
 		return true
 	}

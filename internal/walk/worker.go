@@ -62,7 +62,7 @@ func (w *worker) visitNextPiece(f *frame) {
 		w.closeWhenUnused(f)
 		return
 	}
-	if w.halted() {
+	if w.isHalted() {
 		w.interrupt(f)
 		return
 	}
@@ -83,7 +83,7 @@ func (w *worker) visitRange(p entryRange) {
 		if isGitEntry(e.Name) {
 			continue
 		}
-		if w.halted() {
+		if w.isHalted() {
 			w.interrupt(f)
 			return
 		}

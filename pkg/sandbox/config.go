@@ -55,13 +55,13 @@ type Config struct {
 }
 
 // AddFlags registers the flags that set c.
-func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.Var((*stringList)(&c.Roots), "root", "allow access to `DIR`; DIR:ro allows only reading; may be repeated")
-	fs.BoolVar(&c.ReadOnly, "read-only", c.ReadOnly, "make every root read-only")
-	fs.Var((*stringList)(&c.AllowPaths), "allow-path", "allow reading files that match `GLOB` even if they look like credentials; may be repeated")
-	fs.Var((*stringList)(&c.AllowWrites), "allow-write", "allow writing protected files that match `GLOB`; may be repeated")
-	fs.Var((*stringList)(&c.Protect), "protect", "never write `PATH` or anything below it; may be repeated")
-	fs.BoolVar(&c.AllowRootDir, "allow-root-dir", c.AllowRootDir, "accept a root as broad as / or the home directory")
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.Var((*stringList)(&c.Roots), "root", "allow access to `DIR`; DIR:ro allows only reading; may be repeated")
+	flags.BoolVar(&c.ReadOnly, "read-only", c.ReadOnly, "make every root read-only")
+	flags.Var((*stringList)(&c.AllowPaths), "allow-path", "allow reading files that match `GLOB` even if they look like credentials; may be repeated")
+	flags.Var((*stringList)(&c.AllowWrites), "allow-write", "allow writing protected files that match `GLOB`; may be repeated")
+	flags.Var((*stringList)(&c.Protect), "protect", "never write `PATH` or anything below it; may be repeated")
+	flags.BoolVar(&c.AllowRootDir, "allow-root-dir", c.AllowRootDir, "accept a root as broad as / or the home directory")
 }
 
 // AllowFlags returns the flags of AddFlags that lift refusals. A program passes them

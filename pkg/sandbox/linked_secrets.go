@@ -255,8 +255,8 @@ func (s *Sandbox) readListing(dir string) *dirListing {
 	return now
 }
 
-// linksChanged reports whether the target of a link of a credential store has changed.
-func (s *Sandbox) linksChanged(f *FS) bool {
+// haveLinksChanged reports whether the target of a link of a credential store has changed.
+func (s *Sandbox) haveLinksChanged(f *FS) bool {
 	if time.Since(s.linksRead) < linksEvery {
 		return false
 	}

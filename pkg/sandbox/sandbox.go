@@ -97,7 +97,7 @@ func (s *Sandbox) FS(ctx context.Context) (*FS, error) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != nil && s.key == key && s.current.isCurrent() && !s.linksChanged(s.current) {
+	if s.current != nil && s.key == key && s.current.isCurrent() && !s.haveLinksChanged(s.current) {
 		return s.current, nil
 	}
 	opened, err := s.openRoots(specs)

@@ -75,7 +75,7 @@ func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) st
 	for _, e := range changes.ShownEntries(list) {
 		switch {
 		case isGitData(e.Path):
-			if e.Shown() {
+			if e.IsShown() {
 				inGit++
 			}
 		default:

@@ -42,7 +42,7 @@ func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files [
 	var b strings.Builder
 	left, shownAny := 0, false
 	for _, c := range list {
-		if !c.Shown() || isGitData(c.Path) && len(files) == 0 || !changes.Selects(files, roots[c.Root], c.Path) {
+		if !c.IsShown() || isGitData(c.Path) && len(files) == 0 || !changes.Selects(files, roots[c.Root], c.Path) {
 			continue
 		}
 		shownAny = true

@@ -25,9 +25,9 @@ func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 	for _, path := range paths {
 		base := filepath.Base(path)
 		steps = steps || base == stepsOfRebase
-		stash = stash || writeguard.InRepository(path) && (base == "autostash" || base == "MERGE_AUTOSTASH")
-		index = index || writeguard.InRepository(path) && (base == "index" || strings.HasPrefix(base, "sharedindex."))
-		settings = settings || !writeguard.InRepository(path)
+		stash = stash || writeguard.IsInRepository(path) && (base == "autostash" || base == "MERGE_AUTOSTASH")
+		index = index || writeguard.IsInRepository(path) && (base == "index" || strings.HasPrefix(base, "sharedindex."))
+		settings = settings || !writeguard.IsInRepository(path)
 		if _, err := os.Lstat(path); err != nil {
 			removed = append(removed, fsys.Display(path))
 		} else {

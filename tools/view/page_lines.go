@@ -51,7 +51,7 @@ func (b *pageLines) renderFrom(p *textPage) error {
 	// Even a small budget must have room for a line of the full length.
 	b.maxChars = min(textfile.DefaultMaxChars, max(16, (b.maxBytes-8)/4))
 	lines, err := b.readLines(p)
-	if err == nil && b.maxChars > minifiedChars && mostAreCut(lines) && !(p.selectsPart() && b.limit <= closeLookLines) {
+	if err == nil && b.maxChars > minifiedChars && areMostCut(lines) && !(p.selectsPart() && b.limit <= closeLookLines) {
 		b.maxChars, b.minified = minifiedChars, true
 		lines, err = b.readLines(p)
 	}
@@ -65,8 +65,8 @@ func (b *pageLines) renderFrom(p *textPage) error {
 	return nil
 }
 
-// mostAreCut reports whether more than half of the lines were cut.
-func mostAreCut(lines []textfile.Line) bool {
+// areMostCut reports whether more than half of the lines were cut.
+func areMostCut(lines []textfile.Line) bool {
 	cut := 0
 	for _, l := range lines {
 		if l.Cut {

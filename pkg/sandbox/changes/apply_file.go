@@ -100,7 +100,7 @@ func (p *plan) applyFile(c Change) error {
 		return err
 	}
 	err := withWritableDir(filepath.Dir(c.source), func() error { return p.tree.MoveIn(c.source, c.Path) })
-	if !crossesDevice(err) {
+	if !isCrossDevice(err) {
 		return err
 	}
 	err = p.replaceFile(c, func(temp string) error {

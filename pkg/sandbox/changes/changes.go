@@ -79,14 +79,14 @@ func Entries(list []Change) []Entry {
 // it.
 func (c Change) Open() (*os.File, error) { return openLayerFile(c.source) }
 
-// Shown reports whether a list of changes should show the entry. Touched
+// IsShown reports whether a list of changes should show the entry. Touched
 // entries and created directories are left out.
-func (e Entry) Shown() bool {
+func (e Entry) IsShown() bool {
 	return e.Kind != Touched && (e.Kind != Created || !e.Dir)
 }
 
 // ShownEntries returns the entries that a list of changes should show: those of
-// Entry.Shown, and created directories without any of these.
+// Entry.IsShown, and created directories without any of these.
 func ShownEntries(list []Entry) (shown []Entry) {
 	type place struct {
 		root int
@@ -99,7 +99,7 @@ func ShownEntries(list []Entry) (shown []Entry) {
 		}
 	}
 	for _, e := range list {
-		if e.Shown() || e.Kind == Created && !filled[place{e.Root, e.Path}] {
+		if e.IsShown() || e.Kind == Created && !filled[place{e.Root, e.Path}] {
 			shown = append(shown, e)
 		}
 	}

@@ -39,9 +39,9 @@ func waitForLock(f *os.File) error {
 	}
 }
 
-// crossesDevice reports whether a rename failed because the paths are on
+// isCrossDevice reports whether a rename failed because the paths are on
 // different file systems.
-func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
+func isCrossDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
 // linkCount returns the number of hard links of a file; 0 if info is nil or
 // does not hold it.

@@ -69,11 +69,11 @@ func (b *bench) run(set *changes.Set, script string) (output string) {
 	return output
 }
 
-// summary describes a list of changes, without those that Shown leaves out.
+// summary describes a list of changes, without those that IsShown leaves out.
 func summary(list []changes.Change) string {
 	var all []string
 	for _, c := range list {
-		if c.Shown() {
+		if c.IsShown() {
 			all = append(all, string(c.Kind)+" "+c.Path)
 		}
 	}

@@ -41,8 +41,8 @@ func copyTimes(string, fs.FileInfo) error { return errNoLayers }
 // waitForLock returns errNoLayers.
 func waitForLock(*os.File) error { return errNoLayers }
 
-// crossesDevice returns false.
-func crossesDevice(error) bool { return false }
+// isCrossDevice returns false.
+func isCrossDevice(error) bool { return false }
 
 // linkCount returns 0: the number is not known.
 func linkCount(fs.FileInfo) uint64 { return 0 }

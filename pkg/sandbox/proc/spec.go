@@ -81,7 +81,7 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 	if len(caches) > 0 {
 		s.Writable = append(slices.Clone(s.Writable), cacheDir)
 	}
-	inside := temp.pathForCommand(s.IsCovered("/tmp"), level)
+	inside := temp.pathForCommand(s.IsInsideRoot("/tmp"), level)
 	environ := Environ{
 		Base: r.passedEnv(), baseFiltered: true, pathCache: &r.searchPaths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},

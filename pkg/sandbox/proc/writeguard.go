@@ -148,7 +148,7 @@ func WhyProtected(rules Rules) func(abs string) string {
 		s.Roots = append(s.Roots, supervise.Root(root))
 	}
 	return func(abs string) string {
-		if s.anyRootHolds(abs, writeguard.InRepository) {
+		if s.anyRootHolds(abs, writeguard.IsInRepository) {
 			return ""
 		}
 		return rules.Protected(abs)

@@ -12,18 +12,18 @@ type clock struct {
 	ahead     time.Duration // lead of the wall clock over the monotonic clock since startTime
 }
 
-// start sets the reference time. It is called once, before wentBack.
+// start sets the reference time. It is called once, before hasGoneBack.
 func (c *clock) start(now time.Time) { c.startTime = now }
 
-// wentBack reports whether the clock was set back since the previous call. Up
+// hasGoneBack reports whether the clock was set back since the previous call. Up
 // to a second is tolerated, for programs that adjust it smoothly.
-func (c *clock) wentBack(now time.Time) bool {
-	return c.steppedBack(now.Round(0).Sub(c.startTime.Round(0)), now.Sub(c.startTime))
+func (c *clock) hasGoneBack(now time.Time) bool {
+	return c.hasSteppedBack(now.Round(0).Sub(c.startTime.Round(0)), now.Sub(c.startTime))
 }
 
-// steppedBack is wentBack with the times elapsed on both clocks since
+// hasSteppedBack is hasGoneBack with the times elapsed on both clocks since
 // startTime.
-func (c *clock) steppedBack(wall, monotonic time.Duration) bool {
+func (c *clock) hasSteppedBack(wall, monotonic time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.ahead

@@ -8,7 +8,7 @@ import (
 // beginSearch begins a new search and returns its number. It drops everything
 // if the clock was set back.
 func (x *Index) beginSearch() uint32 {
-	if x.clock.wentBack(time.Now()) {
+	if x.clock.hasGoneBack(time.Now()) {
 		x.clear()
 	}
 	return x.search.Add(1)

@@ -8,7 +8,7 @@ const PieceSize = pieceSize
 // StepClock passes the times elapsed on the wall and the monotonic clock to the
 // index, as a search does.
 func (x *Index) StepClock(wall, monotonic time.Duration) {
-	if x.clock.steppedBack(wall, monotonic) {
+	if x.clock.hasSteppedBack(wall, monotonic) {
 		x.clear()
 	}
 }

@@ -200,7 +200,7 @@ func (m *Matcher) eachMatch(s *automata, text []byte, from, to int, yield func(s
 		if !ok {
 			return
 		}
-		none := start == end && (end == last || m.forward.byBytes && insideCharacter(text, end))
+		none := start == end && (end == last || m.forward.byBytes && isInsideCharacter(text, end))
 		if !none && !yield(start, end) {
 			return
 		}
@@ -231,9 +231,9 @@ func (m *Matcher) firstMatch(s *automata, text []byte, at, to int) (start, end i
 	return start, end, start >= 0 && start < to
 }
 
-// insideCharacter reports whether at is between two bytes of one character of
+// isInsideCharacter reports whether at is between two bytes of one character of
 // text.
-func insideCharacter(text []byte, at int) bool {
+func isInsideCharacter(text []byte, at int) bool {
 	for i := at - 1; i >= 0 && i > at-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {
 			_, size := utf8.DecodeRune(text[i:])

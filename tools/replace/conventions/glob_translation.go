@@ -177,9 +177,9 @@ func hasAlternatives(rest string) bool {
 	return false
 }
 
-// numbersInRange reports whether the numbers of a regular expression's match
+// areNumbersInRange reports whether the numbers of a regular expression's match
 // are in their ranges.
-func (t *globTranslator) numbersInRange(match []string) bool {
+func (t *globTranslator) areNumbersInRange(match []string) bool {
 	for i, r := range t.numberRanges {
 		if match[i+1] == "" { // in an alternative that did not match
 			continue
@@ -227,7 +227,7 @@ func (b *workBudget) globMatches(glob, path string, anchored, editorSyntax bool)
 	if err != nil || !re.MatchString(path) {
 		return false
 	}
-	return t.numbersInRange(re.FindStringSubmatch(path))
+	return t.areNumbersInRange(re.FindStringSubmatch(path))
 }
 
 // maxPattern bounds the length of a pattern, in bytes. Longer patterns match

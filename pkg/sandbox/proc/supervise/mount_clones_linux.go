@@ -28,7 +28,7 @@ type mountClone struct {
 func (s *Spec) mountsToKeep() []mountClone {
 	var kept, others []mountClone
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
-		if !s.IsCovered(dir) {
+		if !s.IsInsideRoot(dir) {
 			kept = append(kept, mountClone{path: dir, temp: true})
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Spec) mountsToKeep() []mountClone {
 
 // writableOutsideRoots returns the directories outside the roots that commands may write.
 func (s *Spec) writableOutsideRoots() []string {
-	if s.IsCovered("/tmp") { // the command sees Temp at its own path
+	if s.IsInsideRoot("/tmp") { // the command sees Temp at its own path
 		return append(s.Writable[:len(s.Writable):len(s.Writable)], s.Temp)
 	}
 	return s.Writable

@@ -140,7 +140,7 @@ func coverAndAttach(s *Spec, clones []mountClone) error {
 func coverDir(s *Spec, dir string, made []string) (bool, error) {
 	info, err := os.Lstat(dir)
 	root := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.Path == dir })
-	private := (dir == "/tmp" || dir == "/var/tmp") && !s.IsCovered(dir)
+	private := (dir == "/tmp" || dir == "/var/tmp") && !s.IsInsideRoot(dir)
 	if err != nil || !info.IsDir() || slices.Contains(made, dir) || root || private || dir == "/" {
 		return false, nil
 	}

@@ -186,9 +186,9 @@ func (s *Spec) hasSameConfinement(other *Spec) bool {
 		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && s.Watch == other.Watch && (s.Undo == "") == (other.Undo == "")
 }
 
-// IsCovered reports whether a root contains dir, so that commands see the real
+// IsInsideRoot reports whether a root contains dir, so that commands see the real
 // dir instead of a private one.
-func (s *Spec) IsCovered(dir string) bool {
+func (s *Spec) IsInsideRoot(dir string) bool {
 	return slices.ContainsFunc(s.Roots, func(root Root) bool { return IsBeneath(root.Path, dir) })
 }
 

@@ -13,7 +13,7 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 		return
 	case from.root < 0 && to.root < 0:
 		return
-	case !r.onSameMount(from.dir, to.dir): // the call fails
+	case !r.areOnSameMount(from.dir, to.dir): // the call fails
 		return
 	case flags&unix.RENAME_EXCHANGE != 0:
 		r.recordExchange(from, to)
@@ -61,9 +61,9 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }
 
-// onSameMount reports whether two directories are on the same mount. A rename
+// areOnSameMount reports whether two directories are on the same mount. A rename
 // between two mounts fails.
-func (r *recorder) onSameMount(one, other int) bool {
+func (r *recorder) areOnSameMount(one, other int) bool {
 	var a, b unix.Statx_t
 	const mask = unix.STATX_MNT_ID
 	if unix.Statx(one, "", unix.AT_EMPTY_PATH, mask, &a) != nil || unix.Statx(other, "", unix.AT_EMPTY_PATH, mask, &b) != nil {

@@ -39,14 +39,14 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 			continue
 		}
 		now := stateWithoutContent(info, at)
-		if was, ok := b.Items[name]; ok && trustTimes && was.sameMetadata(&now) && was.Spot == at.kind && was.Repo == at.repo {
+		if was, ok := b.Items[name]; ok && trustTimes && was.hasSameMetadata(&now) && was.Spot == at.kind && was.Repo == at.repo {
 			items[name] = was
 			continue
 		}
 		it := readState(path, at, info)
 		it, keep := d.stateToRecord(b, name, &it)
 		was, ok := b.Items[name]
-		changed = changed || keep && (!ok || !was.sameMetadata(&it) || !was.sameContentTypeAndExec(&it))
+		changed = changed || keep && (!ok || !was.hasSameMetadata(&it) || !was.sameContentTypeAndExec(&it))
 		if keep {
 			items[name] = it
 		}
@@ -60,18 +60,18 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 	return changed
 }
 
-// newItemsChangedOnDisk reports whether a file that differs from before, an earlier
+// haveNewItemsChanged reports whether a file that differs from before, an earlier
 // baseline, has changed once more since it was recorded.
-func (b *baseline) newItemsChangedOnDisk(root string, before *baseline) bool {
+func (b *baseline) haveNewItemsChanged(root string, before *baseline) bool {
 	for name, it := range b.Items {
-		if was, ok := before.Items[name]; ok && was.sameMetadata(&it) {
+		if was, ok := before.Items[name]; ok && was.hasSameMetadata(&it) {
 			continue
 		}
 		info, err := os.Lstat(filepath.Join(root, name))
 		if err != nil {
 			return true
 		}
-		if now := stateWithoutContent(info, watchedFile{}); !it.sameMetadata(&now) {
+		if now := stateWithoutContent(info, watchedFile{}); !it.hasSameMetadata(&now) {
 			return true
 		}
 	}

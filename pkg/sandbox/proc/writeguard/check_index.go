@@ -27,7 +27,7 @@ func (rc *rootCheck) checkIndex(name string) {
 	}
 	now := stateWithoutContent(info, watchedFile{})
 	for _, harmless := range []map[string]fileState{rc.harmlessIndexes, rc.runningIndexes} {
-		if was, ok := harmless[name]; ok && rc.trustTimes && was.sameMetadata(&now) {
+		if was, ok := harmless[name]; ok && rc.trustTimes && was.hasSameMetadata(&now) {
 			return
 		}
 	}

@@ -42,9 +42,9 @@ func stateWithoutContent(info os.FileInfo, at watchedFile) fileState {
 	return it
 }
 
-// sameMetadata reports whether node, mode, size and time of change are equal,
+// hasSameMetadata reports whether node, mode, size and time of change are equal,
 // which means that the file was not written in between.
-func (it *fileState) sameMetadata(now *fileState) bool {
+func (it *fileState) hasSameMetadata(now *fileState) bool {
 	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
 }
 
@@ -53,7 +53,7 @@ func (it *fileState) sameMetadata(now *fileState) bool {
 // is.
 func (it *fileState) sameContentTypeAndExec(now *fileState) bool {
 	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
-		(it.Size <= maxStoredBytes || it.sameMetadata(now))
+		(it.Size <= maxStoredBytes || it.hasSameMetadata(now))
 }
 
 // readState reads the state of the file at path, which info describes. It does

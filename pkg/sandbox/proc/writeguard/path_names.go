@@ -9,10 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 )
 
-// InRepository reports whether a name in a root is in a git repository or is a
+// IsInRepository reports whether a name in a root is in a git repository or is a
 // .git file, and has no component that names project settings. It only looks at
 // the name.
-func InRepository(rel string) bool {
+func IsInRepository(rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
 	return !slices.ContainsFunc(parts, isProjectSettingsName) &&
 		slices.ContainsFunc(parts, func(part string) bool { return strings.HasSuffix(strings.ToLower(part), ".git") })

@@ -81,7 +81,7 @@ func (rc *rootCheck) checkFile(name, path string) {
 	var now fileState
 	if err == nil {
 		now = stateWithoutContent(info, at)
-		if inBaseline && rc.trustTimes && was.sameMetadata(&now) && was.Size <= maxStoredBytes {
+		if inBaseline && rc.trustTimes && was.hasSameMetadata(&now) && was.Size <= maxStoredBytes {
 			return
 		}
 		now = readState(path, at, info)
@@ -167,7 +167,7 @@ func (rc *rootCheck) mustRestore(name string, was *fileState) bool {
 		if rc.mustStay != nil && rc.mustStay(filepath.Join(rc.root, name)) {
 			return true
 		}
-		if InRepository(name) || slices.Contains(rc.baseline.Programs, name) {
+		if IsInRepository(name) || slices.Contains(rc.baseline.Programs, name) {
 			return false // git worktree remove, git checkout
 		}
 		_, err := os.Lstat(filepath.Join(rc.root, was.Repo))

@@ -32,7 +32,7 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 		}
 		// A command that ran meanwhile either still runs, or was checked, which
 		// restores the files.
-		if again := w.otherCommands(hadBaseline); d.equal(again) && !w.baseline.newItemsChangedOnDisk(w.root, &before) {
+		if again := w.otherCommands(hadBaseline); d.equal(again) && !w.baseline.haveNewItemsChanged(w.root, &before) {
 			break
 		}
 		w.inventory.dirState = nil
