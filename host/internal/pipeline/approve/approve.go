@@ -302,7 +302,7 @@ func (s *Stage) describe(r *Record) call.Pending {
 	if url := s.cfg.url(); url != "" {
 		p.CallbackURL = url + "/v1/approvals/" + r.ID
 	}
-	p.Message = fmt.Sprintf("%s. Request %s waits for approval until %s: the user runs mcp-host approvals approve %s, or mcp-host approvals deny %s. "+
+	p.Message = fmt.Sprintf("%s. Request %s waits for approval until %s: the user can approve the call with mcp-host approvals approve %s, or deny it with mcp-host approvals deny %s. "+
 		"Tell the user, and after approval make exactly the same call again: it then runs once. Meanwhile, do not try to get the same result in another way",
 		r.Reason, r.ID, shortText(at, s.book.now()), r.ID, r.ID)
 	return p
