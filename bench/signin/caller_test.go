@@ -244,6 +244,15 @@ func TestLinkAsText(t *testing.T) {
 	require.Contains(t, got.Before, "notes__echo")
 	got.requireText(t, 0, "from alice")
 	require.Equal(t, []string{"alice: from alice"}, w.calls())
+
+	logout := exec.Command(w.host, "logout", "notes", "--users", "--config", filepath.Join(w.dir, "front.yaml"), "--state", filepath.Join(w.dir, "front"))
+	out, err := logout.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "notes: users signed out: 1\n", string(out))
+	got = w.visit("alice", v)
+	require.True(t, got.Results[0].IsError)
+	require.Contains(t, got.Results[0].Content[0].Text, "needs the sign-in of alice")
+	require.Len(t, w.calls(), 1)
 }
 
 // The host exchanges the token of each user at the issuer. Nobody signs in again.

@@ -53,15 +53,18 @@ sign in, and paste the URL that the browser shows at the end.`,
 }
 
 func (p *program) logout() *cobra.Command {
-	return &cobra.Command{
+	var users bool
+	cmd := &cobra.Command{
 		Use:   "logout NAME",
 		Short: "Sign out of a server: revoke its tokens and delete them",
 		Long: `logout revokes the tokens of the server NAME at its authorization server and deletes
 them. They are deleted even if they cannot be revoked; then the exit status is 1.`,
 		Example: "  mcp-host logout github",
 		Args:    arguments(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return p.runLogout(cmd.Context(), args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.runLogout(cmd.Context(), args[0], users) },
 	}
+	cmd.Flags().BoolVar(&users, "users", false, "sign out the users of serve, who sign in with credentials: caller, instead of the host")
+	return cmd
 }
 
 // signIn returns the configuration of the sign-in to a server.
@@ -149,10 +152,17 @@ func (p *program) prompt(c oauth.Config, f loginFlags) oauth.Prompt {
 	return prompt
 }
 
-func (p *program) runLogout(ctx context.Context, name string) error {
+func (p *program) runLogout(ctx context.Context, name string, users bool) error {
 	c, err := p.signIn(name)
 	if err != nil {
 		return err
+	}
+	if users {
+		n, err := oauth.LogoutUsers(ctx, c)
+		if err != nil {
+			return exit(exitFailed, fmt.Errorf("logout %s: the tokens of %d users are deleted, but %w", name, n, err))
+		}
+		return p.printf("%s: users signed out: %d\n", printable(name), n)
 	}
 	found, err := oauth.Logout(ctx, c)
 	if err != nil {

@@ -55,6 +55,10 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error
 	return a.flow.keep(ctx, t)
 }
 
+// redirectRecord begins the subject of records that hold the registration for a redirect
+// address. No issuer begins with it.
+const redirectRecord = "redirect "
+
 // sharedIdentity returns the client to sign in as. All subjects use one registration
 // for a redirect address, which has its own record.
 func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client registration, err error) {
@@ -62,7 +66,7 @@ func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client regi
 		return r, nil
 	}
 	shared := f.Config
-	shared.Subject = "redirect " + redirect
+	shared.Subject = redirectRecord + redirect
 	err = shared.update(ctx, func(r *record) (bool, error) {
 		var ok bool
 		if client, ok = r.Clients[f.server.Issuer]; ok && client.usable(time.Now()) {

@@ -79,6 +79,30 @@ func TestSignInsOfUsers(t *testing.T) {
 	require.ErrorContains(t, err, "is damaged", "a file of another user is not used")
 }
 
+func TestAllUsersAreSignedOut(t *testing.T) {
+	p := newProvider(t)
+	host := p.config()
+	other := host
+	other.Account = "work"
+	for _, c := range []Config{of(host, "alice"), of(host, "bob"), of(other, "carol")} {
+		require.NoError(t, p.attempt(c, nil))
+	}
+	_, err := p.login(host)
+	require.NoError(t, err)
+	users, err := LogoutUsers(t.Context(), host)
+	require.NoError(t, err)
+	require.Equal(t, 2, users)
+	require.Len(t, p.revoked, 4, "an access and a refresh token of each")
+	for c, want := range map[*Config]bool{new(of(host, "alice")): false, new(of(host, "bob")): false, new(of(other, "carol")): true, &host: true} {
+		token, err := NewSource(*c).Token(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, token != "", c.Subject)
+	}
+	users, err = LogoutUsers(t.Context(), host)
+	require.NoError(t, err)
+	require.Zero(t, users)
+}
+
 func TestRegistrationForUsers(t *testing.T) {
 	p := newProvider(t)
 	c := p.config()

@@ -109,6 +109,20 @@ func (c Config) load() (record, error) {
 	return r, nil
 }
 
+// subjectIn returns the subject in a record's file, "" if it has none or cannot be read.
+func subjectIn(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	var r record
+	if text, err := io.ReadAll(io.LimitReader(f, maxRecord)); err != nil || json.Unmarshal(text, &r) != nil {
+		return ""
+	}
+	return r.Subject
+}
+
 // save replaces the record's file. The caller holds the lock.
 func (c Config) save(r record) (err error) {
 	defer func() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -120,6 +121,28 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 		return true, c.revoke(ctx, *t)
 	})
 	return found, err
+}
+
+// LogoutUsers signs all users of serve out of a server, as Logout does. It returns their
+// number.
+func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
+	files, err := filepath.Glob(filepath.Join(c.dir(), "*.json"))
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, file := range files {
+		of := c
+		if of.Subject = subjectIn(file); of.Subject == "" || strings.HasPrefix(of.Subject, redirectRecord) || of.path() != file {
+			continue // of the host itself, of another server, or a registration
+		}
+		found, err := Logout(ctx, of)
+		if found {
+			users++
+		}
+		errs = append(errs, err)
+	}
+	return users, errors.Join(errs...)
 }
 
 func (c Config) revoke(ctx context.Context, t tokens) error {
