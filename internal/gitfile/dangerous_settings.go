@@ -108,8 +108,12 @@ func isDangerousSetting(section, key, value string) bool {
 		return true
 	case kind == "tig" && name != "color":
 		return !isBool(value) && strings.Trim(value, "0123456789%") != "" // keys that run a command, further settings, diff-highlight
-	case kind == "gitflow" && key == "hooks":
-		return true
+	case kind == "gitflow":
+		return key == "hooks" || strings.ContainsAny(value, "\"$`\\\n") // git flow passes values to eval in double quotes
+	case kind == "annex" || strings.HasPrefix(key, "annex-"): // ssh-options of git-annex name a ProxyCommand
+		return strings.HasSuffix(key, "options") || strings.HasSuffix(key, "transport") || strings.HasSuffix(key, "command")
+	case kind == "svn" && (key == "configdir" || key == "config-dir"):
+		return true // its file config names the programs of svn+NAME://
 	case key == "path" && slices.Contains([]string{"mergetool", "difftool", "browser", "man", "lfs"}, kind):
 		return true
 	case (kind == "diff" || kind == "merge") && (key == "tool" || key == "guitool"):

@@ -30,8 +30,9 @@ func KeepAllowedSteps(todo []byte, allowed []string) (rest []byte) {
 }
 
 // optionFiles are the files with options of an unfinished operation: of a rebase,
-// a sequencer, and git am.
-var optionFiles = []string{"strategy", "strategy_opts", "opts", "apply-opt"}
+// a sequencer, and git am. The last four hold the number of the current step and
+// of all steps.
+var optionFiles = []string{"strategy", "strategy_opts", "opts", "apply-opt", "msgnum", "end", "next", "last"}
 
 // IsOptionsFile reports whether a file of this name, in rebase-merge, rebase-apply or
 // sequencer of a repository, holds options that OptionsMayRun judges.
@@ -42,7 +43,9 @@ func IsOptionsFile(name string) bool { return slices.Contains(optionFiles, name)
 // name, its options become those of git read-tree (--index-output=FILE), and git
 // apply takes a directory to write to. The options are the content of the file with
 // the given name: strategy and strategy_opts of a rebase, opts of a sequencer, or
-// apply-opt of git am. ok is false for a file that git would not understand.
+// apply-opt of git am. The files with the number of a step must hold a number:
+// git-prompt.sh puts their first line into PS1, in which bash replaces $(COMMAND).
+// ok is false for a file that git would not understand.
 func OptionsMayRun(name string, content []byte) (runs, ok bool) {
 	switch name {
 	case "strategy":
@@ -55,6 +58,8 @@ func OptionsMayRun(name string, content []byte) (runs, ok bool) {
 		}), true
 	case "apply-opt":
 		return !applyOptions.Match(content), true
+	case "msgnum", "end", "next", "last":
+		return !stepNumber.Match(content), true
 	}
 	values, ok := AllSettings(content)
 	return slices.ContainsFunc(values, func(setting string) bool {
@@ -75,6 +80,9 @@ func isStrategy(name string) bool {
 // dashes.
 var strategyOption = regexp.MustCompile(`^(ours|theirs|patience|histogram|minimal|diff-algorithm=[a-z]+|ignore-(space-change|all-space|space-at-eol|cr-at-eol)` +
 	`|(no-)?renormalize|no-renames|find-renames(=[0-9]+%?)?|rename-threshold=[0-9]+%?|subtree(=[^\s\\]*)?)$`)
+
+// stepNumber matches the number of a step, or an empty file.
+var stepNumber = regexp.MustCompile(`^[0-9]*\s*$`)
 
 // applyOptions matches quoted options of git apply that name no path.
 var applyOptions = regexp.MustCompile(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)

@@ -31,6 +31,8 @@ func TestGitOptionsRun(t *testing.T) {
 		{"strategy", "file", true, true}, {"opts", "[options]\n\tstrategy = file\n", true, true}, {"opts", "[options]\n\tstrategy = index\n", true, true},
 		{"apply-opt", "", false, true}, {"apply-opt", " '--whitespace=fix' '-C1' '-p0' '--ignore-whitespace'\n", false, true},
 		{"apply-opt", "'--directory=.git/hooks'", true, true}, {"apply-opt", "'--build-fake-ancestor=/x'", true, true},
+		{"msgnum", "12\n", false, true}, {"end", "", false, true}, {"next", "0001", false, true}, {"msgnum", "$(touch x)\n", true, true},
+		{"last", "1`touch x`", true, true}, {"next", "1\n$(touch x)\n", true, true}, {"end", "$x", true, true},
 		{"apply-opt", "'-p1''--directory=x'", true, true}, {"apply-opt", "-p1", true, true},
 	} {
 		runs, ok := gitfile.OptionsMayRun(c.name, []byte(c.content))

@@ -40,6 +40,7 @@ var dirs = []string{
 	".kilo",                 // kilo.json starts servers
 	".kilocode",             // mcp.json starts servers
 	".kiro",                 // hooks run commands, settings/mcp.json starts servers
+	".letta",                // settings.json has hooks
 	".mcp",                  // starts servers
 	".mise",                 // config.toml: hooks and templates run commands on cd
 	".nlsp-settings",        // settings of language servers, which name programs
@@ -52,6 +53,7 @@ var dirs = []string{
 	".refact",               // integrations.d starts servers
 	".roo",                  // mcp.json starts servers
 	".shadowenv.d",          // Shadowenv sets variables on cd; it trusts the directory, not the content
+	".superset",             // config.json has scripts that run in new work trees
 	".tabnine",              // starts servers
 	".theia",                // as .vscode
 	".trae",                 // mcp.json starts servers
@@ -112,12 +114,17 @@ var files = []string{
 	".rtx.toml",          // as mise.toml, for older versions
 	".vimrc",             // vim runs it with the option exrc
 	".ycm_extra_conf.py", // YouCompleteMe runs it if the user lets it
+	"$irbrc",             // as .irbrc
 	"_exrc",              // as .exrc
 	"_gvimrc",            // as .gvimrc
+	"_irbrc",             // as .irbrc
 	"_vimrc",             // as .vimrc
 	"buildserver.json",   // sourcekit-lsp starts the server
+	"conductor.json",     // Conductor runs its scripts in new work trees
 	"crush.json",         // starts MCP and language servers
+	"gptme.toml",         // gptme runs its context_cmd at the start
 	"hie.yaml",           // haskell-language-server runs the program of a cradle
+	"irb.rc",             // as .irbrc
 	"kilo.json",          // starts servers
 	"kilo.jsonc",         // as kilo.json
 	"mise.local.toml",    // as mise.toml
@@ -203,7 +210,7 @@ func mayBeSettings(name string) bool {
 		}
 	}
 	switch pathname.Lower(name[0]) {
-	case '.', '_', 'b', 'c', 'h', 'k', 'm', 'o', 's':
+	case '.', '$', '_', 'b', 'c', 'g', 'h', 'i', 'k', 'l', 'm', 'o', 's':
 		return true
 	}
 	return hasSettingsSuffix(name)
@@ -217,8 +224,8 @@ func IsSettingsPath(part string, rest []string) bool {
 	if slices.ContainsFunc(dirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
-	if pathname.EqualFold(part, ".config") && len(rest) > 0 && (pathname.EqualFold(rest[0], "mise") || pathname.EqualFold(rest[0], "mise.toml")) {
-		return true // further places of mise's settings
+	if pathname.EqualFold(part, ".config") && len(rest) > 0 && (pathname.EqualFold(rest[0], "mise") || pathname.EqualFold(rest[0], "mise.toml") || pathname.EqualFold(rest[0], "irb")) {
+		return true // further places of the settings of mise and irb
 	}
 	if pathname.EqualFold(part, ".hg") && len(rest) == 1 && (pathname.EqualFold(rest[0], "hgrc") || pathname.EqualFold(rest[0], "hgrc-not-shared") || pathname.EqualFold(rest[0], "sharedpath")) {
 		return true // Mercurial's hooks, aliases and extensions of a repository, also of the one that sharedpath leads to
@@ -238,8 +245,8 @@ func IsSettingsPath(part string, rest []string) bool {
 	if pathname.EqualFold(part, ".clinerules") && len(rest) > 0 && pathname.EqualFold(rest[0], "hooks") {
 		return true // Cline runs its files
 	}
-	if pathname.EqualFold(part, ".github") && len(rest) > 0 && pathname.EqualFold(rest[0], "hooks") {
-		return true // Copilot's command line runs the hooks of *.json in it
+	if pathname.EqualFold(part, ".github") && (len(rest) > 0 && pathname.EqualFold(rest[0], "hooks") || len(rest) == 1 && pathname.EqualFold(rest[0], "lsp.json")) {
+		return true // Copilot's command line runs the hooks of *.json in it, and starts the language servers of lsp.json
 	}
 	if len(rest) > 0 {
 		return pathname.EqualFold(part, "mise") && len(rest) == 1 && isMiseConfig(rest[0])

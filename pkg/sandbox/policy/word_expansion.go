@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy/ansic"
 )
 
 // Bounds of expansion, and marks within a field while it is built.
@@ -171,7 +173,7 @@ func (b *fieldBuilder) addParts(parts []syntax.WordPart, q quoting) {
 		case *syntax.SglQuoted:
 			b.begun = true
 			if part.Dollar {
-				b.addText(decodeANSIC(part.Value))
+				b.addText(ansic.Decode(part.Value))
 			} else {
 				b.addText(part.Value)
 			}

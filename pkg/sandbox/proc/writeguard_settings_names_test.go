@@ -24,19 +24,35 @@ var companionPlantings = map[string]struct {
 }{
 	"hg, a repository that shares another's": {"hg", "hg init .", `mkdir p; cp -r .hg/* p; printf '[hooks]\npre-status=touch '"$MARK"'\n' > p/hgrc; echo shared >> .hg/requires; echo "$PWD/p" > .hg/sharedpath`,
 		"hg status; :", ".hg/sharedpath"},
-	"hg, a relative path to another":    {"hg", "hg init .", `mkdir p; cp -r .hg/* p; printf '[hooks]\npre-status=touch '"$MARK"'\n' > p/hgrc; printf 'relshared\nshared\nshare-safe\n' >> .hg/requires; printf ../p > .hg/sharedpath`, "hg status; :", ".hg/sharedpath"},
-	"vim, _vimrc":                       {"vim", "", `echo "call writefile([], '$MARK')" > _vimrc`, "HOME=/nonexistent vim -Nu NONE -es --cmd 'set exrc' -c 'qa!' </dev/null; vim -N -i NONE --cmd 'set exrc' -c 'qa!' </dev/null; :", "_vimrc"},
-	"R, .RData":                         {"R", "", `R --no-echo --no-init-file -e '.First <- function() file.create("'"$MARK"'"); save.image()'`, "R --no-save -e 1; :", ".RData"},
-	"git instaweb":                      {"git", "", `mkdir .git/gitweb; printf 'touch %s\n' "$MARK" > .git/gitweb/python3.conf`, "true", ".git/gitweb/python3.conf"},
-	"tig":                               {"tig", "", `git config tig.bind.generic "j !touch $MARK"`, "git config tig.bind.generic && touch ../ran; :", ".git/config"},
-	"git flow":                          {"git", "", `mkdir h; printf '#!/bin/sh\ntouch %s\n' "$MARK" > h/pre-flow-feature-start; chmod +x h/pre-flow-feature-start; git config gitflow.path.hooks "$PWD/h"`, "git config gitflow.path.hooks && touch ../ran; :", ".git/config"},
-	"lazygit, in the repository":        {"git", "", `echo 'git: {paging: {pager: ./x}}' > .git/lazygit.yml`, "true", ".git/lazygit.yml"},
-	"jj, a repo that is a file":         {"git", "mkdir -p .jj/repo/store", `mkdir r; printf '[aliases]\nst=["util", "exec", "--", "./x"]\n' > r/config.toml; mv .jj/repo o; echo ../r > .jj/repo`, "true", ".jj/repo"},
-	"jj, a directory that is a link":    {"git", "mkdir -p .jj/repo/store", `mkdir -p r/repo; touch r/repo/config.toml; mv .jj o; ln -s r .jj`, "true", ".jj"},
-	"darcs, a directory that is a link": {"git", "mkdir -p _darcs/prefs", `mkdir p; echo 'ALL posthook x' > p/defaults; rmdir _darcs/prefs; ln -s ../p _darcs/prefs`, "true", "_darcs/prefs"},
-	"many others": {"git", "mkdir -p .pijul .lsp mise/conf.d .sl", `for f in .pijul/config .lsp/config.edn mise/conf.d/x.toml .sl/sharedpath _exrc hie.yaml .hie-bios buildServer.json .kateproject .lite_project.lua .local.vimrc .ycm_extra_conf.py x.ipr .lazygit.yml .byebugrc .psysh.php .shadowenv.d/1.lisp; do ` + writeSetting("x") + `; done`, "true",
-		".pijul/config .lsp/config.edn mise/conf.d/x.toml .sl/sharedpath _exrc hie.yaml .hie-bios buildServer.json .kateproject .lite_project.lua .local.vimrc .ycm_extra_conf.py x.ipr .lazygit.yml .byebugrc .psysh.php .shadowenv.d/1.lisp"},
+	"hg, a relative path to another":      {"hg", "hg init .", `mkdir p; cp -r .hg/* p; printf '[hooks]\npre-status=touch '"$MARK"'\n' > p/hgrc; printf 'relshared\nshared\nshare-safe\n' >> .hg/requires; printf ../p > .hg/sharedpath`, "hg status; :", ".hg/sharedpath"},
+	"vim, _vimrc":                         {"vim", "", `echo "call writefile([], '$MARK')" > _vimrc`, "HOME=/nonexistent vim -Nu NONE -es --cmd 'set exrc' -c 'qa!' </dev/null; vim -N -i NONE --cmd 'set exrc' -c 'qa!' </dev/null; :", "_vimrc"},
+	"R, .RData":                           {"R", "", `R --no-echo --no-init-file -e '.First <- function() file.create("'"$MARK"'"); save.image()'`, "R --no-save -e 1; :", ".RData"},
+	"git instaweb":                        {"git", "", `mkdir .git/gitweb; printf 'touch %s\n' "$MARK" > .git/gitweb/python3.conf`, "true", ".git/gitweb/python3.conf"},
+	"tig":                                 {"tig", "", `git config tig.bind.generic "j !touch $MARK"`, "git config tig.bind.generic && touch ../ran; :", ".git/config"},
+	"git flow":                            {"git", "", `mkdir h; printf '#!/bin/sh\ntouch %s\n' "$MARK" > h/pre-flow-feature-start; chmod +x h/pre-flow-feature-start; git config gitflow.path.hooks "$PWD/h"`, "git config gitflow.path.hooks && touch ../ran; :", ".git/config"},
+	"git flow, a value that it evaluates": {"git", "", `git config gitflow.release.finish.message '$(touch '"$MARK)"`, "git config gitflow.release.finish.message && touch ../ran; :", ".git/config"},
+	"git annex":                           {"git", "", `git config annex.ssh-options "-oProxyCommand=touch $MARK"`, "git config annex.ssh-options && touch ../ran; :", ".git/config"},
+	"git svn":                             {"git", "", `git config svn.configdir "$PWD/c"`, "git config svn.configdir && touch ../ran; :", ".git/config"},
+	"bash, the prompt of a rebase":        {"bash", "", promptStep("rebase-merge/msgnum", "rebase-merge/end"), prompt, ".git/rebase-merge/msgnum"},
+	"bash, the prompt of git am":          {"bash", "", promptStep("rebase-apply/last", "rebase-apply/next"), prompt, ".git/rebase-apply/last"},
+	"bash, the prompt of a work tree":     {"bash", "git worktree add -q w", promptStep("worktrees/w/rebase-merge/end", "worktrees/w/rebase-merge/msgnum"), "cd w; " + prompt, ".git/worktrees/w/rebase-merge/end"},
+	"lazygit, in the repository":          {"git", "", `echo 'git: {paging: {pager: ./x}}' > .git/lazygit.yml`, "true", ".git/lazygit.yml"},
+	"jj, a repo that is a file":           {"git", "mkdir -p .jj/repo/store", `mkdir r; printf '[aliases]\nst=["util", "exec", "--", "./x"]\n' > r/config.toml; mv .jj/repo o; echo ../r > .jj/repo`, "true", ".jj/repo"},
+	"jj, a directory that is a link":      {"git", "mkdir -p .jj/repo/store", `mkdir -p r/repo; touch r/repo/config.toml; mv .jj o; ln -s r .jj`, "true", ".jj"},
+	"darcs, a directory that is a link":   {"git", "mkdir -p _darcs/prefs", `mkdir p; echo 'ALL posthook x' > p/defaults; rmdir _darcs/prefs; ln -s ../p _darcs/prefs`, "true", "_darcs/prefs"},
+	"many others": {"git", "mkdir -p .pijul .lsp mise/conf.d .sl .config .github", `for f in .pijul/config .lsp/config.edn mise/conf.d/x.toml .sl/sharedpath _exrc hie.yaml .hie-bios buildServer.json .kateproject .lite_project.lua .local.vimrc .ycm_extra_conf.py x.ipr .lazygit.yml .byebugrc .psysh.php .shadowenv.d/1.lisp irb.rc _irbrc '$irbrc' .letta/settings.json .superset/config.json conductor.json gptme.toml .github/lsp.json .config/irb/irbrc; do ` + writeSetting("x") + `; done`, "true",
+		".pijul/config .lsp/config.edn mise/conf.d/x.toml .sl/sharedpath _exrc hie.yaml .hie-bios buildServer.json .kateproject .lite_project.lua .local.vimrc .ycm_extra_conf.py x.ipr .lazygit.yml .byebugrc .psysh.php .shadowenv.d/1.lisp irb.rc _irbrc $irbrc .letta/settings.json .superset/config.json conductor.json gptme.toml .github/lsp.json .config/irb/irbrc"},
 }
+
+// promptStep writes a command into a file of an unfinished operation that holds
+// the number of a step, and a number into the other.
+func promptStep(file, other string) string {
+	return "mkdir .git/" + filepath.Dir(file) + "\necho '$(touch '\"$MARK)\" > .git/" + file + "; echo 1 > .git/" + other
+}
+
+// prompt shows the prompt of git-prompt.sh, or of a function with the same effect.
+const prompt = `. "$(git --exec-path)/git-sh-prompt" 2>/dev/null || __git_ps1() { PS1=$(cat "$(git rev-parse --git-dir)"/rebase-*/{msgnum,end,next,last} 2>/dev/null); }
+	__git_ps1 a b; : "${PS1@P}"`
 
 // TestSettingsOfCompanions: what a command leaves for programs next to git,
 // editors and interpreters is removed, and does not run.

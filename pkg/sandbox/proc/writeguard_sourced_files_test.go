@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,9 +26,17 @@ func TestSourcedFilesAreRestored(t *testing.T) {
 		"source_env":               {"direnv", `echo 'source_env env/rc' > .envrc`, "env/rc", "direnv exec . true"},
 		"source_env_if_exists":     {"direnv", `echo 'source_env_if_exists env/rc' > .envrc`, "env/rc", "direnv exec . true"},
 		"source in a sourced file": {"direnv", `echo 'source ./first' > .envrc; echo 'source env/rc' > first`, "env/rc", "direnv exec . true"},
+		"a dot with a backslash":   {"direnv", `printf '[ -s ./env/rc ] && \\. ./env/rc\n' > .envrc`, "env/rc", "direnv exec . true"},
+		"source on two lines":      {"direnv", `printf 'source \\\n  env/rc\n' > .envrc`, "env/rc", "direnv exec . true"},
+		"source in a directory":    {"direnv", `echo 'cd env; source ./rc' > .envrc`, "env/rc", "direnv exec . true"},
+		"source in a case":         {"direnv", `echo 'case a in a) source env/rc;; esac' > .envrc`, "env/rc", "direnv exec . true"},
+		"a program":                {"direnv", `echo 'eval "$(./env/rc)"' > .envrc; chmod +x env/rc`, "env/rc", "direnv exec . true"},
+		"a program in PATH":        {"direnv", `printf 'PATH_add env\nrc\n' > .envrc; chmod +x env/rc`, "env/rc", "direnv exec . true"},
 		"behind a link":            {"direnv", `echo 'source ./l/rc' > .envrc; ln -s env l`, "env/rc", "direnv exec . true"},
 		"%include of an hgrc":      {"hg", `hg init .; printf '%%include ../env/rc\n' > .hg/hgrc`, "env/rc", "hg status"},
 		"a hook of an hgrc":        {"hg", `hg init .; printf '[hooks]\npre-status = ./env/rc\n' > .hg/hgrc; chmod +x env/rc`, "env/rc", "hg status"},
+		"a script of an hgrc":      {"hg", `hg init .; printf '[hooks]\npre-status =\n  cd env; sh rc\n' > .hg/hgrc`, "env/rc", "hg status"},
+		"a filter of an hgrc":      {"hg", `hg init .; echo x > b; hg add b; printf '[encode]\nb = ./env/rc\n' > .hg/hgrc; chmod +x env/rc; sleep 1; touch b`, "env/rc", "hg diff"},
 		"an extension of an hgrc":  {"hg", `hg init .; printf '[extensions]\nx = ./env/rc\n' > .hg/hgrc`, "env/rc", "true"},
 		"a Python hook of an hgrc": {"hg", `hg init .; printf '[hooks]\npre-status = python:env/rc:f\n' > .hg/hgrc`, "env/rc", "true"},
 		"an hgrc that is included": {"hg", `hg init .; printf '%%include ../first\n' > .hg/hgrc; printf '%%include env/rc\n' > first`, "env/rc", "hg status"},
@@ -47,7 +56,7 @@ func TestSourcedFilesAreRestored(t *testing.T) {
 				r := p.runner(level)
 				run(t, r, p.command("true"))
 				evil := "printf '#!/bin/sh\\ntouch " + p.mark + "\\n' > " + c.file
-				if c.program == "hg" && name != "a hook of an hgrc" {
+				if c.program == "hg" && !strings.HasPrefix(name, "a hook") && !strings.HasPrefix(name, "a script") && !strings.HasPrefix(name, "a filter") {
 					evil = "printf '[hooks]\\npre-status = touch " + p.mark + "\\n' > " + c.file
 				}
 				for _, script := range []string{evil, "rm " + c.file + "; " + evil, "mv env e; mkdir env; " + evil} {

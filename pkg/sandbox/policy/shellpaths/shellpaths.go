@@ -16,9 +16,14 @@ import (
 // path may begin with ~.
 type Paths struct {
 	// Scripts are run by an interpreter, whether or not they exist. A directory
-	// stands for the file in it that the interpreter runs.
+	// stands for the file in it that the interpreter runs, and a name may lack
+	// the extension that the interpreter adds.
 	Scripts []string
-	// Words are programs, scripts or arguments if such a file exists.
+	// Programs are the paths of programs that the command runs, and the names of
+	// programs in the directories of variables whose name ends in PATH, whether
+	// or not they exist.
+	Programs []string
+	// Words are arguments, which may be programs or scripts if such a file exists.
 	Words []string
 }
 
@@ -26,7 +31,11 @@ const (
 	maxCommandBytes = 64 << 10
 	maxDirs         = 16  // directories of one command
 	maxWords        = 256 // words of one command
-	maxNesting      = 4   // commands in words of commands
+	maxScriptWords  = 10_000
+	maxNesting      = 4  // commands in words of commands
+	maxLoopItems    = 16 // words of a for loop
+	maxBraceParts   = 16 // parts and braces of a word whose braces are expanded
+	maxBraceWords   = 16 // words that the braces of a word make
 	maxRemembered   = 1000
 )
 
@@ -48,9 +57,7 @@ func Of(command string) Paths {
 	if known, ok := remembered[command]; ok {
 		return known
 	}
-	f := finder{dirs: []string{""}, vars: map[string]string{"HOME": "~"}}
-	f.parse(command, 0)
-	p := f.paths()
+	p := find(command, false)
 	if len(remembered) >= maxRemembered {
 		clear(remembered)
 	}
@@ -58,12 +65,27 @@ func Of(command string) Paths {
 	return p
 }
 
+// OfScript returns the paths of a script of bash or direnv. It differs from Of in
+// that only words at the place of a command count as programs and interpreters,
+// and only the words of eval, trap and -c as commands: a script has many words
+// that name data. Words is empty.
+func OfScript(script string) Paths { return find(script, true) }
+
+// find returns the paths of a command, or of a script as OfScript does.
+func find(command string, isScript bool) Paths {
+	f := finder{isScript: isScript, dirs: []string{""}, vars: map[string]string{"HOME": "~"}}
+	f.parse(command, 0)
+	return f.paths()
+}
+
 // finder collects the words of a command.
 type finder struct {
-	dirs, words, scripts []string
-	names                []string // of programs, searched for in search
-	search               []string // directories of variables whose name ends in PATH
-	vars                 map[string]string
+	isScript                       bool
+	dirs, words, scripts, programs []string
+	names                          []string // of programs, searched for in search
+	search                         []string // directories of variables whose name ends in PATH
+	vars                           map[string]string
+	count                          int // words so far
 }
 
 // parse adds the words of all commands in a text. depth counts the texts around it; one
@@ -76,36 +98,129 @@ func (f *finder) parse(text string, depth int) {
 	if err != nil {
 		return
 	}
-	syntax.Walk(file, func(node syntax.Node) bool {
-		if call, ok := node.(*syntax.CallExpr); ok {
-			f.addCall(call, depth)
+	f.walk(file, depth)
+}
+
+// walk adds the words of all commands in a node of the syntax tree.
+func (f *finder) walk(node syntax.Node, depth int) {
+	syntax.Walk(node, func(node syntax.Node) bool {
+		switch x := node.(type) {
+		case *syntax.Stmt:
+			f.addRedirections(x, depth)
+		case *syntax.CallExpr:
+			f.addCall(x, depth)
+		case *syntax.DeclClause:
+			for _, a := range x.Args {
+				f.addAssign(a, depth)
+			}
+		case *syntax.ForClause:
+			return f.addLoop(x, depth)
 		}
 		return true
 	})
 }
 
-// unknown replaces a part of a word that only the shell knows.
-const unknown = "\x00"
+// addLoop searches a loop once for each of its words, and reports whether it is
+// still to be searched.
+func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
+	iter, ok := loop.Loop.(*syntax.WordIter)
+	if !ok || iter.Name == nil || len(iter.Items) == 0 || len(iter.Items) > maxLoopItems || depth >= maxNesting {
+		return true
+	}
+	for _, item := range iter.Items {
+		if f.count++; f.count > f.maxCount() {
+			return false
+		}
+		f.vars[iter.Name.Value] = f.expand(item)
+		for _, stmt := range loop.Do {
+			f.walk(stmt, depth+1)
+		}
+		if !f.isScript {
+			f.words = append(f.words, f.expand(item))
+		}
+	}
+	return false
+}
 
 var (
-	interpreter = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
-	assignment  = regexp.MustCompile(`^(\w+)=(.*)$`)
+	interpreter = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
+	assignment  = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
 	module      = regexp.MustCompile(`^\w+(\.\w+)*$`)
 	dirOption   = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
+	// wrapper matches a command that runs the command after it.
+	wrapper = regexp.MustCompile(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
+	number  = regexp.MustCompile(`^[\d.]+[smhd]?$`)
+	// scriptVariable matches a variable whose value a shell or Python runs when it starts.
+	scriptVariable = regexp.MustCompile(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)
 )
 
 // addCall adds the words and assignments of a simple command.
 func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 	for _, a := range call.Assigns {
-		if a.Name != nil && a.Value != nil {
-			f.assign(a.Name.Value, f.expand(a.Value), depth)
-		}
+		f.addAssign(a, depth)
 	}
 	var words []string
 	for _, arg := range call.Args {
-		words = append(words, f.expand(arg))
+		for _, word := range expandBraces(arg) {
+			words = append(words, f.expand(word))
+		}
 	}
-	if len(words) == 0 || len(f.words) > maxWords || path.Base(words[0]) == "git" {
+	f.addWords(words, depth)
+}
+
+// addAssign handles an assignment. The words of an array may be a command.
+func (f *finder) addAssign(a *syntax.Assign, depth int) {
+	switch {
+	case a.Name == nil:
+	case a.Value != nil:
+		f.assign(a.Name.Value, f.expand(a.Value), depth)
+	case a.Array != nil && !f.isScript:
+		var words []string
+		for _, elem := range a.Array.Elems {
+			if elem.Value != nil {
+				words = append(words, f.expand(elem.Value))
+			}
+		}
+		f.addWords(words, depth)
+	}
+}
+
+// maxCount returns how many words are looked at.
+func (f *finder) maxCount() int {
+	if f.isScript {
+		return maxScriptWords
+	}
+	return maxWords
+}
+
+// addRedirections adds the files, and parses the texts, that an interpreter reads
+// from standard input.
+func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	isInterpreter := ok && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return interpreter.MatchString(f.expand(arg)) })
+	for _, r := range stmt.Redirs {
+		switch {
+		case r.Op == syntax.RdrIn && r.Word != nil && isInterpreter:
+			f.scripts = append(f.scripts, f.expand(r.Word))
+		case r.Op == syntax.RdrIn && r.Word != nil && !f.isScript:
+			f.words = append(f.words, f.expand(r.Word))
+		case r.Op == syntax.WordHdoc && isInterpreter:
+			f.parse(f.expand(r.Word), depth+1)
+		case r.Hdoc != nil && isInterpreter:
+			f.parse(f.expand(r.Hdoc), depth+1)
+		}
+	}
+}
+
+// addWords adds the words of a command.
+func (f *finder) addWords(words []string, depth int) {
+	if f.count += len(words); len(words) == 0 || f.count > f.maxCount() || path.Base(words[0]) == "git" {
+		return
+	}
+	if f.isScript && (words[0] == "PATH_add" || words[0] == "path_add") { // of direnv
+		for _, dir := range words[1:] {
+			f.assign("PATH", dir, depth)
+		}
 		return
 	}
 	isInterpreter, first := false, true
@@ -115,7 +230,7 @@ func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 			before = words[i-1]
 		}
 		switch m := assignment.FindStringSubmatch(word); {
-		case strings.ContainsAny(word, " \t\n;&|"):
+		case strings.ContainsAny(word, " \t\n;&|") && (!f.isScript || before == "-c" || words[0] == "eval" || words[0] == "trap"):
 			f.parse(word, depth+1)
 		case m != nil && first:
 			f.assign(m[1], m[2], depth)
@@ -135,20 +250,24 @@ func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 			isInterpreter = false
 		case (before == "-C" || before == "--chdir" || before == "--directory" || before == "--cwd") && word != "":
 			f.enter(word)
+		case (before == "--rcfile" || before == "--init-file") && isInterpreter:
+			f.scripts = append(f.scripts, word)
 		case (words[0] == "cd" || words[0] == "pushd") && i > 0:
 			f.enter(word)
 		case isInterpreter && before != "-c" && before != "-e":
 			f.scripts = append(f.scripts, word)
 			isInterpreter = false
-		case interpreter.MatchString(word):
+		case interpreter.MatchString(word) && (first || !f.isScript):
 			isInterpreter = true
 			f.names = append(f.names, word)
-		case first && !strings.Contains(word, "/"):
+		case first && strings.Contains(word, "/"):
+			f.programs = append(f.programs, word)
+		case first:
 			f.names = append(f.names, word)
 		default:
 			f.words = append(f.words, word)
 		}
-		first = first && (word == "env" || word == "exec" || word == "command" || word == "nice" || word == "nohup" || strings.HasPrefix(word, "-"))
+		first = first && (wrapper.MatchString(word) || number.MatchString(word) || strings.HasPrefix(word, "-"))
 	}
 }
 
@@ -163,7 +282,12 @@ func (f *finder) assign(name, value string, depth int) {
 		}
 	case len(f.vars) < maxWords && len(value) < maxCommandBytes/maxWords:
 		f.vars[name] = value
-		f.parse(value, depth+1)
+		if scriptVariable.MatchString(name) {
+			f.scripts = append(f.scripts, value)
+		}
+		if !f.isScript {
+			f.parse(value, depth+1)
+		}
 	}
 }
 
@@ -204,9 +328,14 @@ func (f *finder) paths() (p Paths) {
 	}
 	all := slices.Concat(f.dirs, f.search)
 	add(&p.Scripts, f.scripts, all)
-	add(&p.Words, f.words, all)
-	add(&p.Words, f.names, slices.Concat(f.dirs[1:], f.search))
-	for _, list := range []*[]string{&p.Scripts, &p.Words} {
+	add(&p.Programs, f.programs, f.dirs)
+	add(&p.Programs, f.names, f.search)
+	if !f.isScript {
+		add(&p.Words, f.words, all)
+		add(&p.Words, f.programs, f.search)
+		add(&p.Words, f.names, f.dirs[1:])
+	}
+	for _, list := range []*[]string{&p.Scripts, &p.Programs, &p.Words} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -231,48 +360,4 @@ func plain(word string) string {
 		return unknown
 	}
 	return word
-}
-
-// expand removes the quotes and escapes of a word, and replaces variables.
-func (f *finder) expand(word *syntax.Word) string {
-	var b strings.Builder
-	f.expandParts(&b, word.Parts, false)
-	return b.String()
-}
-
-// expandParts appends the expanded parts of a word to b, unknown ones as a mark. quoted
-// says that they are in double quotes.
-func (f *finder) expandParts(b *strings.Builder, parts []syntax.WordPart, quoted bool) {
-	for _, part := range parts {
-		switch x := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(unescape(x.Value, quoted))
-		case *syntax.SglQuoted:
-			b.WriteString(x.Value)
-		case *syntax.DblQuoted:
-			f.expandParts(b, x.Parts, true)
-		case *syntax.ParamExp:
-			if value, ok := f.vars[x.Param.Value]; ok && x.Exp == nil && x.Slice == nil && x.Repl == nil && !x.Length {
-				b.WriteString(value)
-			} else {
-				b.WriteString(unknown)
-			}
-		default:
-			b.WriteString(unknown)
-		}
-	}
-}
-
-// unescape removes the backslashes of a literal.
-func unescape(text string, quoted bool) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("$`\"\\\n", text[i+1]) >= 0) {
-			if i++; text[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
 }

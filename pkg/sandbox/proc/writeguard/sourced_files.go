@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy/shellpaths"
 )
 
 // withSourcedFiles adds to programs the existing files in the root that project
-// settings of the user run or include by a literal path: .envrc by source, ., or
-// source_env, Mercurial's hgrc by %include, hooks, extensions and aliases. A
+// settings of the user run or include by a literal path: .envrc, and Mercurial's
+// hgrc by %include, extensions and commands. A
 // file that was one of them stays one while the settings name it, even if a
 // command removed it. The result is sorted. A file with settings of its own name
 // is left out, because it is watched already.
@@ -80,20 +81,16 @@ var (
 	currentDir = regexp.MustCompile(`^(\$\([^()]*\)|\$\{[^{}]*\}|\$\w+)/`)
 )
 
-// filesRunByEnvrc returns the paths of the scripts that a script of direnv runs in
-// its shell. A beginning with a variable counts as the current directory. The
-// script activate of a virtual environment is left out: commands can write the
-// programs beside it.
+// filesRunByEnvrc returns the paths of the scripts and programs that a script of
+// direnv runs, also those in the directories that it adds to PATH. A beginning
+// with a variable counts as the current directory. The files of package managers,
+// and the script activate and the programs of a virtual environment are left out:
+// commands install them.
 func filesRunByEnvrc(script []byte) (paths []string) {
-	for _, match := range sourceCommand.FindAllSubmatch(script, -1) {
-		path := strings.NewReplacer(`"`, "", `'`, "").Replace(string(match[1]))
-		for _, home := range []string{"$HOME/", "${HOME}/"} {
-			if rest, ok := strings.CutPrefix(path, home); ok {
-				path = "~/" + rest
-			}
-		}
-		path = currentDir.ReplaceAllString(path, "./")
-		if strings.ContainsAny(path, "$`*?[") || filepath.Base(path) == "activate" && filepath.Base(filepath.Dir(path)) == "bin" {
+	found := shellpaths.OfScript(string(script))
+	for _, path := range slices.Concat(found.Scripts, found.Programs, sourcedPaths(script)) {
+		inBin := filepath.Base(filepath.Dir(path)) == "bin"
+		if strings.ContainsAny(path, "*?[") || isOfPackageManager(path) || inBin && (filepath.Base(path) == "activate" || HasComponent(path, ".venv") || HasComponent(path, "venv")) {
 			continue
 		}
 		paths = append(paths, filepath.FromSlash(path))
@@ -101,11 +98,35 @@ func filesRunByEnvrc(script []byte) (paths []string) {
 	return paths
 }
 
+// sourcedPaths returns the paths of the scripts that a script sources by a simple
+// command. It also works for a script that shellpaths cannot parse.
+func sourcedPaths(script []byte) (paths []string) {
+	for _, match := range sourceCommand.FindAllSubmatch(script, -1) {
+		path := strings.NewReplacer(`"`, "", `'`, "").Replace(string(match[1]))
+		for _, home := range []string{"$HOME/", "${HOME}/"} {
+			if rest, ok := strings.CutPrefix(path, home); ok {
+				path = "~/" + rest
+			}
+		}
+		if path = currentDir.ReplaceAllString(path, "./"); !strings.ContainsAny(path, "$`") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// programSections are the sections of an hgrc whose values are commands or
+// extensions, and programKeys such keys of the section ui.
+var (
+	programSections = []string{"hooks", "extensions", "alias", "encode", "decode", "pager", "extdiff", "merge-tools", "fix"}
+	programKeys     = []string{"editor", "ssh", "merge"}
+)
+
 // filesNamedInHgrc returns the paths of the files that an hgrc includes, and
-// those that its hooks, extensions and aliases name.
+// those that its commands and extensions name.
 func filesNamedInHgrc(hgrc []byte) (paths []string) {
 	section := ""
-	for line := range strings.Lines(string(hgrc)) {
+	for line := range strings.Lines(continuation.ReplaceAllString(string(hgrc), " ")) {
 		line = strings.TrimSpace(line)
 		if path, ok := strings.CutPrefix(line, "%include"); ok {
 			paths = append(paths, filepath.FromSlash(strings.TrimSpace(path)))
@@ -116,14 +137,21 @@ func filesNamedInHgrc(hgrc []byte) (paths []string) {
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
-		if !ok || !slices.Contains([]string{"hooks", "extensions", "alias"}, section) {
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !ok || !slices.Contains(programSections, section) && (section != "ui" || !slices.Contains(programKeys, key)) {
 			continue
 		}
-		value = strings.TrimSpace(value)
 		if module, ok := strings.CutPrefix(value, "python:"); ok {
 			value, _, _ = strings.Cut(module, ":")
 		}
-		paths = append(paths, gitfile.ProgramPaths([]string{strings.TrimSpace(key) + "=" + value})...)
+		paths = append(paths, gitfile.ProgramPaths([]string{key + "=" + value})...)
+		found := shellpaths.Of(strings.TrimPrefix(strings.TrimPrefix(value, "pipe:"), "!"))
+		for _, path := range slices.Concat(found.Scripts, found.Programs) {
+			paths = append(paths, filepath.FromSlash(path))
+		}
 	}
 	return paths
 }
+
+// continuation matches the line end before a line of an hgrc that continues a value.
+var continuation = regexp.MustCompile(`\n[ \t]+`)

@@ -1,4 +1,5 @@
-package policy
+// Package ansic decodes quoted text of bash.
+package ansic
 
 import (
 	"strconv"
@@ -6,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// decodeANSIC decodes the text between the quotes of $'…' as bash does. A
+// Decode decodes the text between the quotes of $'…' as bash does. A
 // decoded NUL ends it.
-func decodeANSIC(text string) string {
+func Decode(text string) string {
 	var out []byte
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {
