@@ -58,8 +58,8 @@ type underway struct {
 	fault error         // why the other messages are not stored
 }
 
-// underway returns a turn of which nothing is saved yet.
-func (c *Chat) underway(said string) *underway { return &underway{said: said, part: rand.Text()} }
+// newUnderway returns a turn of which nothing is saved yet.
+func (c *Chat) newUnderway(said string) *underway { return &underway{said: said, part: rand.Text()} }
 
 // noteTime limits storing a message.
 const noteTime = 10 * time.Second

@@ -32,10 +32,10 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 		text = c.pending + "\n\n" + said
 	}
 	asked := llm.Message{Role: llm.UserRole, Parts: words(text)}
-	kept := c.underway(said)
+	kept := c.newUnderway(said)
 	c.keep(ctx, kept, asked)
 	var out *agent.Outcome
-	err := c.during(ctx, func(ctx context.Context) {
+	err := c.runInterruptible(ctx, func(ctx context.Context) {
 		out = c.ask(ctx, append(slices.Clone(c.history), asked), func(added []llm.Message) { c.keep(ctx, kept, added...) })
 	})
 	if err != nil {
@@ -98,10 +98,10 @@ func (c *Chat) cost(out *agent.Outcome) float64 {
 	return out.Cost
 }
 
-// during runs work that may take long in a goroutine. Meanwhile it asks the user
+// runInterruptible runs work that may take long in a goroutine. Meanwhile it asks the user
 // questions, and an interrupt cancels the work. A third interrupt ends the program,
 // because the work does not stop.
-func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
+func (c *Chat) runInterruptible(ctx context.Context, work func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.cfg.Terminal != nil {

@@ -148,7 +148,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	}
 	var taken []string
 	var failed error
-	err = c.during(ctx, func(ctx context.Context) {
+	err = c.runInterruptible(ctx, func(ctx context.Context) {
 		for _, path := range good {
 			if failed = c.revert(ctx, path, len(changes[path])); failed != nil {
 				return
@@ -222,7 +222,7 @@ func (c *Chat) whyNotRevertible(ctx context.Context, path string, changes []*sta
 		return "it was changed again since, by " + found.Tool
 	}
 	var err error
-	if failed := c.during(ctx, func(ctx context.Context) { err = c.callUndo(ctx, path, true) }); failed != nil {
+	if failed := c.runInterruptible(ctx, func(ctx context.Context) { err = c.callUndo(ctx, path, true) }); failed != nil {
 		err = failed
 	}
 	if err != nil {

@@ -115,8 +115,8 @@ type approval struct {
 	State approve.State `json:"state"` // at present
 }
 
-// present returns a request as it is printed, with its state now.
-func present(r *approve.Record) approval {
+// approvalView returns a request as it is printed, with its state now.
+func approvalView(r *approve.Record) approval {
 	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
@@ -128,7 +128,7 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 	}
 	all := []approval{}
 	for _, r := range records {
-		if one := present(r); f.all || one.State == approve.Pending {
+		if one := approvalView(r); f.all || one.State == approve.Pending {
 			all = append(all, one)
 		}
 	}
@@ -163,7 +163,7 @@ func (p *program) showApproval(ctx context.Context, a *core.App, id string, f ap
 	if err != nil {
 		return err
 	}
-	return p.printApproval(present(r), f)
+	return p.printApproval(approvalView(r), f)
 }
 
 // printApproval prints a request as lines or as JSON.
@@ -218,7 +218,7 @@ func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.
 		return err
 	}
 	if f.json {
-		return p.printJSON(present(r))
+		return p.printJSON(approvalView(r))
 	}
 	if d.Approve {
 		return p.printf("%s: %s is approved; it runs once, when the same call is made again before %s\n",
@@ -243,7 +243,7 @@ func (p *program) awaitApproval(ctx context.Context, a *core.App, id string, f a
 	if err != nil {
 		return err
 	}
-	one := present(r)
+	one := approvalView(r)
 	if f.json {
 		err = p.printJSON(one)
 	} else {

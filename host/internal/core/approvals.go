@@ -59,12 +59,12 @@ const maxWhere = 1 << 10
 func (a *App) SetURL(url string) { a.url.Store(&url) }
 
 // checkCall returns an error if the call must not be made with its arguments.
-func (w pipeline) checkCall(ctx context.Context, req *call.Request, v *validate.Validator) error {
+func (p pipeline) checkCall(ctx context.Context, req *call.Request, v *validate.Validator) error {
 	_, err := v.Arguments(func(context.Context, *call.Request) (*call.Result, error) { return nil, nil })(ctx, req)
 	if err != nil {
 		return err
 	}
-	return w.cfg.Policy.Check(req)
+	return p.cfg.Policy.Check(req)
 }
 
 // Approvals returns the approval requests of all hosts with the same store.

@@ -60,17 +60,17 @@ func (a *App) buildDeclared(p, before *snapshot) error {
 
 // declaredEntry returns the catalog entry of a declared tool. For an alias it includes
 // the names of the target.
-func (p *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
+func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 	e := t.Entry()
 	if t.Spec.MCP == nil || depth > maxDepth {
 		return e
 	}
 	server, own := t.Spec.MCP.Server, t.Spec.MCP.Tool
 	e.Of = catalog.Target{Server: server, Tool: own}
-	if one, ok := p.byName[server]; ok && !one.off {
+	if one, ok := s.byName[server]; ok && !one.off {
 		e.Also = one.entry.Names(own)
-	} else if next, ok := p.declared[server]; ok { // each declared tool is a server
-		e.Also = p.declaredEntry(next, depth+1).Names(own)
+	} else if next, ok := s.declared[server]; ok { // each declared tool is a server
+		e.Also = s.declaredEntry(next, depth+1).Names(own)
 	}
 	return e
 }

@@ -100,26 +100,26 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 }
 
 // with returns next with the unchanged parts of w.
-func (w pipeline) with(next pipeline) pipeline {
-	next.stats, next.unchecked = w.stats, w.unchecked
+func (p pipeline) with(next pipeline) pipeline {
+	next.stats, next.unchecked = p.stats, p.unchecked
 	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
-	if same(w.cfg.Audit, next.cfg.Audit) {
-		next.audit = w.audit
+	if same(p.cfg.Audit, next.cfg.Audit) {
+		next.audit = p.audit
 	}
-	if same(w.cfg.Schemas, next.cfg.Schemas) {
-		next.validator = w.validator
+	if same(p.cfg.Schemas, next.cfg.Schemas) {
+		next.validator = p.validator
 	}
-	if same(w.cfg.Policy, next.cfg.Policy) && same(w.cfg.Approval, next.cfg.Approval) {
-		next.policy, next.approve = w.policy, w.approve
+	if same(p.cfg.Policy, next.cfg.Policy) && same(p.cfg.Approval, next.cfg.Approval) {
+		next.policy, next.approve = p.policy, p.approve
 	}
-	if same(w.cfg.Cache, next.cfg.Cache) {
-		next.cache = w.cache
+	if same(p.cfg.Cache, next.cfg.Cache) {
+		next.cache = p.cache
 	}
-	if same(w.cfg.Limit, next.cfg.Limit) {
-		next.limiter = w.limiter
+	if same(p.cfg.Limit, next.cfg.Limit) {
+		next.limiter = p.limiter
 	}
-	if same(w.cfg.Breaker, next.cfg.Breaker) {
-		next.breaker = w.breaker
+	if same(p.cfg.Breaker, next.cfg.Breaker) {
+		next.breaker = p.breaker
 	}
 	return next
 }
@@ -148,31 +148,31 @@ func (a *App) currentPipeline() pipeline { return a.snapshot.Load().pipeline }
 //     queue has its own limit, and the caller's deadline applies to it.
 //   - timeout is outside retry: it limits the call with all its retries.
 //   - retry is outside breaker, so that it stops when the circuit breaker opens.
-func (w pipeline) stages() []call.Stage {
-	timed := w.cfg.Timeout
-	timed.MakesCalls = w.callsOthers
-	stages := []call.Stage{gcTuning(), w.stats.Stage}
-	if w.audit != nil {
-		stages = append(stages, w.audit.Stage)
+func (p pipeline) stages() []call.Stage {
+	timed := p.cfg.Timeout
+	timed.MakesCalls = p.callsOthers
+	stages := []call.Stage{gcTuning(), p.stats.Stage}
+	if p.audit != nil {
+		stages = append(stages, p.audit.Stage)
 	}
 	return append(stages,
-		w.spill,
-		w.validator.Arguments,
-		w.policy.Stage,
-		w.cache.Stage,
-		w.validator.Results,
-		w.limiter.Stage,
+		p.spill,
+		p.validator.Arguments,
+		p.policy.Stage,
+		p.cache.Stage,
+		p.validator.Results,
+		p.limiter.Stage,
 		timeout.New(timed),
-		retry.New(w.cfg.Retry),
-		w.breaker.Stage,
+		retry.New(p.cfg.Retry),
+		p.breaker.Stage,
 	)
 }
 
 // close ends the callbacks of approvals and writes the rest of the audit log.
-func (w pipeline) close() {
-	w.approve.Close()
-	if w.audit != nil {
-		w.audit.Close() //nolint:errcheck // Audit tells
+func (p pipeline) close() {
+	p.approve.Close()
+	if p.audit != nil {
+		p.audit.Close() //nolint:errcheck // Audit tells
 	}
 }
 

@@ -16,8 +16,8 @@ type reach struct {
 
 // reachOf returns the servers reachable through a server's tools: the server itself
 // and, for a declared tool, the servers that it calls.
-func (p *snapshot) reachOf(server string) reach {
-	if known, ok := p.reaches.Load(server); ok {
+func (s *snapshot) reachOf(server string) reach {
+	if known, ok := s.reaches.Load(server); ok {
 		return known.(reach) //nolint:errcheck // the only type in the map
 	}
 	var of []any
@@ -29,7 +29,7 @@ func (p *snapshot) reachOf(server string) reach {
 			return
 		}
 		seen[server] = true
-		switch one, own := p.byName[server], p.declared[server]; {
+		switch one, own := s.byName[server], s.declared[server]; {
 		case one != nil:
 			of = append(of, server, one.cfg.Spec.Placeless(), one.cfg.Command, one.cfg.Dir)
 			if at := one.cfg.Spec.Where(); at != "" {
@@ -37,14 +37,14 @@ func (p *snapshot) reachOf(server string) reach {
 			}
 		case own != nil:
 			of = append(of, server, own.Spec.WithoutLocation())
-			for _, next := range p.serversCalledBy(own.Spec) {
+			for _, next := range s.serversCalledBy(own.Spec) {
 				visit(next)
 			}
 		}
 	}
 	visit(server)
 	if r.sum = fingerprint(of); of != nil {
-		p.reaches.Store(server, r)
+		s.reaches.Store(server, r)
 	}
 	return r
 }
@@ -63,18 +63,18 @@ func (a *App) isPerCaller(server string) bool {
 
 // serversCalledBy returns the servers that a declared tool may call, even if their
 // tools are not known yet. It may return too many.
-func (p *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
+func (s *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 	switch {
 	case t.MCP != nil:
 		return []string{t.MCP.Server}
 	case t.Chain != nil:
 		for _, tool := range t.Chain.Tools() {
-			if p.declared[tool] != nil {
+			if s.declared[tool] != nil {
 				servers = append(servers, tool)
 				continue
 			}
-			for _, name := range slices.Sorted(maps.Keys(p.byName)) {
-				if p.byName[name].entry.MayServe(tool) {
+			for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+				if s.byName[name].entry.MayServe(tool) {
 					servers = append(servers, name)
 				}
 			}
@@ -84,11 +84,11 @@ func (p *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 }
 
 // namesOf returns the served names of a tool and, for an alias, of its target.
-func (p *snapshot) namesOf(tool string) (names, also []string) {
-	if own := p.declared[tool]; own != nil {
-		return []string{tool}, p.declaredEntry(own, 0).Also
+func (s *snapshot) namesOf(tool string) (names, also []string) {
+	if own := s.declared[tool]; own != nil {
+		return []string{tool}, s.declaredEntry(own, 0).Also
 	}
-	for _, one := range p.byName {
+	for _, one := range s.byName {
 		for own := range one.entry.Filter.Rename {
 			if names = one.entry.Names(own); names[0] == tool {
 				return names, nil

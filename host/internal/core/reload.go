@@ -159,19 +159,19 @@ func (a *App) startReplacements(ctx context.Context, before, now *snapshot, name
 }
 
 // keepServer keeps a server as it was in the previous snapshot.
-func (p *snapshot) keepServer(name string, before *snapshot) {
+func (s *snapshot) keepServer(name string, before *snapshot) {
 	old := before.byName[name]
-	i := slices.Index(p.servers, p.byName[name])
-	p.servers[i].server.Close()
-	p.servers[i], p.byName[name] = old, old
-	for i := range p.cfg.Servers {
-		if p.cfg.Servers[i].Name == name {
-			p.cfg.Servers[i] = old.cfg
+	i := slices.Index(s.servers, s.byName[name])
+	s.servers[i].server.Close()
+	s.servers[i], s.byName[name] = old, old
+	for i := range s.cfg.Servers {
+		if s.cfg.Servers[i].Name == name {
+			s.cfg.Servers[i] = old.cfg
 		}
 	}
-	for i := range p.cfg.Remote {
-		if p.cfg.Remote[i].Name == name {
-			p.cfg.Remote[i] = old.cfg.Spec
+	for i := range s.cfg.Remote {
+		if s.cfg.Remote[i].Name == name {
+			s.cfg.Remote[i] = old.cfg.Spec
 		}
 	}
 }

@@ -126,9 +126,9 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []stri
 }
 
 // entries returns the entries for the catalog.
-func (p *snapshot) entries() []catalog.Entry {
+func (s *snapshot) entries() []catalog.Entry {
 	var ours, theirs, own []catalog.Entry
-	for _, one := range p.servers {
+	for _, one := range s.servers {
 		switch {
 		case one.off:
 		case one.entry.Plain:
@@ -137,8 +137,8 @@ func (p *snapshot) entries() []catalog.Entry {
 			theirs = append(theirs, one.entry)
 		}
 	}
-	for _, t := range p.tools { // before the servers, which may not take their names
-		own = append(own, p.declaredEntry(t, 0))
+	for _, t := range s.tools { // before the servers, which may not take their names
+		own = append(own, s.declaredEntry(t, 0))
 	}
 	return slices.Concat(ours, own, theirs)
 }

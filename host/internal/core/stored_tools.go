@@ -181,10 +181,10 @@ func (a *App) storedSpecs(p *snapshot) (specs []manifest.Tool) {
 }
 
 // isServer reports whether a configured server has the name.
-func (p *snapshot) isServer(name string) bool {
-	_, ok := p.byName[name]
-	return ok || slices.ContainsFunc(p.cfg.Remote, func(s dialect.Server) bool { return s.Name == name }) ||
-		slices.ContainsFunc(p.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
+func (s *snapshot) isServer(name string) bool {
+	_, ok := s.byName[name]
+	return ok || slices.ContainsFunc(s.cfg.Remote, func(s dialect.Server) bool { return s.Name == name }) ||
+		slices.ContainsFunc(s.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
 }
 
 // withStored returns tools, the configured ones, and the tools of the store. Of the

@@ -21,5 +21,5 @@ func (a *App) tracedForward() call.Forwarder {
 	if a.tracer == nil {
 		return a.forward
 	}
-	return a.tracer.Forward(a.forward)
+	return a.tracer.TraceForward(a.forward)
 }

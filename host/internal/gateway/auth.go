@@ -148,11 +148,11 @@ func (h *HTTPHandler) profileOfUser(user *accesstoken.User, profile string, cata
 		return profile, catalog, true
 	case profile != "":
 		return profile, catalog, slices.Contains(user.Profiles, profile)
-	case h.gate.cfg.Profile == nil:
+	case h.gateway.cfg.Profile == nil:
 		return "", nil, false
 	}
 	profile = user.Profiles[0]
-	catalog, ok = h.gate.cfg.Profile(profile)
+	catalog, ok = h.gateway.cfg.Profile(profile)
 	return profile, catalog, ok
 }
 
@@ -160,7 +160,7 @@ func (h *HTTPHandler) profileOfUser(user *accesstoken.User, profile string, cata
 // or is unknown.
 func (h *HTTPHandler) isOtherUsersSession(r *http.Request, user *accesstoken.User) bool {
 	session := r.Header.Get(server.HeaderKeySessionID)
-	return session != "" && h.cfg.Auth != nil && h.gate.clients.get(sessionIdentity(session)).user != userName(user)
+	return session != "" && h.cfg.Auth != nil && h.gateway.clients.get(sessionIdentity(session)).user != userName(user)
 }
 
 // withTokenExpiry returns a context that ends when the user's token expires.

@@ -76,14 +76,14 @@ const modelUserAgent = "toolroom-model"
 // HTTPHandler serves /mcp, /metrics, /healthz and the API. Close it after the
 // http.Server.
 type HTTPHandler struct {
-	cfg    HTTPConfig
-	digest [sha256.Size]byte // of the token, so that the comparison does not reveal its length
-	gate   *Gateway
-	mcp    *server.StreamableHTTPServer
-	known  *sessions
-	life   context.Context // ends the calls
-	unread time.Duration   // writeTimeout; shorter in tests
-	end    context.CancelCauseFunc
+	cfg     HTTPConfig
+	digest  [sha256.Size]byte // of the token, so that the comparison does not reveal its length
+	gateway *Gateway
+	mcp     *server.StreamableHTTPServer
+	known   *sessions
+	life    context.Context // ends the calls
+	unread  time.Duration   // writeTimeout; shorter in tests
+	end     context.CancelCauseFunc
 
 	questions clientRequests
 }
@@ -96,7 +96,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	life, end := context.WithCancelCause(context.Background())
 	known := newSessions(func(id string) { g.forgetClient(sessionIdentity(id)) })
 	return &HTTPHandler{
-		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end, known: known, unread: writeTimeout,
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gateway: g, life: life, end: end, known: known, unread: writeTimeout,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
@@ -245,7 +245,7 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *acc
 		refuseHTTP(w, r, http.StatusNotFound, text+"; the MCP endpoint is /mcp")
 	case h.isOtherUsersSession(r, user):
 		refuseHTTP(w, r, http.StatusNotFound, "the session is not open; open a new one")
-	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:
+	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gateway.clients.get(sessionIdentity(session)).profile != profile:
 		refuseHTTP(w, r, http.StatusNotFound, "the session belongs to another path; open a new one")
 	case r.Method == http.MethodPost:
 		h.post(w, r, user, profile, catalog)
@@ -272,10 +272,10 @@ func (h *HTTPHandler) endpoint(path string) (profile string, catalog Catalog, ok
 		return "", nil, true
 	}
 	profile, ok = strings.CutPrefix(path, "/mcp/")
-	if !ok || profile == "" || h.gate.cfg.Profile == nil {
+	if !ok || profile == "" || h.gateway.cfg.Profile == nil {
 		return "", nil, false
 	}
-	catalog, ok = h.gate.cfg.Profile(profile)
+	catalog, ok = h.gateway.cfg.Profile(profile)
 	return profile, catalog, ok
 }
 

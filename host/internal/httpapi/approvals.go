@@ -21,8 +21,8 @@ type approval struct {
 	State approve.State `json:"state"` // current state
 }
 
-// present returns a request as the API shows it, with its state now.
-func present(r *approve.Record) approval {
+// approvalView returns a request as the API shows it, with its state now.
+func approvalView(r *approve.Record) approval {
 	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
@@ -35,7 +35,7 @@ func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	}
 	all := make([]approval, 0, len(records))
 	for _, record := range records {
-		all = append(all, present(record))
+		all = append(all, approvalView(record))
 	}
 	if r.URL.Query().Get("state") != "all" {
 		all = slices.DeleteFunc(all, func(one approval) bool { return one.State != approve.Pending })
@@ -65,7 +65,7 @@ func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, present(record))
+	answer(w, http.StatusOK, approvalView(record))
 }
 
 // decideApproval answers POST /v1/approvals/{id}.
@@ -95,7 +95,7 @@ func decide(w http.ResponseWriter, r *http.Request, by string, do func(context.C
 		fail(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, present(record))
+	answer(w, http.StatusOK, approvalView(record))
 }
 
 // read reads a decision from the body. The error names a wrong member.

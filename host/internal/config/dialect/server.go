@@ -111,14 +111,14 @@ func beforeQuery(address string) string {
 // Where returns the server's command or address without credentials.
 func (s Server) Where() string {
 	if s.URL != "" {
-		return secret.URL(s.concealed(s.URL))
+		return secret.URL(s.withoutFileContents(s.URL))
 	}
 	return strings.Join(secret.Args(s.shownCommand()), " ")
 }
 
-// concealed returns text with secret.Hidden instead of the contents of files
+// withoutFileContents returns text with secret.Hidden instead of the contents of files
 // ({file:PATH}) in the server's settings.
-func (s Server) concealed(text string) string {
+func (s Server) withoutFileContents(text string) string {
 	for _, held := range s.Contents {
 		text = strings.ReplaceAll(text, held.Reveal(), secret.Hidden)
 	}
@@ -129,7 +129,7 @@ func (s Server) concealed(text string) string {
 func (s Server) shownCommand() []string {
 	shown := slices.Clone(s.Command)
 	for i := range shown {
-		shown[i] = s.concealed(shown[i])
+		shown[i] = s.withoutFileContents(shown[i])
 	}
 	return shown
 }
@@ -178,7 +178,7 @@ type View struct {
 func (s Server) View() View {
 	v := View{
 		Name: s.Name, File: s.File, Line: s.Line, Transport: s.TransportKind(), Command: secret.Args(s.shownCommand()),
-		URL: secret.URL(s.concealed(s.URL)), Dir: s.Dir, Disabled: s.Disabled,
+		URL: secret.URL(s.withoutFileContents(s.URL)), Dir: s.Dir, Disabled: s.Disabled,
 		Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers)),
 	}
 	switch {

@@ -97,7 +97,7 @@ func (c Config) url() string {
 // A Stage obtains approvals. Close it after the last call.
 type Stage struct {
 	cfg   Config
-	book  *Store
+	store *Store
 	check func(ctx context.Context, req *call.Request) error
 	tell  *notifier
 
@@ -107,8 +107,8 @@ type Stage struct {
 
 // New returns the stage. check returns an error if a call must not be made with its
 // arguments; it gets the arguments of the call as it would be made.
-func New(c Config, book *Store, check func(ctx context.Context, req *call.Request) error) *Stage {
-	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
+func New(c Config, store *Store, check func(ctx context.Context, req *call.Request) error) *Stage {
+	return &Stage{cfg: c, store: store, check: check, tell: newNotifier(c, store)}
 }
 
 // Close stops the notifications.
@@ -126,11 +126,11 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 				return nil, err
 			}
 			token := randomText(15)
-			r, run, err := s.book.findOrCreate(ctx, of, req, reason(req), token)
+			r, run, err := s.store.findOrCreate(ctx, of, req, reason(req), token)
 			if err != nil {
 				return nil, s.storeError(req, err)
 			}
-			switch r.StateAt(s.book.now()) {
+			switch r.StateAt(s.store.now()) {
 			case Pending:
 				if asked {
 					return nil, s.pending(r)
@@ -145,7 +145,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 					return nil, err
 				}
 			case Denied:
-				if err := s.book.spendDenial(ctx, r); err != nil {
+				if err := s.store.spendDenial(ctx, r); err != nil {
 					return nil, s.storeError(req, err)
 				}
 				return nil, denied(r)
@@ -169,7 +169,7 @@ func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error)
 		if known := s.secret.Load(); known != nil {
 			return *known, nil
 		}
-		secret, err := s.book.secret(ctx)
+		secret, err := s.store.secret(ctx)
 		if err != nil {
 			return nil, s.storeError(req, err)
 		}
@@ -242,7 +242,7 @@ func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error
 	defer call.PauseClocks(ctx)() // also of the calls of which this one is a step
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	_, err := s.book.Await(ctx, r.ID)
+	_, err := s.store.Await(ctx, r.ID)
 	if ctx.Err() == context.DeadlineExceeded || toolerr.Is(err, toolerr.NotFound) { // another request has replaced it
 		return nil
 	}
@@ -273,7 +273,7 @@ func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 		return nil
 	}
 	if !slices.Contains(r.Tokens, digest(token)) {
-		if ok, err := s.book.addToken(ctx, r.ID, token); err != nil || !ok {
+		if ok, err := s.store.addToken(ctx, r.ID, token); err != nil || !ok {
 			s.tell.release(r.ID)
 			return err
 		}
@@ -304,7 +304,7 @@ func (s *Stage) describe(r *Record) call.Pending {
 	}
 	p.Message = fmt.Sprintf("%s. Request %s waits for approval until %s: the user can approve the call with mcp-host approvals approve %s, or deny it with mcp-host approvals deny %s. "+
 		"Tell the user, and after approval make exactly the same call again: it then runs once. Meanwhile, do not try to get the same result in another way",
-		r.Reason, r.ID, shortText(at, s.book.now()), r.ID, r.ID)
+		r.Reason, r.ID, shortText(at, s.store.now()), r.ID, r.ID)
 	return p
 }
 
@@ -339,13 +339,13 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	var within *call.PendingError
 	switch {
 	case errors.As(err, &within) && within.Resumes: // a nested call waits, and the rest of this call follows later
-		s.book.undo(late, key, run) //nolint:errcheck // as below
+		s.store.undo(late, key, run) //nolint:errcheck // as below
 	case asked: // the rest of the call follows later
-		s.book.continueRecord(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
+		s.store.continueRecord(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
-		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
+		s.store.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
 	default:
-		s.book.finishRecord(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
+		s.store.finishRecord(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
 	}
 	if err != nil {
 		return nil, err
@@ -373,12 +373,12 @@ func (s *Stage) renewing(ctx context.Context, key, run string) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(s.book.lease() / 3)
+		tick := time.NewTicker(s.store.lease() / 3)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				s.book.renew(ctx, key, run) //nolint:errcheck // the next time may do
+				s.store.renew(ctx, key, run) //nolint:errcheck // the next time may do
 			case <-ctx.Done():
 				return
 			}

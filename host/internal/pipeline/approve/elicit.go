@@ -36,7 +36,7 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	decided := make(chan struct{})
 	go func() {
 		defer close(decided)
-		s.book.Await(asking, r.ID) //nolint:errcheck // ask returns the reason
+		s.store.Await(asking, r.ID) //nolint:errcheck // ask returns the reason
 		cancel()
 	}()
 	resume := call.PauseClocks(ctx)
@@ -72,7 +72,7 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	default:
 		return nil
 	}
-	if _, err := s.book.Decide(ctx, r.ID, d); err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
+	if _, err := s.store.Decide(ctx, r.ID, d); err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
 		return s.storeError(req, err)
 	}
 	return nil

@@ -87,10 +87,10 @@ func (t *Tracer) Sending(next call.Handler) call.Handler {
 	}
 }
 
-// Forward wraps the forwarder of requests that are not tool calls in two spans: the
+// TraceForward wraps the forwarder of requests that are not tool calls in two spans: the
 // client's request, and within it the request to the server. The params that the server
 // gets contain the context of the inner span.
-func (t *Tracer) Forward(next call.Forwarder) call.Forwarder {
+func (t *Tracer) TraceForward(next call.Forwarder) call.Forwarder {
 	return func(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 		outer := t.root(m.Params)
 		outer.setMessageName(m)

@@ -232,7 +232,7 @@ func TestFailures(t *testing.T) {
 func TestMessages(t *testing.T) {
 	tracer, at := open(t)
 	var sent []string
-	f := tracer.Forward(func(_ context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+	f := tracer.TraceForward(func(_ context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 		sent = append(sent, string(m.Params))
 		return nil, nil
 	})
