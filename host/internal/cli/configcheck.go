@@ -36,8 +36,8 @@ and prints a summary: servers and their commands, declared tools, policy, endpoi
 and settings. It reports errors: unknown keys and variables, missing programs and
 directories, and tools that are used in chains but that no server has. With --start
 it starts the servers and asks for their tools, and warns of rules that match none of
-them; otherwise it starts none, and lists what it did not check. Credentials are not shown. The exit status is 1 if there is an
-error.`,
+them; otherwise it starts none, and lists the checks that it left out. Credentials are
+not shown. The exit status is 1 if there is an error.`,
 		Example: "  mcp-host config check\n  mcp-host config check --start\n  mcp-host config check .mcp.json",
 		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
