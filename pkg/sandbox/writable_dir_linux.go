@@ -135,10 +135,8 @@ func (d *writableDir) renameNoReplace(from, to string) error {
 	}
 	// A file system without the flag may support hard links, which also replace
 	// nothing.
-	if err := unix.Linkat(d.fd, from, d.fd, to, 0); err == nil || err == unix.EEXIST {
-		if err == nil {
-			err = unix.Unlinkat(d.fd, from, 0)
-		}
+	linked, err := renameByLink(from, to, func(from, to string) error { return unix.Linkat(d.fd, from, d.fd, to, 0) }, d.remove)
+	if linked || err == unix.EEXIST {
 		return err
 	}
 	if _, err := d.lstat(to); err == nil {

@@ -111,11 +111,8 @@ func (d *writableDir) rename(from, to string) error { return d.root.Rename(from,
 // renameNoReplace renames an entry with a hard link, which replaces nothing, if the
 // file system supports them. It fails if the new name exists.
 func (d *writableDir) renameNoReplace(from, to string) error {
-	err := d.root.Link(from, to)
-	if err == nil {
-		return d.root.Remove(from)
-	}
-	if errors.Is(err, fs.ErrExist) {
+	linked, err := renameByLink(from, to, d.root.Link, d.remove)
+	if linked || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if _, err := d.root.Lstat(to); err == nil {
