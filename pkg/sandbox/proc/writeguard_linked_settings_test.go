@@ -57,3 +57,43 @@ func TestProjectSettingsBehindLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsMovedByLinksInTwoCommands: settings that one command makes in a directory of
+// its own get to a directory of the user by no link of a later command.
+func TestSettingsMovedByLinksInTwoCommands(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		for name, c := range map[string]struct {
+			before, first, second string
+			file                  string // the settings
+			want                  string // their content afterwards; "": there are none
+		}{
+			"a directory replaced by a link":       {"mkdir p", `mkdir n; echo evil > n/.envrc`, `mv p old; ln -s n p`, "p/.envrc", ""},
+			"settings of an editor":                {"mkdir p", `mkdir -p n/.vscode; echo evil > n/.vscode/tasks.json`, `mv p old; ln -s n p`, "p/.vscode/tasks.json", ""},
+			"below a directory that is a link":     {"mkdir -p p/b", `mkdir -p n/b; echo evil > n/b/.mcp.json`, `mv p old; ln -s n p`, "p/b/.mcp.json", ""},
+			"two links in a row":                   {"mkdir -p p/b", `mkdir -p m n; echo evil > n/.envrc; ln -s ../n m/b`, `mv p old; ln -s m p`, "p/b/.envrc", ""},
+			"the user's link that leads elsewhere": {"mkdir l; ln -s l p", `mkdir n; echo evil > n/.envrc`, `ln -sfn n p`, "p/.envrc", ""},
+			"the user's link to nothing":           {"ln -s l p", `mkdir n; echo evil > n/.envrc`, `ln -s n l`, "p/.envrc", ""},
+			"settings that were there":             {"mkdir p; echo mine > p/.envrc", `mkdir n; cp p/.envrc n`, `mv p old; ln -s n p`, "p/.envrc", "mine\n"},
+			"a directory that was moved":           {"mkdir p; echo mine > p/.envrc", `true`, `mv p old; ln -s old p`, "p/.envrc", "mine\n"},
+			"a new name":                           {"", `mkdir n; echo theirs > n/.envrc`, `ln -s n p`, "p/.envrc", "theirs\n"},
+			"no settings":                          {"mkdir p", `mkdir n; echo x > n/f`, `mv p old; ln -s n p`, "p/f", "x\n"},
+		} {
+			t.Run(string(level)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t)
+				p.user(c.before + "\n:")
+				r := p.runner(level)
+				run(t, r, p.command("true"))
+				run(t, r, p.command(c.first))
+				_, out := run(t, r, p.command(c.second))
+				content, err := os.ReadFile(filepath.Join(p.root, c.file))
+				require.Equal(t, c.want, string(content), out)
+				require.Equal(t, c.want == "", err != nil)
+			})
+		}
+	}
+}

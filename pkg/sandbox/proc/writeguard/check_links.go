@@ -1,6 +1,7 @@
 package writeguard
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -108,36 +109,63 @@ func (rc *rootCheck) isLinkAllowed(name, path, repo string) bool {
 // directory above itself gives any number of them.
 const maxAliases = 200
 
+// alias is a name that a directory has, by links or of its own.
+type alias struct {
+	dir     string
+	newLink string // a link on the way that is new; "" if there is none
+}
+
+// aliases returns the names of a directory in the root, its own first.
+func (rc *rootCheck) aliases(dir string) []alias {
+	all := []alias{{dir: dir}}
+	for i := 0; i < len(all); i++ {
+		for _, link := range rc.resolvedLinks() {
+			rest, ok := nameBelow(link.target, all[i].dir)
+			name := filepath.Join(link.name, rest)
+			if !ok || len(all) >= maxAliases || slices.ContainsFunc(all, func(a alias) bool { return a.dir == name }) {
+				continue
+			}
+			all = append(all, alias{name, cmp.Or(all[i].newLink, link.newLink)})
+		}
+	}
+	return all
+}
+
 // isKnownDir reports whether a directory, under its own name or one of those that
 // links give it, was a directory or a link before the command.
 func (rc *rootCheck) isKnownDir(dir string) bool {
-	names := []string{dir}
-	for i := 0; i < len(names); i++ {
-		if rc.baseline.Seen.has(dirKey(names[i])) {
-			return true
-		}
-		for _, link := range rc.resolvedLinks() {
-			rest, ok := nameBelow(link.target, names[i])
-			if name := filepath.Join(link.name, rest); ok && len(names) < maxAliases && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(rc.aliases(dir), func(a alias) bool { return rc.baseline.Seen.has(dirKey(a.dir)) })
 }
 
 // resolvedLink is a link in the root and the file in the root that it leads to.
-type resolvedLink struct{ name, target string }
+type resolvedLink struct {
+	name, target string
+	newLink      string // the first new link on the way, which may be this one; "" if there is none
+}
 
 // resolvedLinks returns the links outside repositories that lead to a place in
 // the root, which need not exist.
 func (rc *rootCheck) resolvedLinks() []resolvedLink {
 	if rc.linkTargets == nil {
 		rc.linkTargets = []resolvedLink{}
+		isNew := map[string]bool{}
 		for _, link := range rc.found.links {
-			if target, err := filepath.Rel(rc.root, resolveExisting(filepath.Join(rc.root, link.name))); err == nil && filepath.IsLocal(target) {
-				rc.linkTargets = append(rc.linkTargets, resolvedLink{link.name, target})
+			isNew[link.name] = !rc.baseline.Seen.has(link.exactKey)
+		}
+		for _, link := range rc.found.links {
+			path := filepath.Join(rc.root, link.name)
+			target, err := filepath.Rel(rc.root, resolveExisting(path))
+			if err != nil || !filepath.IsLocal(target) {
+				continue
 			}
+			resolved := resolvedLink{name: link.name, target: target}
+			for _, name := range appendLinks(nil, rc.root, path) {
+				if isNew[name] {
+					resolved.newLink = name
+					break
+				}
+			}
+			rc.linkTargets = append(rc.linkTargets, resolved)
 		}
 	}
 	return rc.linkTargets
@@ -154,6 +182,47 @@ func (rc *rootCheck) checkLinks() {
 		}
 		rc.revert(link.name, path, false, &fileState{})
 	}
+	rc.checkLinksToSettings()
+}
+
+// checkLinksToSettings removes new links by which a directory of the user gets other
+// project settings. An earlier command may have made these with their directory, where
+// they may stay.
+func (rc *rootCheck) checkLinksToSettings() {
+	if !slices.ContainsFunc(rc.found.links, func(l foundLink) bool { return !rc.baseline.Seen.has(l.exactKey) }) {
+		return // most commands make no link, and resolving all of them takes time
+	}
+	removed := map[string]bool{}
+	for name, at := range rc.found.files {
+		if at.kind != projectSettingsKind && at.kind != judgedSettingsKind {
+			continue
+		}
+		inDir, ok := nameBelow(at.repo, name)
+		if !ok {
+			continue
+		}
+		for _, other := range rc.aliases(at.repo)[1:] {
+			path := filepath.Join(rc.root, other.newLink)
+			if other.newLink == "" || removed[other.newLink] || !rc.baseline.Seen.has(dirKey(other.dir)) || rc.skip(path) || rc.hadSettings(filepath.Join(other.dir, inDir), name, at) {
+				continue
+			}
+			removed[other.newLink] = true
+			rc.revert(other.newLink, path, false, &fileState{})
+		}
+	}
+}
+
+// hadSettings reports whether the baseline has, as known, the settings that the file
+// name has now.
+func (rc *rootCheck) hadSettings(known, name string, at watchedFile) bool {
+	was, inBaseline := rc.baseline.Items[known]
+	path := filepath.Join(rc.root, name)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return true // nothing is there any more
+	}
+	now := readState(path, at, info)
+	return inBaseline && was.sameContentTypeAndExec(&now)
 }
 
 // leadsToUnchecked reports whether a link leads to a directory of package
