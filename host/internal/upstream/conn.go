@@ -189,7 +189,8 @@ func (c *conn) failure() error {
 	return c.err
 }
 
-// listedTools returns the tools that the server listed in the handshake; nil: none.
+// listedTools returns the tools of the last list request; nil: none was answered, or the
+// server has none.
 func (c *conn) listedTools() []json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -348,7 +349,8 @@ func (c *conn) take(line []byte) {
 	c.takeOne(line)
 }
 
-// takeOne handles one message of the server.
+// takeOne handles one message of the server. A malformed answer fails its request with
+// PROTOCOL_ERROR; other malformed messages are only counted.
 func (c *conn) takeOne(line []byte) {
 	m, err := decodeMessage(line)
 	if err != nil {

@@ -41,7 +41,7 @@ func (g *guard) tell(sign byte, pid int) {
 	}
 }
 
-// close tells the guard program to end, and waits for it, at most guardGrace.
+// close tells the guard program to end and waits for it. After guardGrace it kills it.
 func (g *guard) close() {
 	if g.cmd != nil {
 		g.pipe.Close() //nolint:errcheck // only closing matters

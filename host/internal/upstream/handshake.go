@@ -45,7 +45,8 @@ func (c *conn) handshake(ctx context.Context, era Era) error {
 }
 
 // openSession opens the session in the given era. With Auto it tries the modern one for
-// ProbeTimeout and then the legacy one.
+// ProbeTimeout, then the legacy one, and the modern one again if the first try timed out
+// and the server refuses the legacy one.
 func (c *conn) openSession(ctx context.Context, era Era) error {
 	if era == Legacy {
 		return c.initialize(ctx)
@@ -165,7 +166,7 @@ func (c *conn) initialize(ctx context.Context) error {
 	return nil
 }
 
-// clientInfo returns the identity of the host for the handshake.
+// clientInfo returns the identity of the host for the handshake, with version 0 for "".
 func clientInfo(version string) map[string]string {
 	if version == "" {
 		version = "0"
@@ -188,8 +189,8 @@ func (c *conn) answerRequest(m jsonrpc.Message) {
 // reply sends the answer to a request of the server.
 func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
 
-// roots returns the host's own answer to roots/list. final is true if the client need
-// not be asked. The answer is nil if the host declares no roots.
+// roots returns the host's own answer to roots/list, nil if the host declares no roots
+// capability. stands is true if the client need not be asked: the host has roots.
 func (c *conn) roots() (answer json.RawMessage, stands bool) {
 	if c.cfg.Roots == nil {
 		return nil, false

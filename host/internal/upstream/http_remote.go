@@ -82,8 +82,8 @@ func newRemote(cfg Config) (*remote, error) {
 // errRedirect is wrapped by the refusal of a redirect.
 var errRedirect = errors.New("redirect refused")
 
-// sameOrigin permits redirects that change neither origin nor method: another origin
-// would get the credentials and the body.
+// sameOrigin permits up to 3 redirects that change neither origin nor method: another
+// origin would get the credentials and the body. Otherwise it returns an errRedirect.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	closeAfter(bodyEndTime, req.Response.Body) // some of it is read before the next request
@@ -125,8 +125,8 @@ func (r *remote) request(ctx context.Context, method string, to *url.URL, body i
 	return req, nil
 }
 
-// isProtocolHeader reports whether a header belongs to the protocol, so that it must not be
-// configured.
+// isProtocolHeader reports whether a header belongs to the protocol. Configured values of
+// such headers are ignored.
 func isProtocolHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	switch name {
@@ -136,7 +136,8 @@ func isProtocolHeader(name string) bool {
 	return strings.HasPrefix(name, "Mcp-")
 }
 
-// attach starts a run for c.
+// attach sets the run's connection, and lets those that wait for begun continue. It is
+// called once.
 func (r *remote) attach(c *conn) {
 	r.conn = c
 	close(r.begun)
@@ -149,8 +150,8 @@ func (r *remote) close() {
 	r.mu.Unlock()
 }
 
-// beginWork registers work that must end before the run ends. It returns an error if the
-// run has ended.
+// beginWork registers work that must end before the run ends. The caller calls work.Done.
+// It returns errNotSent after close.
 func (r *remote) beginWork() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +162,7 @@ func (r *remote) beginWork() error {
 	return nil
 }
 
-// finishWork waits for all registered work.
+// finishWork cancels the running requests and waits for all registered work.
 func (r *remote) finishWork() {
 	r.end()
 	r.work.Wait()
@@ -172,8 +173,8 @@ func (r *remote) describe() description { return description{} }
 // shownURL returns the address without credentials.
 func (r *remote) shownURL() string { return secret.URL(r.cfg.URL) }
 
-// unreachable explains an error of the HTTP client. It repeats no address, which may
-// contain credentials.
+// unreachable returns SERVER_OFFLINE for an error of the HTTP client, except that a
+// *signInError is returned unchanged. The text shows the address without credentials.
 func (r *remote) unreachable(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -207,8 +208,8 @@ func isStaleConnection(err error) bool {
 // maxStaleConnections bounds the closed connections in succession for one request.
 const maxStaleConnections = 10
 
-// doRequest sends a request. If the server had closed the reused connection, it uses another
-// one.
+// doRequest sends a request. If the server had closed the reused connection, it uses
+// another one, provided that the body can be sent again.
 func (r *remote) doRequest(req *http.Request) (*http.Response, error) {
 	for n := 0; ; n++ {
 		res, err := r.client.Do(req)
@@ -221,7 +222,8 @@ func (r *remote) doRequest(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// statusError returns the error for a status that is not a success.
+// statusError returns the error for a status that is not a success: AUTH_FAILED for 401
+// and 403, RATE_LIMITED for 429, and otherwise a *statusError.
 func (r *remote) statusError(res *http.Response, body []byte) error {
 	text := fmt.Sprintf("%s answered with status %s", r.shownURL(), res.Status)
 	if line := firstTextLine([]byte(r.cfg.redact(string(body)))); line != "" {
@@ -251,8 +253,8 @@ func (e *statusError) Unwrap() error { return e.err }
 // StatusCode returns the HTTP status, for decisions about retries.
 func (e *statusError) StatusCode() int { return e.status }
 
-// withRetryAfter adds the time to the error after which the server accepts requests again,
-// if it says so.
+// withRetryAfter adds the pause of the header Retry-After, in ms, to the error, if the
+// response has one.
 func withRetryAfter(res *http.Response, err *toolerr.Error) *toolerr.Error {
 	if after, ok := retry.ParseAfter(res.Header.Get("Retry-After"), time.Now()); ok && after > 0 {
 		return err.With(retry.After, after.Milliseconds())
@@ -260,7 +262,7 @@ func withRetryAfter(res *http.Response, err *toolerr.Error) *toolerr.Error {
 	return err
 }
 
-// firstTextLine returns the first text line of an error's body.
+// firstTextLine returns the first line of an error's body, "" for HTML.
 func firstTextLine(body []byte) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), 1000)]), "\uFFFD"))
 	if strings.HasPrefix(text, "<") { // HTML
@@ -270,7 +272,8 @@ func firstTextLine(body []byte) string {
 	return lastLine(line)
 }
 
-// mediaType returns the media type of a response in lower case.
+// mediaType returns the media type of a response in lower case, "" if it has none or a
+// malformed one.
 func mediaType(res *http.Response) string {
 	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil {
@@ -283,13 +286,13 @@ func mediaType(res *http.Response) string {
 // stream need not end after its answer.
 const bodyEndTime = 250 * time.Millisecond
 
-// closeAfter closes a body after a duration.
+// closeAfter closes a body after a duration, unless the returned timer is stopped before.
 func closeAfter(d time.Duration, body io.Closer) *time.Timer {
 	return time.AfterFunc(d, func() { body.Close() }) //nolint:errcheck // only read from
 }
 
-// readBeginning reads the beginning of a refusal's body. With an error it returns what it
-// has read.
+// readBeginning reads a refusal's body for errorBodyTime, and at most maxErrorBody bytes
+// of it. With an error it returns what it has read.
 func readBeginning(body io.ReadCloser) ([]byte, error) {
 	defer closeAfter(errorBodyTime, body).Stop()
 	return io.ReadAll(io.LimitReader(body, maxErrorBody))

@@ -34,7 +34,7 @@ const (
 // instances holds the runs of single callers.
 type instances struct {
 	mu       sync.Mutex
-	byCaller map[string]*instance // by the caller's id, or by the key of its credentials
+	byCaller map[string]*instance // by the caller's id, the key of its credentials, or both
 	done     bool
 }
 
@@ -49,7 +49,8 @@ type instance struct {
 }
 
 // instanceOf returns the run for a caller, which is s itself if the caller has none of
-// its own. The caller of instanceOf calls leave when it does not need the run any more.
+// its own. The caller of instanceOf calls leave when it does not need the run any more;
+// leave is nil with an error.
 func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err error) {
 	credentials, key := credentials{auth: s.cfg.Auth}, ""
 	if s.cfg.AuthFor != nil {
@@ -84,7 +85,8 @@ type credentials struct {
 	own  bool // they belong to one caller
 }
 
-// ListFor returns the tools that a server lists for a caller.
+// ListFor returns the tools that the server lists for a caller. It starts the caller's run
+// if necessary.
 func (s *Server) ListFor(ctx context.Context, caller call.Caller) ([]json.RawMessage, error) {
 	one, leave, err := s.instanceOf(caller)
 	if err != nil {
@@ -141,8 +143,8 @@ func (s *Server) newForCall(as credentials) (*Server, func(), error) {
 	}, nil
 }
 
-// clone returns a server with the same configuration and other credentials, not
-// started.
+// clone returns a server with the same configuration and other credentials, not started.
+// Credentials of a caller replace all those of the host.
 func (s *Server) clone(as credentials) *Server {
 	cfg := s.cfg
 	cfg.Scope, cfg.Share, cfg.AuthFor, cfg.Auth = Shared, nil, nil, as.auth
@@ -161,9 +163,10 @@ func (s *Server) clone(as credentials) *Server {
 	return one
 }
 
-// acquireInstance returns the caller's own instance of the server, and starts it if
-// necessary. It returns LIMIT_REACHED above maxVisits. releaseInstance must be called
-// once.
+// acquireInstance returns the instance with the key caller, and creates it if necessary;
+// its first request starts it. At the limit (maxVisits, or maxSignedIn with own
+// credentials) it ends the instance that was idle longest, or returns LIMIT_REACHED if
+// all are in use. After Close it returns errClosed. releaseInstance must be called once.
 func (s *Server) acquireInstance(caller string, as credentials) (*instance, error) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
@@ -231,8 +234,8 @@ func (s *Server) dismiss(caller string, v *instance) {
 	s.work.Go(v.server.Close)
 }
 
-// EndSession ends the run of a caller that has disconnected. If a call is still
-// running, the run ends when it is idle.
+// EndSession ends the run with the key caller, if no request uses it. It is called after
+// instanceIdle; a client's disconnection does not end its run.
 func (s *Server) EndSession(caller string) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()

@@ -142,7 +142,7 @@ func (c *conn) listPages(ctx context.Context, kind call.ListKind) ([]json.RawMes
 }
 
 // readPage returns the items of a page of a list, and the cursor of the next page, ""
-// after the last.
+// after the last. It returns an error for a malformed page.
 func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage, next string, err error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &page); err != nil {

@@ -29,7 +29,8 @@ type paramsRewrite struct {
 	level      string          // minimum log level; "": not set
 }
 
-// parseCall splits the params of a request. It returns an error if they are no object.
+// parseCall splits the params of a request; empty params are {}. It returns an error if
+// params or _meta is not an object.
 func parseCall(params json.RawMessage) (callParams, error) {
 	var p callParams
 	if len(params) == 0 {
@@ -107,7 +108,8 @@ func isEraMember(name string) bool {
 	}
 }
 
-// appendMeta appends the members of _meta for the server's era, with the changes of r.
+// appendMeta appends the members of _meta, without braces, for the server's era and with
+// the changes of r.
 func (p callParams) appendMeta(dst []byte, r paramsRewrite) []byte {
 	add := func(name string, value json.RawMessage) {
 		if len(dst) > 0 {

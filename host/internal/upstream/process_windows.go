@@ -18,8 +18,8 @@ func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// newGroup returns a job object with a started process; its processes end with this
-// one.
+// newGroup returns a job object with a started process. All processes of the job end when
+// the host ends.
 func newGroup(p *os.Process) (group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

@@ -33,7 +33,7 @@ func (c *conn) nameServer(method string, params json.RawMessage) (json.RawMessag
 }
 
 // nameServerInForm returns the params of an elicitation whose message begins with the
-// server's name. It returns an error if they are ambiguous.
+// server's name. It returns an error if they are ambiguous or the URL has no host.
 func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error) {
 	var form struct {
 		Message string `json:"message"`

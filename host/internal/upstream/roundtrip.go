@@ -147,8 +147,9 @@ func (c *conn) answerQuestions(ctx context.Context, r request, result json.RawMe
 	return nextRound(r.params, append(responses, '}'), state)
 }
 
-// answerQuestion answers a question in the result of a modern server: roots by the host
-// itself, others by r.ask.
+// answerQuestion answers a question in the result of a modern server. The host answers
+// roots/list itself if it has roots or the client does not; r.ask answers other
+// questions. It returns PROTOCOL_ERROR for an unknown question, or without r.ask.
 func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) (json.RawMessage, error) {
 	var question struct {
 		Method string          `json:"method"`

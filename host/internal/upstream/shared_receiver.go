@@ -134,7 +134,9 @@ func (process *sharedProcess) take(line []byte) {
 	}
 }
 
-// takeOne handles one message of the server.
+// takeOne handles one message of the server. A malformed one goes to the host whose
+// request it answers, or during the handshake to the host that makes it; others are
+// dropped.
 func (process *sharedProcess) takeOne(line []byte) {
 	m, err := decodeMessage(line)
 	process.mu.Lock()

@@ -87,7 +87,8 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 	u.out.wait()
 }
 
-// open registers the connection of a host. It returns false after Close.
+// open registers the connection of a host. It returns false after Close; otherwise the
+// caller calls closeConn.
 func (p *SharedServers) open(conn net.Conn, host int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +100,7 @@ func (p *SharedServers) open(conn net.Conn, host int) bool {
 	return true
 }
 
-// closeConn forgets a connection and ends its use.
+// closeConn forgets a connection that open has registered. It does not close it.
 func (p *SharedServers) closeConn(conn net.Conn) {
 	p.mu.Lock()
 	delete(p.conns, conn)

@@ -51,7 +51,8 @@ func attachShared(ctx context.Context, cfg Config, marks []string, replaces int)
 }
 
 // attachOnce connects to the process that runs shared servers and attaches to one.
-// replaces is the id of a process to replace; 0: none.
+// replaces is the id of a process to replace; 0: none. It returns errUnavailable if it
+// cannot connect.
 func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (*sharedWire, error) {
 	request, err := attachRequestOf(cfg, marks, replaces)
 	if err != nil {
@@ -93,7 +94,8 @@ func noAnswer(err error) error {
 	return fmt.Errorf("%w: the process that runs them closed the connection", errUnavailable)
 }
 
-// attach sends the attachRequest and waits for its answer.
+// attach sends the attachRequest and waits for its answer: receivedTime for the
+// confirmation, and then until ctx ends. It returns the error of the answer.
 func (w *sharedWire) attach(ctx context.Context, line []byte) error {
 	if err := w.conn.SetDeadline(time.Now().Add(receivedTime)); err != nil {
 		return err
@@ -186,7 +188,8 @@ const controlPrefix = `{"jsonrpc":"2.0","method":"toolroom/`
 // of a server with such a method.
 func isControl(line []byte) bool { return bytes.HasPrefix(line, []byte(controlPrefix)) }
 
-// control handles a message of SharedServers itself.
+// control handles a message that SharedServers itself sent. Unknown and malformed ones
+// are ignored.
 func (w *sharedWire) control(c *conn, line []byte) {
 	m, err := jsonrpc.Split(line)
 	if err != nil {

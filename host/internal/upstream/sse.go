@@ -54,8 +54,8 @@ func (s *sse) run(c *conn) error {
 	return err
 }
 
-// read reads the event stream until it ends. Its first event is the address for
-// messages.
+// read reads the event stream until it ends, and returns the error that ended it, which
+// is never nil. The first event with the name endpoint gives the address for messages.
 func (s *sse) read() error {
 	req, err := s.request(s.life, http.MethodGet, s.base, nil)
 	if err != nil {
@@ -136,7 +136,8 @@ func (s *sse) send(message []byte) error {
 	return nil
 }
 
-// post sends a message, after the address for it is known.
+// post sends a message, after the address for it is known. The error is a notSent if the
+// server was not reached.
 func (s *sse) post(ctx context.Context, message []byte) error {
 	select {
 	case <-s.opened:

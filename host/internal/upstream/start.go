@@ -348,7 +348,8 @@ func (s *Server) connect() (*conn, error) {
 	return c, err
 }
 
-// open starts the program or connects, and makes the handshake.
+// open starts the program or connects, makes the handshake and lists the tools. If that
+// fails, it returns after the connection has ended. The error is errClosed if s is closed.
 func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn, error) {
 	out, err := s.dial(ctx, transport)
 	if err != nil {

@@ -154,9 +154,8 @@ func (s *Server) Offline() bool {
 	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == CredentialsRejected || state == Disabled
 }
 
-// lastLine returns the last line of text that is not blank, shortened. Invisible
-// characters are escaped, since the line is shown in errors, to models and on
-// terminals.
+// lastLine returns the last line of text that is not blank, shortened. U+FFFD replaces
+// invisible characters, since the line is shown in errors, to models and on terminals.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
 	line := strings.Map(func(r rune) rune {

@@ -61,7 +61,8 @@ type Config struct {
 
 	// AuthFor returns the credentials of a caller, and a key that is the same for all
 	// callers with these credentials. Each key has its own run of the server. With the
-	// key "" the caller uses the common run, which has Auth. nil: all callers use Auth.
+	// key "" the caller uses the common run, which has Auth. An error fails the caller's
+	// requests. nil: all callers use Auth.
 	AuthFor func(call.Caller) (key string, auth Authorizer, err error)
 
 	// HeadersHelper is a program that prints further headers as a JSON object. They
@@ -167,7 +168,7 @@ func (c Config) validateURL() error {
 	return c.validateRest()
 }
 
-// validateRest returns an error for an unknown scope or era.
+// validateRest returns an error for an unknown scope or era; "" means the default.
 func (c Config) validateRest() error {
 	e := c.Era
 	switch c.Scope {
@@ -181,7 +182,8 @@ func (c Config) validateRest() error {
 	return nil
 }
 
-// withDefaults returns the settings with defaults for those that are 0.
+// withDefaults returns the settings with defaults for those that are empty or not
+// positive.
 func (c Config) withDefaults() Config {
 	set := func(d *time.Duration, to time.Duration) {
 		if *d <= 0 {
@@ -321,8 +323,8 @@ func (s *Server) callError(ctx context.Context, req *call.Request, phase string,
 	return s.lostError(ctx, req.Tool.Name, phase, err)
 }
 
-// lostError returns the error for a call whose connection was lost; the server's own
-// error, and that of ctx, unchanged.
+// lostError returns a *call.ExecutionError for a call whose connection was lost. It
+// returns the server's own error, and that of ctx, unchanged.
 func (s *Server) lostError(ctx context.Context, what, phase string, err error) error {
 	if errors.Is(err, errNotSent) {
 		phase = call.PhaseConnect

@@ -150,7 +150,8 @@ func (w *writer) writeNow(data []byte) (int, error) {
 	return written + n, err
 }
 
-// writeBy writes data within a time, and returns how much was written.
+// writeBy writes data within a time, and returns the number of bytes written, also with
+// an error.
 func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 	if err := w.file.SetWriteDeadline(time.Now().Add(within)); err != nil {
 		return 0, err

@@ -42,7 +42,8 @@ func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address 
 // State returns the state that the redirect must have.
 func (a *Attempt) State() string { return a.state }
 
-// Finish checks the parameters of the redirect, and stores the tokens.
+// Finish checks the parameters of the redirect, exchanges the code, and stores the tokens.
+// It returns an error for another state, or a refused sign-in.
 func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error) {
 	if err := a.flow.checkAnswer(answer, a.state); err != nil {
 		return Account{}, err
@@ -59,8 +60,9 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error
 // address. No issuer begins with it.
 const redirectRecord = "redirect "
 
-// sharedIdentity returns the client to sign in as. All subjects use one registration
-// for a redirect address, which has its own record.
+// sharedIdentity returns the client to sign in as: the configured one, or a registered
+// one. All subjects use one registration for a redirect address, which has its own
+// record.
 func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client registration, err error) {
 	if r, ok := f.fixed(f.server); ok {
 		return r, nil

@@ -69,7 +69,7 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	return f.keep(ctx, t)
 }
 
-// keep stores the tokens of a sign-in.
+// keep stores the tokens of a sign-in, also if ctx has ended, and returns the account.
 func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
 	err := f.update(context.WithoutCancel(ctx), func(r *record) (bool, error) {
 		if t.Client.RedirectURI != "" {
