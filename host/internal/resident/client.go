@@ -124,7 +124,8 @@ func (c Client) Stop(ctx context.Context) (Status, error) {
 	return Status{PID: pid}, nil
 }
 
-// ask sends a request to the process, if it runs, and returns its status.
+// ask sends a request to the process and returns its status. It returns ErrNotRunning if
+// the process does not run.
 func (c Client) ask(ctx context.Context, method string) (s Status, err error) {
 	c.Start = false
 	conn, err := c.Dial(ctx)

@@ -143,7 +143,8 @@ func (r *resident) retire(dir, name string, listener *net.UnixListener) {
 	listener.Close()                    //nolint:errcheck // nobody comes any more
 }
 
-// accept accepts connections of hosts until the process ends.
+// accept serves connections of hosts until ctx or the listener ends. Those of other users
+// are closed.
 func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 	for ctx.Err() == nil {
 		conn, err := listener.AcceptUnix()
