@@ -143,7 +143,7 @@ type Known interface {
 	Known(kind call.ListKind) []json.RawMessage
 }
 
-// know takes the lists of a source that never has to be asked.
+// know takes the lists of a source that need not be asked.
 func (s *server) know(source Known) {
 	s.known = true
 	for kind, l := range s.lists {
@@ -165,8 +165,8 @@ func kinds() [4]call.ListKind {
 // it returns the current snapshot.
 func (c *Catalog) Snapshot(ctx context.Context) *Snapshot { return c.snapshot(ctx, call.Tools) }
 
-// snapshot returns the current catalog after every server was asked for its list of
-// this kind, unless its list is known.
+// snapshot returns the current catalog, after every server was asked for its list of this
+// kind and those asked for the first time have answered or ctx has ended.
 func (c *Catalog) snapshot(ctx context.Context, kind call.ListKind) *Snapshot {
 	if kind == call.Tools && c.onUse != nil {
 		c.onUse(ctx, nil)

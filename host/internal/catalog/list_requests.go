@@ -28,9 +28,9 @@ func (c *Catalog) list(ctx context.Context, kind call.ListKind, group func(*serv
 	}
 }
 
-// listOnce begins to ask those servers whose list was never received; with group, only
-// those for which group is true. It returns channels that are closed when servers that
-// are asked for the first time have answered.
+// listOnce begins to ask those servers that were never asked or whose last request
+// failed; with group, only those for which group is true. It returns a channel for each
+// server that is asked for the first time, closed when its list was stored.
 func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,8 @@ func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*se
 	return waits
 }
 
-// ask requests a list of a server in the background. The caller holds c.mu.
+// ask requests a list of a server in the background, and stores it. It does nothing after
+// the catalog was closed. The caller holds c.mu.
 func (c *Catalog) ask(s *server, kind call.ListKind) {
 	if c.closed {
 		return
@@ -88,7 +89,8 @@ func (c *Catalog) ask(s *server, kind call.ListKind) {
 	})
 }
 
-// items converts a server's definitions to items.
+// items converts a server's definitions to items, without tools that the filter blocks.
+// faults says what is wrong with definitions, including those that are served.
 func (s *server) items(kind call.ListKind, raw []json.RawMessage) (items []*Item, faults []error) {
 	for _, definition := range raw {
 		item, fault := newItem(s.Entry, kind, definition)

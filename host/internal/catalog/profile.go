@@ -120,7 +120,7 @@ func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
-// shows reports whether the view has an item.
+// shows reports whether the view has an item. Without a profile it has all.
 func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.serves(item) }
 
 // Locate returns the server of a prompt, resource or template with a served name, and

@@ -36,8 +36,8 @@ func (p *refreshThrottle) wait(now time.Time) time.Duration {
 	return p.pause - since
 }
 
-// recordRequest records that the list was requested at a time, which doubles the pause
-// before the next request.
+// recordRequest records that the list was requested at now, which doubles the pause
+// before the next request, from firstPause to mostPause.
 func (p *refreshThrottle) recordRequest(now time.Time) {
 	p.changed, p.last = false, now
 	p.pause = min(max(2*p.pause, firstPause), mostPause)

@@ -38,7 +38,7 @@ func (s *Snapshot) Tools() []*call.Tool { return s.tools }
 // Items returns a whole list in order. The caller must not change the slice.
 func (s *Snapshot) Items(kind call.ListKind) []*Item { return s.lists[kind].items }
 
-// ByName returns the tool with a served name.
+// ByName returns the tool with a served name, false if no tool has it.
 func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
 	item, ok := s.byName(call.Tools, name)
 	if !ok {
@@ -54,10 +54,11 @@ func (s *Snapshot) byName(kind call.ListKind, name string) (*Item, bool) {
 	return item, ok
 }
 
-// List returns the result of tools/list. It is encoded once.
+// List returns the result of tools/list in the form of the era.
 func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Tools, modern) }
 
-// Listing returns the result of a list request. It is encoded once.
+// Listing returns the result of a list request in the form of the era. It is encoded once
+// for each era. The caller must not change it.
 func (s *Snapshot) Listing(kind call.ListKind, modern bool) json.RawMessage {
 	if modern {
 		return s.lists[kind].modern()
@@ -104,7 +105,8 @@ func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offlin
 	return s, faults
 }
 
-// admit returns the item as it is listed, or the reason why it is not.
+// admit returns the item as it is served, with a qualified URI if necessary, or an error
+// that says why it is not served. alike holds the served items by the look of their name.
 func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
 	first, taken := l.byName[item.Name]
 	if item.Kind == call.Resources || item.Kind == call.Templates {
@@ -136,7 +138,8 @@ func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Ite
 const maxList = 9 << 20
 
 // leaveOut lists all items except those of offline servers and, if the list is too
-// large, those of the servers with the largest lists.
+// large, those of the servers with the largest lists. It returns an error for each of the
+// latter; their items are still found by name.
 func (l *section) leaveOut(kind call.ListKind, offline map[string]bool) (faults []error) {
 	without := func(left func(server string) bool) {
 		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })

@@ -27,8 +27,8 @@ func qualifyUI(server, uri string) string {
 // that refers to it.
 type owners map[string]string
 
-// ownersOf returns the owner of each URI: the first server, in list order, that lists
-// it or refers to it.
+// ownersOf returns the owner of each ui:// URI: the first server, in list order, that
+// lists it or refers to it.
 func ownersOf(all map[call.ListKind][]*Item) owners {
 	rank := map[string]int{}
 	for _, kind := range kinds() {

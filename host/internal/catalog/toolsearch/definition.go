@@ -84,8 +84,8 @@ func (d definition) params() []param {
 	return all
 }
 
-// kindOf returns the text for the type member of a property: a name, names joined with
-// |, or any.
+// kindOf returns the text for the type member of a property: a name, names except null
+// joined with |, or any.
 func kindOf(kind any) string {
 	switch kind := kind.(type) {
 	case string:
