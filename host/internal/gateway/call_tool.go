@@ -215,7 +215,7 @@ func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ m
 }
 
 // complete forwards completion/complete to the server of the prompt or resource
-// template, and answers with its result.
+// template, and answers with its result: no values if the server has no completions.
 func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	const method = "completion/complete"
 	x := exchangeOf(ctx)

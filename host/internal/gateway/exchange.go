@@ -78,7 +78,8 @@ type mixedContext struct {
 
 func (m mixedContext) Value(key any) any { return m.values.Value(key) }
 
-// clientError converts the error object of a client's answer.
+// clientError returns the error object of a client's answer as a *call.MCPError, or
+// another error if it is malformed.
 func clientError(object json.RawMessage) error {
 	var e struct {
 		Code    int    `json:"code"`

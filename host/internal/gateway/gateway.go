@@ -75,7 +75,8 @@ type Config struct {
 	// roots; nil if it has none. It may be nil.
 	OnRoots func(paths []string)
 
-	// OnUser is called before a signed-in user lists or calls tools. It may be nil.
+	// OnUser is called before a signed-in user lists or calls tools, which waits for it.
+	// It may be nil.
 	OnUser func(ctx context.Context, caller call.Caller)
 
 	// OnLogLevel is called with the lowest log level that any client wants. It may be

@@ -46,7 +46,8 @@ type httpExchange struct {
 	acked  chan struct{} // closed when the subscription stream is acknowledged; nil after that, and for other requests
 }
 
-// caller returns the caller of the request, as far as the transport knows it.
+// caller returns the caller of the request without the client's capabilities. A signed-in
+// user has one account for all addresses.
 func (x *httpExchange) caller() call.Caller {
 	c := call.Caller{EntryPoint: x.entryPoint(), ID: x.identity(), Profile: x.profile, Account: Account(x.remote), User: x.user}
 	if x.user != "" {

@@ -12,8 +12,8 @@ import (
 )
 
 // Shutdown ends a server of NewHTTPServer and the sessions of its handler. Streams end at
-// once. Calls get two seconds to finish; calls that are still running are then answered
-// that the host stops, and after one more second their connections are closed.
+// once. Calls get two seconds to finish. Calls that are still running are then cancelled
+// and answered with an error, and after one more second their connections are closed.
 func Shutdown(server *http.Server, handler *HTTPHandler) error {
 	within := func(d time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -31,10 +31,10 @@ func Shutdown(server *http.Server, handler *HTTPHandler) error {
 	return err
 }
 
-// HostNames returns the values of the header Host that name a server listening at listen,
-// a HOST:PORT whose address is addr, and as each of extra, a NAME or NAME:PORT. The handler
-// refuses all others, and so requests of a web page whose name was made to resolve to this
-// machine (DNS rebinding).
+// HostNames returns the values of the header Host that the handler accepts: those that
+// name a server that listens at listen (HOST:PORT) with the address addr, and those of
+// extra (NAME or NAME:PORT). Other values are refused, so that a web page whose name was
+// made to resolve to this machine cannot send requests (DNS rebinding).
 func HostNames(listen string, addr net.Addr, extra []string) []string {
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

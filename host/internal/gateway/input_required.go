@@ -111,7 +111,7 @@ func (j *job) notify(method string, params json.RawMessage) {
 }
 
 // ask hands a question to the client's current request and waits for the answer, which
-// comes with a later request.
+// comes with a later request. If ctx ends before, it withdraws the question.
 func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	q := &question{method: method, params: params, answer: make(chan json.RawMessage, 1)}
 	select {

@@ -26,7 +26,7 @@ type legacyClients struct {
 	byID map[string]legacyClient
 }
 
-// get returns the recorded properties of the client of a session.
+// get returns the recorded properties of the client of a session, zero if there are none.
 func (c *legacyClients) get(id string) legacyClient {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -180,7 +180,8 @@ func filterLogs(caller call.Caller, notify func(string, json.RawMessage)) func(s
 }
 
 // passesLevel reports whether a log message reaches a client that set a level. Without
-// a level, a legacy client gets all messages and a modern one none.
+// a level, a legacy client gets all messages and a modern one none. A message with an
+// unknown level reaches no client that set one.
 func passesLevel(level string, params json.RawMessage, modern bool) bool {
 	if level == "" {
 		return !modern

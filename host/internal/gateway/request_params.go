@@ -70,8 +70,8 @@ func parseParams(method string, params json.RawMessage) (requestParams, error) {
 	return f, nil
 }
 
-// readName reads the name or URI of the request from the member m, or from the ref of a
-// completion. It returns an error for a wrong type.
+// readName reads the name or URI of the request from the member m, called named, or from
+// the ref of a completion. It returns an error for a wrong type, or a ref with neither.
 func (f *requestParams) readName(named string, m jsonrpc.Member) error {
 	value, offset := m.Value, m.Start
 	if named == "ref" {
@@ -92,7 +92,7 @@ func (f *requestParams) readName(named string, m jsonrpc.Member) error {
 	return nil
 }
 
-// readMeta reads the members of _meta that the gateway uses.
+// readMeta reads the members of _meta that the gateway uses, and ignores wrong types.
 func (f *requestParams) readMeta(meta json.RawMessage) {
 	members, err := jsonrpc.Members(meta)
 	if err != nil {

@@ -24,7 +24,7 @@ type subscriptionStream struct {
 	missed  map[call.ListKind]bool
 }
 
-// add adds an open stream.
+// add registers an open stream, until remove.
 func (s *subscriptionStreams) add(one *subscriptionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *subscriptionStreams) acknowledge(one *subscriptionStream) map[call.List
 	return one.missed
 }
 
-// remove removes a stream that has ended.
+// remove forgets a stream that has ended.
 func (s *subscriptionStreams) remove(one *subscriptionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

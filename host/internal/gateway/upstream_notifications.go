@@ -13,7 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Changed notifies all clients that a list has changed.
+// Changed notifies all clients that a list has changed. The list of templates is announced
+// as resources.
 func (g *Gateway) Changed(kind call.ListKind) {
 	g.mcp.SendNotificationToAllClients(listChangedMethod(kind), nil)
 }
@@ -47,7 +48,8 @@ type subscription struct {
 	tell func(method string, params map[string]any)
 }
 
-// add stores a subscription. It returns false if there are too many.
+// add stores a subscription. It returns false if there are too many, and true if the
+// client has it already.
 func (w *subscriptions) add(r resource, one subscription) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +94,9 @@ func (w *subscriptions) subscribersOf(r resource) []subscription {
 	return slices.Clone(w.all[r])
 }
 
-// Updated notifies the subscribers of a server's resource that it has changed. params
-// are the parameters of the server's notification.
+// Updated notifies the subscribers of a server's resource that it has changed, each with
+// the URI to which it has subscribed. params are the parameters of the server's
+// notification; malformed ones are ignored.
 func (g *Gateway) Updated(server string, params json.RawMessage) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
@@ -134,7 +137,8 @@ func (g *Gateway) Logged(params json.RawMessage) {
 	}
 }
 
-// paramsAsMap decodes a notification's parameters into the type that mcp-go takes.
+// paramsAsMap decodes a notification's parameters into the type that mcp-go takes, with
+// the values still encoded. It returns false if they are not an object.
 func paramsAsMap(params json.RawMessage) (map[string]any, bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
@@ -175,7 +179,7 @@ func (g *Gateway) legacySessions(meant func(legacyClient) bool) (sessions []stri
 	return sessions
 }
 
-// subscribe handles resources/subscribe.
+// subscribe handles resources/subscribe. It does nothing without a session.
 func (g *Gateway) subscribe(ctx context.Context, uri string) {
 	x := exchangeOf(ctx)
 	session := server.ClientSessionFromContext(ctx)
@@ -188,7 +192,7 @@ func (g *Gateway) subscribe(ctx context.Context, uri string) {
 	})
 }
 
-// subscribeOne subscribes a client to one resource.
+// subscribeOne subscribes a client to one resource. It answers x only with an error.
 func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, tell func(string, map[string]any)) {
 	modern := server.IsModernRequest(ctx)
 	of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
@@ -208,13 +212,14 @@ func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, 
 	}
 }
 
-// forwardURI sends a request with an URI to a server and returns its result.
+// forwardURI sends a request with a URI to a server and returns its result.
 func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (json.RawMessage, error) {
 	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
 	return g.cfg.Forward(ctx, &call.ServerRequest{Server: server, Method: method, Params: params})
 }
 
-// unsubscribe handles resources/unsubscribe.
+// unsubscribe handles resources/unsubscribe. It asks the server to stop notifications only
+// if no other client has subscribed.
 func (g *Gateway) unsubscribe(ctx context.Context, uri string) {
 	id := exchangeOf(ctx).identity()
 	g.unsubscribeUpstream(ctx, g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id && w.uri == uri }))
