@@ -242,7 +242,7 @@ func (r *rootSet) set(paths []string) bool {
 	return true
 }
 
-// fileURIs returns roots as file: URIs.
+// fileURIs returns roots, without their :ro, as file: URIs.
 func fileURIs(paths []string) []string {
 	var uris []string
 	for _, p := range paths {

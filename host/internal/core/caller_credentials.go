@@ -78,7 +78,8 @@ type exchanger struct {
 // exchangeEarly is the longest time before its expiry at which a token is replaced.
 const exchangeEarly = time.Minute
 
-// Token returns the token for the server.
+// Token returns the token for the server. It exchanges the user's token if it has none, or
+// if the last one expires soon.
 func (e *exchanger) Token(ctx context.Context) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,8 +106,8 @@ func (e *exchanger) Token(ctx context.Context) (string, error) {
 	return x.Access.Reveal(), nil
 }
 
-// Refused drops a token that the server does not accept. The caller's next request gets
-// another one.
+// Refused drops a token that the server refused with status 401. again is then true, and
+// the repeated request gets another token. Other statuses change nothing.
 func (e *exchanger) Refused(_ context.Context, token string, status int, _ []string) (again bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,7 +120,7 @@ func (e *exchanger) Refused(_ context.Context, token string, status int, _ []str
 	return true, nil
 }
 
-// Sign adds a token to a request.
+// Sign sets a token as the bearer token of a request.
 func (e *exchanger) Sign(req *http.Request, token string) error {
 	req.Header.Set("Authorization", "Bearer "+token)
 	return nil
@@ -134,7 +135,8 @@ func (e *exchanger) Changed() bool { return true }
 // SignIn returns "": nobody signs in to the server.
 func (e *exchanger) SignIn() string { return "" }
 
-// Secrets returns the tokens, which messages must not contain.
+// Secrets returns the user's token and the last four exchanged ones, which messages must
+// not contain.
 func (e *exchanger) Secrets() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,6 +160,8 @@ func (a *App) listForUser(ctx context.Context, caller call.Caller) {
 	}
 }
 
+// listServerFor lists the tools of a server with the credentials of a caller, unless the
+// caller is not signed in to it, or the last attempt is too recent.
 func (a *App) listServerFor(ctx context.Context, p *serverEntry, source *signInSource, caller call.Caller) {
 	if cfg, ok := p.cfg.SignInOf(caller.Subject, a.Config.State, a.version); ok {
 		if account, _, err := cfg.Status(); err != nil || !account.SignedIn {
@@ -180,7 +184,8 @@ type listAttempts struct {
 	last map[string]time.Time
 }
 
-// pause reports whether the last attempt for a user is long ago, and records another.
+// pause reports whether another attempt for a user can be made, because the last one is at
+// least listTimeout ago. It then records the new attempt.
 func (f *listAttempts) pause(subject string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,8 +21,9 @@ import (
 // chain.Journal. Two calls are the same if an approval of one is valid for the other.
 type journal struct{ a *App }
 
-// key returns the key of a call's state: a digest of the tool, its scope, the caller
-// and the arguments.
+// key returns the key of a call's state: a digest of the tool, its scope, the caller's
+// entry point and profile, and the arguments. It returns INVALID_PARAMS for ambiguous
+// arguments.
 func (j journal) key(req *call.Request) (string, error) {
 	args, err := req.Arguments()
 	if err != nil {

@@ -49,8 +49,8 @@ func confinedSettings(name string, sc config.Server, cfg config.Config) resident
 	return c
 }
 
-// onRefused returns a function that logs a refusal by a server's sandbox, and sends a
-// notice of it, once: a server may be restarted often.
+// onRefused returns a function that logs each refusal by a server's sandbox, and sends a
+// notice of it only once: a server may be restarted often.
 func (a *App) onRefused(server string) func(refused string) {
 	return func(refused string) {
 		if log := a.currentPipeline().audit; log != nil {

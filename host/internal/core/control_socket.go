@@ -125,7 +125,8 @@ func Status(s *upstream.Server) upstream.Status {
 	return status
 }
 
-// reconnect restarts the named server for a command of another process.
+// reconnect restarts the named server for a command of another process, pings it, and
+// returns its status. It returns NOT_FOUND for an unknown server.
 func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error) {
 	var p struct {
 		Server string `json:"server"`

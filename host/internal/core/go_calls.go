@@ -81,7 +81,7 @@ type session struct {
 }
 
 // ListTools returns the definitions of the tools. It returns NOT_FOUND for an unknown
-// server.
+// server, and the error of a server that failed if there is no tool at all.
 func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 	tools := s.app.List
 	if s.server != "" {
@@ -135,7 +135,8 @@ type Answer struct {
 	Raw        json.RawMessage // the whole result as the tool sent it
 }
 
-// answerOf returns the texts and the structured content of a result.
+// answerOf returns a result as an Answer, its texts joined by newlines. It returns
+// RESULT_INVALID for a malformed result.
 func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
 	var r struct {
 		IsError    bool            `json:"isError"`

@@ -89,7 +89,8 @@ func (r *reloadRetry) stop() {
 }
 
 // finishReload tries to start the servers of a partial reload, with increasing pauses,
-// until it succeeds or ctx ends. A call of such a server shortens the pause.
+// until no server is left, ctx ends, or the configuration as a whole is refused, which
+// reloadError then says. A call of such a server shortens the pause.
 func (a *App) finishReload(ctx context.Context) {
 	pause := a.backoff.first
 	for u := a.partialReload.Load(); u != nil && ctx.Err() == nil; u = a.partialReload.Load() {

@@ -130,9 +130,9 @@ func opensLinks(req *call.Request) bool {
 }
 
 // signIn sends the sign-in link of a server that refused a call to the call's client,
-// and waits for the sign-in. It reports whether the call can be repeated; otherwise it
-// returns the error of the call. The server refuses before it does anything, so nothing
-// is done twice.
+// and waits for the sign-in. again reports whether the call can be repeated; if not, err
+// is the error for the call. The server refuses before it does anything, so nothing is
+// done twice.
 func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (again bool, err error) {
 	if !errors.Is(refusal, oauth.ErrSignIn) {
 		return false, refusal

@@ -68,7 +68,8 @@ type browserStep struct {
 	attempt *oauth.Attempt
 }
 
-// open returns the sign-in of a user to a server, a new one if none waits.
+// open returns the sign-in of a user to a server, a new one if none waits. It returns
+// LIMIT_REACHED if maxLinks wait.
 func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *signInLinks) get(id string) *userSignIn {
 	return one
 }
 
-// end ends a sign-in with its error.
+// end ends a sign-in; err is nil if it succeeded.
 func (s *signInLinks) end(one *userSignIn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +142,9 @@ func (s *signInLinks) expect(state string, step *browserStep) {
 	}
 }
 
-// take returns the step that waits for an answer, and removes it; nil: none does, or the
-// request is not from the browser that opened the link.
+// take returns the step that waits for an answer, and removes it. isUser: the users'
+// issuer sent the answer. nil: no such step waits, or the request is not from the browser
+// that opened the link.
 func (s *signInLinks) take(r *http.Request, isUser bool) *browserStep {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,13 +168,13 @@ func (s *signInLinks) take(r *http.Request, isUser bool) *browserStep {
 	return step
 }
 
-// signInURL returns an address below signInPath.
+// signInURL returns the public address of a path below signInPath.
 func (a *App) signInURL(rest string) string {
 	return strings.TrimRight(a.Config.Auth.URL, "/") + signInPath + rest
 }
 
-// signInUser sends the caller the link for the sign-in to a server, and waits for the
-// sign-in if the caller's client can open links; see signIn.
+// signInUser does the same as signIn for a server to which each user signs in. If the
+// caller's client cannot open links, or nobody signs in in time, err contains the link.
 func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Server, refusal error) (again bool, err error) {
 	cfg, ok := sc.SignInOf(req.Caller.Subject, a.Config.State, a.version)
 	if !ok || a.issuer.Load() == nil {
@@ -209,7 +211,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	return true, nil
 }
 
-// SignInPages serves the pages behind the links, without a token.
+// SignInPages returns the handler of the pages behind the links, which need no token.
 func (a *App) SignInPages() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -235,7 +237,8 @@ func (a *App) SignInPages() http.Handler {
 
 const linkIsOver = "This link is not valid any more, or it was opened in another browser. Call the tool again to get a new link."
 
-// serveLink sends a browser to the issuer of the users.
+// serveLink sets the cookie for the sign-in with an id, and sends the browser to the
+// issuer of the users.
 func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 	one, issuer := a.links.get(id), a.issuer.Load()
 	if one == nil || issuer == nil {
@@ -284,7 +287,8 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 	redirectTo(w, r, address)
 }
 
-// serveServerAnswer receives the answer of the server's authorization server.
+// serveServerAnswer receives the answer of the server's authorization server, stores the
+// tokens and ends the sign-in.
 func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 	step := a.links.take(r, false)
 	if step == nil {
@@ -301,7 +305,8 @@ func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "Signed in to server %s. You can close this page.\n", step.signIn.cfg.Server) //nolint:errcheck // the tokens are stored
 }
 
-// redirectTo sends the browser to an address that the host made.
+// redirectTo sends the browser to an authorization address. It refuses schemes except
+// https and http.
 func redirectTo(w http.ResponseWriter, r *http.Request, address string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {

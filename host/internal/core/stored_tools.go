@@ -121,7 +121,7 @@ func (a *App) reloadStored(ctx context.Context, state store.Version) error {
 }
 
 // configWithStored returns the configuration for the stages, with the store's tools among
-// the declared ones.
+// the declared ones, except those with the name of a server.
 func (a *App) configWithStored(cfg config.Config) config.Config {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) ||

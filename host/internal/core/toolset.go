@@ -25,8 +25,9 @@ type Ceiling struct {
 	Except []string // takes precedence over Only
 }
 
-// permits reports whether a tool is within the ceiling. names are its served names,
-// also those of tools that it calls through another name: they must not be excluded.
+// permits reports whether a tool is within the ceiling. names are its served names. also
+// are further names, such as that of an alias's target: they need not be permitted, but
+// must not be excluded.
 func (c Ceiling) permits(names, also []string) bool {
 	match := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })
