@@ -24,8 +24,9 @@ type clock struct {
 }
 
 // WithTimeout limits the time of a call. It returns a context that is cancelled after
-// d with late as its cause. Pauses do not count, because the user's time to answer a question does not belong to the call. The context has no deadline, because
-// pauses move it; see TimeLeft. Call cancel when the call has ended.
+// d with late as its cause. Pauses do not count, because the user's time to answer a
+// question does not belong to the call. The context has no deadline, because pauses move
+// it; see TimeLeft. Call cancel when the call has ended.
 func WithTimeout(ctx context.Context, d time.Duration, late error) (timed context.Context, cancel context.CancelFunc) {
 	timed, end := context.WithCancelCause(ctx)
 	timed, c := withClock(timed)
@@ -43,8 +44,8 @@ func MeasureTime(ctx context.Context) (measured context.Context, took func() tim
 	return measured, c.took
 }
 
-// withClock returns a context with a new clock, which stops together with the clock in
-// ctx.
+// withClock returns a context with a new running clock inside the one of ctx. A pause of
+// the new clock also stops the outer one, not the other way round.
 func withClock(ctx context.Context) (context.Context, *clock) {
 	outer, _ := ctx.Value(clockKey{}).(*clock)
 	c := &clock{outer: outer, since: time.Now()}
