@@ -51,10 +51,9 @@ type Loan struct {
 	bound func() bool // unbinds the lease from the call's context
 }
 
-// Lend creates a token for a call of a caller. It is valid until ctx ends or the loan
-// is returned; connections that used it are then closed. A client with the token makes
-// calls as caller, one level deeper. It returns LIMIT_REACHED if there are too many
-// loans.
+// Lend creates a token for a call of a caller. It is valid until ctx ends or GiveBack
+// ends it; connections that used it are then closed. A client with the token makes calls
+// as caller, one level deeper. It returns LIMIT_REACHED if there are too many loans.
 func (t *Loans) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	token := rand.Text()
 	l := &Loan{Token: token, loans: t, key: sha256.Sum256([]byte(token))}
@@ -126,7 +125,9 @@ func (t *Loans) drop(key [sha256.Size]byte, l *lease) {
 	l.end()
 }
 
-// enter accepts a token. The caller calls leave at the end of the connection.
+// enter begins a connection with a token. It returns the caller to act for, a context that
+// ends with the loan, and leave, to be called at the end of the connection. ok is false if
+// the token is unknown or its loan has ended.
 func (t *Loans) enter(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
 	key := sha256.Sum256([]byte(token))
 	t.mu.Lock()
@@ -147,7 +148,7 @@ func (t *Loans) enter(token string) (as call.Caller, over context.Context, leave
 	}, true
 }
 
-// Close ends all loans.
+// Close ends all loans and closes their connections.
 func (t *Loans) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -135,7 +135,8 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
-// accept accepts connections until the server is closed.
+// accept serves connections until the server is closed. Those of other users, and those
+// for which admit has no room, are closed.
 func (s *Server) accept() {
 	for s.life.Err() == nil {
 		conn, err := s.listener.AcceptUnix()
@@ -293,7 +294,7 @@ type watchedReader struct {
 	gone func()
 }
 
-// Read reads, and reports the end of the connection to gone.
+// Read reads, and calls gone at the end of the connection or another error.
 func (h watchedReader) Read(b []byte) (int, error) {
 	n, err := h.Reader.Read(b)
 	if err != nil {

@@ -26,7 +26,7 @@ func makeDir(state string) (string, error) {
 }
 
 // checkDir returns an error if a directory for sockets is not the user's own, or others
-// can enter it.
+// can enter it. On Windows it only checks that it is a directory.
 func checkDir(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
