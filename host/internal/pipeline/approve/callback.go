@@ -42,7 +42,8 @@ func (Secret) GoString() string { return "***" }
 // MarshalText hides the secret from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// validate returns an error for a malformed address, or one without a secret.
+// validate returns an error for a malformed address, or one without a secret. No address
+// is valid.
 func (c Callback) validate() error {
 	if c.URL == "" {
 		return nil
@@ -133,7 +134,7 @@ func newNotifier(c Config, book *Store) *notifier {
 	return n
 }
 
-// close stops the notifications and waits for a running one.
+// close cancels a running notification, drops the queued ones, and waits.
 func (n *notifier) close() {
 	n.end()
 	n.work.Wait()
@@ -220,8 +221,8 @@ func (n *notifier) deliver(p posting) {
 	}
 }
 
-// send posts a notice with its signature. again reports whether another attempt can
-// succeed.
+// send posts a notice with its signature. It returns an error for other statuses than
+// 2xx. again reports whether another attempt can succeed.
 func (n *notifier) send(body []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(n.life, http.MethodPost, n.cfg.Callback.URL, bytes.NewReader(body))
 	if err != nil {

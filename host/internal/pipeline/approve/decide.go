@@ -61,8 +61,9 @@ func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Reco
 	})
 }
 
-// decide records a decision on a pending request. may can refuse it. It returns
-// CONFLICT if the request is decided already.
+// decide records a decision on a pending request and returns the changed record. The
+// error of may refuses it. It returns NOT_FOUND for an unknown id, CONFLICT if the request
+// is decided or has expired, and TOO_LARGE or INVALID_INPUT for a wrong decision.
 func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {

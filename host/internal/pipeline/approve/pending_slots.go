@@ -43,7 +43,8 @@ type pendingSlot struct {
 	Until      time.Time `json:"until"`
 }
 
-// secret returns a random key that all hosts with this store share.
+// secret returns a random key that all hosts with this store share, and creates it if
+// necessary.
 func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	for {
 		entry, err := b.Keys.Get(ctx, secretKey)
@@ -59,8 +60,9 @@ func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// reserveSlot reserves a slot for a request. It returns LIMIT_REACHED if the caller, the
-// entry point or the host has too many pending requests.
+// reserveSlot reserves a slot for a request, and removes finished records if there are
+// more than maxKept. It returns LIMIT_REACHED if the caller, the entry point or the store
+// has too many pending requests, or their arguments are too large together.
 func (b *Store) reserveSlot(ctx context.Context, r *Record, who string) error {
 	key, err := keyOf(r.ID)
 	if err != nil {
@@ -117,7 +119,7 @@ func (b *Store) releaseSlot(ctx context.Context, id string) {
 	})
 }
 
-// drop removes the slots for which which is true.
+// drop removes the slots for which which returns true.
 func (reg *slotRegister) drop(which func(pendingSlot) bool) {
 	reg.Open = slices.DeleteFunc(reg.Open, which)
 }
@@ -174,7 +176,8 @@ func (b *Store) forget(ctx context.Context, key string) {
 }
 
 // changeRegister applies f to the register, again if another process changed it
-// meanwhile. f reports whether the register must be written.
+// meanwhile. f reports whether the register must be written; its error ends the change.
+// After maxTries attempts it returns CONFLICT.
 func (b *Store) changeRegister(ctx context.Context, f func(*slotRegister) (bool, error)) error {
 	var err error
 	for range maxTries {

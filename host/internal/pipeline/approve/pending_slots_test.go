@@ -14,14 +14,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// by is a call of somebody's.
+// by returns the n-th call of the client id at the entry point door.
 func by(door, id string, n int) *call.Request {
 	req := request(fmt.Sprintf(`{"n":%d}`, n))
 	req.Caller = call.Caller{EntryPoint: door, ID: id}
 	return req
 }
 
-// fill makes calls until no more can wait, and returns how many do.
+// fill makes calls until one is refused, and returns the number of pending ones.
 func (d *desk) fill(t *testing.T, door, id string) int {
 	for n := range 1000 {
 		if _, err := d.call(t.Context(), by(door, id, n+len(id)*10_000)); !toolerr.Is(err, toolerr.PendingApproval) {
@@ -32,7 +32,7 @@ func (d *desk) fill(t *testing.T, door, id string) int {
 	return 1000
 }
 
-// Nobody takes all places: not one caller, nor all that come by one door.
+// One caller cannot use up all slots, nor can all callers of one entry point.
 func TestNobodyIsFlooded(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	require.Equal(t, 25, d.fill(t, "http", "a"))
@@ -44,7 +44,7 @@ func TestNobodyIsFlooded(t *testing.T) {
 	require.Equal(t, 25, d.fill(t, "stdio", "stdio"))
 	require.Equal(t, 0, d.fill(t, "cli", ""), "a hundred in all")
 
-	// One that is decided on makes room, and all do that expire.
+	// A decision releases a slot, and so does the end of a request's time.
 	all, err := d.book.List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, approve.MaxPending)
@@ -54,7 +54,7 @@ func TestNobodyIsFlooded(t *testing.T) {
 	d.clock.advance(5 * time.Minute)
 	require.Equal(t, 25, d.fill(t, "http", "a"))
 
-	// Callers that are one by their account are one.
+	// Callers with the same account share its limit.
 	for n := range 25 {
 		req := by("stdio", fmt.Sprint(n), n)
 		req.Caller.Account = "all"
@@ -66,7 +66,7 @@ func TestNobodyIsFlooded(t *testing.T) {
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
 }
 
-// A host that is killed after it took a place leaves none behind for ever.
+// A host that is killed after it reserved a slot does not leave it for ever.
 func TestAPlaceThatNobodyHasIsFoundOut(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	for n := range 25 {
@@ -86,7 +86,7 @@ func TestAPlaceThatNobodyHasIsFoundOut(t *testing.T) {
 	require.Equal(t, 25, d.fill(t, "http", "a"))
 }
 
-// places is how many are taken.
+// places returns the number of reserved slots.
 func (d *desk) places(t *testing.T) int {
 	entry, err := d.shelf.Get(t.Context(), "approvals/register")
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -109,7 +109,7 @@ func (c *counted) List(ctx context.Context, prefix, after string, limit int) ([]
 	return c.shelf.List(ctx, prefix, after, limit)
 }
 
-// What is kept is bounded in number and in bytes, and asking reads one record.
+// The records are bounded in number and in bytes, and a call does not list them.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	keys := &counted{shelf: &d.shelf}
@@ -145,7 +145,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	require.Less(t, size, 400*(2<<10))
 
-	// The arguments of those that wait are bounded together.
+	// The arguments of all pending requests together are bounded.
 	d.clock.advance(time.Hour)
 	p := d.waits(t, by("http", "a", 1))
 	entry, err := d.shelf.Get(t.Context(), "approvals/register")
@@ -159,7 +159,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	d.waits(t, by("http", "a", 1))
 }
 
-// Large arguments of which nothing came are not kept for a day.
+// Large arguments of a request that nobody decided are not stored for a day.
 func TestLargeArgumentsAreForgotten(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	seen := map[string]time.Time{}
@@ -172,7 +172,7 @@ func TestLargeArgumentsAreForgotten(t *testing.T) {
 	}
 }
 
-// expiries notes until when keys are kept.
+// expiries records until when keys are stored.
 type expiries struct {
 	*shelf
 	seen map[string]time.Time
@@ -183,8 +183,8 @@ func (e expiries) Put(ctx context.Context, key string, value []byte, was int64, 
 	return e.shelf.Put(ctx, key, value, was, expires)
 }
 
-// What is approved in one place is not in another, and nobody learns from an id
-// what places differ by.
+// An approval is valid in one scope only, and ids reveal nothing about the identity of
+// the scope.
 func TestAnApprovalIsForOnePlace(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	at := func(bound string) call.Handler {

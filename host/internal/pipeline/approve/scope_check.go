@@ -20,7 +20,7 @@ type approvedCall struct {
 type approvedCallKey struct{}
 
 // withScope returns a context that carries the approved scope of a call of t, for
-// CheckScope.
+// CheckScope. Without Config.Scope it returns ctx.
 func (s *Stage) withScope(ctx context.Context, t *call.Tool, scope []byte) context.Context {
 	if s.cfg.Scope == nil {
 		return ctx

@@ -46,7 +46,7 @@ func format(raw json.RawMessage, flat bool) string {
 // maxDrawn bounds nesting; deeper values are shown as written.
 const maxDrawn = 200
 
-// value writes a value. It returns false if it is nested too deep.
+// value writes a value. It returns false if it is malformed or nested too deep.
 func (d *formatter) value(raw json.RawMessage, depth int) bool {
 	if depth > maxDrawn || len(raw) == 0 {
 		return false
@@ -127,7 +127,8 @@ const (
 	maxSpaces = 24
 )
 
-// text writes a string in quotes, with invisible characters escaped.
+// text writes a string in quotes, with invisible characters escaped and long runs of
+// blanks replaced by their length. Unless flat, it begins a new line after each newline.
 func (d *formatter) text(text string, depth int) {
 	d.b.WriteByte('"')
 	for i := 0; i < len(text); {

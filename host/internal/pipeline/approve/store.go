@@ -38,7 +38,7 @@ type Store struct {
 	Lease   time.Duration    // time without renewal after which a run counts as interrupted; 0: 30 s
 }
 
-// now returns the current time.
+// now returns the time of b.Now, or the current time without it.
 func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now()
@@ -46,7 +46,7 @@ func (b *Store) now() time.Time {
 	return time.Now()
 }
 
-// expires returns how long a request stays open.
+// expires returns how long a request or decision is valid, by default 5 minutes.
 func (b *Store) expires() time.Duration {
 	if b.Expires > 0 {
 		return b.Expires
@@ -54,7 +54,7 @@ func (b *Store) expires() time.Duration {
 	return 5 * time.Minute
 }
 
-// lease returns how long a run is taken to continue after its last renewal.
+// lease returns how long a run counts as running after its last renewal, by default 30 s.
 func (b *Store) lease() time.Duration {
 	if b.Lease > 0 {
 		return b.Lease
@@ -78,7 +78,8 @@ func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	return r, entry.Version, nil
 }
 
-// write stores a record in place of the version was.
+// write stores a record instead of the version was. It returns CONFLICT if the key has
+// another version.
 func (b *Store) write(ctx context.Context, key string, r *Record, was int64) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
@@ -275,8 +276,8 @@ func (b *Store) continueRecord(ctx context.Context, key, run, round string) erro
 	})
 }
 
-// recordOfRun changes the record of a run by f. It returns CONFLICT if that run has the
-// record no more.
+// recordOfRun changes the record of a run by f. It returns CONFLICT if the record does
+// not belong to that run any more.
 func (b *Store) recordOfRun(ctx context.Context, key, run string, f func(*Record)) error {
 	_, err := b.change(ctx, key, func(was *Record) (*Record, error) {
 		if was == nil || was.Run != run || was.State != Running {

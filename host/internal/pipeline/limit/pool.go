@@ -49,7 +49,8 @@ func newPool(size int) *pool {
 	return &pool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
 }
 
-// caller returns the queue of a caller w of an account, and records that it was used.
+// caller returns the state of the caller w of an account, and records that it was used. It
+// creates the state if necessary.
 func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {

@@ -86,8 +86,8 @@ func (f *finder) mayMean(member, name string, depth int) bool {
 	return strings.EqualFold(member, name) || depth == 0 && f.known[name] && !f.known[member]
 }
 
-// matches reports whether the found texts match a pattern: all of them if the finder is
-// exact, otherwise one.
+// matches reports whether the found texts match a pattern: if the finder is exact, all of
+// them, and only if there is one and no member with a similar name; otherwise any.
 func (f *finder) matches(pattern string) bool {
 	if f.exact {
 		if f.others || len(f.texts) == 0 {

@@ -241,7 +241,8 @@ func (n *counters) forget() {
 	}
 }
 
-// count counts a call by the hash of its tool and arguments.
+// count counts a call by the hash of its tool and arguments. Above maxDifferent hashes it
+// starts again with none.
 func (t *tally) count(hash uint64) {
 	if t.same == nil || len(t.same) >= maxDifferent {
 		t.same = map[uint64]int{}

@@ -62,7 +62,7 @@ type schemas struct {
 }
 
 // ready holds the compiled schemas; nil if none exists or it cannot be used. The
-// first caller compiles them; other callers do not wait for it.
+// first caller compiles them; calls of other tools do not wait for it.
 type ready struct {
 	once          sync.Once
 	input, output *schemacheck.Schema
@@ -141,7 +141,7 @@ func structured(res *call.Result) json.RawMessage {
 	return content
 }
 
-// schemasOf returns a tool's schemas.
+// schemasOf returns a tool's schemas, compiled at the first use.
 func (v *Validator) schemasOf(t *call.Tool) *ready {
 	r := v.find(t)
 	r.once.Do(func() {
@@ -155,8 +155,8 @@ func (v *Validator) schemasOf(t *call.Tool) *ready {
 	return r
 }
 
-// find returns the compiled schemas of a tool; they are compiled once for each
-// definition.
+// find returns the entry for the schemas of a tool, which schemasOf compiles. Two
+// definitions with the same schemas share it.
 func (v *Validator) find(t *call.Tool) *ready {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -200,7 +200,7 @@ func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMes
 	return f
 }
 
-// unusable reports a schema that cannot be used.
+// unusable reports a schema that cannot be used to Config.OnUnusable.
 func (v *Validator) unusable(t *call.Tool, err error) {
 	if v.cfg.OnUnusable != nil {
 		v.cfg.OnUnusable(t, err)
