@@ -65,7 +65,7 @@ func Diff(before, after Config) Change {
 	return c
 }
 
-// Same reports whether there are no differences.
+// Same reports whether there are no differences. It ignores Err.
 func (c Change) Same() bool {
 	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Served)+len(c.Settings) == 0
 }

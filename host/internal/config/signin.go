@@ -8,7 +8,7 @@ import (
 )
 
 // SignIn returns the OAuth configuration of a server. ok is false for servers without
-// a URL, with their own credentials, or with oauth: false.
+// a URL, with fixed credentials, or with oauth: false, and without a state directory.
 func (s Server) SignIn(state, version string) (c oauth.Config, ok bool) {
 	return SignIn(s.Spec, state, version)
 }
@@ -33,7 +33,8 @@ func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool
 }
 
 // SignInOf returns the OAuth configuration of a server for a user of serve, who signs
-// in by a link. ok is false unless the server has credentials: caller.
+// in by a link. ok is false if the server does not have credentials: caller, subject is
+// "", or SignIn has none.
 func (s Server) SignInOf(subject, state, version string) (c oauth.Config, ok bool) {
 	if s.Spec.Credentials != dialect.CallerCredentials || subject == "" {
 		return c, false
@@ -44,7 +45,7 @@ func (s Server) SignInOf(subject, state, version string) (c oauth.Config, ok boo
 }
 
 // callerCredentialsFault returns what is wrong with credentials and token_exchange, and
-// the field. Fixed credentials would be sent for every user.
+// the field; "": nothing. Fixed credentials would be sent for every user.
 func callerCredentialsFault(s dialect.Server) (field, fault string) {
 	field = "credentials"
 	if s.TokenExchange.On {

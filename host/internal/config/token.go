@@ -49,7 +49,8 @@ func OwnToken(tokenFile string, getenv func(string) string) (token, from string,
 	return Token(tokenFile, "", getenv)
 }
 
-// readToken reads a token file. With own, the file must not be readable by other users.
+// readToken reads a token file. With own, the file must not be readable by other users,
+// except on Windows. It returns the errors of checkToken.
 func readToken(name string, own bool) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -28,7 +28,7 @@ func tokenExchangeSchema() map[string]any {
 	}
 }
 
-// readTokenExchange reads token_exchange.
+// readTokenExchange reads token_exchange: true, false, or a map of settings.
 func readTokenExchange(r *reader, n *node) {
 	e := &r.server.TokenExchange
 	if n.kind != mapNode {
@@ -56,7 +56,7 @@ func readTokenExchange(r *reader, n *node) {
 	r.field = name
 }
 
-// tokenExchange writes the field, as Encode does.
+// tokenExchange adds the field token_exchange, unless it is off.
 func (e *encoder) tokenExchange(x TokenExchange) {
 	if !x.On {
 		return

@@ -282,7 +282,7 @@ func (d *Document) arsenal(n *node) []section {
 	return found
 }
 
-// readInputs reads the inputs that variables of the form ${input:ID} name.
+// readInputs reads the section inputs, which variables of the form ${input:ID} refer to.
 func (d *Document) readInputs(n *node) {
 	r := &reader{doc: d, server: &Server{}, field: "inputs", line: n.line}
 	if n.kind != listNode {
@@ -333,8 +333,8 @@ func (d *Document) readSection(s section) {
 	}
 }
 
-// readServer reads a server of a section and adds it to the document, unless it has
-// problems.
+// readServer reads a server of a section and adds it to the document, with the problems
+// of its fields. It adds only a problem if n is no map or the name is invalid.
 func (d *Document) readServer(s section, name string, line int, n *node) {
 	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, Files: s.opencode || s.path == "servers", lines: map[string]int{}}
 	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, zed: s.zed, line: line}
@@ -387,8 +387,10 @@ func (r *reader) readFields(n *node) {
 	}
 }
 
-// unknown reports an unknown key, with the nearest known one, unless it is known to be
-// meant for other programs.
+// unknown reports an unknown key, with the nearest known one: as a problem if the section
+// is strict or a known one is near, otherwise as a warning. It warns of keys that limit a
+// server in other programs, ignores their other keys, and reads the fields in extensions
+// and the headers in requestOptions.
 func (r *reader) unknown(p pair, all []field) {
 	if !r.strict && r.restricted(p) {
 		return

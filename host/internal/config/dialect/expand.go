@@ -115,7 +115,7 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 	return s, problems
 }
 
-// home replaces a ~ at the beginning of a path by the home directory.
+// home replaces ~ or ~/ at the beginning of a path by the home directory, if it is known.
 func (v Variables) home(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && v.Home != "" && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
 		return filepath.Join(v.Home, rest)

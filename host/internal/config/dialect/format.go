@@ -111,8 +111,8 @@ func yamlError(err error) error {
 // yamlConverter counts what aliases multiply.
 type yamlConverter struct{ nodes int }
 
-// convert returns a YAML node as a node of this package. It returns a syntax error
-// above maxNodes and maxDepth.
+// convert returns a YAML node as a node of this package. It returns a syntax error above
+// maxNodes or maxDepth. Aliases are replaced by their nodes.
 func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 	if c.nodes++; c.nodes > maxNodes || depth > maxDepth {
 		return nil, syntax(y.Line, "too large or nested too deep for a configuration")

@@ -79,7 +79,8 @@ func (p *jsonParser) peek() (byte, error) {
 	return p.text[p.at], nil
 }
 
-// value parses a value at the current position.
+// value parses a value at the current position. It returns a syntax error above maxNodes
+// or maxDepth.
 func (p *jsonParser) value(depth int) (*node, error) {
 	c, err := p.peek()
 	if err != nil {

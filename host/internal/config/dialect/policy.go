@@ -39,8 +39,8 @@ func policyFields(s *Settings) []field {
 	}, "allow", "block")
 }
 
-// named has those of the fields that are patterns of tools' names warn of what can be
-// in no name: a rule that denies by it would deny nothing.
+// named makes those of the fields that are patterns of tools' names, which lists, warn of
+// characters that no name has: a rule that denies by such a pattern would deny nothing.
 func named(fields []field, which ...string) []field {
 	for i, f := range fields {
 		if !slices.Contains(which, f.name) {

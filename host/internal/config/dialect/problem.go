@@ -99,8 +99,8 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// didYouMean returns a hint at the candidate nearest to a misspelt name, "" if no name
-// is near.
+// didYouMean returns "; did you mean NAME?" with the candidate nearest to a misspelt name,
+// "" if no candidate is near.
 func didYouMean(name string, candidates []string) string {
 	if near := nearest(name, candidates); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)

@@ -152,7 +152,7 @@ func storeOf(text string, s Store) Store {
 	return s
 }
 
-// readStore reads the setting store, a URL or a map.
+// readStore reads the setting store: a URL, a directory, or a map.
 func readStore(r *reader, n *node, s *Settings) {
 	at := Store{File: r.doc.File, Line: r.line}
 	if n.kind == mapNode {

@@ -27,7 +27,7 @@ func some(name string, also []string, doc, otherwise string, into *[]string) fie
 	}}
 }
 
-// number returns a field for a whole number above 0.
+// number returns a field for a whole number above 0, which is stored in into.
 func number(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
 }

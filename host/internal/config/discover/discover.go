@@ -52,7 +52,8 @@ func HostDir() (string, error) {
 	return filepath.Dir(real), nil
 }
 
-// executable reports whether a path is a program that can be executed.
+// executable reports whether a path is a program that can be executed. On Windows every
+// regular file counts.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

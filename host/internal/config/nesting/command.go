@@ -93,8 +93,8 @@ func find(words []string, depth int) ([]string, bool) {
 	return nil, false
 }
 
-// withArguments returns the words of a script with its arguments in the place of each
-// "$@", and at the end.
+// withArguments returns the words of a script with its arguments before each word that
+// contains "$@", and at the end.
 func withArguments(script, args []string) (words []string) {
 	for _, word := range script {
 		if slices.ContainsFunc([]string{"$@", "$*", "${@", "${*", "%*"}, func(all string) bool { return strings.Contains(word, all) }) {

@@ -148,7 +148,7 @@ var ownSum = sync.OnceValue(func() string {
 	return sumOf(self)
 })
 
-// sumOf returns the SHA-256 of a file, "" if it cannot be read.
+// sumOf returns the 32 bytes of a file's SHA-256, "" if the file cannot be read.
 func sumOf(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -63,7 +63,7 @@ type filling struct {
 }
 
 // try fills in the server in one way: remote, or a type of package. It reports whether
-// the entry has such a way.
+// the entry has such a way; then an error says why it cannot be used.
 func (f *filling) try(e Entry, way string) (bool, error) {
 	if way == "remote" {
 		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
@@ -170,8 +170,8 @@ func (f *filling) reference(name string) string {
 	return "${" + variable + "}"
 }
 
-// remote fills in a server over HTTP with its headers. It returns an error for an
-// unsafe address.
+// remote fills in a server over HTTP with its headers. It returns an error for an unsafe
+// address or header name, or a missing value.
 func (f *filling) remote(e Entry, r Remote) error {
 	address, err := fixed(r.URL)
 	if err == nil {
@@ -309,9 +309,10 @@ func checkDocker(args []string) error {
 	return nil
 }
 
-// environment returns the environment variables of a package. A secret without a value
-// becomes a reference to a variable of the host. It returns an error for variables that
-// change how programs run.
+// environment returns the environment variables of a package. A required variable with
+// neither value nor default becomes a reference to a variable of the host, a required
+// secret even with a default. An optional secret without a value is left out. It returns an
+// error for variables that change how programs run.
 func (f *filling) environment(p Package) (map[string]secret.Text, error) {
 	env := map[string]secret.Text{}
 	for _, v := range p.Environment {

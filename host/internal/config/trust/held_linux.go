@@ -27,7 +27,7 @@ func byDescriptor(f *os.File, path string) string {
 }
 
 // changeTime returns the time of the last change of a file or its metadata, in
-// nanoseconds.
+// nanoseconds since 1970; 0 if it is unknown.
 func changeTime(info os.FileInfo) int64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

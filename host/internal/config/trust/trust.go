@@ -158,7 +158,7 @@ func (h *Held) Program(command string) string {
 	return command
 }
 
-// isScript reports whether a file begins with #! or is too short to tell.
+// isScript reports whether a file begins with #!, is too short to tell, or cannot be read.
 func isScript(f *os.File) bool {
 	var begin [2]byte
 	n, err := f.ReadAt(begin[:], 0)
