@@ -35,7 +35,6 @@ type addFlags struct {
 	confine             bool
 }
 
-// add returns the command add.
 func (p *program) add() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
@@ -74,7 +73,6 @@ Secrets are not stored: the entry refers to environment variables, which add lis
 	return cmd
 }
 
-// remove returns the command remove.
 func (p *program) remove() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
@@ -93,7 +91,8 @@ func (p *program) remove() *cobra.Command {
 	return cmd
 }
 
-// runAdd adds a server after it was checked, confirmed and started once.
+// runAdd adds a server after it was checked, confirmed and started once. With f.dryRun it
+// only prints the change; f.yes and f.noTry leave out the confirmation and the start.
 func (p *program) runAdd(ctx context.Context, source, command []string, f addFlags) error {
 	plan, err := p.planAdd(ctx, source, command, f)
 	if err != nil {

@@ -56,7 +56,6 @@ type agentHost struct {
 	Token  string `json:"token"`
 }
 
-// agent returns the command agent.
 func (p *program) agent() *cobra.Command {
 	var t agentTask
 	var how agentOutput

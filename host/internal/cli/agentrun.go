@@ -286,7 +286,7 @@ type agentEnded struct {
 	Whole  []llm.Message   `json:"conversation,omitempty"`
 }
 
-// begun writes the first event of a run.
+// begun records the model, and with --json writes the first event of a run.
 func (t *agentReport) begun(model string, resumable bool) {
 	t.model = model
 	if t.how.json {

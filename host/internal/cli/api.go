@@ -23,7 +23,7 @@ func (p *program) api(a *core.App) *httpapi.API {
 // hostModels are a host's models, according to its current configuration.
 type hostModels struct{ app *core.App }
 
-// Get returns the model with a name, "" for the default one.
+// Get returns the model with a name, "" for the default one, or an error if no model has it.
 func (m hostModels) Get(ctx context.Context, name string) (provider.Model, error) {
 	return m.app.Models().Get(ctx, name)
 }
@@ -42,8 +42,9 @@ func (o hostTools) Get(ctx context.Context, name string) (*call.Tool, bool) {
 	return o.app.Get(ctx, name)
 }
 
-// Turn returns the tools for one turn of a caller, all or only those matching the
-// patterns of only, and a function that ends the turn.
+// Turn returns the tools for one turn of a caller, all (nil) or only those matching the
+// patterns of only, and a function that ends the turn. That function returns an error if
+// the policy requires a call that was not made.
 func (o hostTools) Turn(c call.Caller, only []string) (agent.Tools, func() error) {
 	tools := o.app.Toolset(c, nil, core.Ceiling{Only: only})
 	return tools, tools.End

@@ -27,7 +27,6 @@ type approvalFlags struct {
 	wait time.Duration
 }
 
-// approvals returns the command approvals.
 func (p *program) approvals() *cobra.Command {
 	var f approvalFlags
 	cmd := &cobra.Command{
@@ -120,7 +119,7 @@ func approvalView(r *approve.Record) approval {
 	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
-// listApprovals prints the pending requests, or with f.all those of the last day.
+// listApprovals prints the pending requests, or with f.all all stored ones.
 func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlags) error {
 	records, err := a.Approvals().List(ctx)
 	if err != nil {
@@ -157,7 +156,7 @@ func oneLine(raw json.RawMessage) string {
 	return text
 }
 
-// showApproval prints the request with an id or the beginning of one.
+// showApproval prints the request whose id is, or begins with, id.
 func (p *program) showApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {
@@ -207,7 +206,7 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	return p.printf("%s", b.String())
 }
 
-// decide decides a request in the name of the user of the command line.
+// decide records a decision of the command line's user on a request, and prints it.
 func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.Decision, f approvalFlags) error {
 	d.Note, d.By = f.note, "the command line"
 	if user := p.getenv("USER"); user != "" {
@@ -228,7 +227,8 @@ func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.
 }
 
 // awaitApproval waits at most f.wait for the decision of a request, and prints it. It
-// returns an error if the request is still pending then.
+// returns an error if the request is still pending then, and an exit error if the call is
+// not approved.
 func (p *program) awaitApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {

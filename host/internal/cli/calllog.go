@@ -19,7 +19,7 @@ type logFlags struct {
 	format string // text or json
 }
 
-// add adds the flags to a command.
+// add defines the flags of a command.
 func (f *logFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not log calls, starts and stops")
 	cmd.Flags().StringVar(&f.format, "log-format", "text", "log format: `FORMAT` is text or json")
@@ -51,8 +51,8 @@ type lineWriter struct {
 	lost   int
 }
 
-// newLineWriter returns a writer whose goroutine writes the lines to another writer.
-// The caller closes it.
+// newLineWriter returns a writer whose goroutine writes the lines to another writer, and
+// ignores its errors. The caller closes it.
 func newLineWriter(to io.Writer) *lineWriter {
 	w := &lineWriter{lines: make(chan []byte, maxLogLines), ended: make(chan struct{})}
 	go func() {

@@ -54,7 +54,6 @@ func chatWords() []string {
 // maxPrompt bounds a prompt from standard input, in bytes.
 const maxPrompt = 4 << 20
 
-// chat returns the command chat.
 func (p *program) chat() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{

@@ -174,7 +174,6 @@ could not be reached.`,
 	return root
 }
 
-// guard returns the command for the process that upstream.RunGuard describes.
 func (p *program) guard() *cobra.Command {
 	return &cobra.Command{Use: "guard", Hidden: true, Args: arguments(0, 0), RunE: func(*cobra.Command, []string) error {
 		upstream.RunGuard(p.in)
@@ -240,7 +239,8 @@ func (p *program) loadLeaving(dir string) (config.Config, error) {
 }
 
 // loadWith reads the configuration with the flags for sharing and with only the chosen
-// servers. dir is the directory of the bundled tools.
+// servers. dir is the directory of the bundled tools. With an error it returns what could
+// be read.
 func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
 	if p.share || p.noShare {
 		on := p.share && !p.noShare

@@ -16,7 +16,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// config returns the command config.
 func (p *program) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
@@ -53,7 +52,6 @@ func (p *program) printViews(views []dialect.View) error {
 	return nil
 }
 
-// configSchema returns the command config schema.
 func (p *program) configSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
@@ -68,7 +66,6 @@ in the first line of the configuration:
 	}
 }
 
-// configTrust returns the command config trust.
 func (p *program) configTrust() *cobra.Command {
 	var revoke bool
 	cmd := &cobra.Command{
@@ -89,7 +86,7 @@ Files that a script loads by itself are not covered.`,
 }
 
 // runTrust records that the user trusts the configuration args[0], or the one of the
-// working directory, and its files; with revoke it removes that.
+// working directory, and its files, and prints them; with revoke it removes that record.
 func (p *program) runTrust(args []string, revoke bool) error {
 	name := config.LocalFile(".")
 	if len(args) == 1 {
@@ -146,7 +143,6 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	return p.printSettings(settingViews(doc.Settings))
 }
 
-// configImport returns the command config import.
 func (p *program) configImport() *cobra.Command {
 	var write, confine bool
 	cmd := &cobra.Command{
@@ -167,8 +163,9 @@ except containers; mcp-host servers confine NAME shows what such a server still 
 	return cmd
 }
 
-// runImport prints the servers of another program's configuration, or with write adds
-// them to the user's.
+// runImport prints the servers of another program's configuration with credentials
+// masked, or with write adds them to the file of --config or the user's. It returns an
+// exit error if there are none.
 func (p *program) runImport(source string, write, confine bool) error {
 	found, err := config.Import(source, p.getenv)
 	if err != nil {

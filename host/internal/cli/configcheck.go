@@ -25,7 +25,6 @@ import (
 // checkFlags holds the flags of config check.
 type checkFlags struct{ json, start bool }
 
-// configCheck returns the command config check.
 func (p *program) configCheck() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
@@ -230,7 +229,7 @@ func (p *program) checkStarted(ctx context.Context, r *checked) error {
 }
 
 // printChecked prints the result of a check. read is false if the configuration could
-// not be read.
+// not be read; then there is no summary.
 func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	if read {
 		if err := p.printSummary(cfg, r.SignIns); err != nil {

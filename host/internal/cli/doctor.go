@@ -21,7 +21,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// doctor returns the command doctor.
 func (p *program) doctor() *cobra.Command {
 	var asJSON, quiet bool
 	var tool string

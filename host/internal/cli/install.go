@@ -28,7 +28,7 @@ type installFlags struct {
 	dryRun, force bool
 }
 
-// add adds the flags to a command.
+// add defines the flags of a command.
 func (f *installFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.scope, "scope", string(install.User), "`SCOPE` of the change: user (all projects of this user) or project (the working directory)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change as a diff and write nothing")
@@ -43,7 +43,6 @@ func clientIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// install returns the command install.
 func (p *program) install() *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
@@ -74,7 +73,6 @@ installed. Most clients do not tell servers which directory is open, so name it 
 	return cmd
 }
 
-// uninstall returns the command uninstall.
 func (p *program) uninstall() *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
@@ -101,8 +99,9 @@ type target struct {
 	state  string
 }
 
-// target returns what to install into: the client with an id, the scope, and where
-// files are.
+// target returns the client with an id, the scope and the directories for an
+// installation. It returns a usage error for an unknown client or scope, or without a
+// state directory.
 func (p *program) target(id string, f installFlags) (t target, err error) {
 	var ok bool
 	if t.client, ok = install.ByID(id); !ok {
@@ -130,7 +129,8 @@ func (p *program) place() (install.Place, error) {
 	return install.Place{System: runtime.GOOS, Getenv: p.getenv, Dir: dir}, nil
 }
 
-// runInstall adds the tools to the configuration of a client, or shows the change.
+// runInstall adds the tools to the configuration of a client, or with --dry-run prints the
+// change.
 func (p *program) runInstall(ctx context.Context, id string, f installFlags) error {
 	t, err := p.target(id, f)
 	if err != nil {
@@ -277,8 +277,8 @@ func programDir(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// runUninstall removes the tools from the configuration of a client, or shows the
-// change.
+// runUninstall removes the tools from the configuration of a client, or with --dry-run
+// prints the change. It returns an exit error if there are none.
 func (p *program) runUninstall(ctx context.Context, id string, f installFlags) error {
 	t, err := p.target(id, f)
 	if err != nil {

@@ -26,7 +26,6 @@ type installation struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// status returns the command status.
 func (p *program) status() *cobra.Command {
 	var asJSON, shared bool
 	cmd := &cobra.Command{
@@ -57,8 +56,8 @@ process ids of the hosts, and memory and processor time of each server's process
 	return cmd
 }
 
-// runStatus prints the clients with installed tools and the shared servers. It returns
-// an exit error if a configuration cannot be read.
+// runStatus prints the clients with installed tools. It returns an exit error if a
+// configuration cannot be read; the others are printed.
 func (p *program) runStatus(ctx context.Context, asJSON bool) error {
 	place, err := p.place()
 	if err != nil {

@@ -133,8 +133,8 @@ func (p *program) noHost(instead string) {
 	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or give its directory with --state)", printable(state), instead)
 }
 
-// ask sends a request to a running host and decodes its result into result. It waits
-// for at most within.
+// ask sends a request to a running host and decodes the answer into result. It waits for
+// at most within.
 func ask(ctx context.Context, h control.Host, within time.Duration, method string, params, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -17,7 +17,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// record returns the command record.
 func (p *program) record() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
@@ -52,7 +51,6 @@ out. Use replay to play it again.`,
 	return cmd
 }
 
-// replay returns the command replay.
 func (p *program) replay() *cobra.Command {
 	var asJSON bool
 	var patience time.Duration
@@ -88,7 +86,7 @@ compared. The exit status is 1 if an answer differs.`,
 	return cmd
 }
 
-// readSession reads a recorded session from a file.
+// readSession reads a recorded session from the file name.
 func readSession(name string) (*record.File, error) {
 	in, err := os.Open(name)
 	if err != nil {

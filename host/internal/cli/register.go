@@ -38,7 +38,8 @@ immediately, including running ones. A registered tool of the same name is repla
 	}
 }
 
-// registerFile registers the tools of a manifest, - for standard input.
+// registerFile registers the tools of a manifest, - for standard input, and prints their
+// names.
 func (p *program) registerFile(ctx context.Context, a *core.App, file string) error {
 	in := p.in
 	if file != "-" {

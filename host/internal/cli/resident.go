@@ -23,7 +23,6 @@ import (
 // stopTime is the time after which a process that does not answer is killed.
 const stopTime = 3 * time.Second
 
-// resident returns the command for the process that package resident describes.
 func (p *program) resident() *cobra.Command {
 	var idle time.Duration
 	cmd := &cobra.Command{Use: core.ResidentCommand, Hidden: true, Args: arguments(0, 0), RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +59,6 @@ func (p *program) residentClient() (resident.Client, error) {
 	return client, nil
 }
 
-// stop returns the command stop.
 func (p *program) stop() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop",

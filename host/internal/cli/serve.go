@@ -23,7 +23,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// stdio returns the command stdio.
 func (p *program) stdio() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stdio [DIR...]",
@@ -75,7 +74,6 @@ type serveFlags struct {
 	log       logFlags
 }
 
-// serve returns the command serve.
 func (p *program) serve() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -217,8 +215,8 @@ func publicHost(auth *gateway.Auth) []string {
 	return []string{host + ":" + port, host}
 }
 
-// announce prints the URL and how a client authenticates. from says where the token
-// comes from.
+// announce prints the URL and how a client authenticates: by token ("": not needed) or,
+// with auth, by sign-in. from says where the token comes from.
 func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth) error {
 	url := "http://" + reachable(addr)
 	if auth != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// servers returns the command servers.
 func (p *program) servers() *cobra.Command {
 	var asJSON bool
 	var pid int
@@ -139,7 +138,7 @@ func testAll(ctx context.Context, servers []*upstream.Server, again bool, known 
 }
 
 // listServers lists, tests or reconnects servers in this process, as do says, and
-// prints the result.
+// prints the result. It returns an exit error if a server failed.
 func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstream.Server, do string, asJSON bool) error {
 	checks := make([]check, 0, len(servers))
 	run := do != "list"

@@ -47,7 +47,6 @@ type toolStat struct {
 	Bytes  int64   `json:"bytes"`
 }
 
-// stats returns the command stats.
 func (p *program) stats() *cobra.Command {
 	var asJSON bool
 	var since time.Duration

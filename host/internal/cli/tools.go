@@ -24,7 +24,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// tools returns the command tools.
 func (p *program) tools() *cobra.Command {
 	var how asked
 	cmd := &cobra.Command{
@@ -61,7 +60,8 @@ it prints how many tokens of a model's context each definition takes.`,
 	return cmd
 }
 
-// listTools prints all tools, as how says.
+// listTools prints all tools, as how says. It returns an exit error if a server or tool is
+// missing.
 func (p *program) listTools(ctx context.Context, a *core.App, how asked) error {
 	tools := a.Catalog.Snapshot(ctx).Tools()
 	if how.tokens != "" {
@@ -139,8 +139,8 @@ func summary(definition json.RawMessage) string {
 // printable escapes characters that control a terminal or are invisible.
 func printable(text string) string { return approve.Visible(text) }
 
-// showTool prints the definition of one tool. It returns an exit error if no server has
-// it.
+// showTool prints the definition of one tool, as how says. It returns an exit error if no
+// server has it.
 func (p *program) showTool(ctx context.Context, a *core.App, name string, how asked) error {
 	done := p.waiting(how.quiet || how.json, waitsFor(a))
 	t, err := p.find(ctx, a, name)
@@ -186,7 +186,6 @@ func (p *program) printJSON(v any) error {
 	return p.printf("%s\n", screen.JSON(raw))
 }
 
-// call returns the command call.
 func (p *program) call() *cobra.Command {
 	var how callFlags
 	cmd := &cobra.Command{

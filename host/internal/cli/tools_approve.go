@@ -37,7 +37,7 @@ warn (served and reported) or enforce (withheld).`,
 	return cmd
 }
 
-// changed is a changed definition.
+// changed is a tool whose definition differs from its pin, in the JSON output.
 type changed struct {
 	Name     string          `json:"name"`
 	Server   string          `json:"server"`
@@ -48,9 +48,9 @@ type changed struct {
 	Is       json.RawMessage `json:"is"`
 }
 
-// runApprove prints the tools whose definitions differ from their pins, and pins the
-// current definitions of the named ones. Without names it returns an exit error if any
-// differs.
+// runApprove prints the tools whose definitions differ from their pins. With names it
+// pins the current definitions of those tools, and returns an exit error if one of them
+// has not changed; without names, if any differs.
 func (p *program) runApprove(ctx context.Context, a *core.App, names []string, asJSON bool) error {
 	if a.Config.Pins == catalog.PinsOff {
 		return exit(exitFailed, errors.New("tool definitions are not compared with first use: tool_pins is off in the configuration"))

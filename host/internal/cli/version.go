@@ -17,7 +17,6 @@ import (
 // programName is the name of this program in its messages.
 const programName = "mcp-host"
 
-// version returns the command version.
 func (p *program) version() *cobra.Command {
 	var asJSON, check bool
 	cmd := &cobra.Command{
