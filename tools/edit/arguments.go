@@ -18,7 +18,7 @@ type arguments struct {
 	ExpectedReplacements int             `json:"expected_replacements,omitempty" min:"1" jsonschema:"replace all matches; fail unless there are this many"`
 	Edits                []editArguments `json:"edits,omitempty" alias:"replacements,changes"`
 	DryRun               bool            `json:"dry_run,omitempty" default:"false"`
-	Etag                 string          `json:"etag,omitempty" jsonschema:"from view; fail if those lines changed"`
+	Etag                 string          `json:"etag,omitempty" jsonschema:"from view; fail if edited lines changed"`
 	Encoding             string          `json:"encoding,omitempty"`
 	Strict               bool            `json:"strict,omitempty" default:"false" jsonschema:"exact match, except line endings"`
 	Undo                 bool            `json:"undo,omitempty" default:"false" jsonschema:"revert the last change by edit or replace"`

@@ -41,7 +41,7 @@ type arguments struct {
 	Paths    []part `json:"paths,omitempty" alias:"files,file_paths"`
 	Hex      bool   `json:"hex,omitempty" default:"false" jsonschema:"show bytes in hexadecimal"`
 	Encoding string `json:"encoding,omitempty" jsonschema:"default: detected"`
-	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"show type, size and times, not the content"`
+	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"show type, size and times, not content"`
 	lineRange
 	Pages   json.RawMessage `json:"pages,omitempty" alias:"page,page_range" hidden:"true"`
 	Command string          `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
