@@ -60,8 +60,8 @@ func (p *program) chat() *cobra.Command {
 		Use:   "chat",
 		Short: "Chat with a model that can use the tools",
 		Long: `chat talks with a model that can call the host's tools. On a terminal, answers appear
-as they arrive, each call is shown on one line, calls that need approval are asked
-about in place, and Ctrl-C stops the turn, not the program; /help lists the commands.
+as they arrive, and each call is shown on one line. If a call needs approval, chat asks
+you there. Ctrl-C stops the turn, not the program; /help lists the commands.
 The conversation is saved as a session; --continue resumes the last one.
 
 With --prompt, it sends one message (with -, all of standard input) and exits after

@@ -155,8 +155,8 @@ could not be reached.`,
 	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "allow reading files that match `GLOB` even if they look like credentials; repeatable")
 	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "allow writing protected files that match `GLOB`; repeatable")
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
-	f.BoolVar(&p.share, "share", false, "share the processes of equal servers with other hosts of this user, as share_servers: true")
-	f.BoolVar(&p.noShare, "no-share", false, "start all servers for this host alone, as share_servers: false")
+	f.BoolVar(&p.share, "share", false, "share server processes with other hosts of this user, like share_servers: true")
+	f.BoolVar(&p.noShare, "no-share", false, "start all servers for this host alone, like share_servers: false")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")
 	group := func(id, title string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})

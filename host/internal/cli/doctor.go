@@ -29,8 +29,8 @@ func (p *program) doctor() *cobra.Command {
 		Short: "Check that every server starts, lists its tools and answers",
 		Long: `doctor checks the configuration and every configured server, and prints each result
 as soon as it is known. With --tool it checks one program of any origin against the
-MCP rules for servers on standard input and output. It runs that program several
-times and only calls tools without their required arguments.`,
+MCP rules for servers on standard input and output. It starts that program several
+times, and calls tools only with missing or wrong arguments.`,
 		Example: "  mcp-host doctor --tool bin/mcp-ls -- --root .",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

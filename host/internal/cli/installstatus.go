@@ -33,8 +33,8 @@ func (p *program) status() *cobra.Command {
 		Short: "List the clients with installed tools, and the shared servers",
 		Long: `status reads the configurations of the clients that install knows, for this user and
 for the working directory, and lists the servers that start programs of toolroom. To
-find their versions, it runs them with --version, except for a program that only the
-working directory names and that is not in the directory of this one.
+find their versions, it runs them with --version. It does not run a program that only a
+configuration in the working directory names, unless it is in the directory of mcp-host.
 
 Then it lists the servers that hosts of this user share (share_servers), with the
 process ids of the hosts, and memory and processor time of each server's process.

@@ -23,12 +23,12 @@ func (p *program) servers() *cobra.Command {
 		Short: "List the servers of running hosts, test or reconnect them",
 		Long: `servers asks the running hosts for their servers and shows the states: configured,
 starting, ready, unstable, credentials rejected, needs sign-in, offline, disabled,
-with the time of the last answer and the last failure. reconnect restarts servers: the new process is ready
-before the old one ends. The hosts asked are those with the same state directory
-(--state), one of them (--host PID), or those that use the file of --config. If no
-host runs, servers lists the configured servers, and reconnect starts and checks them
-itself. test always starts the configured servers itself, lists their tools and
-pings them.`,
+with the time of the last answer and the last failure. reconnect restarts servers: the
+new process is ready before the old one ends. The hosts asked are those with the same
+state directory (--state), one of them (--host PID), or those that use the file of
+--config. If no host runs, servers lists the configured servers, and reconnect starts
+and checks them itself. test always starts the configured servers itself, lists their
+tools and pings them.`,
 		Example: "  mcp-host servers\n  mcp-host servers test github\n  mcp-host servers reconnect github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do, names := "list", args

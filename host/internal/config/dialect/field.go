@@ -118,7 +118,7 @@ func remoteFields() []field {
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
 		{"oauth", nil, "Settings for the sign-in by mcp-host login NAME, such as client, scopes and account. By default (true), the host registers itself as a client if the server asks for a sign-in. false: never sign in.", oauthSchema(), readOAuth},
-		{"credentials", nil, "Whose credentials requests have: those of the host (host), or, with auth, of the calling user (caller), who signs in to the server by a link (default host).", oneOf("host", CallerCredentials),
+		{"credentials", nil, "Credentials of requests: those of the host (host), or, with auth, those of the calling user (caller), who signs in to the server by a link (default host).", oneOf("host", CallerCredentials),
 			func(r *reader, n *node) {
 				if r.server.Credentials = r.choice(n, "host", CallerCredentials); r.server.Credentials == "host" {
 					r.server.Credentials = ""

@@ -131,7 +131,7 @@ func storeFields(s *Store) []field {
 		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
 		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typed("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
 		{"token", nil, "Token for the NATS servers. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
-		size("max_bytes", "Maximum size of the database; for NATS, maximum size of the keys, and also of the logs (default 512MiB).", &s.MaxBytes),
+		size("max_bytes", "Maximum size of the database; for NATS, of the keys and of the logs, each (default 512MiB).", &s.MaxBytes),
 	}
 }
 
