@@ -231,7 +231,7 @@ func (r *redactor) skipValue(depth int) bool {
 }
 
 // skipString skips a string and returns its text with the quotes. It returns false if
-// the string is invalid.
+// the string has no end. It does not check the escapes.
 func (r *redactor) skipString() ([]byte, bool) {
 	begin := r.pos
 	for r.pos++; r.pos < len(r.in); r.pos++ {
@@ -246,8 +246,8 @@ func (r *redactor) skipString() ([]byte, bool) {
 	return nil, false
 }
 
-// readString returns the next string, decoded. Of a long string it returns the
-// beginning. It returns false if the string is invalid.
+// readString returns the next string, decoded; of a long string the beginning. It
+// returns false if the string has no end, or what it decodes is invalid.
 func (r *redactor) readString() (string, bool) {
 	raw, ok := r.skipString()
 	if !ok {

@@ -87,9 +87,9 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}), nil
 }
 
-// openLockFile opens and locks the lock file of a record name. The caller
-// unlocks and closes it. f is nil without an error if no state is kept or the
-// file system has no locks. The only error is ctx.Err().
+// openLockFile opens and locks the lock file of a record name. The caller unlocks and
+// closes it. It returns nil without an error if no state is kept or the file system has
+// no locks. The only error is ctx.Err().
 func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
 		dir, err := s.makeSubdir(lockDir)

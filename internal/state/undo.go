@@ -145,8 +145,8 @@ func (s *Store) Changes(since time.Time) []*Change {
 	return all
 }
 
-// wasRecordedSince reports whether a record was written at or after since,
-// according to its name.
+// wasRecordedSince reports whether a record was written at or after since, according to
+// its name. It returns false for a name of another form.
 func wasRecordedSince(name string, since time.Time) bool {
 	parts := strings.Split(strings.TrimSuffix(name, pendingSuffix), "-")
 	if len(parts) != 3 {
@@ -186,7 +186,8 @@ func (c *Change) Forget() error {
 }
 
 // changeRecordNames returns the names of the records of the file with the hash
-// pathHash, newest first; of all files if pathHash is "".
+// pathHash, newest first. With "" it returns those of all files, in order of their
+// hashes. It returns nil if dir cannot be read.
 func changeRecordNames(dir, pathHash string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

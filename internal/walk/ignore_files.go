@@ -166,9 +166,9 @@ func (t *tree) loadRuleFile(s ruleDir, name string, d dialect, fold bool) *ruleS
 	return nil
 }
 
-// dirScope returns the rules for a directory of the walk, given outer, those
-// for its parent. mayExist is false for names of ignore files that the
-// directory does not have.
+// dirScope returns the rules for a directory of the walk, given outer, those for its
+// parent. present returns false for names of ignore files that the directory does not
+// have.
 func (t *tree) dirScope(outer *scope, dir *sandbox.Dir, path string, present func(string) bool) *scope {
 	return t.extendScope(outer, walkedDir{dir, path, present}, layer{base: path})
 }

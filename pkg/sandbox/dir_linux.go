@@ -115,8 +115,8 @@ func (d *Dir) dirError(op, name string, err error) error {
 
 const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 
-// openRegular opens a regular file. It does not block at a fifo, and returns an error
-// for it.
+// openRegular opens a regular file. It returns SPECIAL_FILE for links and special
+// files, at which it does not block, and EISDIR for a directory.
 func (d *Dir) openRegular(name string) (int, Stat, error) {
 	if err := errors.Join(checkComponent(name), d.checkNotDenied(name)); err != nil {
 		return -1, Stat{}, err
@@ -152,7 +152,7 @@ func (d *Dir) openRegular(name string) (int, Stat, error) {
 }
 
 // Open opens the regular file name for reading. It returns SPECIAL_FILE for links and
-// special files, and never blocks.
+// special files, EISDIR for a directory, and never blocks.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	fd, st, err := d.openRegular(name)
 	if err != nil {

@@ -76,8 +76,8 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return below, err
 }
 
-// Open opens the regular file name for reading. It returns SPECIAL_FILE for links and
-// special files, and never blocks.
+// Open opens the regular file name for reading. It returns IS_A_DIRECTORY for a
+// directory and SPECIAL_FILE for links and special files, and never blocks.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	if err := d.checkNotDenied(name); err != nil {
 		return nil, Stat{}, err

@@ -11,12 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// LockFile locks the file of the target (flock on its inode), so that no other process of
-// toolroom changes it until release is called, whatever its state directory. It waits
-// until ctx ends, and returns LOCKED after a deadline. It locks nothing if the file
-// does not exist, because creating a file never replaces another one, or if the system
-// or the file system has no such locks. Callers use state.Store.Lock, which also
-// orders the writers of files that do not exist.
+// LockFile locks the file of the target (flock on its inode), so that no other process
+// of toolroom changes it until release is called, whatever its state directory. It
+// waits until ctx ends, and returns LOCKED after a deadline. It locks nothing if the
+// file does not exist, because creating a file never replaces another one, if the file
+// may not be opened, or if the system or the file system has no such locks. Callers use
+// state.Store.Lock, which also orders the writers of files that do not exist.
 func (t *Target) LockFile(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
 	if !filelock.Advisory {

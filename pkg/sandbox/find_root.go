@@ -121,9 +121,9 @@ func cleanParts(parts []string) []string {
 
 // findRootByRealPath resolves the links of a path outside the roots and looks for a
 // root, such as /tmp/x for the root /private/tmp/x. Every failure outside gives the
-// same result, no root, so that the result does not reveal which files exist. It never
-// enters pseudo file systems (whose links the kernel computes), automounts or, on
-// Windows, network paths. It returns false then.
+// same result, false without a root, so that the result does not reveal which files
+// exist. It also returns false instead of entering pseudo file systems (whose links the
+// kernel computes), automounts or, on Windows, network paths.
 func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []string, bool) {
 	if strings.HasPrefix(volume, `\\`) {
 		return nil, nil, false

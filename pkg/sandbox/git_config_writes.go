@@ -36,7 +36,8 @@ func isGitConfig(abs string) bool {
 }
 
 // dangerousSettings returns the settings in the target, with the given content, that
-// make git run a program. ok is false if git would reject the content.
+// make git or, for a file that is judged by its content, another program run a program.
+// ok is false if git would reject the content.
 func (t *Target) dangerousSettings(config []byte) (settings []string, ok bool) {
 	if projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		return projectfile.LinesThatRun(pathname.Fold(t.base), config), true

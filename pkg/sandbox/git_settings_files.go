@@ -49,7 +49,8 @@ func (f *FS) UserGitSettings() (files, hooksPaths []string) {
 	return files, hooksPaths
 }
 
-// withIncludedFiles adds the files that settings files include.
+// withIncludedFiles adds the files that settings files include, also indirectly. Above
+// maxIncluded files it follows no more includes.
 func (f *FS) withIncludedFiles(files []string) []string {
 	for i := 0; i < len(files) && len(files) < maxIncluded; i++ {
 		for _, included := range gitfile.IncludePaths(readSmallFile(files[i])) {
@@ -108,7 +109,8 @@ func (t *Target) isIncludedConfig() bool {
 	}
 }
 
-// resolveExistingLinks resolves the links of a path as far as it exists.
+// resolveExistingLinks resolves the links of path or, if it does not exist, of its
+// directory. It returns path unchanged if the directory does not exist either.
 func resolveExistingLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -255,7 +255,8 @@ func (s *Sandbox) readListing(dir string) *dirListing {
 	return now
 }
 
-// haveLinksChanged reports whether the target of a link of a credential store has changed.
+// haveLinksChanged reports whether the target of a link of a credential store has
+// changed. It looks at most once in linksEvery, and returns false in between.
 func (s *Sandbox) haveLinksChanged(f *FS) bool {
 	if time.Since(s.linksRead) < linksEvery {
 		return false

@@ -262,8 +262,8 @@ func contains(dir, path string) bool {
 	return ok
 }
 
-// relativeTo returns path relative to dir, "." for dir itself. ok is false if path is
-// not in dir.
+// relativeTo returns path relative to dir, "." for dir itself. It returns false if path
+// is not in dir.
 func relativeTo(dir, path string) (string, bool) {
 	if path == dir {
 		return ".", true

@@ -192,7 +192,8 @@ func isSameVersion(a, b Stat) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ChangeTime.Equal(b.ChangeTime)
 }
 
-// create writes a file that does not exist yet. It fails if the file exists by then.
+// create writes a file that does not exist yet. It returns EXISTS if the file exists by
+// then.
 func (r *replacement) create(write func(io.Writer) error) error {
 	perm := uint32(0o666)
 	if r.options.Executable {

@@ -86,8 +86,8 @@ func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err 
 	return o, err
 }
 
-// unescapePath reverts pathname.Escape in each component. ok is false if no component
-// has an escape.
+// unescapePath reverts pathname.Escape in each component. It returns false if no
+// component has an escape.
 func unescapePath(name string) (string, bool) {
 	if filepath.Separator == '\\' || !strings.Contains(name, `\`) {
 		return "", false

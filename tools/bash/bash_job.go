@@ -62,8 +62,8 @@ func (s *shell) callReview(ctx context.Context, args reviewArguments) (*mcpkit.R
 	return s.callJob(ctx, jobArguments(args))
 }
 
-// callJob handles a call of bash_job. It returns MISSING_PARAMETER or INVALID_PARAMS
-// for unusable arguments, and JOB_NOT_FOUND.
+// callJob handles a call of bash_job. It returns MISSING_PARAMETER, INVALID_PARAMS or
+// BAD_PATTERN for unusable arguments, and JOB_NOT_FOUND.
 func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	switch args.Action {
 	case "list":

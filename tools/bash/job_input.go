@@ -58,7 +58,8 @@ func (j *job) writeInput(ctx context.Context, input string) error {
 }
 
 // sendSignal sends the signal with a name to the job. It returns INVALID_PARAMS for an
-// unknown name, and CONFLICT if the job has ended.
+// unknown name, CONFLICT if the job has ended, and EXECUTION_ERROR if the system
+// refuses.
 func (j *job) sendSignal(name string) error {
 	number, ok := parseSignal(name)
 	if !ok {

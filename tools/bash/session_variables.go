@@ -43,8 +43,8 @@ func changedVariables(given, after map[string]string) (changed map[string]string
 }
 
 // dropUnkeepable removes from changed the variables that the environment's filter would
-// drop or change for the next command, and returns notes about them. It returns nil if
-// there are none.
+// drop or change for the next command, except PATH, and returns notes about them. It
+// returns nil if there are none.
 func dropUnkeepable(changed map[string]string, filter proc.Environ) (notes []string) {
 	if len(changed) == 0 {
 		return nil

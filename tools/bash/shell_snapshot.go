@@ -146,8 +146,8 @@ func parseQuoted(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// parseANSIQuoted is parseQuoted for the text after $'. ok is false if the value has no
-// end.
+// parseANSIQuoted is parseQuoted for the text after $'. ok is also false for an escape
+// that it does not know.
 func parseANSIQuoted(text string) (value, rest string, ok bool) {
 	plain := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'v': 11, 'f': 12, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
 	var b strings.Builder

@@ -147,8 +147,9 @@ func (o *agentSpec) promptSuffix() string {
 	return b.String()
 }
 
-// continueFrom continues the conversation of before, unless it is nil. It
-// returns CONFLICT if that conversation was not saved.
+// continueFrom continues the conversation of before, unless it is nil. It returns
+// CONFLICT if that conversation was not saved, and JOB_NOT_FOUND if before belongs to
+// an agent at another depth.
 func (o *agentSpec) continueFrom(before *agent) error {
 	if before == nil {
 		return nil

@@ -37,7 +37,7 @@ const (
 
 // findKind returns the kind defined in dir. If it is not defined there, the kind has
 // only a name, which mcp-host must know. "" means exploreKind. It returns
-// INVALID_PARAMS for an invalid name or definition.
+// INVALID_PARAMS for an invalid name, and INVALID_INPUT for an invalid definition.
 func findKind(name, dir string) (agentKind, error) {
 	if name == "" {
 		name = exploreKind

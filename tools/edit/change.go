@@ -84,8 +84,9 @@ func (r request) planChange(ctx context.Context, b *fileedit.Before) (*change, e
 	return c, nil
 }
 
-// planCreation sets c.result and c.shown to the content of a new file. It
-// returns EXISTS if the file has content.
+// planCreation sets c.result and c.shown to the content of a new file. It returns
+// EXISTS if the file has content, STALE for another etag, NO_CHANGE if the file and the
+// new text are empty, and INVALID_PARAMS for new text with masked values.
 func (r request) planCreation(ctx context.Context, c *change, b *fileedit.Before) error {
 	f, text := c.file, r.edits[0].New
 	switch {

@@ -26,7 +26,7 @@ func (f *viewedFile) describeBinary() *answer {
 }
 
 // viewHex shows bytes in hexadecimal. offset and limit are in bytes, offset from 0. It
-// returns DENIED_PATH for a file with masked values.
+// returns DENIED_PATH for a file with masked values, and INVALID_PARAMS with a section.
 func (f *viewedFile) viewHex() (*answer, error) {
 	if f.Masked {
 		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: its values are masked, so hex is not possible; the user can allow it with --allow-path", f.shownPath)

@@ -89,10 +89,10 @@ func (n *nbReader) readCell() error {
 	return nil
 }
 
-// renderNotebook returns a notebook's cells and outputs as plain text. Images
-// and other media are described by type and size. It decodes a single cell at a
-// time, because decoded cells need many times their size in the file. It
-// returns BAD_ENCODING if the content is not a notebook.
+// renderNotebook returns a notebook's cells and outputs as plain text. Images and other
+// media are described by type and size. It decodes a single cell at a time, because
+// decoded cells need many times their size in the file. It returns BAD_ENCODING if the
+// content is not a notebook, and TOO_LARGE above maxNotebook.
 func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, error) {
 	if size > maxNotebook {
 		return nil, toolerr.New(toolerr.TooLarge, "the notebook has %d bytes, more than the limit of %d", size, maxNotebook)

@@ -22,6 +22,7 @@ type request struct {
 }
 
 // newRequests validates the arguments and returns a request for each file. It returns
+// MISSING_PARAMETER without a file, BAD_ENCODING for an unknown encoding, and
 // INVALID_PARAMS for arguments that are malformed or cannot be combined.
 func newRequests(ctx context.Context, args arguments) ([]request, error) {
 	if args.Command != "" && args.Command != "view" {

@@ -20,10 +20,11 @@ type section struct {
 	Note string
 }
 
-// findSection returns the heading or symbol named want: as it is written, with
-// or without "#" marks, as "Type.Method" or its last part, ignoring case, as a
-// link's anchor, or by a substring that only one name has. name is the file's.
-// It returns NOT_FOUND, with a list of the sections, if nothing matches.
+// findSection returns the heading or symbol named want: as it is written, with or
+// without "#" marks, as "Type.Method" or its last part, ignoring case, as a link's
+// anchor, or by a substring that only one name has. name is the file's. It returns
+// NOT_FOUND, with a list of the sections, if nothing matches, INVALID_PARAMS for an
+// empty want, and TOO_LARGE above maxOutline.
 func findSection(name string, text []byte, want string) (section, error) {
 	if len(text) > maxOutline {
 		return section{}, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and section works up to %d; use offset and limit", name, len(text), maxOutline)

@@ -222,7 +222,8 @@ func (p *textPage) wholeText() ([]byte, error) {
 }
 
 // selectSection sets the range of l to a section's lines. The notes tell how the
-// section was found. It returns TOO_LARGE for a text too long to search, and NOT_FOUND.
+// section was found. It returns TOO_LARGE for a text too long to search, INVALID_PARAMS
+// for an empty section, and NOT_FOUND.
 func (p *textPage) selectSection(l *pageLines) (notes []string, err error) {
 	text, err := p.wholeText()
 	if err != nil {

@@ -215,8 +215,8 @@ func (v *Verifier) user(c *claims) (*User, error) {
 	return u, nil
 }
 
-// subject returns the issuer and the subject of a token in a text; "" without a
-// subject.
+// subject returns the issuer and the sub claim of a token, separated by a line feed; ""
+// if the claim is missing or longer than maxName.
 func (v *Verifier) subject(c *claims) string {
 	sub := c.text("sub")
 	if sub == "" || len(sub) > maxName {

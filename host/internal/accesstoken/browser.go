@@ -18,7 +18,9 @@ type BrowserLogin struct {
 }
 
 // BeginLogin returns a sign-in and the address for the browser. The issuer sends the
-// browser to redirect, which must be registered for the host's client id.
+// browser to redirect, which must be registered for the host's client id. It returns an
+// error without auth.client_id, and if the metadata of the issuer cannot be read or
+// names no authorization endpoint.
 func (v *Verifier) BeginLogin(ctx context.Context, redirect string) (*BrowserLogin, string, error) {
 	from, err := v.metadata(ctx)
 	switch {
@@ -51,7 +53,8 @@ func (v *Verifier) BeginLogin(ctx context.Context, redirect string) (*BrowserLog
 func (l *BrowserLogin) State() string { return l.state }
 
 // Finish checks the parameters of the redirect and returns the subject of the user at
-// the browser, in the form of User.Subject.
+// the browser, in the form of User.Subject. It returns an error if the issuer refused,
+// or if the redirect or the ID token does not belong to this sign-in.
 func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject string, err error) {
 	from, err := l.v.metadata(ctx)
 	if err != nil {

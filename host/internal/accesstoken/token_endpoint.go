@@ -74,7 +74,8 @@ func (v *Verifier) Exchange(ctx context.Context, token string, to Exchange) (Exc
 }
 
 // postToken posts a form to the issuer's token endpoint with the credentials of this
-// host. Errors contain the error code of the answer, and nothing else of its body.
+// host, and decodes the JSON answer into into. Errors contain the error code of the
+// answer, and nothing else of its body.
 func (v *Verifier) postToken(ctx context.Context, form url.Values, into any) error {
 	from, err := v.metadata(ctx)
 	switch {
@@ -116,7 +117,8 @@ func (v *Verifier) postToken(ctx context.Context, form url.Values, into any) err
 	return nil
 }
 
-// refusedRequest returns the error of a refusal (RFC 6749, section 5.2).
+// refusedRequest returns the error for an answer with another status than 200: with its
+// error code (RFC 6749, section 5.2), or else with the status.
 func refusedRequest(host string, status int, body []byte) error {
 	var told struct {
 		Error string `json:"error"`

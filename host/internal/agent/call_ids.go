@@ -12,7 +12,7 @@ type callIDs struct {
 	n     int
 }
 
-// newIdents returns call ids of which those in messages are taken.
+// newIdents returns the callIDs of a conversation that has these messages.
 func newIdents(messages []llm.Message) callIDs {
 	ids := callIDs{taken: map[string]bool{}}
 	for _, m := range messages {

@@ -19,7 +19,7 @@ type Left struct {
 // leftKey is the context key of the remaining budget.
 type leftKey struct{}
 
-// LeftOf returns the remaining limits of the run that makes the call of ctx. ok is
+// LeftOf returns the remaining limits of the run that makes the call of ctx. It returns
 // false without a run.
 func LeftOf(ctx context.Context) (Left, bool) {
 	left, ok := ctx.Value(leftKey{}).(Left)

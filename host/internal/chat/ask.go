@@ -61,10 +61,10 @@ func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, 
 	}
 }
 
-// letUserAnswer lets the user letUserAnswer a question, and sends the reply to the asking server. If
-// the user gives up instead (Ctrl-C), it first calls interrupt, and returns its error,
-// after which the chat must end. Otherwise it returns nil, also if the question has
-// already ended.
+// letUserAnswer lets the user answer a question, and sends the reply to the asking
+// server. If the user gives up instead (Ctrl-C), it first calls interrupt, and returns
+// its error. An error means that the chat must end. It returns nil and asks nothing if
+// the question has already ended.
 func (c *Chat) letUserAnswer(q *question, interrupt func() error) (endErr error) {
 	if q.ctx.Err() != nil {
 		return nil

@@ -197,7 +197,8 @@ func (c *Chat) Notice(text string) { c.view.note("%s", text) }
 func (c *Chat) Close() { c.source.Close() }
 
 // Once sends one message, and returns after the answer. It returns ErrFailed if there
-// was none.
+// was none, and another error if the answer could not be printed or the turn did not
+// stop after an interrupt.
 func (c *Chat) Once(ctx context.Context, prompt string) error {
 	c.notice()
 	if err := c.runTurn(ctx, prompt); err != nil {
@@ -217,7 +218,8 @@ func (c *Chat) notice() {
 }
 
 // Talk handles messages until the input ends or the user quits. It returns ErrFailed if
-// a message through a pipe had no answer.
+// the last message through a pipe had no answer or was interrupted, and another error
+// if the output failed or a turn did not stop.
 func (c *Chat) Talk(ctx context.Context) error {
 	c.notice()
 	if c.editor != nil {

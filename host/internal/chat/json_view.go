@@ -67,7 +67,8 @@ func (v *jsonView) write(r jsonLine) {
 	v.out.Write(append(screen.JSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
 }
 
-// event writes a line for an event, except one without text.
+// event writes a line for an event. It leaves out pieces of calls, pieces without text,
+// and the end of a turn, which ended writes.
 func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	r := jsonLine{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
 	if c := e.Call; c != nil {

@@ -33,7 +33,8 @@ func (v *pipeView) tell(format string, args ...any) {
 	fmt.Fprintln(v.err, screen.Clean(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
 }
 
-// event writes the text of the answer, and calls and errors as notes.
+// event writes the text of the answer to the output, and the results of calls,
+// compactions and errors to standard error.
 func (v *pipeView) event(e agent.Event, _ provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -32,7 +32,8 @@ func (c *Chat) resume(ctx context.Context, name string) error {
 }
 
 // find returns the session with an id or name, or with Last the most recently used
-// session. It returns NOT_FOUND for an unknown one.
+// session. It returns NOT_FOUND for an unknown one, and for Last if no session is
+// saved.
 func (c *Chat) find(ctx context.Context, name string) (*conversation.Session, error) {
 	if name != Last {
 		return c.cfg.Host.Sessions.Find(ctx, name)

@@ -21,7 +21,7 @@ type spending struct {
 	price provider.Price
 }
 
-// words returns a message's parts with one text.
+// words returns the parts of a message that is one text.
 func words(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
 
 // runTurn sends a message to the model and shows the answer. Its error ends the chat.
@@ -98,9 +98,10 @@ func (c *Chat) cost(out *agent.Outcome) float64 {
 	return out.Cost
 }
 
-// runInterruptible runs work that may take long in a goroutine. Meanwhile it asks the user
-// questions, and an interrupt cancels the work. A third interrupt ends the program,
-// because the work does not stop.
+// runInterruptible runs work that may take long in a goroutine. Meanwhile it asks the
+// user questions, and an interrupt cancels the work. At the third interrupt it returns
+// errStuck while the work still runs, and the chat must end. A panic of work is raised
+// again in the caller's goroutine.
 func (c *Chat) runInterruptible(ctx context.Context, work func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

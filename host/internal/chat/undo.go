@@ -180,8 +180,8 @@ func (c *Chat) undone(t *turn, taken []string) {
 	c.view.print(fmt.Sprintf("undone: %s", strings.Join(taken, ", ")))
 }
 
-// describedChange says which tools changed a file, how often, and what undo does with
-// it.
+// describedChange says which tools changed a file and, if more than once, how often. It
+// says so if undo removes the file because the turn created it.
 func describedChange(changes []*state.Change) string {
 	last := changes[len(changes)-1]
 	var tools []string

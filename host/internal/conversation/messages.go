@@ -202,7 +202,8 @@ func dropBeforeUser(turns []turn) []turn {
 	return nil
 }
 
-// fetch reads the messages of a turn that are stored as a blob.
+// fetch reads the messages of a turn that are stored as a blob into t. It returns
+// INTERNAL if the blob is malformed.
 func (b *Store) fetch(ctx context.Context, t *turn) error {
 	content, _, err := b.Blobs.Open(ctx, t.Blob)
 	if err != nil {

@@ -85,7 +85,7 @@ func (b *Store) now() time.Time {
 	return time.Now().UTC()
 }
 
-// age returns how long an unused session is kept.
+// age returns how long an unused session is kept: Age, or 30 days if Age is 0.
 func (b *Store) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
 
 // keyOf returns the key of a session.
@@ -136,7 +136,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// write writes the record of a session in place of the version was.
+// write writes the record of a session if its version is still was. It returns CONFLICT
+// if the record has changed.
 func (b *Store) write(ctx context.Context, k *storedSession, was store.Version) error {
 	value, err := jsonrpc.Marshal(k)
 	if err != nil {
@@ -164,7 +165,8 @@ func (b *Store) read(ctx context.Context, id string) (*storedSession, store.Vers
 	return k, entry.Version, err
 }
 
-// parse decodes the record of a session.
+// parse decodes the record of a session. It returns INTERNAL if the record is
+// malformed.
 func parse(entry store.Entry) (*storedSession, error) {
 	k := new(storedSession)
 	if err := json.Unmarshal(entry.Value, k); err != nil {

@@ -226,8 +226,9 @@ func annotations(spec manifest.Tool) json.RawMessage {
 	return out
 }
 
-// hints returns whether a tool is read-only and idempotent, as its manifest says; nil:
-// it does not say.
+// hints returns whether a tool is read-only and idempotent. Fields of the manifest
+// override its annotations. If they do not say, the values are true for the mode mock,
+// follow from the method for http, and are nil for other modes.
 func hints(spec manifest.Tool) (readOnly, idempotent *bool) {
 	var said struct {
 		ReadOnly   *bool `json:"readOnlyHint"`

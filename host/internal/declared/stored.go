@@ -115,8 +115,8 @@ func (s Stored) List(ctx context.Context) (tools []manifest.Tool, wrong []error,
 	return tools, wrong, nil
 }
 
-// read returns the tool of a store entry. It returns INVALID_INPUT if the entry is not
-// the manifest of the tool with that name.
+// read returns the tool of a store entry. It returns INVALID_INPUT if the entry holds
+// not exactly the tool that its key names.
 func (s Stored) read(entry store.Entry) (manifest.Tool, error) {
 	tools, _, err := manifest.ReadStored("the store, "+entry.Key, entry.Value, s.Options)
 	switch {

@@ -26,7 +26,8 @@ func approvalView(r *approve.Record) approval {
 	return approval{r.Public(), r.StateAt(time.Now())}
 }
 
-// listApprovals answers GET /v1/approvals.
+// listApprovals answers GET /v1/approvals: with the pending requests, or with state=all
+// in the query with all.
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	records, err := a.cfg.Approvals.Approvals().List(r.Context())
 	if err != nil {
@@ -43,8 +44,8 @@ func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, listOf(all))
 }
 
-// showApproval answers GET /v1/approvals/{id}. With the query wait it waits for the
-// decision.
+// showApproval answers GET /v1/approvals/{id}. With the query wait it waits that long,
+// at most maxWait, for the decision.
 func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 	book, id := a.cfg.Approvals.Approvals(), r.PathValue("id")
 	record, err := book.Find(r.Context(), id)

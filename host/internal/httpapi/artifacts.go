@@ -49,7 +49,8 @@ func (a *API) createArtifact(w http.ResponseWriter, r *http.Request) {
 }
 
 // keepArtifact stores the body of a request as an artifact with its type and name. It
-// returns TOO_LARGE above maxArtifact.
+// returns TOO_LARGE above maxArtifact, and an error with status 507 if the store is
+// full.
 func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, error) {
 	if r.ContentLength > maxArtifact {
 		return nil, tooLarge(w, maxArtifact)

@@ -269,7 +269,8 @@ func paired(messages []llm.Message) error {
 	return nil
 }
 
-// noResult returns the error for calls without a result.
+// noResult returns the error for those calls of ids that waiting still counts: they
+// have no result.
 func noResult(ids []string, waiting map[string]int) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return waiting[id] == 0 })
 	return invalid("messages", "a message with tool calls must be followed by a result for each call; missing: %.200s", strings.Join(ids, ", "))

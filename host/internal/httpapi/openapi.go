@@ -98,7 +98,8 @@ func (r route) good() map[string]any {
 	return good
 }
 
-// parameters returns the descriptions of the parameters in the path and the query.
+// parameters returns the descriptions of the parameters in the path and the query, and
+// of the events header if the route streams.
 func (r route) parameters() []any {
 	var list []any
 	for _, part := range strings.Split(r.path, "/") {

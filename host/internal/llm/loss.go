@@ -54,7 +54,7 @@ func (l *Losses) AddChanged(path, why string, now *tree.Value) {
 }
 
 // AddEquivalent reports that the value at a pointer was replaced by one with the same
-// meaning. replacement is nil if another entry reports it.
+// meaning. now is nil if another entry reports it.
 func (l *Losses) AddEquivalent(path, why string, now *tree.Value) {
 	loss := Loss{Kind: Equivalent, Path: path, Why: why}
 	if now != nil {

@@ -30,7 +30,7 @@ func (r NameRule) Fits(name string) bool {
 }
 
 // replaceInvalid returns a name with _ instead of each character that the vendor does
-// not accept.
+// not accept, and with _ before a first character that must be a letter and is not.
 func (r NameRule) replaceInvalid(name string) string {
 	clean := strings.Map(func(c rune) rune {
 		switch {
@@ -55,8 +55,8 @@ func (r NameRule) MakeValid(name string) string {
 	return r.withHash(name, 4)
 }
 
-// withHash returns a valid name that ends in a hash of the whole name, so that
-// shortened names stay different.
+// withHash returns a valid name of at most Max characters that ends in the first bytes
+// bytes of a hash of the whole name, so that shortened names stay different.
 func (r NameRule) withHash(name string, bytes int) string {
 	sum := sha256.Sum256([]byte(name))
 	digits := "_" + hex.EncodeToString(sum[:bytes])

@@ -126,7 +126,8 @@ func (m Message) Validate() error {
 	return validParts(m.Parts)
 }
 
-// validParts returns an error that names the first part without the data of its type.
+// validParts returns an error that names the first part of an unknown type or without
+// the data of its type.
 func validParts(parts []Part) error {
 	for i, p := range parts {
 		lacks := ""

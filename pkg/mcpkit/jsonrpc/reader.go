@@ -136,8 +136,7 @@ func (r *Reader) completeLine(long, part []byte, skipping bool) ([]byte, error) 
 	return append(long, part...), nil
 }
 
-// lineHead returns a copy of the beginning of the line that consists of read
-// and part.
+// lineHead returns a copy of the beginning of the line that consists of start and part.
 func lineHead(start, part []byte) []byte {
 	h := append([]byte(nil), start[:min(len(start), maxHead)]...)
 	return append(h, part[:min(len(part), maxHead-len(h))]...)

@@ -62,7 +62,7 @@ type Report struct {
 }
 
 // List returns the records of commands with at least one of roots, the newest first.
-// Records that cannot be read are omitted.
+// Records that cannot be read are omitted. It returns nil if the store cannot be read.
 func (s *Store) List(roots []string) (all []*Record) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -184,7 +184,8 @@ type Unheld struct {
 
 // steps reads the log. It returns the steps of the command, the stamps taken at its
 // end, and the time of its end in Unix nanoseconds, 0 if the log is incomplete. It
-// returns EXECUTION_ERROR for a damaged log.
+// returns NOT_FOUND without a log, LIMIT_REACHED if the recording stopped, and
+// EXECUTION_ERROR for a damaged log.
 func (r *Record) steps() (steps, stamps []supervise.UndoStep, ended int64, err error) {
 	f, err := os.Open(filepath.Join(r.dir, "log"))
 	if err != nil {

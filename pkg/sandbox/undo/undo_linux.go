@@ -48,11 +48,11 @@ type undoRun struct {
 	alias   map[uint64]uint64
 }
 
-// Undo reverts the changes of the command and removes the record. refuse
-// returns the reason why a path must not be written, or ""; Undo skips such
-// paths. A nil refuse refuses none. Undo changes nothing and returns a
-// CONFLICT error if the command is still running, or if somebody else has
-// changed the files since.
+// Undo reverts the changes of the command and removes the record. refuse returns the
+// reason why a path must not be written, or ""; Undo skips such paths. A nil refuse
+// refuses none. Undo changes nothing and returns a CONFLICT error if the command is
+// still running, or if somebody else has changed the files since. It returns
+// EXECUTION_ERROR if a step fails; another call continues with this step.
 func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	unlock, err := lock(filepath.Join(r.dir, "log"))
 	if errors.Is(err, fs.ErrNotExist) {

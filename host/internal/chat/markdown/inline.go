@@ -121,7 +121,8 @@ func (in *inline) step(whole bool) int {
 }
 
 // codeSpan shows the code span that begins with n held backticks. It returns the number
-// of characters that it covers, 0 if the held text does not close it.
+// of characters that it covers, 0 if the held text does not close it. whole means that
+// no more text follows.
 func (in *inline) codeSpan(n int, whole bool) int {
 	at := max(in.find.at, n)
 	for at < len(in.held) {
@@ -158,8 +159,9 @@ func boundary(r rune) bool {
 	return r == 0 || unicode.IsSpace(r) || unicode.In(r, unicode.P, unicode.S) || screen.Width(r) == 2
 }
 
-// around returns the characters before and after the n characters at a position; 0 at
-// an end of the text.
+// around returns the characters before and after the n held characters at a position.
+// At the beginning of the held text, before is the last character shown before it.
+// after is 0 at its end.
 func (in *inline) around(at, n int) (before, after rune) {
 	if before = in.prev; at > 0 {
 		before = in.held[at-1]
@@ -245,7 +247,8 @@ func (in *inline) emphasis(n int, whole bool) int {
 	return 0
 }
 
-// emphasised returns the style that n marks like the first held character give.
+// emphasised returns the style that n marks, 1 to 3, like the first held character
+// give.
 func (in *inline) emphasised(n int) style {
 	if in.held[0] == '~' {
 		return struck
@@ -307,8 +310,8 @@ func (in *inline) link(from int) int {
 	return 0
 }
 
-// linked shows a link whose label begins at from and whose address is between target
-// and end: the label and, if it differs, the address.
+// linked shows a link or, with from above 0, an image: the label, which begins after
+// from, and the address between target and end, if it differs from the label.
 func (in *inline) linked(from, target, end int) {
 	label, address := in.held[from+1:target-2], strings.TrimSpace(string(in.held[target:end]))
 	if i := strings.IndexAny(address, " \t"); i >= 0 { // a title
@@ -330,7 +333,7 @@ func (in *inline) linked(from, target, end int) {
 	}
 }
 
-// text shows s in the current style and more.
+// text shows s in the current style, combined with more.
 func (in *inline) text(s string, more style) {
 	for _, r := range s {
 		in.put(cell{r, in.style | more})

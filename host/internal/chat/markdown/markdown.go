@@ -215,13 +215,14 @@ func (w *Writer) open(b block) {
 	}
 }
 
-// width returns the columns to use, one less than the terminal has.
+// width returns the columns to use: one less than the terminal has, and at least
+// minWidth.
 func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
 
-// beginCodeLine decides whether the current line of a code block is the fence that closes
-// the block, and shows the beginning of the line. whole means that the line is
-// complete. As long as it needs more of the line, it does nothing, and w.within stays
-// false.
+// beginCodeLine decides whether the current line of a code block is the fence that
+// closes the block, and shows the beginning of the line. complete means that the whole
+// line is held. As long as it needs more of the line, it does nothing, and w.within
+// stays false.
 func (w *Writer) beginCodeLine(complete bool) {
 	f := w.fence
 	rest := unquoted(w.head, f.quotes)

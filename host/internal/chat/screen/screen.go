@@ -43,7 +43,7 @@ func (s *Screen) Write(text []byte) (int, error) {
 	return len(text), s.write(text)
 }
 
-// write writes text above the status line.
+// write writes text, which must not be empty, above the status line.
 func (s *Screen) write(text []byte) error {
 	var b bytes.Buffer
 	s.take(&b)

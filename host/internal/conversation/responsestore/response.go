@@ -82,7 +82,8 @@ func (b *Store) now() time.Time {
 	return time.Now().UTC()
 }
 
-// expires returns when a response used at a time is removed.
+// expires returns when a response that was last used at a time is removed: after Age,
+// or 30 days if Age is 0.
 func (b *Store) expires(used time.Time) time.Time {
 	return used.Add(cmp.Or(b.Age, 30*24*time.Hour))
 }
@@ -118,7 +119,8 @@ func (b *Store) Create(ctx context.Context, r Response, c Content) error {
 	return nil
 }
 
-// write writes the record of a response in place of the version was.
+// write writes the record of a response if its version is still was. It returns
+// CONFLICT if the record has changed.
 func (b *Store) write(ctx context.Context, r Response, was store.Version) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
@@ -154,7 +156,8 @@ func (b *Store) Get(ctx context.Context, id string) (*Response, *Content, error)
 	return &r, c, err
 }
 
-// content returns the content of a response. It returns NOT_FOUND if it was removed.
+// content returns the content of a response. It returns NOT_FOUND if it was removed,
+// and INTERNAL if it is malformed.
 func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
 	text, err := b.text(ctx, r)
 	if toolerr.Is(err, toolerr.NotFound) {

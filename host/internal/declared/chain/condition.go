@@ -11,7 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Condition is the condition of a step with branches.
+// Condition is the condition of a step with branches. It holds if all of its tests
+// succeed; without a test, if the value is truthy.
 type Condition struct {
 	Value json.RawMessage // with references
 
@@ -41,7 +42,10 @@ func (c Condition) validate(path string) error {
 	return nil
 }
 
-// holds reports whether all tests of the condition succeed.
+// holds reports whether all tests of the condition succeed or, without a test, whether
+// the value is truthy. A value that cannot be built from its references, or null, does
+// not exist: Exists tests for that, and if it asks for a missing value the other tests
+// are skipped. Without Exists, a value that cannot be built is an error.
 func (c Condition) holds(s scope) (bool, error) {
 	value, err := s.expand(c.Value)
 	there := err == nil && string(value) != "null"
@@ -103,7 +107,7 @@ func isEqual(a, b json.RawMessage) bool {
 	return canonical(a) == canonical(b)
 }
 
-// canonical returns the JSON with sorted members.
+// canonical returns the JSON with sorted members; a text that is not JSON unchanged.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -118,7 +122,8 @@ func canonical(raw json.RawMessage) string {
 	return string(out)
 }
 
-// contains reports whether an array has an item equal to part, or a string contains it.
+// contains reports whether an array has an item equal to part, an object has a member
+// named part, or the text of any other value contains that of part.
 func contains(value, part json.RawMessage) bool {
 	value = bytes.TrimSpace(value)
 	if len(value) > 0 && value[0] == '[' {
@@ -143,8 +148,8 @@ func contains(value, part json.RawMessage) bool {
 // maxDigits bounds the length of numbers that are compared.
 const maxDigits = 400
 
-// number returns a JSON number. ok is false for other values, and for numbers of more
-// than maxDigits.
+// number returns the value of a JSON number. It returns false for other values, and for
+// numbers of more than maxDigits.
 func number(raw json.RawMessage) (*big.Float, bool) {
 	text := string(bytes.TrimSpace(raw))
 	if text == "" || len(text) > maxDigits || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
@@ -154,7 +159,9 @@ func number(raw json.RawMessage) (*big.Float, bool) {
 	return n, err == nil
 }
 
-// compare compares two numbers. It returns 0 if a value is not a number.
+// compare returns -1, 0 or 1 if value is less than, equal to or greater than bound; 0
+// if one of them is not a number. So a value that is not a number is neither above nor
+// below.
 func compare(value, bound json.RawMessage) int {
 	a, ok := number(value)
 	b, fine := number(bound)

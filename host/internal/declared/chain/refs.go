@@ -61,7 +61,8 @@ func parseRefs(text string) (refs []ref, err error) {
 	}
 }
 
-// parseRef parses the text between ${ and }: a path, and after :- a default.
+// parseRef parses the text between ${ and }: a path, and after :- a default. It returns
+// an error for a path that refers neither to args nor to a step.
 func parseRef(inside string) (ref, error) {
 	r := ref{text: "${" + inside + "}"}
 	inside, r.fallback, r.hasDefault = strings.Cut(inside, ":-")
@@ -240,7 +241,8 @@ func (s scope) value(r ref) (json.RawMessage, error) {
 	return nil, &missing{r.text}
 }
 
-// find returns the value of a reference. ok is false if nothing is at its path.
+// find returns the value of a reference, null for a step that has not run. It returns
+// false if nothing is at its path.
 func (s scope) find(r ref) (json.RawMessage, bool) {
 	path := r.path
 	var value json.RawMessage

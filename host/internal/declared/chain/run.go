@@ -110,7 +110,8 @@ func (r *run) refError(what string, err error) error {
 	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: r.tool + ": " + what + " cannot be built", Cause: toolerr.New(codeOf(err), "%w", err)}
 }
 
-// codeOf returns the code of an error of a reference.
+// codeOf returns MISSING_PARAMETER for a reference to a value that is missing,
+// EXECUTION_ERROR for other errors.
 func codeOf(err error) toolerr.Code {
 	if errors.As(err, new(*missing)) {
 		return toolerr.MissingParameter
@@ -188,7 +189,9 @@ func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last 
 	return last, err
 }
 
-// step calls the tool of a step. A step that the journal has is not called again.
+// step calls the tool of a step. It does not call a step again whose result the journal
+// has. A failed call and an error result are errors, unless the step continues on
+// errors.
 func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 	arguments := json.RawMessage(`{}`)
 	if s.Args != nil {

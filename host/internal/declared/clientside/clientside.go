@@ -47,7 +47,9 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	}, nil
 }
 
-// ask asks the caller's client for the result by a form.
+// ask asks the caller's client for the result by a form. It returns an error result if
+// the user does not accept, a *call.ExecutionError if the client cannot be asked, and a
+// *call.ValidationError for a malformed answer.
 func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMessage, shape executor.Shape) (*call.Result, error) {
 	message := c.Message
 	if message == "" {

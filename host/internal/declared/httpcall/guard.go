@@ -57,7 +57,7 @@ func (g guard) check(address string) error {
 	return g.allows(at.Addr())
 }
 
-// allows returns an error if the guard does not allow an address.
+// allows returns POLICY_DENIED if the guard does not allow an address, else nil.
 func (g guard) allows(ip netip.Addr) error {
 	ip = ip.WithZone("").Unmap()
 	if slices.ContainsFunc(g.networks, func(p netip.Prefix) bool { return p.Contains(ip) }) {

@@ -125,7 +125,8 @@ type pair struct {
 	value template
 }
 
-// compile checks the settings and prepares them for calls.
+// compile checks the settings and prepares them for calls. Its error names the wrong
+// setting.
 func (c Config) compile() (*compiled, error) {
 	out := &compiled{Config: c, headers: map[string]template{}, used: map[string]bool{}}
 	if out.Method = strings.ToUpper(c.Method); c.Method == "" {

@@ -133,8 +133,9 @@ func newNumberTable(value any) numberTable {
 	return l
 }
 
-// float returns a JSON number as the nearest float64; other values, and numbers without
-// one, unchanged.
+// float returns the float64 that represents a JSON number in the table; numbers that
+// are not in the table or exceed a float64, and other values, unchanged. Different
+// numbers have different floats.
 func (l numberTable) float(v any) any {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -147,8 +148,8 @@ func (l numberTable) float(v any) any {
 	return f
 }
 
-// number returns the JSON number whose float64 v is, so that no digit is lost; other
-// values unchanged.
+// number returns the JSON number that a float64 represents in the table, with all its
+// digits; other values unchanged.
 func (l numberTable) number(v any) any {
 	if f, ok := v.(float64); ok {
 		if n, ok := l.numbers[f]; ok {

@@ -113,7 +113,8 @@ func (r *redactor) text(text string, depth int) string {
 	return string(in.out)
 }
 
-// item copies an item of an array, or with named a member of an object.
+// item copies an item of an array, or with named a member of an object. The value of a
+// member that redacts names is replaced.
 func (r *redactor) item(named bool, depth int) error {
 	if !named {
 		return r.value(depth + 1)
@@ -157,8 +158,8 @@ func redactPattern(names []string) *regexp.Regexp {
 		`|(<(?:[\w.-]+:)?` + name + `)(\s[^<>]*/>|[\s>](?s:.*?)(?:</(?:[\w.-]+:)?` + name + `\s*>|$))`)
 }
 
-// redactText replaces values of redacted members in a text that is no JSON. found
-// reports whether there was one.
+// redactText replaces values of redacted members in a text that is no JSON. hid reports
+// whether there was one.
 func (c *compiled) redactText(text string) (shown string, hid bool) {
 	if c.redactedText == nil {
 		return text, false

@@ -69,8 +69,8 @@ func (c *compiled) putsUnusedInQuery(left map[string]json.RawMessage) bool {
 	return !c.hasBody() && c.Query == nil && len(left) > 0
 }
 
-// fillQuery adds the mapped arguments to the query, and those of left if the method has
-// no body.
+// fillQuery adds the mapped arguments and the static parameters to query and returns
+// it. It also adds the arguments in left if putsUnusedInQuery says so.
 func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.RawMessage) url.Values {
 	for _, p := range c.query {
 		if p.value.missing(arguments) == "" {
@@ -95,8 +95,9 @@ func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.R
 	return query
 }
 
-// fillHeaders sets the mapped headers. It returns MISSING_PARAMETER or INVALID_PARAMS
-// if an argument is missing or cannot be in a header.
+// fillHeaders sets the mapped, static and configured headers. It returns
+// MISSING_PARAMETER or INVALID_PARAMS if an argument is missing or cannot be in a
+// header.
 func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(c.headers)) {
 		t := c.headers[name]
@@ -119,7 +120,9 @@ func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[st
 }
 
 // fillBody returns the body: the template filled in, or the arguments in left with the
-// static members.
+// static members, mapped; nil if there are none. It adds the static members to left. It
+// returns MISSING_PARAMETER if an argument of the template is missing, and
+// INVALID_PARAMS if the mapping fails.
 func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMessage) ([]byte, error) {
 	if c.Body != nil {
 		body, there := c.Body.fill(nil, arguments)

@@ -61,7 +61,8 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	return e.shape.Text(tool, text)
 }
 
-// json returns the result for a JSON answer, after redaction and mapping.
+// json returns the result for a JSON answer, after redaction and mapping. It returns
+// RESULT_INVALID if the answer is not JSON or cannot be mapped.
 func (e *client) json(tool string, body []byte) (*call.Result, error) {
 	value, err := e.redact(body)
 	if err != nil {
@@ -99,7 +100,8 @@ func contentType(kind string) string {
 	return ""
 }
 
-// isBinary reports whether a body is neither text of a known charset nor UTF-8.
+// isBinary reports whether a body is binary: it contains a NUL byte, or it is not UTF-8
+// and neither its charset is known nor its media type, kind, is text.
 func isBinary(kind, charset string, body []byte) bool {
 	return charset == "" && !utf8.Valid(body) && !strings.HasPrefix(kind, "text/") || bytes.IndexByte(body, 0) >= 0
 }

@@ -80,8 +80,8 @@ type target struct {
 	path, query template
 }
 
-// parseTarget parses a URL with parameters. It returns an error unless scheme and host
-// are fixed.
+// parseTarget parses a URL with parameters in path and query. It returns an error
+// unless the URL begins with http:// or https:// and a fixed host, and has no fragment.
 func parseTarget(text string) (target, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if scheme = strings.ToLower(scheme); !ok || scheme != "http" && scheme != "https" {

@@ -141,7 +141,7 @@ func (r *reader) chain(c *chain.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// steps reads a list of steps.
+// steps reads a list of steps. Another value is a problem, and returns nil.
 func (r *reader) steps(path string, v *dialect.Tree) []chain.Step {
 	if !v.IsList() {
 		r.problem(v, path, "want a list of steps, not %s", v.What())

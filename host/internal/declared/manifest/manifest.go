@@ -150,7 +150,8 @@ func (s *Set) manifestsIn(dir string) (files []string) {
 	return files
 }
 
-// readFile reads a manifest file, unless opt.Admit refuses it.
+// readFile reads a manifest file. A failure is a problem; a refusal of opt.Admit is a
+// warning, and the file is left out.
 func (s *Set) readFile(name string, opt Options) {
 	text, err := readBounded(name)
 	if err != nil {

@@ -34,7 +34,8 @@ type reader struct {
 	withheld bool // a file that it names must not be used
 }
 
-// problem adds a problem with the value v at a path; v may be nil.
+// problem adds a problem with the value v at a path. v may be nil; the problem then has
+// the line of the tool.
 func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
 	line := r.tool.Line
 	if v != nil && v.Line > 0 {
@@ -117,7 +118,7 @@ func join(path, name string) string {
 
 // Constructors of fields for the types that store them.
 
-// text returns a field for a text.
+// text returns a field, which may also have the names also, for a text.
 func (r *reader) text(name string, into *string, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) { *into = r.textOf(path, v) }}
 }
@@ -131,7 +132,8 @@ func (r *reader) textOf(path string, v *dialect.Tree) string {
 	return v.Text
 }
 
-// fill replaces the variables in a text. A failure is a problem.
+// fill replaces the variables in a text with Options.Expand, if that is set. A failure
+// is a problem.
 func (r *reader) fill(path string, v *dialect.Tree, text string) string {
 	if r.opt.Expand == nil {
 		return text
@@ -247,8 +249,9 @@ func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
 	return r.contentsOf(path, v, r.textOf(path, v))
 }
 
-// contentsOf reads a file that the manifest names, relative to it. A failure is a
-// problem, and ok is false.
+// contentsOf reads a file that the manifest names, relative to it. ok is false if the
+// file cannot be read, which is a problem, if opt.Admit refuses it, which withholds the
+// tool with a warning, or if other files must not be read.
 func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
 	name = r.resolvePath(path, v, name)
 	if r.opt.noOtherFiles {
@@ -298,7 +301,8 @@ func (r *reader) directory() string {
 	return filepath.Dir(r.tool.File)
 }
 
-// readBounded reads a regular file, at most the maximum size of a manifest.
+// readBounded reads a regular file, at most maxFile bytes: a text of that length is
+// longer than allowed. It returns an error for other kinds of files.
 func readBounded(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (s *Set) reader(t *Tool, strict bool, opt Options) *reader {
 	return &reader{set: s, tool: t, strict: strict, opt: opt, problemsBefore: len(s.Problems)}
 }
 
-// add adds the tool of r, unless it has problems or is withheld.
+// add adds the tool of r, unless it has no mode, has problems or is withheld.
 func (s *Set) add(r *reader) {
 	if r.tool.Mode != "" && !r.failed() && !r.withheld {
 		s.Tools = append(s.Tools, *r.tool)

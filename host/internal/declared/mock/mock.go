@@ -42,7 +42,8 @@ func (c Config) Validate() error {
 	return err
 }
 
-// parse checks the settings and returns the template, nil for a fixed result.
+// parse checks the settings and returns the template, nil for a fixed result. Its error
+// names the wrong setting.
 func (c Config) parse() (*template.Template, error) {
 	switch {
 	case c.Result == nil && c.Template == "":
@@ -112,7 +113,7 @@ func nameNode(variable string) (parse.Node, error) {
 	return t.Root.Nodes[1], nil
 }
 
-// functions returns the functions for templates.
+// functions returns the functions json and name of templates.
 func functions() template.FuncMap {
 	return template.FuncMap{"json": asJSON, "name": func(v any) any {
 		if name, ok := v.(string); ok {
@@ -195,8 +196,9 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 
 var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 
-// fill executes a template with the arguments of a call. It returns an error if the
-// result is not JSON.
+// fill executes a template with the arguments of a call. It returns MISSING_PARAMETER
+// for an argument that is missing, a *call.ExecutionError if the template fails, and a
+// *call.ValidationError if the result is not JSON.
 func fill(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {

@@ -124,7 +124,8 @@ type lines struct {
 	over bool
 }
 
-// Write passes each complete line to each, without its end.
+// Write passes each complete line to each, without its end. It drops blank lines and
+// lines longer than jsonrpc.MaxLine, and never returns an error.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
@@ -254,7 +255,8 @@ func Read(in io.Reader) (*File, error) {
 	return f, nil
 }
 
-// take reads line n of a recorded session, counted from 1.
+// take reads line n of a recorded session, counted from 1. It returns an error for a
+// malformed line. A blank line becomes an empty entry.
 func (f *File) take(n int, line []byte) error {
 	if n == 1 {
 		err := json.Unmarshal(line, &f.Header)

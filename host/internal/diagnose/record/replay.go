@@ -108,7 +108,8 @@ func (p *player) read(from io.Reader) {
 }
 
 // play sends the recorded messages of the client and compares the answers. It waits at
-// most patience for each answer.
+// most patience for each answer. A missing request of the host is a difference; a
+// message that cannot be sent is an error.
 func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, error) {
 	outcome := Outcome{Differences: []Difference{}}
 	for i, e := range p.file.Entries {

@@ -242,7 +242,8 @@ func (r *report) alive(s *session, name, detail string) bool {
 	return true
 }
 
-// bigLine checks that the server answers a message of size bytes.
+// bigLine checks that the server answers a ping of size bytes. An error answer is only
+// weak.
 func (r *report) bigLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
 	switch code, text := errorOf(m); {

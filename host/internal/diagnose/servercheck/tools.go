@@ -135,8 +135,8 @@ func (r *report) definitions(tools []tool) {
 	r.conclude("annotations", "complete and consistent", notes)
 }
 
-// validName reports whether a name has at most most characters: letters, digits and
-// those in others.
+// validName reports whether a name is not empty, has at most most bytes, and consists
+// of ASCII letters, digits and the characters in others.
 func validName(name, others string, most int) bool {
 	return name != "" && len(name) <= most && !strings.ContainsFunc(name, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(others, c)
@@ -170,8 +170,8 @@ func (t tool) checkSchemas(shown string, f *finding) {
 	}
 }
 
-// checkAnnotations adds faults of the annotations, and missing hints, to f. shown names
-// the tool.
+// checkAnnotations adds to f faults of the annotations, and a remark if a tool is
+// read-only and destructive or has no hints at all. shown names the tool.
 func (t tool) checkAnnotations(shown string, f *finding) {
 	missing := []string{}
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {

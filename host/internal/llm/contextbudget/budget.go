@@ -48,8 +48,8 @@ type Config struct {
 	KeepResults int            // number of latest results that are not shortened; 4
 }
 
-// withDefaults returns the settings with 4096 tokens reserved, compaction at 70 % and 4
-// kept results, unless they are set.
+// withDefaults returns the settings with an estimating counter, 4096 tokens reserved,
+// compaction at 70 % and 4 kept results, unless they are set.
 func (c Config) withDefaults() Config {
 	if c.Counter == nil {
 		c.Counter = tokens.Estimator{}
@@ -193,7 +193,8 @@ func (f *fitting) largerModels(model Model) []Model {
 }
 
 // newPlan returns the plan to send messages with these tools, given by index, to a
-// model.
+// model. Other tools are listed as left out. compacted is the number of shortened
+// results in messages.
 func (f *fitting) newPlan(model Model, messages []llm.Message, tools []int, compacted int) Plan {
 	p := Plan{Model: model, Messages: messages, Compacted: compacted, Usage: f.usage(model, messages, tools)}
 	for i, t := range f.ask.Tools {

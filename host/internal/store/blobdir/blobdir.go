@@ -247,7 +247,7 @@ type cancelReader struct {
 	r   io.Reader
 }
 
-// Read reads until the context ends.
+// Read reads until the context ends, and then returns its error.
 func (w cancelReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err

@@ -97,8 +97,9 @@ type streams struct {
 	keys, log, chunk js.Stream
 }
 
-// open returns the connection, and connects if necessary. After a failure the next
-// caller tries again.
+// open returns the connection, and connects if necessary. For the time again after a
+// failed attempt it returns the same error, then the next caller tries again. It
+// returns INTERNAL after close.
 func (c *cluster) open(ctx context.Context) (*streams, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

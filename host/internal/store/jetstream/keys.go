@@ -89,7 +89,8 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	return c.remove(ctx, c.subject("keys", key), key, was)
 }
 
-// remove deletes the entry of a subject if its version is was, as store.Keys.Delete.
+// remove deletes the entry of a subject if its version is was, as store.Keys.Delete: it
+// returns CONFLICT for another version.
 func (c *cluster) remove(ctx context.Context, subject, key string, was store.Version) error {
 	if was <= store.Absent { // with Any and Absent, mostly one attempt is enough
 		s, err := c.open(ctx)

@@ -76,8 +76,9 @@ func (f *finder) expandParts(b *strings.Builder, parts []syntax.WordPart, quoted
 	}
 }
 
-// expandVariable returns the value of a variable, or the word that replaces it
-// if it is not set, as in ${NAME:-word}.
+// expandVariable returns the value of a variable, or the word that replaces it if it is
+// not set or empty, as in ${NAME:-word}. It returns unknown if the value is not known,
+// and for other expansions.
 func (f *finder) expandVariable(x *syntax.ParamExp) string {
 	if x.Param == nil || x.Slice != nil || x.Repl != nil || x.Length {
 		return unknown
@@ -104,7 +105,8 @@ func (f *finder) expandVariable(x *syntax.ParamExp) string {
 	return f.expand(x.Exp.Word)
 }
 
-// unescape removes the backslashes of a literal.
+// unescape removes the backslashes of a literal: in double quotes (quoted) only those
+// that the shell removes there. A line end after a removed backslash goes, too.
 func unescape(text string, quoted bool) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

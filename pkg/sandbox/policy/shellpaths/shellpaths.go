@@ -120,8 +120,9 @@ func (f *finder) walk(node syntax.Node, depth int) {
 	})
 }
 
-// addLoop searches a loop once for each of its words, and reports whether it is
-// still to be searched.
+// addLoop searches a loop once for each of its words, up to maxCount words in all. It
+// returns true, and searches nothing, if the words are not known, are too many or the
+// loop is nested too deeply: the caller then searches the loop itself.
 func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
 	iter, ok := loop.Loop.(*syntax.WordIter)
 	if !ok || iter.Name == nil || len(iter.Items) == 0 || len(iter.Items) > maxLoopItems || depth >= maxNesting {

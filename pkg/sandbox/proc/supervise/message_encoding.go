@@ -26,7 +26,8 @@ func Append(b []byte, r Message) []byte {
 }
 
 // Read decodes the next message into r. It returns io.EOF if the stream ends before a
-// message.
+// message, io.ErrUnexpectedEOF if it ends within one, and another error for a message
+// that is too long or of another type.
 func Read(in io.Reader, r Message) error {
 	var length [4]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {

@@ -24,7 +24,8 @@ const exitingFlag = 0x4
 // kernelThreadFlag is PF_KTHREAD in the same flags.
 const kernelThreadFlag = 0x200000
 
-// readProcesses reads the state of all visible processes, by process id.
+// readProcesses reads the state of all visible processes, by process id. It returns nil
+// if /proc cannot be read.
 func readProcesses() map[int]processStat {
 	dir, err := os.Open("/proc")
 	if err != nil {

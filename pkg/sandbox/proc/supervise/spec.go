@@ -153,8 +153,9 @@ func (s *Spec) WithoutShared(expected *Spec) *Spec {
 	return &short
 }
 
-// addShared is the inverse of Since. It returns false if the result is not
-// possible with expected.
+// addShared is the inverse of WithoutShared: it adds the fields that s shares with
+// expected. It does nothing to a spec that is not short. It returns false if expected
+// is nil or does not match.
 func (s *Spec) addShared(expected *Spec) bool {
 	if !s.Alike {
 		return true

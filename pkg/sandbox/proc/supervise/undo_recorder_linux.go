@@ -98,8 +98,9 @@ func (r *recorder) rootIndexOf(path string) int {
 // unfinishedLogName is the name of a log until it is locked and has its head.
 const unfinishedLogName = "log.new"
 
-// openRecord makes the directory of the record. The log gets its final name only
-// after it is locked and has its head. It returns false on an error.
+// openRecord makes the directory of the record, unless it is made. The log gets its
+// final name only after it is locked and has its head. After an error it sets r.stop
+// and returns false.
 func (r *recorder) openRecord() bool {
 	if r.dir >= 0 {
 		return true

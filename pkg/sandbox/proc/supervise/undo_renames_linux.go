@@ -61,8 +61,9 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }
 
-// areOnSameMount reports whether two directories are on the same mount. A rename
-// between two mounts fails.
+// areOnSameMount reports whether two directories, given by descriptor, are on the same
+// mount; before Linux 5.8, on the same device. It returns true if that is not known. A
+// rename between two mounts fails.
 func (r *recorder) areOnSameMount(one, other int) bool {
 	var a, b unix.Statx_t
 	const mask = unix.STATX_MNT_ID

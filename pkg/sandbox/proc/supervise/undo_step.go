@@ -30,9 +30,8 @@ const (
 	UndoEnd                         // Time: when the command had ended
 )
 
-// UndoStep is one entry of a command's undo record: a change, or a mark such as
-// its end. Paths are absolute, with links resolved
-// as at the time of that step.
+// UndoStep is one entry of a command's undo record: a change, or a mark such as its
+// end. Paths are absolute, with links resolved as at the time of that step.
 type UndoStep struct {
 	Kind   UndoKind
 	Path   string

@@ -64,7 +64,8 @@ func (w *accessWatcher) begin(send func(Report)) {
 	w.waiting = nil
 }
 
-// reportAccess reports an access. The caller holds w.mu.
+// reportAccess reports an access, each one once and at most maxAccesses. Before the
+// command has started, the report waits. The caller holds w.mu.
 func (w *accessWatcher) reportAccess(kind AccessKind, name string) {
 	r := Report{Access: kind, Name: name}
 	if _, known := w.seen[r]; known || len(w.seen) >= maxAccesses {

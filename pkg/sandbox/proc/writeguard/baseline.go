@@ -26,10 +26,9 @@ type baseline struct {
 	Dirs     map[string][2]uint64      // device and inode of the directories above the items; nil in a file of an older version
 }
 
-// update makes the current state of a root the baseline, except for the files
-// that the commands of d may have changed. found are the files to record. With
-// trustTimes, a file whose metadata is unchanged is not read. It reports
-// whether the baseline changed.
+// update makes the current state of a root the baseline, except for the files that the
+// commands of d may have changed. s lists the files to record. With trustTimes, a file
+// whose metadata is unchanged is not read. It reports whether the baseline changed.
 func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherCommands) (changed bool) {
 	items := make(map[string]fileState, len(s.files))
 	for name, at := range s.files {

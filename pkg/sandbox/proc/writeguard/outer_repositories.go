@@ -72,7 +72,7 @@ func (c *settingsCache) runningSettings(file string) []string {
 const maxOuterEntries = 1000
 
 // readDir returns the links and repositories in a directory. Both are empty if the
-// directory cannot be read.
+// directory cannot be read or has more than maxOuterEntries entries.
 func (c *settingsCache) readDir(path string) cachedDir {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -43,8 +43,8 @@ func (r *pathResolver) read(path string) linkTarget {
 	return t
 }
 
-// firstLink is firstLink with the files that were read before. Both are "" if there is
-// no link.
+// firstLink does the same as the function firstLink, and uses the files that were read
+// before. Both results are "" if there is no link.
 func (r *pathResolver) firstLink(path string) (link, target string) {
 	for at := len(filepath.VolumeName(path)) + 1; at <= len(path); at++ {
 		if at < len(path) && !os.IsPathSeparator(path[at]) {

@@ -12,11 +12,10 @@ import (
 )
 
 // withSourcedFiles adds to programs the existing files in the root that project
-// settings of the user run or include by a literal path: .envrc, and Mercurial's
-// hgrc by %include, extensions and commands. A
-// file that was one of them stays one while the settings name it, even if a
-// command removed it. The result is sorted. A file with settings of its own name
-// is left out, because it is watched already.
+// settings of the user run or include by a literal path: .envrc, and Mercurial's hgrc
+// by %include, extensions and commands. A file that was one of them stays one while the
+// settings name it, even if a command removed it. The result is sorted. A file with
+// settings of its own name is left out, because it is watched already.
 func (b *baseline) withSourcedFiles(root string, user UserGitSettings, programs []string) []string {
 	seen := map[string]bool{}
 	var add func(name, dir string, parse func(content []byte) (paths []string))

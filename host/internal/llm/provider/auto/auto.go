@@ -32,8 +32,8 @@ var errToolroomHost = toolerr.New(toolerr.NoModel, "a toolroom host answers ther
 // Ports returns the searched ports in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
-// Local searches the ports for a model server. ok is false if none answers within the
-// time limit.
+// Local searches the ports for a model server. It returns false if none answers within
+// the time limit.
 func Local(ctx context.Context, within time.Duration, ports ...int) (lookup.Provider, bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

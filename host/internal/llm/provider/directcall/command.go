@@ -190,7 +190,8 @@ func help(r *llm.Request) string {
 	return strings.Join(append(lines, "", "With OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY set, or an endpoint in models: of toolroom.yaml, a model answers."), "\n")
 }
 
-// shortDescription returns the first 60 characters of a description.
+// shortDescription returns at most 60 characters of a text, and … after them if it was
+// longer.
 func shortDescription(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"

@@ -32,8 +32,8 @@ type tokenCommand struct {
 	obtainedAt time.Time
 }
 
-// authorize sets the header. refused means that the server refused the last token, so
-// that a new one is needed.
+// authorize sets the header. again means that the server refused the last token, so
+// that a new one is needed; the command runs at most once in minAge for that.
 func (t *tokenCommand) authorize(ctx context.Context, h http.Header, again bool) error {
 	select {
 	case t.slot <- struct{}{}:

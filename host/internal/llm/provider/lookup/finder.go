@@ -154,7 +154,8 @@ func (r *Finder) acquireSearch(ctx context.Context) (leave func(), err error) {
 }
 
 // findLocal looks for a server of models on this machine. Concurrent callers share one
-// search. ok is false if no server answers.
+// search, whose result is kept for cacheTime. It returns false if no server answers or
+// ctx ends.
 func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 	if r.backend.FindLocal == nil {
 		return Provider{}, false
@@ -309,8 +310,9 @@ func (r *Finder) newEntry(p Provider, m Model) entry {
 	return entry{p, m, m.Name}
 }
 
-// find returns the model with a name, NAME or PROVIDER/NAME. It asks providers for
-// their lists only if the configuration does not have it.
+// find returns the model with a name: NAME, PROVIDER/NAME, or PROVIDER for its first
+// model. It asks providers for their lists only if the configuration and the names of
+// known vendors do not settle it. It returns NO_MODEL for an unknown name.
 func (r *Finder) find(ctx context.Context, name string) (entry, error) {
 	known := r.configured()
 	for _, p := range known { // without a request, if the configuration is enough

@@ -28,8 +28,9 @@ func (p Provider) Info(m Model) provider.Info {
 	return info
 }
 
-// infoByPrefix returns the properties that all models with this name prefix share,
-// from the vendors' documentation of 2025. It has no prices, because they change.
+// infoByPrefix returns what is known about all models whose names share a prefix with
+// name, from the vendors' documentation of 2025; zero for an unknown name. It has no
+// prices, because they change.
 func infoByPrefix(name string) provider.Info {
 	for _, k := range []struct {
 		prefix string

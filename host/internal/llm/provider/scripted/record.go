@@ -114,7 +114,8 @@ func isRecording(text []byte) bool {
 // maxRecording is the largest recording that is read, in bytes.
 const maxRecording = 64 << 20
 
-// openRecording reads a recording of a model or of a host's session.
+// openRecording reads a recording of a model or of a host's session, of at most
+// maxRecording bytes.
 func openRecording(name string) (recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -166,8 +167,8 @@ func readModelRecording(name string, text []byte) (*modelRecording, error) {
 	return p, nil
 }
 
-// answer returns the next recorded answer to a request; the last one is repeated. It
-// returns MODEL_ERROR for an unknown request.
+// answer returns the next recorded answer to a request, or the recorded error; the last
+// one is repeated. It returns MODEL_ERROR for an unknown request.
 func (p *modelRecording) answer(r *llm.Request) (*llm.Response, error) {
 	key := fingerprint(r)
 	p.mu.Lock()

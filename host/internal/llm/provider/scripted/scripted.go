@@ -240,7 +240,8 @@ func newModel(s Script, file string, info provider.Info) (*Model, error) {
 	return m, nil
 }
 
-// validate returns an error unless the script has either answers or a recording.
+// validate returns an error unless the script has either answers or a recording, and
+// its answers are correct.
 func (s Script) validate() error {
 	if (s.Recording == "") == (len(s.Answers) == 0) {
 		return errors.New("want either answers or a recording")

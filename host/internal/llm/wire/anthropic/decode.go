@@ -48,7 +48,8 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 // decoder decodes requests and responses.
 type decoder struct{ o Options }
 
-// choice sets the tool choice of r from the member tool_choice.
+// choice sets the tool choice of r, and whether calls may be parallel, from the member
+// tool_choice. It ignores an unknown type.
 func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	kind := v.Take("type").Str()
 	modes := map[string]llm.ChoiceMode{"auto": llm.ChoiceAuto, "any": llm.ChoiceRequired, "none": llm.ChoiceNone, "tool": llm.ChoiceRequired}
@@ -136,7 +137,8 @@ func signature(value string) *llm.Signature {
 	return &llm.Signature{Vendor: llm.Anthropic, Value: value}
 }
 
-// image returns an image block as a part. ok is false if v is not an image.
+// image returns an image block as a part. It returns false if v is not an image, or its
+// source is neither base64 nor url.
 func image(v *tree.Value) (llm.Part, bool) {
 	source := v.Get("source")
 	kind := source.Get("type")

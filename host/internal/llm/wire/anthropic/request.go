@@ -44,7 +44,8 @@ type encoder struct {
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
-// limits writes max_tokens and the sampling settings.
+// limits writes max_tokens (4096 unless it is set), the sampling settings, stop
+// sequences and stream.
 func (e *encoder) limits(r *llm.Request, body *tree.Value) {
 	limit := r.MaxTokens
 	if limit == 0 {

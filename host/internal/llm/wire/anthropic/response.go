@@ -54,7 +54,8 @@ func stopReasons() map[llm.StopReason]string {
 	}
 }
 
-// stopReason returns Anthropic's word for the reason why the answer ended.
+// stopReason returns Anthropic's word for the reason why the answer ended; null without
+// a reason. A reason without a word becomes end_turn, and is recorded as changed.
 func (e *encoder) stopReason(r *llm.Response) *tree.Value {
 	if r.Vendor == llm.Anthropic && r.VendorStop != "" {
 		return tree.Str(r.VendorStop)

@@ -102,7 +102,8 @@ func (d *decoder) content(c *tree.Value) []llm.Message {
 	return llm.SplitResults(role, d.parts(c.Take("parts")))
 }
 
-// parts returns the parts of a content. An unknown part is kept as it is.
+// parts returns the parts of a content. An unknown part is kept as it is. A text that
+// is empty and not signed is left out.
 func (d *decoder) parts(list *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, v := range list.List() {
@@ -121,7 +122,7 @@ func (d *decoder) parts(list *tree.Value) []llm.Part {
 	return parts
 }
 
-// part returns a part. ok is false if it is unknown.
+// part returns a part. It returns false if the part is unknown.
 func (d *decoder) part(v *tree.Value) (llm.Part, bool) {
 	switch {
 	case v.Get("text").Is(tree.String):

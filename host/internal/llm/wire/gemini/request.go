@@ -45,7 +45,7 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-// generation returns generationConfig, nil if it is empty.
+// generation returns generationConfig, which is an empty object if nothing is set.
 func generation(r *llm.Request) *tree.Value {
 	config := tree.Obj()
 	if r.MaxTokens > 0 {
@@ -230,7 +230,8 @@ func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 	return tree.Obj("inlineData", out)
 }
 
-// call returns a functionCall part, without the id if Gemini did not give it.
+// call returns a functionCall part. It leaves out the id if Gemini did not give it, or
+// with Options.NoIDs.
 func (e *encoder) call(c *llm.ToolCall, at string) *tree.Value {
 	out := tree.Obj()
 	if e.o.NoIDs || isGenerated(c.ID) {

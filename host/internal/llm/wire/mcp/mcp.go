@@ -120,8 +120,8 @@ func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm
 	return r, losses, nil
 }
 
-// block returns an MCP content block as a part. A block with further members is kept as
-// it is.
+// block returns an MCP content block as a part. Blocks of other types than text and
+// image, and blocks with further members, are kept as they are.
 func block(v *tree.Value) llm.Part {
 	kind := v.Get("type")
 	plain := func(members ...string) bool { // and no others, such as annotations or _meta

@@ -189,6 +189,7 @@ func parseDataURL(url string) (mime, data string, ok bool) {
 }
 
 // assistant returns the parts of a model's message: thinking, text, refusal and calls.
+// Custom calls are kept as they are, calls of unknown types are left out.
 func (d *decoder) assistant(m *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, name := range []string{"reasoning_content", "reasoning"} {
@@ -243,7 +244,8 @@ func (d *decoder) call(f *tree.Value, id string) llm.Part {
 	return llm.Part{Type: llm.CallPart, ToolCall: c}
 }
 
-// result returns the result of a call as a part.
+// result returns the result of a call as a part. It removes the mark at the beginning
+// of the text; errorMark makes the result an error.
 func (d *decoder) result(m *tree.Value, id string) llm.Part {
 	r := &llm.ToolResult{ID: id, Content: d.content(m.Take("content"))}
 	if len(r.Content) > 0 && r.Content[0].Type == llm.TextPart {

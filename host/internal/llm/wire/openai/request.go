@@ -178,7 +178,8 @@ func (e *encoder) reportSignature(p llm.Part, at string) {
 	}
 }
 
-// assistant returns the message of a model.
+// assistant returns the message of a model, nil if nothing of it is left to send. Calls
+// are moved after the text.
 func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
 	list, calls, thoughts := tree.List(), tree.List(), ""
 	var said, called []llm.Part

@@ -169,8 +169,8 @@ func (e *encoder) useFunctionCall(message *tree.Value) {
 	e.losses.AddLost("/parts", "function_call has no id, and a message has at most one")
 }
 
-// finishReason returns OpenAI's word for the reason why the answer ended. What it
-// cannot express is recorded as lost.
+// finishReason returns OpenAI's word for the reason why the answer ended; null without
+// a reason. What it cannot express is recorded as lost or changed.
 func (e *encoder) finishReason(r *llm.Response) *tree.Value {
 	if r.Vendor == llm.OpenAI && r.VendorStop != "" {
 		return tree.Str(r.VendorStop)

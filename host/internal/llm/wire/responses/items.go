@@ -55,7 +55,8 @@ func (d *decoder) add(role llm.Role, join bool, parts ...llm.Part) {
 	d.messages = append(d.messages, llm.Message{Role: role, Parts: parts})
 }
 
-// item adds an input item. Unknown types are collected in ignored.
+// item adds an input item. It collects the types of ignoredTypes in ignored, and leaves
+// out reasoning and additional tools. It returns a RequestError for other types.
 func (d *decoder) item(v *tree.Value, at string) error {
 	switch kind := text(v, "type"); {
 	case kind == "message", kind == "" && v.Get("role") != nil:
@@ -129,7 +130,9 @@ func image(url, detail string) *llm.Media {
 	return m
 }
 
-// call adds a function or custom tool call to the model's message.
+// call adds a function or custom tool call to the model's message. It returns a
+// RequestError without a call id or a name. Arguments that are no JSON object are kept
+// as Malformed.
 func (d *decoder) call(v *tree.Value, kind, at string) error {
 	c := &llm.ToolCall{ID: text(v, "call_id"), Name: modelName(text(v, "namespace"), text(v, "name"))}
 	if c.ID == "" || text(v, "name") == "" {
@@ -152,7 +155,8 @@ func (d *decoder) call(v *tree.Value, kind, at string) error {
 	return nil
 }
 
-// result adds the output of a call.
+// result adds the output of a call. It returns a RequestError without a call id, and
+// for an output that content refuses.
 func (d *decoder) result(v *tree.Value, kind, at string) error {
 	r := &llm.ToolResult{ID: text(v, "call_id")}
 	if r.ID == "" {

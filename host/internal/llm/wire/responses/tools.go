@@ -83,7 +83,9 @@ func DecodeTools(list, input *tree.Value) (*Tools, error) {
 	return t, nil
 }
 
-// add adds a tool, or those of a namespace. Unknown types are collected in Ignored.
+// add adds a tool, or those of a namespace. Unknown types are collected in Ignored. It
+// returns a RequestError for a tool without a type or name, and for a namespace in a
+// namespace.
 func (t *Tools) add(v *tree.Value, namespace, at string) error {
 	kind, name := text(v, "type"), text(v, "name")
 	switch {

@@ -109,8 +109,8 @@ func (w *writer) mergeTopChoices(top *tree.Value, vendor string) {
 	}
 }
 
-// resolve returns the schema that s refers to, if s is only a reference to a schema
-// that is none; otherwise s.
+// resolve returns the schema that s refers to, if s has only a $ref and its target is
+// no reference itself; otherwise s.
 func (w *writer) resolve(s *tree.Value) *tree.Value {
 	if ref := s.Get("$ref"); ref.Is(tree.String) && len(s.Members) == 1 {
 		if found, _ := w.target(ref.Text); found != nil && found.Get("$ref") == nil {

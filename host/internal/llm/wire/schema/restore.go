@@ -41,8 +41,9 @@ func parseText(text string) *tree.Value {
 	return v
 }
 
-// resolve returns the schema that s refers to, nil if it is not found or the references
-// form a circle.
+// resolve returns the schema that s refers to within the document; s itself if it is no
+// such reference. It returns nil if the target is not found or the references form a
+// circle.
 func (r *restorer) resolve(s *tree.Value) *tree.Value {
 	for range 20 {
 		ref := s.Get("$ref")

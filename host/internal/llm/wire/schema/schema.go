@@ -116,8 +116,8 @@ func acceptsAnything(s *tree.Value) bool {
 	})
 }
 
-// merge merges b into a copy of a. ok is false if one schema cannot express that both
-// must hold.
+// merge merges b into a copy of a. It returns false if one schema cannot express that
+// both must hold.
 func merge(a, b *tree.Value) (*tree.Value, bool) {
 	if !a.Is(tree.Object) || !b.Is(tree.Object) || isClosed(a) || isClosed(b) {
 		return nil, false

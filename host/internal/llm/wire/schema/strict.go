@@ -108,7 +108,7 @@ func (w *strict) anyValue(s *tree.Value, at, what string) *tree.Value {
 	return out
 }
 
-// schema returns a schema converted for the strict mode. failed is set if that is
+// schema returns a schema converted for the strict mode. It sets w.failed if that is
 // impossible.
 func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
@@ -209,7 +209,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	return out
 }
 
-// recursion records that the vendor allows no recursion, if it does not.
+// recursion makes the conversion fail if the vendor allows no recursion.
 func (w *strict) recursion() {
 	if !w.held.recursive && w.failed == "" {
 		w.failed = w.held.vendor + " takes no recursion"
@@ -361,7 +361,9 @@ func (w *strict) keeps(m tree.Member) bool {
 // backreferences marks parts of a pattern that strict mode does not support.
 var backreferences = strings.NewReplacer(`\\`, "", `\1`, "\x00", `\2`, "\x00", `\3`, "\x00", `\k`, "\x00", `\b`, "\x00", `\B`, "\x00")
 
-// members converts the properties of s into out; all of them become required.
+// members converts the properties of s into out, and forbids others. If the vendor
+// allows null, all become required, and optional ones can be null; otherwise the
+// required ones stay.
 func (w *strict) members(s, out *tree.Value, at string) {
 	made, all := tree.Obj(), tree.List()
 	required := s.Get("required")

@@ -273,7 +273,8 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 	}
 }
 
-// subsetMembers converts a keyword of objects into out.
+// subsetMembers converts word, properties or required, into out. Required names without
+// a property are left out.
 func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	properties := s.Get("properties")
 	if typ != "object" || word == "properties" && !properties.Is(tree.Object) {

@@ -134,8 +134,8 @@ func (v *Value) Skip() {
 }
 
 // EachUnread visits each value that was not read, with its JSON pointer below at. It
-// skips null. brokenText means that the value was read except for half of a surrogate
-// pair in it.
+// skips null. torn means that the value was read except for half of a surrogate pair in
+// it.
 func (v *Value) EachUnread(at string, visit func(pointer string, torn bool)) {
 	switch {
 	case v == nil || v.Kind == Null:

@@ -161,7 +161,7 @@ func (p *parser) array(v *Value, depth int) error {
 	return nil
 }
 
-// text decodes a string. broken means that half of a surrogate pair became U+FFFD.
+// text decodes a string. torn means that half of a surrogate pair became U+FFFD.
 func (p *parser) text() (text string, torn bool) {
 	start, escaped := p.at, false
 	for p.at++; p.data[p.at] != '"'; p.at++ {
