@@ -22,7 +22,7 @@ import (
 type journal struct{ a *App }
 
 // key returns the key of a call's state: a digest of the tool, its scope, the caller's
-// entry point and profile, and the arguments. It returns INVALID_PARAMS for ambiguous
+// entry point, profile and signed-in user, and the arguments. It returns INVALID_PARAMS for ambiguous
 // arguments.
 func (j journal) key(req *call.Request) (string, error) {
 	args, err := req.Arguments()
@@ -35,7 +35,7 @@ func (j journal) key(req *call.Request) (string, error) {
 	}
 	c := req.Caller
 	sum := sha256.Sum256(fingerprint([]any{
-		req.Tool.Name, req.Tool.Definition, j.a.approvalScope(req.Tool).Identity, c.EntryPoint, c.Profile, canonical,
+		req.Tool.Name, req.Tool.Definition, j.a.approvalScope(req.Tool).Identity, c.EntryPoint, c.Profile, c.User, c.Subject, canonical,
 	}))
 	return "chain/" + hex.EncodeToString(sum[:]), nil
 }

@@ -178,3 +178,26 @@ func TestWhatAHostBeforeHasKept(t *testing.T) {
 	require.Equal(t, `{}`, string(kept.Value))
 	kept.Release()
 }
+
+// The kept steps of a chain are for the user who made the call, and for the same person.
+func TestKeptStepsBelongToAUser(t *testing.T) {
+	state := t.TempDir()
+	a, _ := within(t, config.Config{
+		State: state, Store: backend.Config{Dir: state}, Stages: config.Stages{Audit: audit.Config{Off: true}},
+		Declared: []manifest.Tool{led("steps", nil, chain.Step{Tool: "other"})},
+	})
+	tool, ok := a.Catalog.Lookup(t.Context(), "steps")
+	require.True(t, ok)
+	callOf := func(user, subject string) *call.Request {
+		return &call.Request{Tool: tool, Caller: call.Caller{EntryPoint: "http", User: user, Subject: subject}}
+	}
+	require.NoError(t, journal{a}.Keep(t.Context(), callOf("alice", "issuer 1"), []byte(`{}`), time.Now().Add(time.Hour)))
+	for _, other := range []*call.Request{callOf("", ""), callOf("bob", "issuer 2"), callOf("alice", "issuer 3")} {
+		kept, err := journal{a}.Take(t.Context(), other)
+		require.NoError(t, err)
+		require.Nil(t, kept, "%+v", other.Caller)
+	}
+	kept, err := journal{a}.Take(t.Context(), callOf("alice", "issuer 1"))
+	require.NoError(t, err)
+	require.NotNil(t, kept)
+}

@@ -105,6 +105,7 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 		"entry_point": func(r *call.Request) { r.Caller.EntryPoint = "stdio" },
 		"profile":     func(r *call.Request) { r.Caller.Profile = "p" },
 		"user":        func(r *call.Request) { r.Caller.User = "bob" },
+		"subject":     func(r *call.Request) { r.Caller.Subject = "issuer of bob" },
 	} {
 		req := request(`{"path":"a","n":1}`)
 		other(req)

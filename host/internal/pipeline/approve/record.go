@@ -189,6 +189,9 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 	if req.Caller.User != "" { // otherwise the key must stay the same as in earlier versions
 		part([]byte("user " + req.Caller.User))
 	}
+	if req.Caller.Subject != "" { // the name may belong to another person now
+		part([]byte("subject " + req.Caller.Subject))
+	}
 	part(of.Identity)
 	part(definition(req.Tool))
 	part(canonical)
