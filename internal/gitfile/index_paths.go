@@ -29,7 +29,7 @@ func EscapingIndexPath(index []byte) (path string, ok bool) {
 	return "", ok
 }
 
-// escapingIndexPath is EscapingIndexPath for an index whose object names and checksum
+// escapingIndexPath returns the same as EscapingIndexPath, for an index whose object names and checksum
 // have hash bytes: 20 for SHA-1, 32 for SHA-256.
 func escapingIndexPath(index []byte, hash int) (found string, ok bool) {
 	const header, stat = 12, 40

@@ -281,7 +281,7 @@ func (r *redactor) readString() (string, bool) {
 // cut to maxTextBytes.
 func AppendText(dst []byte, text string) []byte { return appendRedacted(dst, text, len(text)) }
 
-// appendRedacted is AppendText for a text that is the beginning of one of
+// appendRedacted appends as AppendText does. text is the beginning of a text of
 // length bytes.
 func appendRedacted(dst []byte, text string, length int) []byte {
 	shown := Text(text)

@@ -131,7 +131,8 @@ func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duratio
 // future.
 func fileAge(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
 
-// pruneDir is pruneDirs for one directory, which must exist.
+// pruneDir prunes one directory as pruneDirs does. It returns an error if the
+// directory does not exist.
 func pruneDir(dir string, maxBytes int64, maxAge time.Duration) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err

@@ -99,7 +99,8 @@ func (s *aligner) align(a, b sequence, depth int) {
 	s.addMatch(a, b, len(a.indices)-tail, len(b.indices)-tail, tail)
 }
 
-// alignMiddle is align for two sequences without equal ends.
+// alignMiddle adds the runs of two sequences that neither begin nor end with equal
+// elements. depth is as for align.
 func (s *aligner) alignMiddle(a, b sequence, depth int) {
 	a, b, anchors := s.commonElements(a, b, depth)
 	switch {

@@ -146,8 +146,8 @@ func continuationBytes(buf []byte, from, to int) int {
 	return 0
 }
 
-// computeUTF16Facts is computeFacts for UTF-16. buf[from] must be at an even
-// offset of the file.
+// computeUTF16Facts returns the facts of buf[from:to] in UTF-16. buf[from] must be
+// at an even offset of the file.
 func computeUTF16Facts(buf []byte, from, to int, e Encoding) byteFacts {
 	f := byteFacts{hash: xxhash.Sum64(buf[from:to])}
 	unit := func(i int) uint16 {

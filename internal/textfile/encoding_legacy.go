@@ -152,7 +152,8 @@ func (c gbDecoder) next(b []byte) (int, float64) {
 	return 2, 0.2
 }
 
-// nextFourByte is next for a four-byte character of GB 18030.
+// nextFourByte returns, as next does, the length and weight of the four-byte
+// character of GB 18030 at the start of b.
 func (c gbDecoder) nextFourByte(b []byte) (int, float64) {
 	if len(b) < 4 {
 		return -1, 0

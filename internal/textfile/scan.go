@@ -70,7 +70,7 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	}
 	x.Etag = combineHashes(s.hashes(), size)
 	s.fillLineIndex(x)
-	return x, x.checkLastLine(r)
+	return x, x.countUnterminatedLine(r)
 }
 
 // formatForEncoding returns the format of a file that is read in a given
@@ -266,8 +266,10 @@ func (s *scan) fillLineIndex(x *Index) {
 	}
 }
 
-// checkLastLine sets Final, and counts a last line without an ending.
-func (x *Index) checkLastLine(r io.ReaderAt) error {
+// countUnterminatedLine completes Lines and Final: it adds a last line without an
+// ending to Lines, or sets Final if the last line has one. An empty file has
+// neither. It returns the error of reading r.
+func (x *Index) countUnterminatedLine(r io.ReaderAt) error {
 	if x.Size <= int64(x.BOM) {
 		return nil
 	}

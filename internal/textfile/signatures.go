@@ -54,12 +54,12 @@ func HasBinarySignature(head []byte) bool {
 	// NUL.
 	gif := bytes.HasPrefix(head, []byte("GIF87a")) || bytes.HasPrefix(head, []byte("GIF89a"))
 	bzip2 := len(head) > 10 && bytes.HasPrefix(head, []byte("BZh")) && string(head[4:10]) == "1AY&SY"
-	return (gif || bzip2) && !isPlainText(head[:min(len(head), textCheckBytes)])
+	return (gif || bzip2) && !isUTF8Text(head[:min(len(head), textCheckBytes)])
 }
 
-// isPlainText reports whether b is UTF-8, possibly cut inside a character,
+// isUTF8Text reports whether b is UTF-8, possibly cut inside a character,
 // without control characters that text seldom has.
-func isPlainText(b []byte) bool {
+func isUTF8Text(b []byte) bool {
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && size == 1 {

@@ -84,8 +84,9 @@ func (c *gitConfig) parse(text []byte, dir string, included *int) {
 	}
 }
 
-// expandPath replaces ~/ by the home directory and, unless dir is empty,
-// resolves a path relative to dir.
+// expandPath returns a path of a configuration file with ~/ replaced by the home
+// directory, or, unless dir is empty, a relative path joined to dir. It returns
+// other paths unchanged, also ~/ without a known home, and ~USER.
 func (c *gitConfig) expandPath(path, dir string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && c.home != "" {
 		return filepath.Join(c.home, rest)

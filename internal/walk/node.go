@@ -50,8 +50,8 @@ func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	return startDir(dir, opts, outermostRoot(box.Roots(), dir.Path())), nil
 }
 
-// startDir is Start for an open directory. top is the outermost root that
-// contains it. Closing the node closes dir.
+// startDir returns a node for an open directory, as Start does for a path. top is
+// the outermost root that contains it. Closing the node closes dir.
 func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv

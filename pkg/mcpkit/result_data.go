@@ -193,7 +193,7 @@ func fitNode(s *schema, n *jsonNode, at *argPath) (fitted *jsonNode, err error) 
 	return n, nil
 }
 
-// fitObject is fitNode for an object.
+// fitObject converts an object and its members, as fitNode does.
 func fitObject(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	var members []jsonMember
 	for _, m := range n.members {
@@ -211,7 +211,7 @@ func fitObject(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	return objectNode(members), nil
 }
 
-// fitList is fitNode for a list.
+// fitList converts a list and its items, as fitNode does.
 func fitList(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	raw := []byte{'['}
 	c := checker{}

@@ -150,7 +150,7 @@ func (t *Tool) With(mw ...Middleware) *Tool {
 	return &wrapped
 }
 
-// callUnwrapped is Call without the middleware of With.
+// callUnwrapped runs a call as Call does, without the middleware of With.
 func (t *Tool) callUnwrapped(ctx context.Context, args json.RawMessage) (res *CallResult) {
 	if _, ok := wire.BudgetOf(ctx); !ok {
 		ctx = wire.WithBudget(ctx, t.def.MaxTokens)

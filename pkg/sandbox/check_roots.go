@@ -13,10 +13,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// CheckRoots checks the plain command line arguments, which are roots. It returns an
-// error for the first one that is no directory: NotFound, with the names of up to
-// three similar directories, or NotADirectory. It opens nothing. If a root disappears
-// later, each call reports that.
+// CheckRoots checks args, the positional command line arguments, each of which names a
+// root. It returns an error for the first one that is not a directory: NotFound, with the
+// names of up to three similar directories, or NotADirectory. It opens no directory, and
+// leaves malformed arguments to Validate. If a root disappears later, each call reports
+// that.
 func (c *Config) CheckRoots(args []string) error {
 	s := New(*c)
 	for _, arg := range args {

@@ -74,8 +74,8 @@ func (t *Target) recheckRepositoryWrite() error {
 	return nil
 }
 
-// errProtected returns the error for a target that must not be written; why is the
-// reason.
+// errProtected returns DENIED_PATH for a target that must not be written. why completes
+// "it …" with the reason, such as "is run by git".
 func (t *Target) errProtected(why string) error {
 	return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", pathname.Escape(t.name), why)
 }

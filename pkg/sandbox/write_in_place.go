@@ -91,7 +91,7 @@ func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error 
 	if err := reserveSpace(f, oldSize, size-oldSize); err != nil {
 		return errors.Join(err, f.Truncate(oldSize))
 	}
-	err = copyInto(f, same, source, size)
+	err = rewriteTail(f, same, source, size)
 	if err == nil {
 		return nil
 	}
@@ -102,9 +102,9 @@ func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error 
 	return err
 }
 
-// copyInto writes the bytes of source from offset from up to size to the same offsets
-// of f, cuts f to size, and makes the content durable.
-func copyInto(f *os.File, from int64, source io.ReaderAt, size int64) error {
+// rewriteTail replaces the content of f from offset from on by that of source, which has
+// size bytes. It truncates f to size and syncs it to disk.
+func rewriteTail(f *os.File, from int64, source io.ReaderAt, size int64) error {
 	if _, err := io.Copy(io.NewOffsetWriter(f, from), io.NewSectionReader(source, from, size-from)); err != nil {
 		return err
 	}

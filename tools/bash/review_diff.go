@@ -148,8 +148,8 @@ func contentBefore(fsys *sandbox.FS, path string, c changes.Change) (content []b
 	return readShowable(f)
 }
 
-// contentAfter is contentBefore for the content after the change. It is nil if the file
-// was deleted.
+// contentAfter returns the content after the change; nil if the file was deleted. ok is
+// as for contentBefore.
 func contentAfter(c changes.Change) (content []byte, ok bool) {
 	if c.New == nil {
 		return nil, true

@@ -146,8 +146,9 @@ func parseQuoted(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// parseANSIQuoted is parseQuoted for the text after $'. ok is also false for an escape
-// that it does not know.
+// parseANSIQuoted parses the value after $' up to the end of its line, with its escapes
+// replaced. rest is the text after the line. ok is false if the value has no end, does not
+// end its line, or has an unknown escape.
 func parseANSIQuoted(text string) (value, rest string, ok bool) {
 	plain := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'v': 11, 'f': 12, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
 	var b strings.Builder

@@ -126,7 +126,8 @@ func (s toolSet) isReadOnly() bool {
 	return !slices.ContainsFunc(s, func(name string) bool { return !readOnlyTools().has(name) })
 }
 
-// String returns the set for messages.
+// String returns the names and patterns of the set for messages, separated by
+// commas: "no tool" for an empty set, "all tools" for one with "*".
 func (s toolSet) String() string {
 	switch {
 	case len(s) == 0:

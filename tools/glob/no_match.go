@@ -78,7 +78,7 @@ type nearMatches struct {
 	paths         []string // the first few
 }
 
-// add counts a path.
+// add counts a path, and keeps it if it is one of the first maxExamples.
 func (n *nearMatches) add(path string) {
 	n.count++
 	if len(n.paths) < maxExamples {
@@ -107,8 +107,11 @@ func (n *nearMatches) write(b *strings.Builder, q *query, f *searchResult) {
 	fmt.Fprintf(b, "%d %s%s%s: %s%s\n", n.count, n.before, noun, n.after, strings.Join(names, ", "), more)
 }
 
-// searchNear searches once more, for a short time, for paths that match except
-// that they are ignored, hidden, excluded, of another type, or differ in case.
+// searchNear searches once more, for at most nearTime, for paths that match except
+// that they are ignored, hidden, excluded, of another type, or differ in case. It
+// returns these kinds in this order, also those without a path. When the time is
+// over, it returns what it has found; it returns an error if ctx is cancelled or
+// the directory cannot be read.
 func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 	folded, err := glob.CompileFold(q.pattern)
 	if err != nil {

@@ -91,7 +91,8 @@ func (x *matchExcerpt) nextMatchedLines(part []byte, base, from int) (search.Mat
 	return x.matcher.Next(part, from)
 }
 
-// span is the range of a match in a part, in bytes.
+// span is the range of a match: byte offsets in the part of the text that is
+// searched at once (firstPart). end is excluded.
 type span struct{ start, end int }
 
 // countMatchedLines counts the matches in the lines hit. With -o it returns the spans of the

@@ -85,7 +85,8 @@ func damagedImageError(format, why string) error {
 	return toolerr.New(toolerr.BinaryFile, "the %s image cannot be decoded: %s; use hex=true to see its bytes", format, why)
 }
 
-// prepareImage is loadImage for an image in memory. Its errors are those of loadImage.
+// prepareImage prepares an image in memory for sending. It returns the errors of
+// loadImage.
 func prepareImage(ctx context.Context, data []byte, format string) (*picture, error) {
 	source := data
 	pic := &picture{Format: format, MIME: "image/" + format}

@@ -42,9 +42,9 @@ type jpegHeader struct {
 	eighths     int64 // memory for decoding, in eighths of a byte per pixel
 }
 
-// readJPEGHeader reads the segments up to the first scan. For missing or
-// damaged segments it returns the defaults: upright, and the largest memory per
-// pixel.
+// readJPEGHeader returns the orientation and the memory for decoding from the
+// segments before the pixels, without decoding these. For missing or damaged
+// segments it returns the defaults: upright, and the largest memory per pixel.
 func readJPEGHeader(data []byte) jpegHeader {
 	header := jpegHeader{orientation: 1, eighths: 8 * (4 + 4*4)}
 	for pos := 2; pos+4 <= len(data); {

@@ -17,9 +17,9 @@ var keywordsBeforeParen = map[string]bool{
 	"default": true, "in": true, "of": true, "and": true, "or": true, "not": true, "elif": true, "until": true,
 }
 
-// scannedLine is a line with the lexer's state.
+// scannedLine is a source line with the lexer's state before and after it.
 type scannedLine struct {
-	text         string // without its ending
+	text         string // the whole line, with comments, without its ending
 	startsInside bool   // the line starts in a comment or string
 	depthBefore  int    // open braces at the start of the line
 	depthAfter   int    // open braces at the end of the line

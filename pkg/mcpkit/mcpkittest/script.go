@@ -130,7 +130,9 @@ func (s *script) replaceSection(name, text string) {
 	s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: []byte(text)})
 }
 
-// runWire runs the sections in and out over the protocol.
+// runWire starts the server, sends it the messages of section in, and closes its input. It
+// fails the test if the answers or the exit status differ from section out, or if standard
+// error lacks a line of section stderr.
 func (s *script) runWire(t *testing.T, bin string) {
 	t.Helper()
 	opts := Options{Args: s.sectionWords("args"), Dir: s.root, Env: s.environment(), Roots: s.sectionLines("roots")}

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// runOneShot runs the sections in.oneshot and out.oneshot in a second process.
+// runOneShot runs the server once more, with section in.oneshot as its whole input. It
+// fails the test if the answers or the exit status differ from section out.oneshot.
 func (s *script) runOneShot(t *testing.T, bin string) {
 	t.Helper()
 	expected, err := parseExpectations(s.sections["out.oneshot"], false)

@@ -40,9 +40,10 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) (toRun *request) {
 	return c.startRequest(req)
 }
 
-// startRequest runs initialize at once and a subscription stream in another goroutine,
-// and queues other requests; it then returns nil. If there is nothing else to do, it
-// returns the request for the reading goroutine to run.
+// startRequest starts an accepted request: it runs initialize at once and a subscription
+// stream in another goroutine, and queues other requests. It returns nil for these. If no
+// further input is buffered and all workers of its queue are idle, it returns the request
+// instead: the reading goroutine must run it.
 func (c *conn) startRequest(req *request) (toRun *request) {
 	if req.listen {
 		c.listens.Add(1)

@@ -56,8 +56,8 @@ type Entry struct {
 	Dir  bool // the old and the new version, if they exist, are directories
 }
 
-// A Change is the difference at one path between a root with the layers of a
-// set and the root without them.
+// A Change is the change of one file or directory by the layers of a set: Old is
+// its version in the root, Kind and New are those after the layers are applied.
 type Change struct {
 	Entry
 	Old fs.FileInfo // nil if Kind is Created

@@ -126,12 +126,12 @@ func readServerName(r io.Reader) (name string, seen []byte, err error) {
 	return "", nil, errNoHello
 }
 
-// helloConn is a connection that only reads from r, and keeps the error of
-// reading. It discards what is written.
+// helloConn is the connection that crypto/tls reads a client's hello from. Write
+// discards the data, so that the client gets no answer.
 type helloConn struct {
-	net.Conn // none: nothing else of it is called
+	net.Conn // nil: crypto/tls calls no other method
 	r        io.Reader
-	err      error
+	err      error // the last error of reading r
 }
 
 func (c *helloConn) Read(b []byte) (int, error) {

@@ -4,7 +4,7 @@
 // at the link's target; os.Root would allow that within its root.
 //
 // A path is relative to the directory, with slashes. The error is ELOOP for a
-// path with a link in it, ENOTDIR for a path with another file in it. Missing
+// path with a link in it, ENOTDIR for a path with another file in it. IsMissing
 // returns true for both.
 package nofollow
 

@@ -162,24 +162,28 @@ func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), rel), nil
 }
 
-// Mkdir makes a directory.
+// Mkdir makes a directory with the permissions perm, less the umask. It returns
+// fs.ErrExist if the path exists.
 func (t *Tree) Mkdir(rel string, perm fs.FileMode) error {
 	return t.withParent("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
 }
 
-// Mkfifo makes a named pipe.
+// Mkfifo makes a named pipe with the permissions perm, less the umask. It returns
+// fs.ErrExist if the path exists.
 func (t *Tree) Mkfifo(rel string, perm fs.FileMode) error {
 	return t.withParent("mkfifo", rel, func(dir int, name string) error {
 		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(perm.Perm()), 0)
 	})
 }
 
-// Symlink makes a symbolic link rel to target.
+// Symlink makes a symbolic link rel to target. It returns fs.ErrExist if rel
+// exists.
 func (t *Tree) Symlink(target, rel string) error {
 	return t.withParent("symlink", rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
 }
 
 // Link makes rel another hard link of the file old. Both are paths of the tree.
+// It returns fs.ErrExist if rel exists.
 func (t *Tree) Link(old, rel string) error {
 	return t.withParent("link", rel, func(dir int, name string) error {
 		return t.withParent("link", old, func(oldDir int, oldName string) error { return unix.Linkat(oldDir, oldName, dir, name, 0) })

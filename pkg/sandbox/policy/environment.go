@@ -26,8 +26,9 @@ var harmlessGitVariables = strings.Fields(`GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE 
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_FLUSH GIT_SSL_NO_VERIFY GIT_CONFIG_NOSYSTEM GIT_ADVICE GIT_DEFAULT_HASH GIT_REFLOG_ACTION
 	GIT_LFS_SKIP_SMUDGE GIT_COMMIT GIT_BRANCH GIT_TAG GIT_SHA GIT_HASH GIT_REV GIT_VERSION GIT_URL GIT_REPO GIT_ROOT`)
 
-// checkAssignment checks one NAME=VALUE, before a command or alone, in each
-// reading of its value.
+// checkAssignment checks one NAME=VALUE, before a command or alone, with each
+// combination of values of the variables in VALUE (see readings). It adds what it
+// finds to the evaluation.
 func (s *shellText) checkAssignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		return

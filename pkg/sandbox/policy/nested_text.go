@@ -28,8 +28,9 @@ func (s *shellText) checkEvalText(text field) {
 	}
 }
 
-// checkInner checks text as inner, a shellText without text. If parts of text
-// are unknown, it adds a doubt and checks the rest with checkLeniently.
+// checkInner checks text as shell code in the context inner, whose field text it
+// sets. If parts of text are unknown, it adds a doubt and checks the rest with
+// checkLeniently.
 func (s *shellText) checkInner(text field, inner *shellText) {
 	if !text.hasUnknown() && !text.maybeMany {
 		inner.checkText(text.text)
@@ -39,9 +40,9 @@ func (s *shellText) checkInner(text field, inner *shellText) {
 	s.checkLeniently(text, inner)
 }
 
-// checkLeniently checks text as inner, a shellText without text, with a
-// variable instead of each unknown part. It ignores a text that does not parse:
-// the unknown parts, or the grammar of another shell, may be the reason.
+// checkLeniently checks text like checkInner, with a variable instead of each
+// unknown part. It ignores a text that does not parse: the unknown parts, or the
+// grammar of another shell, may be the reason.
 func (s *shellText) checkLeniently(text field, inner *shellText) {
 	script := strings.ReplaceAll(text.text, unknownText, "${__}")
 	trial := s.eval.newTrial()

@@ -23,8 +23,8 @@ var homeStoreDirs = secret.StoreDirs()
 
 // homeSecrets lists secrets that may appear in homeStoreDirs later. They are
 // masked even if they do not exist yet, so that a file that appears while a
-// command is being started is masked too. credential_stores.go and names.go of
-// pkg/sandbox/secret have the full list of secrets.
+// command is being started is masked too. credential_stores.go and
+// secret_names.go of pkg/sandbox/secret have the full list of secrets.
 var homeSecrets = [...]string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".pgpass",
 	".pypirc", ".git-credentials", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",

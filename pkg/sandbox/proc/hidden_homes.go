@@ -109,8 +109,8 @@ func (h *homeSearch) list(dir string) *dirCache {
 	return f
 }
 
-// listBelow is list for a directory below a home. It takes a directory below a
-// dot directory for unchanged for homeFresh.
+// listBelow returns the content of a directory below a home, as list does. It
+// takes a directory below a dot directory for unchanged for homeFresh.
 func (h *homeSearch) listBelow(home, dir string) *dirCache {
 	if h.listed[dir] == nil && strings.Contains(strings.TrimPrefix(dir, home), "/.") {
 		h.mu.Lock()

@@ -32,8 +32,8 @@ func (r *Runner) checkStateAtL1(s *spec) error {
 	return nil
 }
 
-// resolveStateDir returns the path without links of a state directory, "" as long
-// as it does not exist.
+// resolveStateDir returns the path of a state directory with its links resolved, ""
+// if it does not exist. It resolves an existing directory only once.
 func (r *Runner) resolveStateDir(dir string) string {
 	if resolved, ok := r.stateDirs.Load(dir); ok {
 		return resolved.(string)

@@ -23,8 +23,9 @@ func IsPrivateKey(head []byte) bool {
 	return isKey
 }
 
-// ReadPrivateKey is IsPrivateKey for a file. It reads no more than a kilobyte of a file
-// that is not in PEM form. The error is that of reading.
+// ReadPrivateKey reads the beginning of a file and reports whether the file is a private
+// key, as IsPrivateKey does. It reads no more than a kilobyte of a file that is not in PEM
+// form. The error is that of reading.
 func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 	var usual [usualHead]byte
 	n, err := file.ReadAt(usual[:], 0)
@@ -45,7 +46,8 @@ func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 // keyLine is the first line of a private key in PEM form.
 var keyLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
-// readPEM is IsPrivateKey, and reports whether more of the file may show a key.
+// readPEM returns in isKey whether head shows a private key, as IsPrivateKey does, and in
+// pem whether the rest of the file may still show one.
 func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
 		return keyLine.Match(head), true

@@ -135,7 +135,7 @@ func mulModPrime(a, b uint64) uint64 {
 	return sum
 }
 
-// indexByHash is indexFrom by the algorithm of Karp and Rabin.
+// indexByHash returns the same as indexFrom, by the algorithm of Karp and Rabin.
 func (n *needle) indexByHash(text []byte, from int) int {
 	const base = 0x1F3D5B79A8642C1
 	m := len(n.pattern)

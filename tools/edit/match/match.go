@@ -106,8 +106,7 @@ func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, 
 	return plan, err
 }
 
-// findAll is Find without the check of the context: if checker has stopped, its
-// results are invalid.
+// findAll returns the results of Find. They are invalid if checker has stopped.
 func (m *matcher) findAll() (*Plan, error) {
 	f, edits, o := m.file, m.edits, m.options
 	var failures []failure

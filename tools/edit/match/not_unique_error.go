@@ -20,7 +20,8 @@ func (m *matcher) notUniqueError(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.lineNumbers(places))
 }
 
-// tooManyPlacesError is notUniqueError for more than MaxPlaces.
+// tooManyPlacesError returns NOT_UNIQUE for more than MaxPlaces places, and lists
+// the first of them.
 func (m *matcher) tooManyPlacesError(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.options.displayName(), describeIgnored(step))
@@ -29,7 +30,8 @@ func (m *matcher) tooManyPlacesError(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.lineNumbers(places))
 }
 
-// wrongCountError returns NOT_UNIQUE if the number of places is not e.Expected.
+// wrongCountError returns NOT_UNIQUE for a number of places that is not e.Expected,
+// and lists the places.
 func (m *matcher) wrongCountError(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	times := "1 place"

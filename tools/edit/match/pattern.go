@@ -105,9 +105,9 @@ func (p *pattern) comparedPart(line []byte) []byte {
 }
 
 // firstLineStart returns the offset in a line of the file at which the
-// pattern's first line begins. The match must extend to the end of the line;
-// otherwise it returns -1. plain is the line with plain punctuation, if the
-// step ignores punctuation.
+// pattern's first line begins, or -1 if the line does not end with the
+// pattern's first line. plain is the line with plain punctuation if the step
+// ignores punctuation, otherwise the line itself.
 func (p *pattern) firstLineStart(line, plain []byte) int {
 	w := p.first
 	body := plain
@@ -137,8 +137,8 @@ func (p *pattern) firstLineStart(line, plain []byte) int {
 }
 
 // lastLineEnd returns the offset in a line of the file at which the pattern's
-// last line ends. The match must begin at the start of the line; otherwise it
-// returns -1. plain is as for firstLineStart.
+// last line ends, or -1 if the line does not begin with the pattern's last line.
+// plain is as for firstLineStart.
 func (p *pattern) lastLineEnd(line, plain []byte) int {
 	w := p.last
 	if p.step >= Indentation && len(w.core) > 0 {

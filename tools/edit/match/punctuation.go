@@ -35,8 +35,8 @@ func foldPunctuation(text, buf []byte) (plain, grown []byte) { return foldLong(n
 // context, in bytes.
 const checkInterval = 64 << 10
 
-// foldLong is foldPunctuation for a text that may be long. If checker stops,
-// plain is incomplete.
+// foldLong returns the same as foldPunctuation, and asks checker every
+// checkInterval bytes. If checker stops, plain is incomplete.
 func foldLong(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte) {
 	if textfile.IsASCII(text) {
 		return text, buf

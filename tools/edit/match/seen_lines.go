@@ -90,8 +90,8 @@ func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 	return nil
 }
 
-// anchorsBelow is anchorsAbove for the lines after offset at and the end of the
-// file.
+// anchorsBelow returns what anchorsAbove does, for the lines after offset at and
+// the end of the file.
 func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {
 		if at >= len(f.Text) {

@@ -103,8 +103,8 @@ func (r *Result) checkReadsBack(checker *cancelcheck.Checker) error {
 		if checker.Stopped(end - start + changeCost) {
 			return checker.Err()
 		}
-		from, rawFrom := f.characterBoundary(offset, start, -1)
-		to, rawTo := f.characterBoundary(offset, end, +1)
+		from, rawFrom := f.distantBoundary(offset, start, -1)
+		to, rawTo := f.distantBoundary(offset, end, +1)
 		want := applyChanges(f.Text, r.Changes[i:n], from, to)
 		got := applyChanges(f.Raw, r.rawChanges[i:n], rawFrom, rawTo)
 		if f.Encoding.Decode(got) != string(want) {
@@ -115,11 +115,11 @@ func (r *Result) checkReadsBack(checker *cancelcheck.Checker) error {
 	return nil
 }
 
-// characterBoundary returns the offsets, in Text and in Raw, of a boundary
+// distantBoundary returns the offsets, in Text and in Raw, of a boundary
 // between characters that is at least readBackMargin bytes before at (direction
 // -1) or after at (direction 1), or the start or end of the file. offset
 // converts offsets in Text to Raw, without the byte order mark.
-func (f *File) characterBoundary(offset func(int) (int, bool), at, direction int) (text, raw int) {
+func (f *File) distantBoundary(offset func(int) (int, bool), at, direction int) (text, raw int) {
 	for to := at + direction*readBackMargin; ; to += direction {
 		to = min(max(to, 0), len(f.Text))
 		if raw, ok := offset(to); ok {

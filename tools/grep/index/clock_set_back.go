@@ -21,8 +21,8 @@ func (c *clock) hasGoneBack(now time.Time) bool {
 	return c.hasSteppedBack(now.Round(0).Sub(c.startTime.Round(0)), now.Sub(c.startTime))
 }
 
-// hasSteppedBack is hasGoneBack with the times elapsed on both clocks since
-// startTime.
+// hasSteppedBack reports what hasGoneBack does. wall and monotonic are the times
+// elapsed on the two clocks since startTime.
 func (c *clock) hasSteppedBack(wall, monotonic time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -186,7 +186,7 @@ func (x *Index) Look(k Key, q *Query) Verdict {
 	return verdict
 }
 
-// look is Look that also returns the file's entry; nil if it is not indexed.
+// look returns the verdict of Look and the file's entry, nil if it is not indexed.
 func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
 	search := x.searchNumber(q)
 	e := x.find(k)
@@ -234,8 +234,8 @@ func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
 	_ = x.add(Content{Key: k, Taken: taken, Text: text, Binary: binary}, func() error { return nil })
 }
 
-// add is Add that calls pause between pieces of a large text. It returns
-// pause's error, and then adds nothing.
+// add adds a file as Add does, and calls pause between pieces of a large text. It
+// returns pause's error, and then adds nothing.
 func (x *Index) add(c Content, pause func() error) error {
 	k := c.Key
 	if !k.hasIdentity() || !k.isSettledBefore(c.Taken) {

@@ -146,7 +146,8 @@ func (s *alphabet) fillPages() {
 	}
 }
 
-// runOf returns the index of the run that contains a non-ASCII character.
+// runOf returns the index, in runStarts and runSymbols, of the run of characters
+// with the same symbol that contains r. r must not be ASCII.
 func (s *alphabet) runOf(r rune) int {
 	i, found := slices.BinarySearch(s.runStarts, r)
 	if !found {

@@ -30,7 +30,7 @@ func borders(text []byte) []int32 {
 	return border
 }
 
-// findKMP is find in linear time: it reads each byte once.
+// findKMP returns the same as find, in linear time: it reads each byte once.
 func (n *needle) findKMP(text []byte, from, to int) int {
 	if from >= to {
 		return -1

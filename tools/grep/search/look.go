@@ -1,6 +1,7 @@
 package search
 
-// look is a condition on the characters before and after a position.
+// look is a condition on the characters before and after a position, such as ^ or
+// \b.
 type look uint8
 
 // The looks. asciiLooks, added to a look for words, makes it one for ASCII

@@ -70,7 +70,8 @@ func (n *needle) rareFrequency(count int) float64 {
 // nanoseconds for each byte of text.
 func (n *needle) byteCost() float64 { return costByteScan + costCandidate*n.rareFrequency(1) }
 
-// pairCost is byteCost for searching for the two rarest bytes together.
+// pairCost returns the estimated cost of searching for the two rarest bytes
+// together, in nanoseconds for each byte of text.
 func (n *needle) pairCost() float64 { return costPairScan + costCandidate*n.rareFrequency(2) }
 
 // cost returns the estimated cost of the method that is used.

@@ -14,7 +14,8 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// findPair is find by positions where both of the needle's rare bytes occur.
+// findPair returns the same as find. It compares the needle only at positions where
+// both of its rare bytes occur.
 func (n *needle) findPair(text []byte, from, to int) int {
 	if from >= to {
 		return -1

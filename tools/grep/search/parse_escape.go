@@ -28,7 +28,8 @@ func (p *parser) escape() (*regexNode, error) {
 	return p.literalNode(r), nil
 }
 
-// lookNode returns a node for a look, for ASCII only if the flags say so.
+// lookNode returns the node of a look (^, \b and the like). Without the flag u, a
+// look for words knows only ASCII words.
 func (p *parser) lookNode(l look) *regexNode {
 	if l >= wordBoundary && !p.flags.unicode {
 		l += asciiLooks
@@ -136,7 +137,7 @@ func (p *parser) perlClass(r rune) charset {
 	return set
 }
 
-// newPerlClass is perlClass without the cache.
+// newPerlClass builds the set that perlClass returns and caches.
 func (p *parser) newPerlClass(r rune) charset {
 	var set charset
 	switch lower := unicode.ToLower(r); {

@@ -201,7 +201,7 @@ func (c *compiler) addSplit(first, second int32, lazy bool) int32 {
 	return c.addInst(inst{op: instSplit, out: first, out2: second})
 }
 
-// compileRepeat is compileNode for a repetition.
+// compileRepeat compiles a repetition, as compileNode does.
 func (c *compiler) compileRepeat(n *regexNode, next int32) int32 {
 	sub, after := n.subs[0], next
 	count := n.min

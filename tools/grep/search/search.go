@@ -17,7 +17,7 @@
 // them (dfa.go): forward to the end of a match, backward to its beginning.
 // Every search is linear in the text. Most searches do less: they first look
 // for literals that a match must contain (literal.go), many bytes at a time
-// (finder.go), and match only the lines that have them.
+// (literal_finder.go), and match only the lines that have them.
 //
 // Differences from ripgrep 15:
 //

@@ -277,7 +277,7 @@ func (f *finder) assign(name, value string, depth int) {
 	switch {
 	case strings.HasSuffix(name, "PATH"):
 		for _, dir := range strings.Split(value, ":") {
-			if dir = plain(dir); len(f.search) < maxDirs && dir != unknown {
+			if dir = wordPath(dir); len(f.search) < maxDirs && dir != unknown {
 				f.search = append(f.search, dir)
 			}
 		}
@@ -294,7 +294,7 @@ func (f *finder) assign(name, value string, depth int) {
 
 // enter adds a directory that the command enters, below each earlier one, too.
 func (f *finder) enter(dir string) {
-	if dir = plain(dir); dir == unknown || dir == "" {
+	if dir = wordPath(dir); dir == unknown || dir == "" {
 		return
 	}
 	for _, above := range slices.Clone(f.dirs) {
@@ -318,7 +318,7 @@ func (f *finder) addModule(name string) {
 func (f *finder) paths() (p Paths) {
 	add := func(list *[]string, words, dirs []string) {
 		for _, word := range words {
-			word = plain(word)
+			word = wordPath(word)
 			if word == unknown || word == "" || strings.ContainsAny(word, "*?[ \n") && !strings.Contains(word, "/") {
 				continue
 			}
@@ -351,9 +351,10 @@ func join(dir, word string) string {
 	return path.Join(dir, word)
 }
 
-// plain makes a path of an expanded word: an unknown beginning is the working
-// directory. It returns unknown if another part is.
-func plain(word string) string {
+// wordPath returns the path that an expanded word means. It takes an unknown first
+// component for the working directory, and returns unknown if another part of the
+// word is unknown.
+func wordPath(word string) string {
 	if rest, ok := strings.CutPrefix(word, unknown+"/"); ok {
 		word = "./" + rest
 	}

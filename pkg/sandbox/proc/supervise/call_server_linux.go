@@ -269,8 +269,8 @@ func (c *callServer) connect(n *notification) error {
 	return c.connectInterruptibly(n, socket, address)
 }
 
-// connectNetlink connects a netlink socket. It refuses addresses other than the
-// kernel's, since the supervisor has rights for them that the command has not.
+// connectNetlink connects a netlink socket to the kernel. It returns EPERM for other
+// addresses, since the supervisor has rights for them that the command has not.
 func connectNetlink(socket int, address []byte) error {
 	const pid, groups = 4, 8 // struct sockaddr_nl
 	for i := pid; i < len(address) && i < groups+4; i++ {

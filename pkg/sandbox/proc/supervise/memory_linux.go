@@ -23,10 +23,10 @@ type memoryUsage struct {
 // counts.
 func (u memoryUsage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
 
-// memoryUsageOf adds up the memory of a process's descendants. It reads the lists of
-// children instead of all processes, since it is called every second. An error
-// means that the figures of a process that exists cannot be read.
-func memoryUsageOf(pid int) (all memoryUsage, err error) {
+// descendantMemory adds up the memory of a process's descendants, without its own. It
+// reads the lists of children instead of all processes, since it is called every second.
+// An error means that the figures of a process that exists cannot be read.
+func descendantMemory(pid int) (all memoryUsage, err error) {
 	queue, seen := []string{strconv.Itoa(pid)}, map[string]bool{}
 	for ; len(queue) > 0; queue = queue[1:] {
 		children, err := childrenOf(queue[0])

@@ -124,7 +124,8 @@ func Children(pid string) (names []string) {
 	return names
 }
 
-// childrenOf is Children with the error if a list exists and cannot be read.
+// childrenOf returns the process ids of the children of all threads of a process, and
+// the error if a list exists and cannot be read.
 func childrenOf(pid string) (names []string, err error) {
 	threads, err := readProcDir("/proc/" + pid + "/task")
 	for _, thread := range threads {
@@ -265,7 +266,7 @@ func (g *commandWatch) exceedsMemory() bool {
 	}
 	machine := machineSharedMemory()
 	g.shared = min(g.shared, machine) // other programs have freed some
-	used, err := memoryUsageOf(os.Getpid())
+	used, err := descendantMemory(os.Getpid())
 	if err != nil {
 		g.unreadable++
 		return g.unreadable >= maxUnreadable

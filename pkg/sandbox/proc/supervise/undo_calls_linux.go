@@ -320,8 +320,8 @@ func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links
 	return p
 }
 
-// setPath sets the path of a place whose directory is open. Without a base, the
-// place is the directory itself. It returns false on an error.
+// setPath sets the path of an entry whose directory is open. Without a base, the
+// entry is the directory itself. It returns false on an error.
 func (r *recorder) setPath(p *dirEntry) bool {
 	dir := r.pathOf(p.dir)
 	if dir == "" {
@@ -349,8 +349,8 @@ func (r *recorder) pathOf(fd int) string {
 	return string(r.buf[:n])
 }
 
-// entryOfDescriptor returns the place of a file that the caller has open, nil if that
-// is in no recorded root.
+// entryOfDescriptor returns the entry of a file that the caller has open, nil if it is
+// in no recorded root.
 func (c *callServer) entryOfDescriptor(n *notification, fd int) *dirEntry {
 	at := "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(fd)
 	if fd == unix.AT_FDCWD {

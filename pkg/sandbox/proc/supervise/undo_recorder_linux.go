@@ -287,7 +287,7 @@ func (r *recorder) markHolders(path string) {
 // idOf returns device and inode of a file.
 func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
 
-// recordParentTimes records the times of the directory that contains a place.
+// recordParentTimes records the times of the directory that contains an entry.
 func (r *recorder) recordParentTimes(p *dirEntry) {
 	var file unix.Stat_t
 	if unix.Fstat(p.dir, &file) != nil || r.saved[idOf(&file)] != 0 {
@@ -312,8 +312,8 @@ func (r *recorder) recordCreate(p *dirEntry) {
 	r.touched[p.path] = struct{}{}
 }
 
-// recordLink records a call that makes the hard link to to the file from. from is
-// nil if it has no path.
+// recordLink records a call that makes the entry to a hard link of the file at from.
+// from is nil if the file has no path.
 func (r *recorder) recordLink(from, to *dirEntry) {
 	if to.exists || from != nil && !from.exists && from.removed == (fileID{}) {
 		return

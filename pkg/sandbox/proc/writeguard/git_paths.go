@@ -34,7 +34,9 @@ type namedPaths struct {
 	Programs      []string // programs that other settings name, links on the way to all of these, files to which links in place of project settings lead
 }
 
-// newGitPaths returns no paths yet. outer are as in gitPaths.
+// newGitPaths returns a gitPaths for a root that has no paths yet: findGitPaths adds
+// them. Its work trees are those of the baseline, and those of the repositories outer
+// that contain the root.
 func (b *baseline) newGitPaths(root string, user UserGitSettings, outer []outerRepository, cache *settingsCache) *gitPaths {
 	p := &gitPaths{pathResolver: pathResolver{root: root}, baseline: b, tops: b.Tops, user: user, outer: outer, cache: cache}
 	if len(outer) > 0 {

@@ -38,12 +38,14 @@ type settingsCache struct {
 	dirs  map[string]cachedDir
 }
 
-// cachedDir is a directory as last read.
+// cachedDir holds the links and repositories that readDir found in a directory. They
+// are valid as long as the directory's status equals info, unless it was read within
+// supervise.SettledAfter of its last change.
 type cachedDir struct {
-	info  os.FileInfo
-	at    time.Time
-	repos []string // subdirectories that git treats as a repository, without .git
-	links []string // symbolic links
+	info  os.FileInfo // status before the reading
+	at    time.Time   // time of the reading
+	repos []string    // subdirectories that git treats as a repository, without .git
+	links []string    // symbolic links
 }
 
 // runningSettings returns the settings of a file (KEY=VALUE) that run a program, nil if it

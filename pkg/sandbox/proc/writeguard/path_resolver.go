@@ -13,7 +13,7 @@ type pathResolver struct {
 	targets map[string]linkTarget // by paths
 }
 
-// linkTarget is what is known of a file.
+// linkTarget holds the kind of a file, and where it leads if it is a link.
 type linkTarget struct {
 	path    string // of a link: where it leads
 	isLink  bool
@@ -21,7 +21,7 @@ type linkTarget struct {
 	missing bool
 }
 
-// read returns what a path is.
+// read returns the kind and target of the file at a path. It reads each path once.
 func (r *pathResolver) read(path string) linkTarget {
 	if known, ok := r.targets[path]; ok {
 		return known
@@ -43,8 +43,8 @@ func (r *pathResolver) read(path string) linkTarget {
 	return t
 }
 
-// firstLink does the same as the function firstLink, and uses the files that were read
-// before. Both results are "" if there is no link.
+// firstLink returns the same as the function firstLink, but asks the file system only
+// once for each path. Both results are "" if there is no link.
 func (r *pathResolver) firstLink(path string) (link, target string) {
 	for at := len(filepath.VolumeName(path)) + 1; at <= len(path); at++ {
 		if at < len(path) && !os.IsPathSeparator(path[at]) {

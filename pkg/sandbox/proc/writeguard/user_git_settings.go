@@ -16,7 +16,7 @@ type UserGitSettings struct {
 	// if the home is ambiguous, nil for an unknown user.
 	ExpandHome func(path string) []string
 
-	runs func(file string) []string // settings of a file that run a program, see RootGuard.userRuns; nil: none
+	runs func(file string) []string // settings of a file that run a program, see RootGuard.userRunningSettings; nil: none
 }
 
 // cachedRuns are the settings of a file that run a program, as last read.

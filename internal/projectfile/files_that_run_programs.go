@@ -65,7 +65,8 @@ var dirs = []string{
 	".zed",                  // settings.json starts language and context servers
 }
 
-// files are the files of the same kind.
+// files are the files by which an editor, an agent or a shell runs a program once
+// somebody opens or enters the project, in any directory of it.
 var files = []string{
 	".aider.conf.yaml",   // as .aider.conf.yml
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
