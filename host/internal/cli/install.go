@@ -91,12 +91,12 @@ byte; a file that install created is deleted.`,
 	return cmd
 }
 
-// target is a client with the location of its configuration.
+// target is a client with all that determines the location of its configuration.
 type target struct {
 	client install.Client
 	scope  install.Scope
 	place  install.Place
-	state  string
+	state  string // the state directory, which holds the record of installations
 }
 
 // target returns the client with an id, the scope and the directories for an

@@ -162,7 +162,7 @@ func TestHostsShareServers(t *testing.T) {
 
 	s := sharedStatus(t, state)
 	require.Equal(t, slices.Sorted(slices.Values([]int{a.host.Process.Pid, b.host.Process.Pid})), s.Hosts)
-	i := slices.IndexFunc(s.Servers, func(one resident.Server) bool { return one.Name == "fix" })
+	i := slices.IndexFunc(s.Servers, func(one resident.ServerStatus) bool { return one.Name == "fix" })
 	require.GreaterOrEqual(t, i, 0)
 	require.Equal(t, 2, s.Servers[i].Hosts)
 	require.Equal(t, started(t, pids)[0], fmt.Sprint(s.Servers[i].PID))

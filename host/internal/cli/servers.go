@@ -84,7 +84,9 @@ type check struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// test starts a server, with again a second time, lists its tools and sends a ping.
+// test starts a server, lists its tools and sends a ping. With again, it restarts the
+// server before the ping and measures the second start. An error is stored in the check.
+// A disabled server is not started.
 func test(ctx context.Context, s *upstream.Server, again bool) check {
 	if s.Status().State == upstream.Disabled {
 		return check{Status: core.Status(s)}

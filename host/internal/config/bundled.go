@@ -63,10 +63,10 @@ func sameProgram(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// mergeEntry returns the bundled tool s with the user's entry for it, cfg and spec: the
-// entry's program, then the arguments that the host gives all bundled tools, except
-// flags that the entry sets, then the entry's arguments. An entry cannot
-// change how the process is ended and watched.
+// mergeEntry returns the bundled tool s with the settings of the user's entry for it, cfg
+// and spec. The command is the entry's program, followed by the arguments that the host
+// gives all bundled tools, without the flags that the entry sets, and by the entry's
+// arguments. An entry cannot change how the process is ended and watched.
 func (s Server) mergeEntry(cfg upstream.Config, spec dialect.Server) Server {
 	if spec.Era == "" {
 		cfg.Era = s.Era

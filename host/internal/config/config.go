@@ -102,8 +102,8 @@ type Config struct {
 	Unread  []string // keys that the host does not read, by file; most belong to other programs
 	Watched []string // files whose change may change the Config; some may not exist. Empty: it was read from a pipe
 
-	closure  *closure
-	tooldirs map[string]string // directory of tool_dirs → the configuration that names it
+	fileTrust *fileTrust
+	tooldirs  map[string]string // directory of tool_dirs → the configuration that names it
 
 	piped []string          // those of Watched that may be pipes
 	seen  map[string]string // their content when they were read, if known; see fileState
@@ -116,8 +116,11 @@ type Server struct {
 	Spec    dialect.Server // the configured server, with variables replaced
 }
 
-// Load reads the configuration. dir is the directory of the bundled tools; "" means
-// none. version is the host's.
+// Load reads the configuration from the flags, the files that they name or that Load
+// finds, and the environment. dir is the directory of the bundled tools; "" means none.
+// version is the host's. environ is the environment from which that of the servers is
+// made. Load returns an error if a flag or a file is invalid or cannot be read; the
+// Config is then incomplete.
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
 	c := Config{Dir: dir, Version: version}
 	var err error
@@ -159,7 +162,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	}
 	c.addHiddenDirs()
 	c.addProtectedFiles()
-	if file := trustFile(c.State); c.closure.used && c.State != "" && len(c.Watched) > 0 && !slices.Contains(c.Watched, file) {
+	if file := trustFile(c.State); c.fileTrust.used && c.State != "" && len(c.Watched) > 0 && !slices.Contains(c.Watched, file) {
 		c.Watched = append(c.Watched, file)
 	}
 	return c, c.checkDeclared()

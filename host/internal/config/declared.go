@@ -16,7 +16,7 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 	var set manifest.Set
 	if one, ok := at["tools"]; ok && s.Tools != nil {
 		set.ReadSection(one.File, s.Tools, c.manifestOptions(one))
-		c.closure.protect = append(c.closure.protect, set.Files...)
+		c.fileTrust.protect = append(c.fileTrust.protect, set.Files...)
 		set.Tools = c.admitTools(one.File, set.Tools)
 	}
 	if one, ok := at["manifests"]; ok {
@@ -32,7 +32,7 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 			}
 			paths = append(paths, full)
 		}
-		c.closure.protect = append(c.closure.protect, paths...)
+		c.fileTrust.protect = append(c.fileTrust.protect, paths...)
 		own := set.Tools
 		set.Tools = nil
 		set.Read(paths, c.manifestOptions(one))
@@ -57,7 +57,7 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 // its variables, and a check that the user trusts each file.
 func (c *Config) manifestOptions(of setting) manifest.Options {
 	return manifest.Options{Expand: of.vars.Expand, Lookup: of.vars.Env, Admit: func(name string, text []byte) error {
-		return c.closure.admit(of.File, name, contentHash(text), false)
+		return c.fileTrust.admit(of.File, name, contentHash(text), false)
 	}}
 }
 

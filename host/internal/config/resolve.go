@@ -42,7 +42,7 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 		spec.EnvFile = resolveIn(from, spec.EnvFile)
 		c.Watched = append(c.Watched, spec.EnvFile)
 		set, err := readEnv(spec.EnvFile, func(text []byte) error {
-			return c.closure.admit(raw.File, spec.EnvFile, contentHash(text), false)
+			return c.fileTrust.admit(raw.File, spec.EnvFile, contentHash(text), false)
 		})
 		if err != nil {
 			bad("env_file", "%v", err)
@@ -113,7 +113,7 @@ func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string)
 	if spec.Dir == "" {
 		spec.Dir = from[0]
 	}
-	files, err := c.closure.command(file, spec.HeadersHelper, spec.Dir)
+	files, err := c.fileTrust.commandFiles(file, spec.HeadersHelper, spec.Dir)
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func (c *Config) fillModels(m lookup.Config, vars dialect.Variables, file string
 				return fmt.Errorf("%stoken_command: %q: %w", at, p.TokenCommand[0], err)
 			}
 			p.TokenCommand = append([]string{command}, p.TokenCommand[1:]...)
-			if _, err := c.closure.command(file, p.TokenCommand, ""); err != nil {
+			if _, err := c.fileTrust.commandFiles(file, p.TokenCommand, ""); err != nil {
 				return fmt.Errorf("%stoken_command: %w", at, err)
 			}
 		}

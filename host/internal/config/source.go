@@ -53,7 +53,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 	if f.trusting != "" {
 		cwd = filepath.Dir(f.trusting)
 	}
-	c.closure, c.tooldirs = c.newClosure(f, getenv, cwd), map[string]string{}
+	c.fileTrust, c.tooldirs = c.newFileTrust(f, getenv, cwd), map[string]string{}
 	var docs []*dialect.Document
 	add := func(name string, text []byte) {
 		d := dialect.Parse(name, text, dialect.Options{Project: cwd})
@@ -61,7 +61,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 			c.File = name
 		}
 		c.Files = append(c.Files, name)
-		c.closure.texts[name] = contentHash(text)
+		c.fileTrust.texts[name] = contentHash(text)
 		if len(text) == 0 {
 			c.empty = append(c.empty, name)
 		}
@@ -127,7 +127,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 		c.notice("%s is not used: %v", local, err)
 		return nil
 	}
-	c.closure.local = local
+	c.fileTrust.local = local
 	add(local, text)
 	return nil
 }
@@ -237,7 +237,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			}
 			dirs = append(dirs, dir)
 			c.tooldirs[dir] = d.File
-			c.closure.dirs = append(c.closure.dirs, filepath.Dir(trustKey(filepath.Join(dir, "any"))))
+			c.fileTrust.dirs = append(c.fileTrust.dirs, filepath.Dir(trustKey(filepath.Join(dir, "any"))))
 		}
 	}
 	for _, dir := range dirs {
@@ -245,7 +245,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 		if err != nil {
 			problems = append(problems, dialect.Problem{File: c.File, Field: "tool_dirs", Text: err.Error()})
 		}
-		c.closure.protect = append(c.closure.protect, dir)
+		c.fileTrust.protect = append(c.fileTrust.protect, dir)
 		for _, tool := range tools {
 			if !c.admitsProgram(c.tooldirs[dir], tool.Path) {
 				continue
@@ -346,7 +346,7 @@ func (c *Config) variables(environ []string, getenv func(string) string, folder 
 			c.Watched = append(c.Watched, path)
 			text, err := readContents(path)
 			if err == nil {
-				err = c.closure.admit(config, path, contentHash([]byte(text)), false)
+				err = c.fileTrust.admit(config, path, contentHash([]byte(text)), false)
 			}
 			if err != nil {
 				return "", err

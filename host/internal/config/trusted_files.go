@@ -24,8 +24,8 @@ import (
 // recorded at its first use with that root, and when it changes. Later changes of
 // those files need trust.
 
-// closure decides whether the files that a configuration refers to may be used.
-type closure struct {
+// fileTrust decides whether the files that a configuration refers to may be used.
+type fileTrust struct {
 	state   string
 	roots   []string          // writable roots, links resolved
 	local   string            // the trusted configuration of the working directory; "": none
@@ -49,29 +49,29 @@ func rootKey(config, root string) string { return trustKey(config) + "\n\n" + ro
 
 // isRecorded reports whether the files of a configuration with its current content
 // have been recorded for a root that contains path.
-func (l *closure) isRecorded(config, path string) bool {
+func (t *fileTrust) isRecorded(config, path string) bool {
 	key := trustKey(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		real = key
 	}
 	roots := rootKey(config, "")
-	for known, hash := range l.known {
-		if root, ok := strings.CutPrefix(known, roots); ok && hash == l.texts[config] && (root == "" || beneath(root, key) || beneath(root, real)) {
+	for known, hash := range t.known {
+		if root, ok := strings.CutPrefix(known, roots); ok && hash == t.texts[config] && (root == "" || beneath(root, key) || beneath(root, real)) {
 			return true
 		}
 	}
 	return false
 }
 
-// newClosure returns the trusted files of the user, and the roots that programs can
+// newFileTrust returns the trusted files of the user, and the roots that programs can
 // write to. Without readable records, nothing is trusted.
-func (c *Config) newClosure(f Flags, getenv func(string) string, cwd string) *closure {
+func (c *Config) newFileTrust(f Flags, getenv func(string) string, cwd string) *fileTrust {
 	known, err := readTrust(c.State)
 	if err != nil {
 		known = nil
 	}
-	return &closure{
+	return &fileTrust{
 		state: c.State, known: known, texts: map[string]string{}, found: map[string]string{}, record: f.trusting,
 		roots: writableRoots(c.Roots, getenv, cwd),
 	}
@@ -107,13 +107,19 @@ func beneath(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// covers reports whether a file of a configuration needs trust. named means that a
-// command names the file.
-func (l *closure) covers(config, path string, named bool) bool {
-	ours := config == l.local || l.record != ""
-	places := l.roots
+// needsTrust reports whether the file path, which the configuration file config refers
+// to, may be used only if it is trusted. It also notes in t.used that a file needed
+// trust. named means that a command names the file.
+//
+// A file in a writable root needs trust. For the configuration of the working directory,
+// and while a configuration is being trusted, so do files in its directory and in
+// tool_dirs, and files that no command names. While a configuration is being trusted, so
+// do all programs of its commands except system programs.
+func (t *fileTrust) needsTrust(config, path string, named bool) bool {
+	ours := config == t.local || t.record != ""
+	places := t.roots
 	if ours {
-		places = slices.Concat(places, []string{filepath.Dir(trustKey(config))}, l.dirs)
+		places = slices.Concat(places, []string{filepath.Dir(trustKey(config))}, t.dirs)
 	}
 	key := trustKey(path)
 	real, err := filepath.EvalSymlinks(path)
@@ -121,33 +127,34 @@ func (l *closure) covers(config, path string, named bool) bool {
 		real = key
 	}
 	within := slices.ContainsFunc(places, func(dir string) bool { return beneath(dir, key) || beneath(dir, real) })
-	covered := within || ours && !named || l.record != "" && !isSystemProgram(path) // later there may be other roots
-	l.used = l.used || covered
-	return covered
+	needed := within || ours && !named || t.record != "" && !isSystemProgram(path) // later there may be other roots
+	t.used = t.used || needed
+	return needed
 }
 
 // admit returns an error if a file with that state must not be used. config is the
 // configuration that refers to it.
-func (l *closure) admit(config, path, state string, named bool) error {
-	if l == nil || config == "" || !l.covers(config, path, named) {
+func (t *fileTrust) admit(config, path, state string, named bool) error {
+	if t == nil || config == "" || !t.needsTrust(config, path, named) {
 		return nil
 	}
 	key := objectKey(config, path)
-	have, ok := l.known[key]
+	have, ok := t.known[key]
 	switch {
-	case l.record != "":
+	case t.record != "":
 	case ok && have == state, state == trust.Absent && !ok:
 		return nil
-	case ok || config == l.local || l.isRecorded(config, path):
+	case ok || config == t.local || t.isRecorded(config, path):
 		return trust.File{Path: path, State: have, By: config}.Changed(state)
 	}
-	l.found[key] = state
+	t.found[key] = state
 	return nil
 }
 
-// command returns the files of a command that must be unchanged at every start.
-func (l *closure) command(config string, command []string, dir string) (files []trust.File, err error) {
-	if l == nil || config == "" {
+// commandFiles returns the programs and scripts of a command that must be unchanged at
+// every start, with their states. It returns an error if one of them is not trusted.
+func (t *fileTrust) commandFiles(config string, command []string, dir string) (files []trust.File, err error) {
+	if t == nil || config == "" {
 		return nil, nil
 	}
 	if dir == "" {
@@ -156,7 +163,7 @@ func (l *closure) command(config string, command []string, dir string) (files []
 	add := func(path string) error {
 		state, err := trust.StateOf(path)
 		if err == nil {
-			err = l.admit(config, path, state, true)
+			err = t.admit(config, path, state, true)
 		}
 		if err == nil {
 			files = append(files, trust.File{Path: path, State: state, By: config})
@@ -164,7 +171,7 @@ func (l *closure) command(config string, command []string, dir string) (files []
 		return err
 	}
 	for _, path := range implied(command, dir) {
-		if l.covers(config, path, true) {
+		if t.needsTrust(config, path, true) {
 			if err := add(path); err != nil {
 				return nil, err
 			}
@@ -191,7 +198,7 @@ func (l *closure) command(config string, command []string, dir string) (files []
 		if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() || statErr != nil && !strings.ContainsAny(arg, `/\`) && !trust.IsCode(path) {
 			continue
 		}
-		if i > 0 && plain != 1 && !trust.IsCode(path) || !l.covers(config, path, true) {
+		if i > 0 && plain != 1 && !trust.IsCode(path) || !t.needsTrust(config, path, true) {
 			continue
 		}
 		if err := add(path); err != nil {
@@ -209,12 +216,12 @@ func isSystemProgram(path string) bool {
 // admitsProgram reports whether a program of a tool directory may be used. If not, it adds
 // a notice.
 func (c *Config) admitsProgram(config, path string) bool {
-	if !c.closure.covers(config, path, false) {
+	if !c.fileTrust.needsTrust(config, path, false) {
 		return true
 	}
 	state, err := trust.StateOf(path)
 	if err == nil {
-		err = c.closure.admit(config, path, state, false)
+		err = c.fileTrust.admit(config, path, state, false)
 	}
 	if err != nil {
 		c.notice("%v", err)
@@ -229,7 +236,7 @@ func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Too
 		if t.Exec == nil {
 			return false
 		}
-		files, err := c.closure.command(config, t.Exec.Command, t.Exec.Dir)
+		files, err := c.fileTrust.commandFiles(config, t.Exec.Command, t.Exec.Dir)
 		if err != nil {
 			c.notice("%v", t.Problem("exec.command", "%v", err))
 			return true
@@ -242,7 +249,7 @@ func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Too
 // refuseUntrusted prevents the start of a server whose program or script has changed
 // since it was trusted. For other servers it sets the files to check at each start.
 func (c *Config) refuseUntrusted(s *Server) {
-	files, err := c.closure.command(c.docOf(s.Spec), s.Command, s.Dir)
+	files, err := c.fileTrust.commandFiles(c.docOf(s.Spec), s.Command, s.Dir)
 	if err != nil {
 		s.Refused = err.Error()
 		c.notice("%v", s.Spec.Problem("", "is not started: %v", err))
@@ -262,22 +269,22 @@ func (c *Config) docOf(spec dialect.Server) string {
 // Remember records the files that a configuration of the user refers to, at its first
 // use. Other configurations have no such record.
 func (c Config) Remember() error {
-	l := c.closure
-	if l == nil || l.state == "" || l.record != "" || !l.used && len(l.protect) == 0 {
+	t := c.fileTrust
+	if t == nil || t.state == "" || t.record != "" || !t.used && len(t.protect) == 0 {
 		return nil
 	}
-	for config, state := range l.texts { // also a configuration that refers to no file yet
-		for _, root := range l.roots {
-			if key := rootKey(config, root); config != l.local && l.known[key] != state {
-				l.found[key] = state
+	for config, state := range t.texts { // also a configuration that refers to no file yet
+		for _, root := range t.roots {
+			if key := rootKey(config, root); config != t.local && t.known[key] != state {
+				t.found[key] = state
 			}
 		}
 	}
-	if len(l.found) == 0 {
+	if len(t.found) == 0 {
 		return nil
 	}
-	return changeTrust(l.state, func(known map[string]string) {
-		for key, state := range l.found {
+	return changeTrust(t.state, func(known map[string]string) {
+		for key, state := range t.found {
 			known[key] = state
 		}
 	})
@@ -286,8 +293,8 @@ func (c Config) Remember() error {
 // ProtectedFiles returns the files that decide what the host runs, sorted.
 func (c *Config) ProtectedFiles() []string {
 	paths := slices.Clone(c.Files)
-	if c.closure != nil {
-		paths = append(paths, c.closure.protect...)
+	if c.fileTrust != nil {
+		paths = append(paths, c.fileTrust.protect...)
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
@@ -313,18 +320,18 @@ func (c *Config) addProtectedFiles() {
 func TrustAll(f Flags, name string, text []byte, dir, version string, getenv func(string) string, environ []string) (files []string, err error) {
 	f.Config, f.trusting, f.LeaveOut = name, name, true
 	c, err := Load(f, dir, version, getenv, environ)
-	if c.closure == nil {
+	if c.fileTrust == nil {
 		return nil, err
 	}
 	if err := Trust(c.State, name, text); err != nil {
 		return nil, err
 	}
-	if c.closure.texts[name] != contentHash(text) {
+	if c.fileTrust.texts[name] != contentHash(text) {
 		return nil, fmt.Errorf("%s is being changed; try again", name)
 	}
 	err = changeTrust(c.State, func(known map[string]string) {
 		known[rootKey(name, "")] = contentHash(text)
-		for key, state := range c.closure.found {
+		for key, state := range c.fileTrust.found {
 			known[key] = state
 			if _, path, ok := strings.Cut(key, "\n"); ok && state != trust.Absent {
 				files = append(files, path)

@@ -105,8 +105,9 @@ func (a *App) Listen(entryPoint string) error {
 	return nil
 }
 
-// Statuses returns the states of the servers, without the credentials in their command
-// lines.
+// Statuses returns the status of each server of this host, in the configured order,
+// with the reason why its tools are not served, if so. Credentials in command lines are
+// removed.
 func (a *App) Statuses(ctx context.Context) []upstream.Status {
 	all := []upstream.Status{}
 	for _, s := range a.Servers() {
@@ -117,7 +118,8 @@ func (a *App) Statuses(ctx context.Context) []upstream.Status {
 	return all
 }
 
-// Status returns the state of a server, without the credentials in its command line.
+// Status returns the status of a server, without the credentials in its command line. The
+// field Withheld is not set.
 func Status(s *upstream.Server) upstream.Status {
 	status := s.Status()
 	status.Command, status.URL = s.ShownCommand(), s.Redacted(status.URL)

@@ -50,13 +50,14 @@ type signInLinks struct {
 	byState map[string]*browserStep
 }
 
-// userSignIn is the sign-in of a user to a server.
+// userSignIn is a running sign-in of a user to a server, which ends when the user has
+// signed in, at an error, or when it expires.
 type userSignIn struct {
 	id      string
 	cfg     oauth.Config // with the user's subject
 	expires time.Time
 	done    chan struct{}
-	err     error // valid after done is closed
+	err     error // why the sign-in failed; nil: the user signed in. Valid after done is closed
 	ended   bool  // guarded by signInLinks.mu
 }
 

@@ -83,7 +83,8 @@ func (t *Toolset) Begin() error { return t.turn.Round() }
 // made.
 func (t *Toolset) End() error { return t.turn.End() }
 
-// view returns the tools that the caller's profile offers.
+// view returns the tools that the caller's profile offers. It returns NOT_FOUND if a
+// reload of the configuration removed the profile.
 func (t *Toolset) view() (*toolsearch.List, error) {
 	v, ok := t.app.snapshot.Load().views[t.caller.Profile]
 	if !ok {

@@ -165,7 +165,8 @@ func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, listOf(all))
 }
 
-// showArtifact sends a file so that a browser does not show it as a page of this host.
+// showArtifact answers GET and HEAD /artifact/{id} with the content of the artifact. The
+// headers prevent that a browser shows it as a page of this host.
 func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
 	kept, err := a.findArtifact(r)
 	var content io.ReadCloser

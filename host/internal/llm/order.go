@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// SystemFirst moves the system messages to the front, for vendors whose requests have
-// one place for them.
+// SystemFirst returns the messages with the system and developer messages first, for
+// vendors whose requests have one place for them. The order is otherwise kept. It adds a
+// loss if it moved a message; messages itself is not changed.
 func SystemFirst(messages []Message, losses *Losses) []Message {
 	system := func(m Message) bool { return m.Role == SystemRole || m.Role == DeveloperRole }
 	first := slices.IndexFunc(messages, func(m Message) bool { return !system(m) })

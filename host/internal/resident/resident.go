@@ -56,30 +56,30 @@ type Config struct {
 	Ready func()
 }
 
-// Status describes a running process.
+// Status describes the running process and its servers.
 type Status struct {
-	PID     int       `json:"pid"`
-	Version string    `json:"version"`
-	Since   time.Time `json:"since"`
-	Hosts   []int     `json:"hosts"` // process ids of the hosts, sorted
-	Servers []Server  `json:"servers"`
+	PID     int            `json:"pid"`
+	Version string         `json:"version"`
+	Since   time.Time      `json:"since"`
+	Hosts   []int          `json:"hosts"` // process ids of the hosts, sorted
+	Servers []ServerStatus `json:"servers"`
 }
 
-// Server is a running server.
-type Server struct {
+// ServerStatus describes a running shared server.
+type ServerStatus struct {
 	upstream.SharedStatus
 	Memory int64   `json:"memory,omitempty"` // resident set of its process in bytes; 0: unknown
 	CPU    float64 `json:"cpu,omitempty"`    // seconds of processor time of its process
 }
 
-// resident is the process that runs the shared servers.
+// resident holds the state of the process that runs the shared servers.
 type resident struct {
 	cfg     Config
 	shared  *upstream.SharedServers
-	since   time.Time
-	stop    context.CancelFunc
-	work    sync.WaitGroup
-	changed chan struct{} // capacity 1: a connection has ended
+	since   time.Time          // the start of the process
+	stop    context.CancelFunc // ends Run
+	work    sync.WaitGroup     // running connections
+	changed chan struct{}      // capacity 1: a connection has ended
 }
 
 // Run serves hosts until ctx ends, a client asks for the end, or no host was connected
@@ -205,10 +205,10 @@ func (r *resident) serve(conn *net.UnixConn) {
 
 // status returns the state of the process and of the shared servers.
 func (r *resident) status() Status {
-	s := Status{PID: os.Getpid(), Version: r.cfg.Version, Since: r.since.UTC().Truncate(time.Millisecond), Hosts: r.shared.Hosts(), Servers: []Server{}}
+	s := Status{PID: os.Getpid(), Version: r.cfg.Version, Since: r.since.UTC().Truncate(time.Millisecond), Hosts: r.shared.Hosts(), Servers: []ServerStatus{}}
 	for _, one := range r.shared.Status() {
 		memory, cpu := usage(one.PID)
-		s.Servers = append(s.Servers, Server{one, memory, cpu})
+		s.Servers = append(s.Servers, ServerStatus{one, memory, cpu})
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func (p *process) startConfined(cfg Config, files *trust.Held) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = files.Again(); err != nil {
+	if err = files.Recheck(); err != nil {
 		p.inside.Stop()
 	}
 	return err

@@ -47,8 +47,8 @@ func Cause(text string) string {
 	return lastLine(named)
 }
 
-// strayText returns the first line on standard output that was not a message, quoted,
-// or "".
+// strayText returns the part of an error message that quotes the first line on standard
+// output that was not a message; "" if there was none.
 func (c *conn) strayText() string {
 	if line := c.stray.Load(); line != nil {
 		return `; on its standard output, where only messages are allowed: "` + *line + `"`

@@ -67,7 +67,7 @@ func (p *process) startInGroup(s *Spawner, files *trust.Held) error {
 		return err
 	}
 	if p.group, err = newGroup(p.cmd.Process); err == nil {
-		if err = files.Again(); err != nil {
+		if err = files.Recheck(); err != nil {
 			p.group.kill()
 		}
 	}

@@ -31,7 +31,8 @@ func newSSE(cfg Config) (*sse, error) {
 	return &sse{remote: r, opened: make(chan struct{})}, nil
 }
 
-// run handles the stream's messages. The run ends with the stream.
+// run passes the messages of the event stream to c until the stream ends, and returns why
+// it ended. After c is dead, it waits for answers until nobody uses c any more.
 func (s *sse) run(c *conn) error {
 	s.attach(c)
 	ended := make(chan error, 1)

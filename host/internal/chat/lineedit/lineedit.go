@@ -292,8 +292,8 @@ func (r *reading) showHistory(by int) {
 	r.text.set(h.at(to))
 }
 
-// complete replaces the text before the cursor by the only completion, or lists the
-// completions.
+// complete extends the text before the cursor by what all its completions have in common.
+// If that adds nothing and there are several completions, it lists them.
 func (r *reading) complete() {
 	if r.editor.Complete == nil {
 		return

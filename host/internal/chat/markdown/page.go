@@ -82,7 +82,9 @@ type page struct {
 	join bool // the next rune belongs to the word nevertheless
 }
 
-// begin begins a line of the text, which can become several lines of the page.
+// begin begins a line of the text, which is wrapped at width columns. first is written
+// before it, and hang before each further line of the page. A hang wider than half of
+// width is not written, and such a first loses its leading spaces.
 func (p *page) begin(width int, first, hang string) {
 	if screen.Columns(hang) > width/2 {
 		hang = ""

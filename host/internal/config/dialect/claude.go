@@ -15,7 +15,7 @@ const maxClaude = 128 << 20
 // are listed by project.
 func isClaude(file string) bool { return filepath.Base(file) == ".claude.json" }
 
-// MaxText is how large a file may be.
+// MaxText returns the maximum size of a configuration file in bytes.
 func MaxText(file string) int {
 	if isClaude(file) {
 		return maxClaude
@@ -35,7 +35,8 @@ func passesOver(path []string) bool {
 	return false
 }
 
-// projectOf returns what .claude.json says of a project; nil: nothing.
+// projectOf returns the entry of .claude.json for the project in exactly the directory
+// dir; nil if there is none.
 func projectOf(root *node, dir string) *node {
 	projects := root.get("projects")
 	if dir == "" || projects == nil || projects.kind != mapNode {

@@ -1,7 +1,7 @@
 package dialect
 
-// toolsSchema offers editors the fields of declared tools; package manifest
-// reads them.
+// toolsSchema returns the schema of the setting tools, for editors. Package manifest reads
+// the setting.
 func toolsSchema() map[string]any {
 	text, object := typed("string"), typed("object")
 	count := map[string]any{"type": "integer", "minimum": 0}

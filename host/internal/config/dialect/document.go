@@ -34,14 +34,14 @@ import (
 	"time"
 )
 
-// Options says how to read.
+// Options holds the options of Parse.
 type Options struct {
-	// Project is a directory whose own servers in Claude Code's .claude.json
-	// are taken, too.
+	// Project is a directory. Its servers in Claude Code's .claude.json are read
+	// as well.
 	Project string
 }
 
-// Parse reads a document. What is wrong with it is in its Problems.
+// Parse reads a document. Document.Problems contains its errors.
 func Parse(file string, text []byte, opt Options) *Document {
 	d := &Document{File: file, Inputs: map[string]Input{}}
 	root, err := parse(file, text)
@@ -82,15 +82,15 @@ func (d *Document) fault(line int, format string, args ...any) {
 	d.Problems = append(d.Problems, Problem{File: d.File, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
-// section is a place with servers.
+// section is a part of a file that lists servers.
 type section struct {
 	path     string
 	node     *node
 	strict   bool
-	opencode bool          // its timeout is that of starting
+	opencode bool          // a server's timeout is its start timeout
 	zed      bool          // there are extensions among its servers, and times are in seconds
 	timeout  time.Duration // default for its servers
-	calls    int           // at once, likewise
+	calls    int           // default limit of concurrent calls, likewise
 	fields   []field       // that a server may have
 }
 

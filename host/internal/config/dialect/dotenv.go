@@ -6,10 +6,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 )
 
-// ParseEnvFile reads NAME=value lines: with or without export, with # for
-// comments, values in single quotes kept as they are and in double quotes
-// with \n, \t, \" and \\. Nothing is expanded. The number of the first line
-// that is none of these is returned; 0: all are.
+// ParseEnvFile parses lines of the form NAME=value, with or without export, and comments
+// with #. A value in single quotes is taken unchanged; in double quotes, \n, \t, \" and \\
+// are replaced. Variables are not expanded. badLine is the number of the first line of
+// another form; 0: there is none.
 func ParseEnvFile(text string) (set map[string]secret.Text, badLine int) {
 	set = map[string]secret.Text{}
 	text = strings.TrimPrefix(text, "\ufeff")

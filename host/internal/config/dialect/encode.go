@@ -17,9 +17,8 @@ var (
 	fileForm     = regexp.MustCompile(`\{file:[^{}]+\}`)
 )
 
-// Encode writes a server that has not been expanded as toolroom.yaml has it.
-// Credentials are hidden unless reveal is set; variables are shown, since
-// they show nothing.
+// Encode returns the server, which has not been expanded, in the format of toolroom.yaml.
+// Credentials are hidden unless reveal is set; names of variables are not.
 func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	e := encoder{inputs: inputs, reveal: reveal, node: &yaml.Node{Kind: yaml.MappingNode}}
 	if len(s.Command) > 0 {
@@ -95,8 +94,8 @@ func boolean(value bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}
 }
 
-// text is a text with VS Code's inputs as the variables they are taken from,
-// so that the inputs need not be declared again.
+// text returns a text in which VS Code's inputs are replaced by the environment variables
+// that set them, so that the inputs need not be declared again.
 func (e *encoder) text(value string) *yaml.Node {
 	value = inputForm.ReplaceAllStringFunc(value, func(m string) string {
 		id := m[len("${input:") : len(m)-1]
@@ -137,7 +136,8 @@ func (e *encoder) list(to *yaml.Node, key string, values []string) {
 	e.add(to, key, n)
 }
 
-// shown is a value, or what may be seen of it.
+// shown returns a value that may be a credential. Unless e.reveal is set, it returns
+// secret.Hidden instead of a value that is not only a variable.
 func (e *encoder) shown(value secret.Text) string {
 	raw := value.Reveal()
 	if e.reveal || onlyVariable.MatchString(raw) && !strings.Contains(raw, ":-") {

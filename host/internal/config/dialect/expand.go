@@ -19,8 +19,8 @@ type Variables struct {
 	Inputs map[string]Input
 }
 
-// InputVariable is the environment variable from which an input of VS Code's
-// is taken, since nobody is asked here.
+// InputVariable returns the name of the environment variable with the value of an input,
+// which VS Code would ask the user for.
 func InputVariable(id string) string {
 	return "TOOLROOM_INPUT_" + strings.Map(func(r rune) rune {
 		switch {
@@ -41,13 +41,13 @@ func (v Variables) Expand(text string) (string, error) { return v.expand(text, 0
 //
 //	${X} $X ${env:X} ${env://X} {env:X}    the variable X of the host's environment
 //	${X:-d} ${env:X:-d} ${env://X:-d}      the same, or d if it is not set or empty
-//	{file:path}                            what the file holds, without white space around it
+//	{file:path}                            the content of the file, without white space around it
 //	${input:ID}                            an input of VS Code's, from TOOLROOM_INPUT_ID or its default
 //	${workspaceFolder} ${workspaceFolderBasename} ${userHome} ${pathSeparator} ${/}
 //	$$                                     a dollar sign
 //
 // A variable that is not set and has no default is a problem. Expanded text
-// is not expanded again. What files hold is in Contents, too.
+// is not expanded again. Contents gets the contents of the files.
 func (s Server) Expand(v Variables) (Server, Problems) {
 	var problems Problems
 	s.Contents = nil

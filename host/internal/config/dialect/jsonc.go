@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// parseJSON reads JSON with comments and trailing commas, as editors write
-// their settings. It is strict in all else.
+// parseJSON parses JSON with comments and trailing commas, as in the settings of editors.
+// Other errors are syntax errors.
 func parseJSON(text string) (*node, error) { return (&jsonParser{text: text, line: 1}).parse() }
 
 // parse returns the only value of the text. It returns a syntax error for text after
@@ -123,7 +123,7 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	return n, nil
 }
 
-// str reads a string, the next byte being its quote.
+// str parses a string at its opening quote.
 func (p *jsonParser) str() (string, error) {
 	for end := p.at + 1; end < len(p.text); end++ {
 		switch p.text[end] {
@@ -232,7 +232,7 @@ func (p *jsonParser) member(key string, depth int) (*node, error) {
 	return &node{line: line}, err
 }
 
-// comma passes a comma, unless the end comes.
+// comma skips a comma; it does nothing before the byte end.
 func (p *jsonParser) comma(end byte, of string) error {
 	c, err := p.peek()
 	switch {
@@ -248,7 +248,7 @@ func (p *jsonParser) comma(end byte, of string) error {
 	return nil
 }
 
-// show is a name from a file, fit for a message: short and printable.
+// show returns a name from a file in a form that is short and printable, for a message.
 func show(name string) string {
 	const most = 60
 	runes := []rune(strings.ToValidUTF8(name, "?"))

@@ -70,7 +70,7 @@ func (w word) assigns() bool {
 	return at > 0 && (w.quoted < 0 || w.quoted > at) && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(w.text[:at])
 }
 
-// splitServers splits into servers and those into words.
+// splitServers splits a list into servers, and each server into words.
 func splitServers(text string) ([][]word, error) {
 	var lists [][]word
 	var words []word

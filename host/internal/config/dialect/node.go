@@ -26,7 +26,7 @@ const (
 	mapNode
 )
 
-// node is one value of a document of any format.
+// node is a value of a document in JSON, YAML or TOML.
 type node struct {
 	kind  kind
 	text  string  // of a scalar, as it was written
@@ -75,8 +75,8 @@ func (n *node) what() string {
 // scalar reports whether the node is a bool, a number or a text.
 func (n *node) scalar() bool { return n.kind == boolNode || n.kind == numberNode || n.kind == textNode }
 
-// syntaxError is a fault of the format, with its line. Its text
-// quotes nothing of the file, which may hold credentials.
+// syntaxError is an error in the JSON, YAML or TOML, with its line. Its text quotes
+// nothing of the file, which may contain credentials.
 type syntaxError struct {
 	line int
 	text string
@@ -89,9 +89,9 @@ func syntax(line int, format string, args ...any) error {
 	return &syntaxError{line, fmt.Sprintf(format, args...)}
 }
 
-// scrub takes out of a parser's message whatever it quotes, since that may be
-// a credential, and all that is not the message's own words. A sign alone, as
-// in "did not find expected ',' or ']'", is the parser's.
+// scrub removes from a parser's message everything that it quotes from the file, which may
+// be a credential. A single quoted sign, as in "did not find expected ',' or ']'", is the
+// parser's and stays.
 func scrub(message string) string {
 	var b strings.Builder
 	for rest := message; rest != ""; {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// OAuth is how to sign in to a server. The zero value is sufficient for servers
+// OAuth holds the settings for signing in to a server. The zero value is sufficient for servers
 // that register clients themselves.
 type OAuth struct {
 	Off               bool // the host never signs in

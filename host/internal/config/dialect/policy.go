@@ -39,8 +39,8 @@ func policyFields(s *Settings) []field {
 	}, "allow", "block")
 }
 
-// named makes those of the fields that are patterns of tools' names, which lists, warn of
-// characters that no name has: a rule that denies by such a pattern would deny nothing.
+// named changes the fields in which, which hold patterns of tool names: they warn of a
+// pattern with a character that no name has, since a rule with it would match nothing.
 func named(fields []field, which ...string) []field {
 	for i, f := range fields {
 		if !slices.Contains(which, f.name) {
@@ -118,7 +118,7 @@ func (r *reader) rules(n *node) []policy.Rule {
 	return rules
 }
 
-// maxPerMinute is the most that package policy counts.
+// maxPerMinute is the highest limit that package policy accepts.
 const maxPerMinute = 100_000
 
 // perMinuteSchema returns the schema of a number of calls per minute.
@@ -143,7 +143,7 @@ func (r *reader) perMinute(n *node) map[string]int {
 	return most
 }
 
-// price reads an amount.
+// price returns an amount of at least 0. Other nodes are a problem.
 func (r *reader) price(n *node) float64 {
 	value, err := strconv.ParseFloat(n.text, 64)
 	if n.kind != numberNode || err != nil || !(value >= 0) || math.IsInf(value, 0) {

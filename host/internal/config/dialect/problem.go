@@ -9,20 +9,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 )
 
-// Problem is one thing that is wrong, and where. Its text holds names of the
-// file, never values that could be credentials.
+// Problem is an error in a configuration, with its place. Its text can contain names from
+// the file, never values, which could be credentials.
 type Problem struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"` // 0: unknown
 	Server  string `json:"server,omitempty"`
-	Tool    string `json:"tool,omitempty"` // that is declared
+	Tool    string `json:"tool,omitempty"` // name of the declared tool
 	Field   string `json:"field,omitempty"`
 	Text    string `json:"text"`
-	Warning bool   `json:"warning,omitempty"` // the configuration can be used all the same
+	Warning bool   `json:"warning,omitempty"` // the configuration can be used nevertheless
 }
 
-// String is FILE:LINE: server NAME: tool NAME: FIELD: TEXT, without what is
-// not known.
+// String returns FILE:LINE: server NAME: tool NAME: FIELD: TEXT, without the parts that
+// are not known.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -44,10 +44,10 @@ func (p Problem) String() string {
 	return b.String() + p.Text
 }
 
-// Problems is an error of several.
+// Problems is an error that consists of several problems.
 type Problems []Problem
 
-// Error lists them, a line each.
+// Error lists the first 20 problems, one per line.
 func (p Problems) Error() string {
 	const most = 20
 	var lines []string

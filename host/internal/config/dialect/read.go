@@ -90,8 +90,9 @@ func (r *reader) count(n *node) int {
 	return value
 }
 
-// duration reads a duration. A number without a unit is of the unit given; 0
-// where products disagree.
+// duration returns a duration above 0; 0 for null. Other nodes are a problem, and return
+// 0. unit is the unit of a number without one; 0 means that products disagree: the unit
+// is then guessed, or a problem in toolroom's own files.
 func (r *reader) duration(n *node, unit time.Duration) time.Duration {
 	if n.kind == nullNode {
 		return 0
@@ -167,7 +168,8 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 	return set, unset
 }
 
-// textMap reads a map of texts that are no credentials.
+// textMap returns a map of texts that are no credentials; nil for null. Other nodes are a
+// problem.
 func (r *reader) textMap(n *node) map[string]string {
 	if n.kind != mapNode {
 		if n.kind != nullNode {
@@ -183,7 +185,8 @@ func (r *reader) textMap(n *node) map[string]string {
 	return out
 }
 
-// choice reads one of some words.
+// choice returns a text that is one of words; "" for null. Other texts are a problem, and
+// return "".
 func (r *reader) choice(n *node, words ...string) string {
 	value := r.text(n)
 	for _, word := range words {

@@ -2,9 +2,9 @@ package dialect
 
 import "strings"
 
-// restriction says in which way a field of another product limits a server
-// that the host does not limit. It returns "" for fields and values that only
-// permit something or have no consequence.
+// restriction returns how a field of another product limits a server in a way that the
+// host does not support; "" for fields and values that only permit something or have no
+// effect.
 func restriction(name string, n *node) string {
 	value := ""
 	if n.scalar() {
@@ -41,8 +41,8 @@ func restriction(name string, n *node) string {
 	return ""
 }
 
-// restricted warns of a field that limits a server elsewhere. It reports
-// whether it did.
+// restricted warns of a field that limits a server in another product only. It reports
+// whether it warned.
 func (r *reader) restricted(p pair) bool {
 	why := restriction(p.key, p.value)
 	if why != "" {

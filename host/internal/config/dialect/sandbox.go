@@ -25,7 +25,7 @@ type Sandbox struct {
 	FileSize  int64 // bytes
 }
 
-// sandboxFields are the members of sandbox.
+// sandboxFields returns the fields of sandbox.
 func sandboxFields(s *Sandbox) []field {
 	list := func(name string, also []string, doc string, into *[]string) field {
 		return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
@@ -49,7 +49,7 @@ func sandboxFields(s *Sandbox) []field {
 	}
 }
 
-// sandboxSchema is the schema of the field sandbox.
+// sandboxSchema returns the schema of the field sandbox.
 func sandboxSchema() map[string]any {
 	members := map[string]any{}
 	for _, f := range sandboxFields(&Sandbox{}) {
@@ -90,8 +90,8 @@ func readSandbox(r *reader, n *node) {
 	}
 }
 
-// knownMembers returns the map without the members that have no effect here, of which
-// it warns. In toolroom's own file, they are faults that members reports.
+// knownMembers returns the map without the members that have no effect here, and warns of
+// them. In toolroom's own file it keeps them, and members reports them as problems.
 func (r *reader) knownMembers(n *node) *node {
 	if r.strict {
 		return n
@@ -118,7 +118,7 @@ func readSandboxEnabled(r *reader, n *node) {
 	}
 }
 
-// codeFiles are the members of VS Code's sandbox.filesystem. Its denied paths are denied
+// codeFiles returns the fields of VS Code's sandbox.filesystem. Its denied paths are denied
 // here by default, except in an allowed directory.
 func (r *reader) codeFiles(s *Sandbox) []field {
 	denied := func(r *reader, n *node) {
@@ -136,7 +136,7 @@ func (r *reader) codeFiles(s *Sandbox) []field {
 	}
 }
 
-// codeNetwork are the members of VS Code's sandbox.network.
+// codeNetwork returns the fields of VS Code's sandbox.network.
 func (r *reader) codeNetwork(s *Sandbox) []field {
 	return []field{
 		{"allowedDomains", nil, "", nil, func(r *reader, n *node) { s.Network = r.network(n) }},

@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// Schema is the JSON Schema of toolroom.yaml. It knows toolroom's own names
-// only; the spellings of other products are taken, too, but not offered.
+// Schema returns the JSON Schema of toolroom.yaml. It contains only toolroom's own names;
+// files may also use those of other products.
 func Schema() []byte {
 	properties := map[string]any{}
 	for _, f := range fields() {

@@ -135,7 +135,8 @@ func storeFields(s *Store) []field {
 	}
 }
 
-// storeOf reads the one word that says where a store is.
+// storeOf returns s with the place of the store that text names: a URL, memory, sqlite or
+// a directory.
 func storeOf(text string, s Store) Store {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch {

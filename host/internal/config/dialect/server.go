@@ -18,8 +18,8 @@ const (
 	SSE            = "sse"
 )
 
-// Server is one server as a file describes it, in the words of toolroom
-// whatever the dialect. Before Expand, values hold variables as written.
+// Server is a server as a file describes it, in toolroom's terms, regardless of the
+// file's dialect. Before Expand, variables in values are not replaced.
 type Server struct {
 	Name string
 	File string
@@ -54,8 +54,8 @@ type Server struct {
 	Share         *bool   // nil: share the process if share_servers is on and the server is not known to keep state
 	Disabled      bool
 
-	Files    bool          // {file:path} stands for what a file holds, and not for itself
-	Contents []secret.Text // what files hold of which Expand has put something in
+	Files    bool          // {file:path} is replaced by the content of the file
+	Contents []secret.Text // contents of the files that Expand has inserted
 
 	Ineffective []string // fields that limit the server in another product and not here, with the reason
 
@@ -70,10 +70,10 @@ type Filter struct {
 	Describe map[string]string // tool → description
 }
 
-// Format prints the name alone: the rest may hold credentials.
+// Format prints only the name, since other fields may contain credentials.
 func (s Server) Format(f fmt.State, _ rune) { io.WriteString(f, "server "+s.Name) } //nolint:errcheck // fmt keeps the error
 
-// Placeless returns the server without the place it is written at.
+// Placeless returns the server without its file and line.
 func (s Server) Placeless() Server {
 	s.File, s.Line, s.lines = "", 0, nil
 	return s
@@ -134,8 +134,8 @@ func (s Server) shownCommand() []string {
 	return shown
 }
 
-// FromFiles returns the server, which has not been expanded, with the paths of its
-// {file:path} as f gives them.
+// FromFiles returns the server, which has not been expanded, with f applied to the path of
+// each {file:path}.
 func (s Server) FromFiles(f func(path string) string) Server {
 	change := func(text string) string {
 		return fileForm.ReplaceAllStringFunc(text, func(m string) string { return "{file:" + f(m[len("{file:"):len(m)-1]) + "}" })
@@ -159,7 +159,7 @@ func (s Server) FromFiles(f func(path string) string) Server {
 	return s
 }
 
-// View is a server for a listing: with everything but credentials.
+// View describes a server for a listing, without credentials.
 type View struct {
 	Name      string   `json:"name"`
 	File      string   `json:"file,omitempty"`
@@ -201,7 +201,7 @@ type Input struct {
 	Default     *string
 }
 
-// Document is a file that was understood.
+// Document is a configuration file that was read.
 type Document struct {
 	File     string
 	Servers  []Server // in the order of their names
@@ -209,8 +209,8 @@ type Document struct {
 	ToolDirs []string // as written
 	Settings []Setting
 	Problems Problems
-	Unread   []string // keys next to the servers that mean nothing here
-	Empty    bool     // it has no place with servers, which is one of the Problems
+	Unread   []string // keys next to the servers that the host does not read
+	Empty    bool     // it has no section with servers, which is one of the Problems
 
 	beside []pair // keys next to the servers that may restrict all of them
 }

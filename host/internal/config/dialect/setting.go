@@ -31,9 +31,8 @@ type Settings struct {
 	Manifests []string // files and directories with more of them, as written
 }
 
-// Store says where the host keeps what it is to remember. Its texts are as
-// written: variables have to be replaced, and a directory is relative to the
-// file.
+// Store says where the host stores its state. Its texts are unchanged from the file:
+// variables are not replaced yet, and a directory is relative to the file.
 type Store struct {
 	URL      string // of a cluster, or "memory:"; "": a database in Dir
 	Dir      string // "": the state directory
@@ -43,7 +42,7 @@ type Store struct {
 	Line     int
 }
 
-// A Setting is one key of a file and what it says.
+// A Setting is one key of a file with its value.
 type Setting struct {
 	Key  string // toolroom's name for it
 	File string
@@ -74,8 +73,8 @@ func Apply(all []Setting) Settings {
 	return s
 }
 
-// setting is a key of a file: toolroom's name for it, what others call it, and
-// how it is read.
+// setting describes a key for a setting of the host: toolroom's name for it, the names in
+// other products, and how it is read.
 type setting struct {
 	name   string
 	also   []string
@@ -166,7 +165,7 @@ func (d *Document) misplaced(p pair) {
 	}
 }
 
-// View is a setting for a listing: as it is written, without credentials.
+// View returns the setting for a listing: as it is written, without credentials.
 func (s Setting) View() any { return s.value.view(s.Key) }
 
 // view returns a value for encoders. name is the name of the member that contains it.

@@ -33,7 +33,7 @@ type Stages struct {
 	Approval approve.Config
 }
 
-// Validate names the stages' fields that are wrong.
+// Validate returns an error that names the wrong fields of the stages.
 func (s Stages) Validate() error {
 	return errors.Join(
 		s.Audit.Validate(), s.Spill.Validate(), s.Schemas.Validate(), s.Policy.Validate(), s.Approval.Validate(), s.Cache.Validate(),

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Tree is a value of a document, whichever format it was written in, for
-// parts that read their own: declared tools.
+// A Tree is a value of a document in JSON, YAML or TOML, for other packages that read a
+// part of the document: declared tools.
 type Tree struct {
 	Line    int    // 0: unknown
 	Text    string // of a scalar, as it was written
@@ -70,7 +70,7 @@ func (t *Tree) Get(name string) *Tree {
 	return nil
 }
 
-// JSON is the value as JSON, members in the order of the file.
+// JSON returns the value as JSON, with the members in the order of the file.
 func (t *Tree) JSON() []byte { return t.append(nil) }
 
 // append appends the value as JSON.
@@ -105,8 +105,8 @@ func (t *Tree) append(dst []byte) []byte {
 	return append(dst, "null"...)
 }
 
-// jsonNumber is a number of YAML or TOML (0x10, 1_000, +1, .5) as JSON has it;
-// what JSON has not (.inf) is a text.
+// jsonNumber returns a number of YAML or TOML (0x10, 1_000, +1, .5) as a JSON number, or
+// as a string if JSON has no such number (.inf).
 func jsonNumber(text string) []byte {
 	if jsonrpc.Valid([]byte(text)) == nil {
 		return []byte(text)
@@ -192,5 +192,5 @@ func Nearest(name string, candidates []string) string { return didYouMean(name, 
 // SameName reports whether two spellings are one name: api_key, apiKey, API-KEY.
 func SameName(a, b string) bool { return plain(a) == plain(b) }
 
-// Show is a name of a file as it may be shown.
+// Show returns a name from a file in a form that is short and printable, for a message.
 func Show(name string) string { return show(name) }

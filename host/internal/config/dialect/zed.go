@@ -2,8 +2,8 @@ package dialect
 
 import "time"
 
-// zed is the place with servers of Zed's settings.json, which calls them context
-// servers. Their times are in seconds.
+// zed returns the section with the servers of Zed's settings.json, which calls them
+// context servers. Their times are in seconds.
 func (d *Document) zed(root, servers *node) section {
 	s := section{path: "context_servers", node: servers, zed: true}
 	if n := root.get("context_server_timeout"); n != nil {

@@ -18,14 +18,14 @@ func Names() []string {
 	return []string{"ls", "glob", "grep", "view", "edit", "replace", "bash", "dispatch_agent"}
 }
 
-// A Tool is a bundled tool's binary that is there.
+// A Tool is the program of a tool.
 type Tool struct {
 	Name string
 	Path string // absolute
 }
 
-// Siblings returns the bundled tools whose binaries are in dir, and the names
-// of those whose are not.
+// Siblings returns the bundled tools whose programs are in dir, and the names of the
+// others.
 func Siblings(dir string) (found []Tool, missing []string) {
 	for _, name := range Names() {
 		path := filepath.Join(dir, "mcp-"+name+exeSuffix())
@@ -73,9 +73,9 @@ func exeSuffix() string {
 // host is the name of the host itself, which is not a tool.
 const host = "host"
 
-// Others returns the programs in dir that are named mcp-NAME and are neither
-// bundled tools nor the host: they are only served when the configuration
-// names them or their directory. A directory that cannot be read has none.
+// Others returns the programs in dir that are named mcp-NAME, except the bundled tools and
+// the host; none if dir cannot be read. They are served only if the configuration names
+// them or their directory.
 func Others(dir string) []Tool {
 	tools, _ := In(dir) //nolint:errcheck // see above
 	return slices.DeleteFunc(tools, func(t Tool) bool { return slices.Contains(Names(), t.Name) })

@@ -2,12 +2,12 @@
 // its configuration, directly, through a link, a copy, a wrapper script, npx or
 // env. Without it each start would start the next, without end.
 //
-// A host names itself in the environment of every server that is not bundled
-// (Variable), with the configuration files it uses. A host that starts looks at
-// that variable and, where /proc exists, at its ancestors, which also finds
-// hosts above a program that cleared the environment. If a host above uses one
-// of the same configuration files, this one would start again whatever started
-// it. Two hosts with different files may follow each other, up to MaxAbove.
+// In the environment of every server that is not bundled, a host sets Variable to its
+// process id and its configuration files. A host that starts reads the variable and,
+// where /proc exists, its ancestors, which also finds hosts above a program that cleared
+// the environment. If a host above uses one of the same configuration files, this host
+// would start the program that started it. Hosts with different files may start each
+// other, up to MaxAbove.
 //
 // The bundled tools end the chain: bash runs what a model or a user types, not
 // what a configuration names, so a host may be called there.
@@ -40,19 +40,19 @@ const Code = 4508
 // Header carries the id of a host in its requests to servers over HTTP.
 const Header = "Toolroom-Host"
 
-// A Host is one of those above this process.
+// A Host is a host among the ancestors of this process.
 type Host struct {
 	PID   int
 	Files []string // marks of its configuration files
 }
 
-// LoopError is the refusal of a host that is started below itself.
+// LoopError is the error of a host that is started below itself.
 type LoopError struct{ Reason string }
 
 func (e *LoopError) Error() string { return e.Reason }
 
-// Mark is how a configuration file or a list of servers is named in Variable.
-// Paths are compared with their links resolved.
+// Mark returns the name in Variable of a configuration file or a list of servers: the
+// beginning of the SHA-256 of its path, with links resolved, or of the list.
 func Mark(file string) string {
 	if full, err := filepath.EvalSymlinks(file); err == nil {
 		file = full
@@ -61,8 +61,8 @@ func Mark(file string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Enter returns the environment of a server of this host, which has these
-// marks: env with Variable, in which this host follows those above it.
+// Enter returns the environment for a server of this host: env, with this host added to
+// Variable, after the hosts above it. marks are the marks of this host.
 func Enter(env []string, marks []string) []string {
 	pid := os.Getpid()
 	own := fmt.Sprintf("%d:%s:%s", pid, startOf(pid), strings.Join(marks, "+"))

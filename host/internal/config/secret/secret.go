@@ -26,32 +26,30 @@ var (
 // Hidden replaces a credential.
 const Hidden = "***"
 
-// Text is a value that only Reveal shows. Formatting, logging and encoding it
-// give Hidden.
+// Text is a value that only Reveal returns. Formatting, logging and encoding it produce
+// Hidden.
 type Text string
 
-// Reveal returns the value. Its only use is to hand it to the server it
-// belongs to.
+// Reveal returns the value, to be sent only to the server that it belongs to.
 func (t Text) Reveal() string { return string(t) }
 
-// Format prints Hidden for every verb, those that fmt does not know for a
-// string included.
+// Format prints Hidden for every verb, also for verbs that fmt does not know for a string.
 func (t Text) Format(f fmt.State, _ rune) { io.WriteString(f, Hidden) } //nolint:errcheck // fmt keeps the error
 
-// MarshalText keeps encoders from writing it.
+// MarshalText returns Hidden, so that encoders do not write the value.
 func (t Text) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
 
-// MarshalYAML does so for YAML.
+// MarshalYAML returns Hidden.
 func (t Text) MarshalYAML() (any, error) { return Hidden, nil }
 
-// LogValue does so for slog.
+// LogValue returns Hidden.
 func (t Text) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
-// Name reports whether a variable, flag or header of this name holds a
-// credential. Unlike an argument of a tool, a setting called key does.
+// Name reports whether a variable, flag or header of this name holds a credential. A
+// setting called key does, unlike an argument of a tool.
 func Name(name string) bool { return strings.EqualFold(name, "key") || redact.IsSecretName(name) }
 
-// issued reports whether a value looks like a key that some service made.
+// issued reports whether a value looks like a key that a service issued.
 func issued(value string) bool {
 	if redact.IsIssuedKey(value) {
 		return true
@@ -86,8 +84,8 @@ func URL(address string) string {
 	})
 }
 
-// withoutUser hides what stands before the host in //USER:PASSWORD@HOST/…. A
-// password may hold any of @, / and ?, though it ought not to.
+// withoutUser returns //USER:PASSWORD@HOST/… with Hidden instead of the user and the
+// password. A password can contain @, / and ?, although that is not valid.
 func withoutUser(rest string) string {
 	host := rest[len("//"):]
 	end := strings.IndexAny(host, "/?#")
@@ -122,7 +120,7 @@ func Args(args []string) []string {
 	return out
 }
 
-// value hides the value after a flag; a variable stays, it shows nothing.
+// value returns Hidden for the value of a flag, or the value if it is only a variable.
 func value(arg string) string {
 	if variable(arg) {
 		return arg
@@ -130,8 +128,8 @@ func value(arg string) string {
 	return Hidden
 }
 
-// variable reports whether a text is a variable and nothing besides. Its default
-// would be shown with it.
+// variable reports whether a text is only a variable, without a default, which could be a
+// credential.
 func variable(text string) bool {
 	return oneVariable.MatchString(text) && !strings.Contains(text, ":-")
 }
@@ -144,14 +142,15 @@ func Given(name, value string) bool { return Name(name) || issued(value) }
 // itself), a header, a connection string, an assignment.
 var pair = regexp.MustCompile(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
 
-// How far a text is looked into: what is nested deeper, or longer in one word, is
-// hidden whole.
+// The limits of searching a text. Text that is nested deeper, and a longer word, are
+// hidden as a whole.
 const (
 	maxNested = 8
 	maxWord   = 4096
 )
 
-// within hides the values of names of credentials anywhere in a text.
+// within returns a text in which the values of names that hold credentials are replaced by
+// Hidden.
 func within(text string, depth int) string {
 	if depth > maxNested {
 		return Hidden

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lease has the system keep others from opening the file for writing until it
-// is closed. It is refused for another user's file and by network file
-// systems; then Again finds a change.
+// lease takes a read lease: the system delays others who open the file for writing until
+// it is closed. It has no effect for another user's file and on network file systems;
+// then Recheck finds a change.
 func lease(f *os.File) {
 	unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK) //nolint:errcheck // see above
 }
 
-// byDescriptor is a path that leads to the open file, whatever its name leads
-// to. It goes by the host's process id: the descriptors of a child about to be
-// are being arranged. The program finds its real path in /proc/self/exe.
+// byDescriptor returns a path to the open file f, even if another file has its name by now;
+// path, if /proc is missing. It contains the host's process id, since the descriptors of
+// a starting child are not final. The program finds its real path in /proc/self/exe.
 func byDescriptor(f *os.File, path string) string {
 	direct := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
 	if _, err := os.Stat(direct); err != nil {

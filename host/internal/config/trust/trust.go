@@ -5,10 +5,9 @@
 // a program of the system (a virtual environment's python) has the place that
 // it leads to as its state: the system may update the program.
 //
-// A program is opened, hashed and started by the same descriptor where the
-// system can (Linux); a script is started by its path, for it finds its other
-// files by that, and is looked at again afterwards. What a script loads by
-// itself is not known here.
+// On Linux, a program is opened, hashed and started through the same descriptor. A script
+// is started by its path, since it finds its other files by the path, and is checked
+// again afterwards. Files that a script loads by itself are not checked.
 package trust
 
 import (
@@ -26,19 +25,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A File is a file that has to be as it was trusted.
+// A File is a file that must have the state in which it was trusted.
 type File struct {
 	Path  string // absolute
 	State string // see StateOf
-	By    string // the configuration that leads to it
+	By    string // the configuration that refers to it
 }
 
-// Absent is the state of a file that is not there.
+// Absent is the state of a file that does not exist.
 const Absent = "none"
 
-// StateOf returns the state of a file at present: Absent, the hexadecimal
-// SHA-256 of its content, or "link PLACE". Anything but a regular file is an
-// error.
+// StateOf returns the current state of a file: Absent, the hexadecimal SHA-256 of its
+// content, or "link PATH" for a link to a program of the system. It returns an error for
+// a file that cannot be read or is not a regular file.
 func StateOf(path string) (string, error) {
 	f, state, err := open(path)
 	if f != nil {
@@ -47,13 +46,13 @@ func StateOf(path string) (string, error) {
 	return state, err
 }
 
-// HashOf is the state of a file with that content.
+// HashOf returns the state of a file with the content text.
 func HashOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// open returns the state of a file, and the file if it has content.
+// open returns the open file and its state. The file is nil if the state is not a hash.
 func open(path string) (*os.File, string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
@@ -75,7 +74,7 @@ func open(path string) (*os.File, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	lease(f) // before it is read: from now on nobody writes, where the system can say so
+	lease(f) // before the file is read, so that nobody changes it meanwhile
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		f.Close() //nolint:errcheck // only read
@@ -94,20 +93,20 @@ func ofSystem(path string) bool {
 	return false
 }
 
-// Held are files that were what they have to be. Close it when the program
-// that is made of them has been started.
+// Held holds files, open, that had the required states. Close it after the program that
+// consists of them has been started.
 type Held struct {
 	files []held
 }
 
-// held is a file that is kept open, so that its content can be compared later.
+// held is a file that is kept open, so that a later change can be noticed.
 type held struct {
 	File
-	file *os.File // nil: it has no content
+	file *os.File // nil: its state is not a hash
 	info os.FileInfo
 }
 
-// Hold checks files. Its error says what differs and what to do.
+// Hold opens files and checks their states. Its error says what differs and what to do.
 func Hold(files []File) (*Held, error) {
 	h := &Held{}
 	for _, one := range files {
@@ -135,7 +134,8 @@ func Hold(files []File) (*Held, error) {
 	return h, nil
 }
 
-// Changed says that a file is not as it was trusted.
+// Changed returns the error for a file whose state is now instead of the trusted one. Its
+// code is SERVER_OFFLINE.
 func (f File) Changed(now string) error {
 	what := "has changed since it was trusted"
 	switch {
@@ -147,8 +147,8 @@ func (f File) Changed(now string) error {
 	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; inspect it, then run mcp-host config trust %s", f.Path, what, f.By)
 }
 
-// Program returns the path that starts the program, which is the file itself
-// where that was hashed and is no script.
+// Program returns the path by which to start command: the path of the open file, if
+// command is a held file that is not a script, and otherwise command.
 func (h *Held) Program(command string) string {
 	for _, one := range h.files {
 		if one.Path == command && one.file != nil && !isScript(one.file) {
@@ -165,8 +165,8 @@ func isScript(f *os.File) bool {
 	return err != nil || n < 2 || string(begin[:]) == "#!"
 }
 
-// Again reports a file that was changed or replaced since Hold.
-func (h *Held) Again() error {
+// Recheck returns an error if a file was changed or replaced since Hold.
+func (h *Held) Recheck() error {
 	for _, one := range h.files {
 		if one.file == nil {
 			if state, err := StateOf(one.Path); err != nil || state != one.State {
@@ -193,9 +193,9 @@ func (h *Held) Close() {
 	}
 }
 
-// IsCode reports whether a file that a command names as an argument is run or
-// obeyed, as far as its name and mode tell: data that the program keeps there
-// changes.
+// IsCode reports whether a file that is an argument of a command is code or
+// configuration, judged by its name, mode and first line. Other files are data, which
+// the program may change.
 func IsCode(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".sh", ".bash", ".zsh", ".fish", ".rb", ".pl", ".php", ".lua",

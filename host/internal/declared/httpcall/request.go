@@ -22,7 +22,9 @@ type request struct {
 	body   []byte      // nil: none
 }
 
-// newRequest returns the request of a call.
+// newRequest builds the HTTP request from the declaration and the arguments of a call. It
+// returns an error if the arguments are no object, or if an argument is missing or cannot
+// be put into the URL, a header or the body.
 func (c *compiled) newRequest(req *call.Request) (*request, error) {
 	arguments, err := executor.Arguments(req)
 	if err != nil {

@@ -138,7 +138,7 @@ func Fit(cfg Config, model Model, ask Ask) (Plan, error) {
 	}
 	var first *TooLargeError
 	for _, m := range slices.Concat([]Model{model}, larger) {
-		kept := f.prune(f.usage(m, messages, nil))
+		kept := f.selectTools(f.usage(m, messages, nil))
 		if spent := f.usage(m, messages, kept); spent.Available() < 0 {
 			if first == nil {
 				first = &TooLargeError{m.Name, spent}

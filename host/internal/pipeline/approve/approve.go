@@ -148,7 +148,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 				if err := s.store.spendDenial(ctx, r); err != nil {
 					return nil, s.storeError(req, err)
 				}
-				return nil, denied(r)
+				return nil, deniedError(r)
 			case Running:
 				if run != "" {
 					return s.run(ctx, req, r, of, run, next)
@@ -197,8 +197,9 @@ func (s *Stage) storeError(req *call.Request, err error) error {
 	}
 }
 
-// denied returns the error for a call that a person denied.
-func denied(r *Record) error {
+// deniedError returns the error for a call that a person denied: POLICY_DENIED with the
+// person's name and note.
+func deniedError(r *Record) error {
 	detail := "this call was denied by " + r.By
 	if r.Note != "" {
 		detail += ": " + r.Note

@@ -118,7 +118,11 @@ func New(c Config) *Cache {
 	return &Cache{cfg: c, entries: map[key]*list.Element{}, order: list.New()}
 }
 
-// Stage returns a handler that answers calls from the cache if possible.
+// Stage returns a handler that answers a call with the cached result of an equal call, if
+// there is one, and otherwise makes the call and caches its result. It caches only
+// read-only tools that Config.Tools names, and only complete results without an error
+// during which the client was asked nothing. Tools of servers that make calls, or that
+// answer each caller differently, are not cached.
 func (c *Cache) Stage(next call.Handler) call.Handler {
 	if len(c.cfg.Tools) == 0 {
 		return next

@@ -164,7 +164,7 @@ func New(c Config, approval Approval) *Policy {
 // Stage returns a handler that makes only permitted calls, each with next. A call that
 // was not approved, or not made, counts only for the limit per minute.
 func (p *Policy) Stage(next call.Handler) call.Handler {
-	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.permitsChoice(&call.Tool{})
+	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.toolChoicePermits(&call.Tool{})
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		if free && !p.counts.hasLimits(req.Caller) {
 			return next(ctx, req)
@@ -215,7 +215,7 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 	switch {
 	case c.ToolChoice == ChoiceNone:
 		return Decision{Deny, 0, "the policy of this host allows no tool calls (tool_choice: none)"}, nil
-	case !c.permitsChoice(t):
+	case !c.toolChoicePermits(t):
 		return Decision{Deny, 0, "the policy of this host allows only " + c.ToolChoice + " (tool_choice)"}, nil
 	case matchesAny(c.Block, t):
 		return Decision{Deny, 0, "the policy of this host does not allow this tool (block)"}, nil
@@ -241,11 +241,12 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 // Offers reports whether a tool is offered to callers: the lists permit it. Rules
 // decide only about single calls.
 func (c Config) Offers(t *call.Tool) bool {
-	return c.permitsChoice(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
+	return c.toolChoicePermits(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
 }
 
-// permitsChoice reports whether ToolChoice permits a tool.
-func (c Config) permitsChoice(t *call.Tool) bool {
+// toolChoicePermits reports whether c.ToolChoice permits calls of a tool: not with none,
+// and not if ToolChoice names another tool.
+func (c Config) toolChoicePermits(t *call.Tool) bool {
 	switch c.ToolChoice {
 	case "", ChoiceAuto, ChoiceRequired:
 		return true

@@ -18,7 +18,7 @@ type Process struct {
 	CPU        float64 `json:"cpuSeconds"`
 }
 
-// Here returns this process as it is now.
+// Here returns the resources that this process uses now.
 func Here() Process {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
@@ -30,7 +30,8 @@ func Here() Process {
 	return p
 }
 
-// Write writes it under the names that Prometheus' own clients use.
+// Write writes the resources under the names that Prometheus's own clients use. since is
+// the start of the process. A value that the system does not provide is left out.
 func (p Process) Write(page *Page, since time.Time) {
 	page.One("go_goroutines", Gauge, "Number of goroutines that currently exist.", float64(p.Goroutines))
 	page.One("go_memstats_heap_alloc_bytes", Gauge, "Bytes of heap objects, live and not yet swept.", float64(p.Heap))

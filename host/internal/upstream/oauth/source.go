@@ -34,8 +34,10 @@ type Source struct {
 // NewSource returns the source of a server's tokens. It does no work.
 func NewSource(cfg Config) *Source { return &Source{cfg: cfg} }
 
-// Token returns the access token to send, "" without a sign-in. It first
-// refreshes a token that is about to expire.
+// Token returns the access token to send; "" if nobody has signed in. It first refreshes
+// a token that is about to expire. It returns an error if the store cannot be read, if
+// the refresh fails and the token has expired, or that wraps ErrSignIn if a new sign-in
+// is necessary.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	if !s.read.Load() {
 		if err := s.reload(); err != nil {
@@ -70,9 +72,9 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	return t.Access, nil
 }
 
-// Refused handles an answer of status 401 or 403 to a request that was sent with
-// token ("": without). again reports whether to repeat the request; err
-// tells the user what to do.
+// Refused handles an answer of status 401 or 403 to a request that was sent with token
+// ("": without). again reports whether to repeat the request. err tells the user what to
+// do; nil without again: a sign-in does not resolve the answer.
 func (s *Source) Refused(ctx context.Context, token string, status int, headers []string) (again bool, err error) {
 	challenge := ParseChallenge(headers)
 	if status == http.StatusForbidden {

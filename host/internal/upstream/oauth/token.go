@@ -89,7 +89,9 @@ func isHeaderText(token string) bool {
 	return token != ""
 }
 
-// refresh returns new tokens for the refresh token.
+// refresh exchanges the refresh token for new tokens. The old refresh token is kept if the
+// server sends no new one. For an error, isRefused reports whether the server refused the
+// credentials.
 func (c Config) refresh(ctx context.Context, client *http.Client, t tokens) (tokens, error) {
 	return c.request(ctx, client, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 }

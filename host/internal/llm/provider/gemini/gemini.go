@@ -85,7 +85,9 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	})
 }
 
-// requestBody encodes a request.
+// requestBody returns the body of generateContent for a request, with Config.Extra. The
+// vendor gets the tools under the names in names. What the format cannot express is
+// left out.
 func (m *Model) requestBody(r *llm.Request, names *llm.NameMap) *tree.Value {
 	asked := *r
 	asked.Model, asked.Stream, asked.StreamUsage = "", false, false

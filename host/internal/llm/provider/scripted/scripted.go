@@ -165,14 +165,15 @@ func decodeStrict(data []byte, into any) error {
 	return d.Decode(into)
 }
 
-// A Model answers from a script.
+// A Model answers from a script or a recording instead of a language model. It is safe
+// for concurrent use.
 type Model struct {
 	info      provider.Info
 	script    Script
 	recording recording // answers from a recording; nil: none
 
 	mu         sync.Mutex
-	timesGiven map[*Answer]int
+	timesGiven map[*Answer]int // how often each answer was given
 }
 
 // recording answers requests from a recording.

@@ -45,7 +45,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
-// decoder decodes requests and responses.
+// decoder decodes one request or one response of Anthropic's Messages API.
 type decoder struct{ o Options }
 
 // choice sets the tool choice of r, and whether calls may be parallel, from the member

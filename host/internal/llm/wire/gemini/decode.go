@@ -71,7 +71,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
-// decoder decodes requests and responses.
+// decoder decodes one request or one response of Gemini's generateContent.
 type decoder struct {
 	o     Options
 	turn  int

@@ -69,7 +69,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, append(losses, d.losses...), nil
 }
 
-// decoder decodes requests and responses.
+// decoder decodes one request or one response of OpenAI's Chat Completions API.
 type decoder struct {
 	o        Options
 	losses   llm.Losses

@@ -15,8 +15,8 @@ func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
-// some is a field of at least one text: an empty list of permitted items would be read
-// as no list, which permits all.
+// some returns a field for a list of at least one text: an empty list of permitted items
+// would be read as no list, which permits all.
 func some(name string, also []string, doc, otherwise string, into *[]string) field {
 	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)
@@ -32,7 +32,7 @@ func number(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
 }
 
-// numberOrOff is number; off is -1.
+// numberOrOff returns a field for a whole number above 0 or off, which is stored as -1.
 func numberOrOff(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"oneOf": []any{map[string]any{"type": "integer", "minimum": 1}, offSchema()}}, func(r *reader, n *node) {
 		if *into = -1; !isOff(n) {
@@ -60,7 +60,7 @@ func toggle(name string, also []string, doc string, set func(bool)) field {
 	}}
 }
 
-// objectOf is the schema of a map with such members.
+// objectOf returns the schema of a map with these fields.
 func objectOf(fields []field, required ...string) map[string]any {
 	properties := map[string]any{}
 	for _, f := range fields {
@@ -108,7 +108,8 @@ func isOff(n *node) bool {
 	return n.kind == boolNode && strings.EqualFold(n.text, "false") || n.kind == textNode && strings.EqualFold(n.text, "off")
 }
 
-// offWord is the value with false, which off is in some readers, as the word.
+// offWord returns the word off for the value false, which some parsers make of off, and
+// other values unchanged.
 func (r *reader) offWord(n *node) *node {
 	if isOff(n) {
 		return &node{kind: textNode, text: "off", line: n.line}
@@ -116,7 +117,7 @@ func (r *reader) offWord(n *node) *node {
 	return n
 }
 
-// durationOrOff reads a duration; off is -1.
+// durationOrOff reads a duration or off, for which it returns -1.
 func (r *reader) durationOrOff(n *node) time.Duration {
 	if isOff(n) {
 		return -1
@@ -126,7 +127,8 @@ func (r *reader) durationOrOff(n *node) time.Duration {
 
 const sizeForm = `^([0-9]+) ?(B|KB|KiB|MB|MiB|GB|GiB)?$`
 
-// size reads a number of bytes: 65536, 64KiB, 10 MB.
+// size returns a number of bytes, such as 65536, 64KiB or 10 MB; 0 for null. Other nodes
+// are a problem, and return 0.
 func (r *reader) size(n *node) int64 {
 	if n.kind == nullNode {
 		return 0

@@ -38,7 +38,7 @@ func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter 
 // Write writes in pieces, each with its own time limit.
 func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 	for first := true; first || len(text) > 0; first = false {
-		if err := p.deadline(time.Now().Add(p.most)); err != nil {
+		if err := p.setDeadline(time.Now().Add(p.most)); err != nil {
 			return n, err
 		}
 		written, err := p.ResponseWriter.Write(text[:min(len(text), atOnce)])
@@ -47,12 +47,12 @@ func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 			return n, err
 		}
 	}
-	return n, p.deadline(time.Time{})
+	return n, p.setDeadline(time.Time{})
 }
 
-// deadline sets the time limit of the next write; a writer without deadlines is no
-// error.
-func (p *deadlineWriter) deadline(t time.Time) error {
+// setDeadline sets the time at which the next write fails; the zero time removes the
+// limit. It returns nil if the writer does not support deadlines.
+func (p *deadlineWriter) setDeadline(t time.Time) error {
 	err := http.NewResponseController(p.ResponseWriter).SetWriteDeadline(t)
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
@@ -60,7 +60,8 @@ func (p *deadlineWriter) deadline(t time.Time) error {
 	return err
 }
 
-// body reads the body of a request, which must be JSON.
+// body reads the body of a request. It returns an error with status 415 if the body is not
+// declared as JSON, 413 above maxBody, and otherwise the error of unread.
 func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: string(toolerr.InvalidInput), message: "Content-Type must be application/json"}
@@ -78,7 +79,7 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// reading limits the time to read from the client; 0: no limit.
+// reading limits the time for reading from the client to d from now; 0: no limit.
 func reading(w http.ResponseWriter, d time.Duration) {
 	var until time.Time
 	if d > 0 {
@@ -87,7 +88,8 @@ func reading(w http.ResponseWriter, d time.Duration) {
 	http.NewResponseController(w).SetReadDeadline(until) //nolint:errcheck // the connection is gone, or there is none
 }
 
-// unread returns the error for a body that could not be read.
+// unread returns the error for a body whose read failed with err: TOO_LARGE above most
+// bytes, TIMEOUT, or INVALID_INPUT.
 func unread(w http.ResponseWriter, err error, most int64) error {
 	var large *http.MaxBytesError
 	var slow net.Error
@@ -107,7 +109,9 @@ func tooLarge(w http.ResponseWriter, most int64) error {
 	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
 }
 
-// members reads a body with an object of a few members. An empty body has none.
+// members reads a body with an object, and passes each member that is not null to the
+// function of its name in take. Unknown members are an error. An empty body has no
+// members.
 func members(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
 	if r.ContentLength == 0 {
 		return nil

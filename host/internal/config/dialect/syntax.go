@@ -25,7 +25,8 @@ var (
 	tomlKey     = regexp.MustCompile(`"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)`)
 )
 
-// parse reads a text of whichever format its name or its look says.
+// parse parses a file as TOML, YAML or JSON, chosen by the file's name or else by the
+// text.
 func parse(file string, raw []byte) (*node, error) {
 	if most := MaxText(file); len(raw) > most {
 		return nil, syntax(0, "larger than %d KiB, the limit for a configuration", most>>10)
@@ -65,8 +66,8 @@ func looksJSON(text string) bool {
 	return jsonLook.MatchString(text)
 }
 
-// parseYAML reads one YAML document. What looks like JSON is read as JSON
-// first: YAML takes // for a part of a name.
+// parseYAML parses one YAML document. A text that looks like JSON is parsed as JSON first,
+// since // is a part of a name in YAML.
 func parseYAML(text string) (n *node, err error) {
 	if looksJSON(text) {
 		if n, err := parseJSON(text); err == nil {
@@ -108,7 +109,7 @@ func yamlError(err error) error {
 	return syntax(line, "not YAML: %s", scrub(message))
 }
 
-// yamlConverter counts what aliases multiply.
+// yamlConverter converts YAML nodes, and counts them, since aliases multiply them.
 type yamlConverter struct{ nodes int }
 
 // convert returns a YAML node as a node of this package. It returns a syntax error above

@@ -9,9 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 )
 
-// field is one thing that can be said of a server: toolroom's name for it,
-// what other products call it, and how it is read. Case, - and _ make no
-// difference.
+// field describes a field of a server's entry: toolroom's name for it, the names in other
+// products, and how it is read. Names are compared without case, - and _.
 type field struct {
 	name   string
 	also   []string
@@ -34,7 +33,7 @@ func listOf(kinds ...string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"type": kinds}}
 }
 
-// listOfSome is listOf of at least one.
+// listOfSome returns the schema of a list of at least one item of these types.
 func listOfSome(kinds ...string) map[string]any {
 	schema := listOf(kinds...)
 	schema["minItems"] = 1
@@ -54,7 +53,7 @@ func durationSchema() map[string]any {
 	return map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
 }
 
-// fields is every field of a server, in the order of the schema.
+// fields returns all fields of a server, in the order of the schema.
 func fields() []field {
 	return slices.Concat(processFields(), remoteFields(), lifeFields(), toolFields())
 }

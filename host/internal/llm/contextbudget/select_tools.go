@@ -9,10 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/search"
 )
 
-// prune returns the tools that fit besides the other tokens: the required ones, and of
-// the others as many as fit, best first. A tool that is too large is skipped for a
-// smaller one.
-func (f *fitting) prune(spent Usage) (kept []int) {
+// selectTools returns the indexes, in ascending order, of the tools that fit besides the
+// tokens in spent: the required ones, even if they do not fit, and of the others as many
+// as fit, best first. A tool that is too large is skipped for a smaller one.
+func (f *fitting) selectTools(spent Usage) (kept []int) {
 	n, room := 0, spent.Available()
 	keep := func(i int) {
 		kept, n, room = append(kept, i), n+1, room-f.costs[i]
@@ -37,7 +37,8 @@ func (f *fitting) isRequired(i int) bool {
 	return t.Pinned || choice != nil && slices.Contains(choice.ToolNames, t.Name)
 }
 
-// ranked returns all tools, the best first.
+// ranked returns the indexes of all tools, the best first: by priority, then the tool
+// that was used last, then by relevance for the user's last text.
 func (f *fitting) ranked() []int {
 	if f.ranks != nil {
 		return f.ranks

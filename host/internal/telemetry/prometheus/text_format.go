@@ -23,7 +23,7 @@ const (
 	Histogram = "histogram"
 )
 
-// A Page is being written. Its zero value is empty.
+// A Page holds the text of metrics while it is written. Its zero value is empty.
 type Page struct {
 	text []byte
 	name string
@@ -40,17 +40,17 @@ func (p *Page) Family(name, kind, help string) {
 	p.text = append(escape(p.text, help, false), "\n# TYPE "+name+" "+kind+"\n"...)
 }
 
-// Sample writes one value of the family.
+// Sample writes one value of the family that was begun last.
 func (p *Page) Sample(value float64, labels ...Label) { p.sample("", value, labels) }
 
-// One is a family of one sample without labels.
+// One writes a family of one sample without labels.
 func (p *Page) One(name, kind, help string, value float64) {
 	p.Family(name, kind, help)
 	p.Sample(value)
 }
 
-// Buckets writes a histogram: how many observations lie below each bound,
-// how many there are, and their sum.
+// Buckets writes a histogram: within[i] is the number of observations of at most
+// bounds[i], count the number of all, and sum their sum.
 func (p *Page) Buckets(bounds []float64, within []int64, count int64, sum float64, labels ...Label) {
 	le := append(append(make([]Label, 0, len(labels)+1), labels...), Label{Name: "le"})
 	for i, bound := range bounds {
@@ -103,7 +103,7 @@ func escape(dst []byte, text string, quoted bool) []byte {
 	return dst
 }
 
-// WriteTo writes what the page has so far.
+// WriteTo writes the text of the page.
 func (p *Page) WriteTo(w io.Writer) (int64, error) {
 	n, err := w.Write(p.text)
 	return int64(n), err
