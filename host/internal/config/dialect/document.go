@@ -36,8 +36,7 @@ import (
 
 // Options holds the options of Parse.
 type Options struct {
-	// Project is a directory. Its servers in Claude Code's .claude.json are read
-	// as well.
+	// Project is a directory whose servers in Claude Code's .claude.json are read, too.
 	Project string
 }
 
