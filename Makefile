@@ -13,9 +13,6 @@ ROOT        ?= .
 # Tests and checks are compiled as the binaries are, so that what is compiled for one
 # serves the others. Only the race detector needs cgo.
 PLAIN       := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
-# The packages whose tests take longest begin first, so that none of them runs alone at the
-# end.
-SLOWEST     := ./pkg/sandbox/proc ./tools/bash ./pkg/sandbox/undo ./host/internal/cli
 # Without the tests of the repository itself, which have one goroutine and look at every
 # file, and those of host/internal/store/jetstream, for which a whole server would be compiled once
 # more with the race detector; what they share with the other stores' runs with it there,
@@ -41,7 +38,7 @@ test raced conformance clients: build
 # than they work, so that more packages than processors are tested at a time. The time
 # limit of a package is for a test that hangs, not for a slow machine.
 test: ## run the tests that need nothing but Go
-	$(PLAIN) $(GO) test -vet=off -p 4 -timeout 30m $(SLOWEST) ./...
+	$(PLAIN) $(GO) test -vet=off -p 4 -timeout 30m ./...
 
 test-all: ## add the race detector, the oracles, real clients and fuzzing (installs them)
 	@.ci/step oracles $(MAKE) --no-print-directory oracles
@@ -59,7 +56,7 @@ test-long: ## run the long attack corpora, races and 1 000 random sequences (an 
 # The race detector's second of sleep at each process' end is for goroutines that are
 # left then: ours have owners that wait for them.
 raced: ## run the tests with the oracles under the race detector (a part of test-all)
-	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 30m $(FOREIGN) $(SLOWEST) $(RACED)
+	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 30m $(FOREIGN) $(RACED)
 
 shared: ## run the tests of servers with processes that hosts can share (a part of test-all)
 	UPSTREAM_SHARED=1 $(PLAIN) $(GO) test -vet=off -count=1 -short ./host/internal/upstream
