@@ -154,8 +154,7 @@ func (r *Finder) acquireSearch(ctx context.Context) (leave func(), err error) {
 }
 
 // findLocal looks for a server of models on this machine. Concurrent callers share one
-// search, whose result is kept for cacheTime. It returns false if no server answers or
-// ctx ends.
+// search, kept for cacheTime. It returns false if no server answers or ctx ends.
 func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 	if r.backend.FindLocal == nil {
 		return Provider{}, false
