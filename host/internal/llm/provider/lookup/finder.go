@@ -309,9 +309,8 @@ func (r *Finder) newEntry(p Provider, m Model) entry {
 	return entry{p, m, m.Name}
 }
 
-// find returns the model with a name: NAME, PROVIDER/NAME, or PROVIDER for its first
-// model. It asks providers for their lists only if the configuration and the names of
-// known vendors do not settle it. It returns NO_MODEL for an unknown name.
+// find returns the model NAME, PROVIDER/NAME or PROVIDER (its first one), or NO_MODEL. It
+// asks providers for lists only if configured and known names do not settle it.
 func (r *Finder) find(ctx context.Context, name string) (entry, error) {
 	known := r.configured()
 	for _, p := range known { // without a request, if the configuration is enough
