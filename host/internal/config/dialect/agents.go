@@ -8,13 +8,10 @@ import (
 
 // agentFields are the members of an agent of agents:.
 func agentFields(k *agent.Kind) []field {
-	text := func(name string, also []string, doc string, into *string) field {
-		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
-	}
 	return []field{
-		text("description", nil, "The purpose of this kind; a model or user chooses the kind from it.", &k.Description),
-		text("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
-		text("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
+		textField("description", nil, "The purpose of this kind; a model or user chooses the kind from it.", &k.Description),
+		textField("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
+		textField("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
 		{"tools", []string{"allow", "allow_tools"}, "Patterns of served names; the agent may use only matching tools; default: all.", listOf("string"), func(r *reader, n *node) {
 			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
 		}},

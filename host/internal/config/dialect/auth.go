@@ -7,24 +7,21 @@ import (
 
 // authFields are the settings of the users' sign-in to serve.
 func authFields(c *accesstoken.Config) []field {
-	text := func(name, doc string, into *string) field {
-		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
-	}
 	return []field{
-		text("issuer", "URL of the authorization server, as in its metadata.", &c.Issuer),
-		text("url", "Address at which clients reach this host, such as https://tools.example.com.", &c.URL),
+		textField("issuer", nil, "URL of the authorization server, as in its metadata.", &c.Issuer),
+		textField("url", nil, "Address at which clients reach this host, such as https://tools.example.com.", &c.URL),
 		{"audience", []string{"audiences"}, "Accepted audiences of access tokens; default: the value of auth.url, and that value followed by /mcp or by a path below /mcp.", listOf("string"), func(r *reader, n *node) {
 			c.Audiences = append(c.Audiences, r.oneOrMore(n)...)
 		}},
 		{"scopes", []string{"required_scopes", "scope"}, "Scopes that each access token must have; default: none.", listOf("string"), func(r *reader, n *node) {
 			c.Scopes = append(c.Scopes, r.oneOrMore(n)...)
 		}},
-		text("user", "Claim that names the user in policy, limits, approvals and logs, for example email (default sub).", &c.UserClaim),
-		text("groups", "Claim with the user's groups; a path such as realm_access.roles selects a member of an object (default groups).", &c.Groups),
+		textField("user", nil, "Claim that names the user in policy, limits, approvals and logs, for example email (default sub).", &c.UserClaim),
+		textField("groups", nil, "Claim with the user's groups; a path such as realm_access.roles selects a member of an object (default groups).", &c.Groups),
 		{"profiles", nil, "Scope or group → profile of the users who have it; the profile * has all tools. Users who have none of these scopes and groups are refused. Default: all users have all tools.", mapOf("string"), func(r *reader, n *node) {
 			c.Profiles = append(c.Profiles, r.grants(n)...)
 		}},
-		text("client_id", "Id of this host at the authorization server, for the introspection of tokens that are not JSON Web Tokens, and for servers with credentials: caller or token_exchange; default: none.", &c.ClientID),
+		textField("client_id", nil, "Id of this host at the authorization server, for the introspection of tokens that are not JSON Web Tokens, and for servers with credentials: caller or token_exchange; default: none.", &c.ClientID),
 		{"client_secret", nil, "Secret of the client in client_id. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { c.ClientSecret = secret.Text(r.text(n)) }},
 	}
 }

@@ -1,15 +1,13 @@
 package dialect
 
 import (
-	"strings"
-
 	"go.yaml.in/yaml/v3"
 )
 
 // CallerCredentials is the value of credentials for servers to which each user signs in.
 const CallerCredentials = "caller"
 
-// TokenExchange describes the token for which the host exchanges that of a user.
+// TokenExchange holds the settings of token_exchange.
 type TokenExchange struct {
 	On       bool
 	Audience string
@@ -17,43 +15,30 @@ type TokenExchange struct {
 	Scopes   []string
 }
 
-func tokenExchangeSchema() map[string]any {
-	return map[string]any{
-		"type": []string{"object", "boolean"}, "additionalProperties": false,
-		"properties": map[string]any{
-			"audience": described(typed("string"), "Name of the server at the issuer."),
-			"resource": described(typed("string"), "Address of the server at the issuer; default: url, unless audience is set."),
-			"scopes":   described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the issuer decides."),
-		},
+// tokenExchangeFields are the members of token_exchange.
+func tokenExchangeFields(x *TokenExchange) []field {
+	return []field{
+		textField("audience", nil, "Name of the server at the issuer.", &x.Audience),
+		textField("resource", nil, "Address of the server at the issuer; default: url, unless audience is set.", &x.Resource),
+		{"scopes", []string{"scope"}, "Scopes to ask for; default: the issuer decides.", scopesSchema(), func(r *reader, n *node) { x.Scopes = append(x.Scopes, r.scopes(n)...) }},
 	}
+}
+
+func tokenExchangeSchema() map[string]any {
+	schema := objectOf(tokenExchangeFields(&TokenExchange{}))
+	schema["type"] = []string{"object", "boolean"}
+	return schema
 }
 
 // readTokenExchange reads token_exchange: true, false, or a map of settings.
 func readTokenExchange(r *reader, n *node) {
-	e := &r.server.TokenExchange
+	x := &r.server.TokenExchange
 	if n.kind != mapNode {
-		e.On, _ = r.boolean(n)
+		x.On, _ = r.boolean(n) // it reports another value
 		return
 	}
-	e.On = true
-	name := r.field
-	for _, p := range n.pairs {
-		r.field, r.line = name+"."+show(p.key), p.line
-		switch plain(p.key) {
-		case "audience":
-			e.Audience = r.text(p.value)
-		case "resource":
-			e.Resource = r.text(p.value)
-		case "scopes", "scope":
-			for _, text := range r.oneOrMore(p.value) {
-				e.Scopes = append(e.Scopes, strings.Fields(text)...)
-			}
-		default:
-			known := []string{"audience", "resource", "scopes"}
-			r.problem("unknown; use %s%s", strings.Join(known, ", "), didYouMean(p.key, known))
-		}
-	}
-	r.field = name
+	x.On = true
+	r.members(n, tokenExchangeFields(x))
 }
 
 // tokenExchange adds the field token_exchange, unless it is off.

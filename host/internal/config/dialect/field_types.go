@@ -10,6 +10,11 @@ import (
 
 // Constructors of fields for the types that store them.
 
+// textField returns a field for a text, which is stored in into.
+func textField(name string, also []string, doc string, into *string) field {
+	return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+}
+
 // texts returns a field whose texts are appended to into.
 func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}

@@ -23,14 +23,11 @@ func modelsFields(m *lookup.Config) []field {
 
 // providerFields returns the fields of a provider of models.
 func providerFields(p *lookup.Provider) []field {
-	text := func(name string, also []string, doc string, into *string) field {
-		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
-	}
 	return []field{
 		{"kind", []string{"type", "vendor"}, "API of the provider: openai (also for compatible APIs; default), anthropic or gemini. scripted: answers from file. command: no model, each message is a call.", oneOf(lookup.Kinds()...),
 			func(r *reader, n *node) { p.Kind = lookup.Kind(r.choice(n, lookup.Kinds()...)) }},
-		text("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of the API, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
-		text("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default: the vendor's variable, such as OPENAI_API_KEY; none if base_url or project is set.", &p.KeyEnv),
+		textField("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of the API, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
+		textField("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default: the vendor's variable, such as OPENAI_API_KEY; none if base_url or project is set.", &p.KeyEnv),
 		{"headers", []string{"extra_headers"}, "HTTP headers of every request. Write ${NAME} to take a value from the environment.", mapOf("string"), func(r *reader, n *node) {
 			set, _ := r.vars(n, ":")
 			merge(&p.Headers, set)
@@ -44,11 +41,11 @@ func providerFields(p *lookup.Provider) []field {
 			}
 			p.Extra = n.tree().JSON()
 		}},
-		text("project", nil, "Google Cloud project; with it, the kind gemini uses Vertex AI.", &p.Project),
-		text("region", []string{"location"}, "Vertex AI region, such as europe-west4, or global.", &p.Region),
+		textField("project", nil, "Google Cloud project; with it, the kind gemini uses Vertex AI.", &p.Project),
+		textField("region", []string{"location"}, "Vertex AI region, such as europe-west4, or global.", &p.Region),
 		{"token_command", nil, "Command that prints an access token for Vertex AI, such as [gcloud, auth, print-access-token].", listOf("string"),
 			func(r *reader, n *node) { p.TokenCommand = r.texts(n) }},
-		text("file", []string{"script"}, "File with the answers of a scripted model, relative to this file.", &p.File),
+		textField("file", []string{"script"}, "File with the answers of a scripted model, relative to this file.", &p.File),
 		{"models", []string{"model"}, "Models of the provider: names, or maps.", map[string]any{"oneOf": []any{typed("string"), map[string]any{"type": "array", "items": orSection("string", modelFields(&lookup.Model{}))}}},
 			func(r *reader, n *node) { p.Models = r.models(n) }},
 	}

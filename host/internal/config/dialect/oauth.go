@@ -50,16 +50,10 @@ func oauthSchema() map[string]any {
 			"private_key":    described(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
 			"key_algorithm":  described(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
 			"assertion_file": described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag. It is read at each use."),
-			"identity_provider": described(map[string]any{
-				"type": "object", "additionalProperties": false, "required": []string{"issuer", "client_id"},
-				"properties": map[string]any{
-					"issuer":        described(typed("string"), "URL of the identity provider, as in its metadata."),
-					"client_id":     described(typed("string"), "Id of the host at the identity provider."),
-					"client_secret": described(typed("string"), "Secret of the host there. Write ${NAME} to take it from the environment."),
-				},
-			}, "Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
+			"identity_provider": described(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
+				"Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
 			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
-			"scopes":              described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the scopes that the server names."),
+			"scopes":              described(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
 			"dpop":                described(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
 			"account":             described(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
 			"redirect_port":       described(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
@@ -84,14 +78,15 @@ func readAuthProvider(r *reader, n *node) {
 }
 
 // scopes reads a list of scopes, or a text with spaces between them.
-func (r *reader) scopes(n *node) {
-	if n.kind != listNode {
-		r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, strings.Fields(r.text(n))...)
-		return
+func (r *reader) scopes(n *node) (scopes []string) {
+	for _, text := range r.oneOrMore(n) {
+		scopes = append(scopes, strings.Fields(text)...)
 	}
-	for _, text := range r.texts(n) {
-		r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, strings.Fields(text)...)
-	}
+	return scopes
+}
+
+func scopesSchema() map[string]any {
+	return map[string]any{"type": []string{"array", "string"}, "items": typed("string")}
 }
 
 // discovered are settings of other products that the host does not need: it reads
@@ -146,11 +141,11 @@ func readOAuth(r *reader, n *node) {
 		case "assertionfile":
 			o.AssertionFile = r.text(p.value)
 		case "identityprovider":
-			r.identityProvider(p.value)
+			r.members(p.value, identityProviderFields(&o.IdentityProvider))
 		case "keyalgorithm":
 			o.KeyAlgorithm = r.text(p.value)
 		case "scopes", "scope":
-			r.scopes(p.value)
+			o.Scopes = append(o.Scopes, r.scopes(p.value)...)
 		case "dpop":
 			o.DPoP, _ = r.boolean(p.value)
 		case "account":
@@ -176,29 +171,13 @@ func readOAuth(r *reader, n *node) {
 	r.field = name
 }
 
-// identityProvider reads oauth.identity_provider.
-func (r *reader) identityProvider(n *node) {
-	into := &r.server.OAuth.IdentityProvider
-	if n.kind != mapNode {
-		r.problem("want a map with issuer and client_id, not %s", n.what())
-		return
+// identityProviderFields are the members of oauth.identity_provider.
+func identityProviderFields(p *IdentityProvider) []field {
+	return []field{
+		textField("issuer", nil, "URL of the identity provider, as in its metadata.", &p.Issuer),
+		textField("client_id", nil, "Id of the host at the identity provider.", &p.ClientID),
+		{"client_secret", nil, "Secret of the host there. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { p.ClientSecret = secret.Text(r.text(n)) }},
 	}
-	name := r.field
-	for _, p := range n.pairs {
-		r.field, r.line = name+"."+show(p.key), p.line
-		switch plain(p.key) {
-		case "issuer":
-			into.Issuer = r.text(p.value)
-		case "clientid":
-			into.ClientID = r.text(p.value)
-		case "clientsecret":
-			into.ClientSecret = secret.Text(r.text(p.value))
-		default:
-			known := []string{"issuer", "client_id", "client_secret"}
-			r.problem("unknown; use %s%s", strings.Join(known, ", "), didYouMean(p.key, known))
-		}
-	}
-	r.field = name
 }
 
 // expand replaces the variables, with fill.

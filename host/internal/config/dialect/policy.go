@@ -65,17 +65,14 @@ func inNames(c rune) bool {
 
 // ruleFields returns the fields of a rule of the policy.
 func ruleFields(rule *policy.Rule) []field {
-	text := func(name, doc string, into *string) field {
-		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
-	}
 	return named([]field{
-		text("tool", "Pattern of served names; default: all tools.", &rule.Tool),
-		text("caller", "Pattern of how the caller connects: stdio, http, api, cli or go; http also matches api. It can be followed by /USER for a signed-in user, or by /ID for another client. Default: all callers.", &rule.Caller),
+		textField("tool", nil, "Pattern of served names; default: all tools.", &rule.Tool),
+		textField("caller", nil, "Pattern of how the caller connects: stdio, http, api, cli or go; http also matches api. It can be followed by /USER for a signed-in user, or by /ID for another client. Default: all callers.", &rule.Caller),
 		{"args", []string{"arguments"}, "Argument or JSON pointer → pattern of its value; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
 		{"do", []string{"action", "verdict"}, "What happens to a matching call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
 		}},
-		text("why", "Reason sent to the caller.", &rule.Why),
+		textField("why", nil, "Reason sent to the caller.", &rule.Why),
 	}, "tool")
 }
 

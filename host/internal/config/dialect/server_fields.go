@@ -127,7 +127,7 @@ func remoteFields() []field {
 		{"auth", nil, "", nil, readAuth},
 		{"auth_provider_type", nil, "", nil, readAuthProvider},
 		{"scopes", []string{"oauthScopes"}, "", nil,
-			func(r *reader, n *node) { r.scopes(n) }},
+			func(r *reader, n *node) { r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, r.scopes(n)...) }},
 		{"headers_helper", nil, "Program that prints more headers as a JSON object: a list of the program and its arguments, or a command line for the shell. It runs for each connection, and again if the server answers 401 or 403.",
 			map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, readHeadersHelper},
 		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
