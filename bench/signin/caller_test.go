@@ -104,17 +104,7 @@ func (w *team) calls() []string {
 }
 
 // stored returns what the host keeps of sign-ins to servers.
-func (w *team) stored() string {
-	files, err := filepath.Glob(filepath.Join(w.dir, "front", "oauth", "*.json"))
-	require.NoError(w.t, err)
-	var all strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(w.t, err)
-		all.Write(text)
-	}
-	return all.String()
-}
+func (w *team) stored() string { return storedSignIns(w.t, filepath.Join(w.dir, "front")) }
 
 // token returns an access token of a user for the host.
 func (w *team) token(user string) string {

@@ -184,13 +184,17 @@ func (w *world) succeeds(args ...string) string {
 func (w *world) echo() []string { return []string{"call", "notes__echo", "text=hello"} }
 
 // stored returns what the state directory keeps of sign-ins.
-func (w *world) stored() string {
-	files, err := filepath.Glob(filepath.Join(w.state, "oauth", "*.json"))
-	require.NoError(w.t, err)
+func (w *world) stored() string { return storedSignIns(w.t, w.state) }
+
+// storedSignIns returns the records of sign-ins in a state directory, one after the other.
+func storedSignIns(t *testing.T, state string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(state, "oauth", "*.json"))
+	require.NoError(t, err)
 	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		require.NoError(w.t, err)
+		require.NoError(t, err)
 		all.Write(text)
 	}
 	return all.String()

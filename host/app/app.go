@@ -37,8 +37,8 @@ type Options struct {
 	// StateDir is the directory for what outlives the host: approvals, the audit log, trust
 	// in configurations, undo. It is created when needed, with mode 0700. "" keeps all of it in memory.
 	StateDir string
-	// Notify is called with what a user should know, one sentence a call: a server
-	// that is left out, a changed configuration that is wrong. nil drops it. The calls can
+	// Notify is called with a notice for the user, one sentence per call, such as that a
+	// server is left out or that a changed configuration has errors. nil drops notices. The calls can
 	// come from several goroutines at once.
 	Notify func(notice string)
 }

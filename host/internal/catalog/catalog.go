@@ -47,8 +47,8 @@ type Entry struct {
 	Prefix *string // replaces SERVER__
 	Filter Filter  // for its tools
 
-	// Of is the target of which the source's only tool is another name, and Also lists
-	// the target's names: a blocked tool is blocked under every name.
+	// Of is set if the source's only tool is another name for a tool of another server.
+	// Also lists the names of that tool: a blocked tool is blocked under every name.
 	Of   Target
 	Also []string
 }

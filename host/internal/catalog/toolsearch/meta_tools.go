@@ -241,8 +241,8 @@ func (o *List) target(ctx context.Context, arguments json.RawMessage) (*call.Too
 	return tool, args, nil
 }
 
-// findTool returns the tool that a model names. If there is none, the error suggests
-// similar names.
+// findTool returns the tool with the name in a model's arguments. For an unknown name, the
+// error suggests similar ones.
 func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
 	name, err := textOf(by, "name", raw)
 	if err != nil {

@@ -3,21 +3,21 @@
 //
 //	Enter                    ends the text, but after a backslash begins a line
 //	Alt-Enter, Ctrl-J        begins a line
-//	Ctrl-C                   gives the text up; ErrInterrupt where there is none
+//	Ctrl-C                   discards the text; at an empty text: ErrInterrupt
 //	Ctrl-D                   at an empty text: io.EOF
 //	Up, Down                 a line up or down, else the history; Ctrl-P, Ctrl-N: the history
 //	Left, Right, Home, End, Ctrl-A, -E, -B, -F, Alt-B, -F
 //	Backspace, Delete, Ctrl-W, -U, -K, Alt-D; Ctrl-Y puts back what these took
 //	Tab                      completes
-//	Esc                      gives the text up, where ReadOrEscape reads it
+//	Esc                      discards the text, with ReadOrEscape
 //	Ctrl-L                   clears the screen
 //	Ctrl-Z                   stops the program, as the shell has it
 //
-// What is pasted (bracketed paste) is taken as it is, its lines included. What is
-// typed is shown harmless, see package screen.
+// Pasted text (bracketed paste) is inserted unchanged, with its line breaks. Control
+// characters in the text are shown in a harmless form, see package screen.
 //
-// The terminal is raw only while a text is being read: whatever ends Read, a panic
-// included, leaves it as it was found.
+// The terminal is raw only while a text is being read. Read restores its state in every
+// case, also after a panic.
 package lineedit
 
 import (

@@ -36,7 +36,7 @@ func passesOver(path []string) bool {
 }
 
 // projectOf returns the entry of .claude.json for the project in exactly the directory
-// dir; nil if there is none.
+// dir, or nil.
 func projectOf(root *node, dir string) *node {
 	projects := root.get("projects")
 	if dir == "" || projects == nil || projects.kind != mapNode {

@@ -9,7 +9,7 @@ import (
 // ParseEnvFile parses lines of the form NAME=value, with or without export, and comments
 // with #. A value in single quotes is taken unchanged; in double quotes, \n, \t, \" and \\
 // are replaced. Variables are not expanded. badLine is the number of the first line of
-// another form; 0: there is none.
+// another form, or 0.
 func ParseEnvFile(text string) (set map[string]secret.Text, badLine int) {
 	set = map[string]secret.Text{}
 	text = strings.TrimPrefix(text, "\ufeff")

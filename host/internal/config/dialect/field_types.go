@@ -122,7 +122,7 @@ func (r *reader) offWord(n *node) *node {
 	return n
 }
 
-// durationOrOff reads a duration or off, for which it returns -1.
+// durationOrOff reads a duration, or off as -1.
 func (r *reader) durationOrOff(n *node) time.Duration {
 	if isOff(n) {
 		return -1

@@ -85,7 +85,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// nearest returns the candidate most similar to name, "" if none is similar.
+// nearest returns the candidate most similar to name, or "" without a similar one.
 func nearest(name string, candidates []string) string {
 	best, least := "", 3
 	if len(plain(name)) <= 4 {

@@ -124,7 +124,7 @@ func (r *reader) codeFiles(s *Sandbox) []field {
 	denied := func(r *reader, n *node) {
 		for _, path := range r.texts(n) {
 			if slices.ContainsFunc(slices.Concat(s.Write, s.Read), func(dir string) bool { return strings.HasPrefix(path, dir) }) {
-				r.warn("has no effect for %s, because it is in an allowed directory; allow only the directories beside it", show(path))
+				r.warn("has no effect for %s, because it is in an allowed directory; allow only the directories next to it", show(path))
 			}
 		}
 	}
