@@ -66,13 +66,12 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
 	losses.AddUnread(v)
-	return r, append(losses, d.losses...), nil
+	return r, losses, nil
 }
 
 // decoder decodes one request or one response of OpenAI's Chat Completions API.
 type decoder struct {
 	o        Options
-	losses   llm.Losses
 	oldCalls int // number of calls in the old format, which have no IDs
 }
 

@@ -243,7 +243,7 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	}
 	var losses llm.Losses
 	losses.AddUnread(v)
-	return r, append(losses, d.losses...), nil
+	return r, losses, nil
 }
 
 // DecodeUsage decodes the usage of a response or of the end of a stream; nil: none.
