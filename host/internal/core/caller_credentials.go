@@ -168,7 +168,7 @@ func (a *App) listServerFor(ctx context.Context, p *serverEntry, source *signInS
 			return // the server would refuse the user
 		}
 	}
-	if !source.failed.pause(caller.Subject) {
+	if !source.failed.begin(caller.Subject) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
@@ -184,9 +184,9 @@ type listAttempts struct {
 	last map[string]time.Time
 }
 
-// pause reports whether another attempt for a user can be made, because the last one is at
+// begin reports whether another attempt for a user can begin, because the last one is at
 // least listTimeout ago. It then records the new attempt.
-func (f *listAttempts) pause(subject string) bool {
+func (f *listAttempts) begin(subject string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
