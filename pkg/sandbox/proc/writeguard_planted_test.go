@@ -393,6 +393,23 @@ func TestStepsOfOneRebase(t *testing.T) {
 	}
 }
 
+// TestGitTriesALink: a check while git init runs does not remove the link that git
+// tries, which would make git write core.symlinks = false. It does not stay.
+func TestGitTriesALink(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		p := newProject(t)
+		result, out := run(t, p.runner(level), p.command("git init -q n; ln -s testing n/.git/tQPVyN8; ln -s testing n/.git/tesT; sleep 3; ls n/.git"))
+		require.Contains(t, out, "tQPVyN8", level)
+		require.NotContains(t, out, "tesT", level)
+		require.Contains(t, result.Reverted, filepath.Join(p.root, "n/.git/tQPVyN8"), level)
+		require.NoFileExists(t, filepath.Join(p.root, "n/.git/tQPVyN8"), level)
+	}
+}
+
 // writeSetting returns a script that writes the file $f. It tries several
 // times, because a setting may be reverted, with its directory, between mkdir
 // and the write.

@@ -105,6 +105,17 @@ func (rc *rootCheck) isLinkAllowed(name, path, repo string) bool {
 	return false
 }
 
+// isGitsTrialLink reports whether a link is like the one by which git init tries
+// whether the file system has links: it has a random name at the top of the
+// repository, leads to "testing", and git removes it at once
+// (create_default_files in git's setup.c). Git reads no file of such a name.
+func isGitsTrialLink(name, path, repo string) bool {
+	base := filepath.Base(name)
+	target, err := os.Readlink(path)
+	return err == nil && target == "testing" && filepath.Dir(name) == repo && len(base) == len("tXXXXXX") && base[0] == 't' &&
+		!strings.ContainsFunc(base, func(r rune) bool { return (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') })
+}
+
 // maxAliases bounds the names of one directory that are looked at: a link to a
 // directory above itself gives any number of them.
 const maxAliases = 200

@@ -117,6 +117,9 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 		}
 		rc.revert(name, path, inBaseline, was)
 	case repositoryLinkKind:
+		if !rc.last && isGitsTrialLink(name, path, at.repo) {
+			return
+		}
 		if inBaseline || !rc.isLinkAllowed(name, path, at.repo) {
 			rc.revert(name, path, inBaseline, was)
 		}
