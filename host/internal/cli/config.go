@@ -19,12 +19,12 @@ import (
 func (p *program) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
-		Short:   "Check, import, describe and trust configurations",
+		Short:   "Check, import, migrate, describe and trust configurations",
 		Example: "  mcp-host config check\n  mcp-host config import claude --write",
 		Args:    onlyCommands,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.configCheck(), p.configImport(), p.configSchema(), p.configTrust())
+	cmd.AddCommand(p.configCheck(), p.configImport(), p.configMigrate(), p.configSchema(), p.configTrust())
 	return cmd
 }
 

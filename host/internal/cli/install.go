@@ -317,13 +317,7 @@ func (p *program) printChange(c *install.Change) error {
 	if c.After == nil {
 		names.New = os.DevNull
 	}
-	diff := textdiff.Unified(c.Before, textdiff.Between(c.Before, string(c.After)), names)
-	for line := range strings.Lines(diff.Text) {
-		if err := p.printf("%s\n", printable(strings.TrimRight(line, "\r\n"))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.printDiff(c.Before, c.After, names)
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)

@@ -28,7 +28,6 @@ package dialect
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +37,8 @@ import (
 type Options struct {
 	// Project is a directory whose servers in Claude Code's .claude.json are read, too.
 	Project string
+
+	renames []rename // for tests: instead of the keys that were renamed
 }
 
 // Parse reads a document. Document.Problems contains its errors.
@@ -60,6 +61,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 		d.fault(root.line, "want a map, such as mcpServers: {…}, not %s", root.what())
 		return d
 	}
+	d.readRenamed(root, opt.renames)
 	local := projectOf(root, opt.Project)
 	sections := d.sections(root, local)
 	for _, s := range sections {
@@ -100,7 +102,7 @@ func topLevel() []string {
 
 // sections finds the sections with servers, and reads the settings next to them.
 func (d *Document) sections(root, local *node) []section {
-	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.")
+	strict := isOwnFile(d.File)
 	own := ownSettings(strict, root)
 	var found []section
 	var unknown, beside []pair
@@ -193,17 +195,6 @@ func (d *Document) noSection(unknown []pair) {
 		keys = []string{"nothing"}
 	}
 	d.fault(0, "has no servers: they belong under servers or mcpServers, found %s", strings.Join(keys, ", "))
-}
-
-// bareMap reports whether every value is a server.
-func bareMap(root *node) bool {
-	for _, p := range root.pairs {
-		isServer := slices.ContainsFunc([]string{"command", "url", "httpUrl", "serverUrl", "endpoint"}, func(key string) bool { return p.value.get(key) != nil })
-		if !isServer && !strings.HasPrefix(p.key, "$") {
-			return false
-		}
-	}
-	return true
 }
 
 // mcpSections reads mcp:, which is opencode's servers, VS Code's servers and

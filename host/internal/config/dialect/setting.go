@@ -125,6 +125,17 @@ func ownSettings(strict bool, root *node) bool {
 		!bareMap(root) && !slices.ContainsFunc(foreign(), func(key string) bool { return root.get(key) != nil })
 }
 
+// bareMap reports whether every value is a server.
+func bareMap(root *node) bool {
+	for _, p := range root.pairs {
+		isServer := slices.ContainsFunc([]string{"command", "url", "httpUrl", "serverUrl", "endpoint"}, func(key string) bool { return p.value.get(key) != nil })
+		if !isServer && !strings.HasPrefix(p.key, "$") {
+			return false
+		}
+	}
+	return true
+}
+
 // readSetting reads a key if it is a setting, and reports whether it is one.
 func (d *Document) readSetting(p pair) bool {
 	s, ok := findSetting(p.key)

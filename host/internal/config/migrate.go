@@ -1,0 +1,68 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// MigrateFunc returns the text of a configuration with the keys of this version, and a
+// description of each change. dialect.Migrate is one.
+type MigrateFunc func(file string, text []byte) (migrated []byte, changes []string, err error)
+
+// Migration is a change of a configuration to the keys of this version.
+type Migration struct {
+	File          string
+	Before, After []byte
+	Changes       []string // none: the file has no keys of older versions
+}
+
+// PlanMigration reads a configuration and writes nothing.
+func PlanMigration(file string, migrate MigrateFunc) (*Migration, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	m := &Migration{File: file, Before: text}
+	m.After, m.Changes, err = migrate(file, text)
+	return m, err
+}
+
+// Apply copies the file to FILE.before-migration and replaces it. It never overwrites an
+// earlier copy: the next ones are FILE.before-migration-2 and so on. It returns the name of
+// the copy.
+func (m *Migration) Apply() (backup string, err error) {
+	info, err := os.Stat(m.File)
+	if err != nil {
+		return "", err
+	}
+	if now, err := readFile(m.File); err != nil || string(now) != string(m.Before) {
+		return "", errors.Join(err, fmt.Errorf("another program changed %s at the same time; nothing was written: try again", m.File))
+	}
+	if backup, err = writeBackup(m.File+".before-migration", m.Before, info.Mode().Perm()); err != nil {
+		return "", err
+	}
+	if err := ReplaceFile(m.File, m.After); err != nil {
+		return backup, err
+	}
+	return backup, os.Chmod(m.File, info.Mode().Perm())
+}
+
+// writeBackup writes a new file with the name, or with the name and the first free number.
+func writeBackup(name string, text []byte, mode fs.FileMode) (string, error) {
+	for at, i := name, 2; ; at, i = fmt.Sprintf("%s-%d", name, i), i+1 {
+		f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) && i < 1000 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(text)
+		if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+			os.Remove(at) //nolint:errcheck // err is the reason to report
+		}
+		return at, err
+	}
+}
