@@ -171,6 +171,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 // addConfigured makes the servers of the files and the command line startable.
 func (c *Config) addConfigured(specs []dialect.Server, version string, env []string) error {
 	var problems dialect.Problems
+	var hosts nesting.Search
 	for _, spec := range specs {
 		bundled, taken := c.dropBundled(spec.Name)
 		if spec.URL != "" {
@@ -192,7 +193,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 			continue
 		}
 		server := Server{Config: cfg, Spec: spec}
-		if c.refuseItself(&server); server.Refused == "" {
+		if c.refuseItself(&server, &hosts); server.Refused == "" {
 			c.refuseUntrusted(&server)
 		}
 		c.Servers = append(c.Servers, server)

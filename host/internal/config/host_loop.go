@@ -65,8 +65,8 @@ func Above(environ []string) []nesting.Host { return nesting.Above(environ, Host
 // startsItself returns why a server must not be started: its command is a host with
 // this configuration. It returns "" otherwise, and if the command is not recognized;
 // then the started host detects the loop.
-func (c *Config) startsItself(spec dialect.Server, env []string) string {
-	args, ok := nesting.Command(spec.Command)
+func (c *Config) startsItself(spec dialect.Server, env []string, hosts *nesting.Search) string {
+	args, ok := hosts.Command(spec.Command)
 	if !ok {
 		return ""
 	}
@@ -86,8 +86,8 @@ func (c *Config) startsItself(spec dialect.Server, env []string) string {
 }
 
 // refuseItself prevents the start of a server that starts this host, with a notice.
-func (c *Config) refuseItself(s *Server) {
-	if s.Refused = c.startsItself(s.Spec, s.Env); s.Refused != "" {
+func (c *Config) refuseItself(s *Server, hosts *nesting.Search) {
+	if s.Refused = c.startsItself(s.Spec, s.Env, hosts); s.Refused != "" {
 		c.notice("%v", s.Spec.Problem("", "is not started: %s", s.Refused))
 	}
 }
@@ -95,7 +95,7 @@ func (c *Config) refuseItself(s *Server) {
 // ownHost returns why a server of another program's configuration is not imported: it
 // starts a host that would read the imported file.
 func ownHost(s dialect.Server, getenv func(string) string) string {
-	args, ok := nesting.Command(s.Command)
+	args, ok := new(nesting.Search).Command(s.Command)
 	if !ok {
 		return ""
 	}

@@ -42,16 +42,39 @@ func Flag(args []string, name string) (values []string) {
 // maxScript is the size in bytes of the largest script that is read.
 const maxScript = 64 << 10
 
+// A Search looks for hosts in the commands of servers. It remembers which words are the
+// path or name of this program and what scripts contain: the scripts of the servers of a
+// configuration have many words in common, and a lookup in PATH takes a system call for
+// each directory. The zero value is ready for use, for a short time, by one goroutine.
+type Search struct {
+	paths   map[string]bool     // by word: it is the path of this program
+	names   map[string]bool     // by word: it is the name of this program in PATH
+	scripts map[string][]string // by path: its words; nil: it is no script
+}
+
 // Command looks for a host in the command of a server: as the program, as an
 // argument of a launcher (env, npx, sh -c, nice …) or in a wrapper script. It
 // returns the arguments that the host gets, and whether there is one. In a script, a
 // host with another name is found only by its path or if its subcommand is in the same
 // line; a script may build its command in ways that are not recognized.
-func Command(command []string) (args []string, ok bool) {
+func (s *Search) Command(command []string) (args []string, ok bool) {
 	if len(command) > 0 && elsewhere(command[0]) {
 		return nil, false
 	}
-	return find(command, 0)
+	return s.find(command, 0)
+}
+
+// remember returns the value of a key in a map, computed when it is first asked for.
+func remember[T any](known *map[string]T, key string, compute func(string) T) T {
+	if value, ok := (*known)[key]; ok {
+		return value
+	}
+	value := compute(key)
+	if *known == nil {
+		*known = map[string]T{}
+	}
+	(*known)[key] = value
+	return value
 }
 
 // elsewhere reports whether a launcher runs a program on another machine or in
@@ -66,25 +89,25 @@ const endOfLine = "\n"
 
 // find looks in the words of a command for a host that starts servers, also in the
 // scripts that it runs, up to 3 deep. It returns the host's arguments.
-func find(words []string, depth int) ([]string, bool) {
+func (s *Search) find(words []string, depth int) ([]string, bool) {
 	const deepest = 3 // scripts that call scripts
 	inText, inLine := subcommandsAfter(words)
 	for i, word := range words {
 		rest := words[i+1:]
-		if inText[i] && (hostName(word) || isHostPath(word)) || inLine[i] && isHostInPath(word) {
+		if inText[i] && (hostName(word) || remember(&s.paths, word, isHostPath)) || inLine[i] && remember(&s.names, word, isHostInPath) {
 			return slices.DeleteFunc(slices.Clone(rest), func(word string) bool { return word == endOfLine }), true
 		}
 		if depth == deepest || word == endOfLine {
 			continue
 		}
 		if strings.ContainsAny(word, " \t\n") { // sh -c
-			if args, ok := find(split(word), depth+1); ok {
+			if args, ok := s.find(split(word), depth+1); ok {
 				return args, true
 			}
 		}
 		if i == 0 || strings.ContainsAny(word, `/\`) {
-			if inner, ok := script(word); ok {
-				if args, ok := find(withArguments(inner, rest), depth+1); ok {
+			if inner := remember(&s.scripts, word, script); inner != nil {
+				if args, ok := s.find(withArguments(inner, rest), depth+1); ok {
 					return args, true
 				}
 			}
@@ -150,28 +173,29 @@ func hostName(word string) bool {
 	return name == hostProgram
 }
 
-// script returns the words of a text file that an interpreter runs.
-func script(path string) ([]string, bool) {
+// script returns the words of a text file that an interpreter runs; nil if it is
+// no such file.
+func script(path string) []string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
-		return nil, false
+		return nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	ext := strings.ToLower(filepath.Ext(path))
 	if !strings.HasPrefix(string(text), "#!") && !slices.Contains([]string{".sh", ".cmd", ".bat", ".ps1"}, ext) {
-		return nil, false
+		return nil
 	}
-	var words []string
+	words := []string{}
 	continued := strings.NewReplacer("\\\r\n", " ", "\\\n", " ").Replace(string(text))
 	for line := range strings.Lines(continued) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && !strings.HasPrefix(strings.ToLower(line), "rem ") {
 			words = append(append(words, split(line)...), endOfLine)
 		}
 	}
-	return words, true
+	return words
 }
 
 // split cuts a line of a script into words. It knows quotes and operators only

@@ -36,17 +36,43 @@ func TestHostsInScripts(t *testing.T) {
 		"spawn('renamed', ['stdio'])\nwait()\n": "stdio wait",
 		"sh -c 'renamed stdio'\n":               "stdio",
 	} {
-		args, ok := nesting.Command([]string{writeScript(t, text)})
+		args, ok := new(nesting.Search).Command([]string{writeScript(t, text)})
 		require.True(t, ok, text)
 		require.Equal(t, want, strings.Join(args, " "), text)
 	}
 	for _, text := range []string{"renamed version\n", "echo renamed\necho stdio\n", "# mcp-host stdio\n", "sh -x stdio\n"} {
-		_, ok := nesting.Command([]string{writeScript(t, text)})
+		_, ok := new(nesting.Search).Command([]string{writeScript(t, text)})
 		require.False(t, ok, text)
 	}
-	args, ok := nesting.Command([]string{writeScript(t, "date\nexec renamed --root x \"$@\"\n"), "stdio"})
+	args, ok := new(nesting.Search).Command([]string{writeScript(t, "date\nexec renamed --root x \"$@\"\n"), "stdio"})
 	require.True(t, ok)
 	require.Equal(t, "--root x stdio $@ stdio", strings.Join(args, " "))
+}
+
+// TestHostsInSeveralCommands has one search for commands with a script in common, of which
+// only some start a host.
+func TestHostsInSeveralCommands(t *testing.T) {
+	linkInPath(t, "renamed")
+	var search nesting.Search
+	script := writeScript(t, "date\nexec renamed \"$@\"\n")
+	for _, c := range []struct {
+		command []string
+		want    bool
+	}{
+		{[]string{script, "version"}, false},
+		{[]string{script, "stdio"}, true},
+		{[]string{"sh", "-c", "renamed version; echo stdio"}, true}, // one line
+		{[]string{script, "version"}, false},
+		{[]string{"renamed", "stdio"}, true},
+		{[]string{"date", "stdio"}, false},
+		{[]string{script, "--root", "x", "serve"}, true},
+	} {
+		args, ok := search.Command(c.command)
+		alone, okAlone := new(nesting.Search).Command(c.command)
+		require.Equal(t, c.want, ok, c.command)
+		require.Equal(t, okAlone, ok, c.command)
+		require.Equal(t, alone, args, c.command)
+	}
 }
 
 // BenchmarkCommandOfLargeScript reads a script of 50 KiB that names a subcommand in its
@@ -58,7 +84,7 @@ func BenchmarkCommandOfLargeScript(b *testing.B) {
 	}
 	script := writeScript(b, text.String()+"echo stdio\n")
 	for b.Loop() {
-		if _, ok := nesting.Command([]string{"sh", script}); ok {
+		if _, ok := new(nesting.Search).Command([]string{"sh", script}); ok {
 			b.Fatal("found a host")
 		}
 	}
