@@ -95,7 +95,7 @@ byte; a file that install created is deleted.`,
 type target struct {
 	client install.Client
 	scope  install.Scope
-	place  install.Place
+	place  install.Environment
 	state  string // the state directory, which holds the record of installations
 }
 
@@ -121,12 +121,12 @@ func (p *program) target(id string, f installFlags) (t target, err error) {
 }
 
 // place returns the system, the environment and the working directory.
-func (p *program) place() (install.Place, error) {
+func (p *program) place() (install.Environment, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return install.Place{}, exit(exitFailed, err)
+		return install.Environment{}, exit(exitFailed, err)
 	}
-	return install.Place{System: runtime.GOOS, Getenv: p.getenv, Dir: dir}, nil
+	return install.Environment{System: runtime.GOOS, Getenv: p.getenv, Dir: dir}, nil
 }
 
 // runInstall adds the tools to the configuration of a client, or with --dry-run prints the
@@ -219,7 +219,7 @@ func (p *program) installedServers(t target, f installFlags) ([]install.Server, 
 func (p *program) installedRoots(t target) (args []string, err error) {
 	roots := p.flags.Roots
 	if len(roots) == 0 {
-		implied, ok := t.client.Roots(t.scope, t.place)
+		implied, ok := t.client.DefaultRoots(t.scope, t.place)
 		if !ok {
 			return nil, usage("%s does not tell servers which directory is open: name the directory that the tools may use with --root DIR", t.client.Title)
 		}
@@ -374,7 +374,7 @@ func (p *program) askInstall(ctx context.Context, f installFlags) error {
 	if client == nil {
 		return usage("no client %q; nothing was changed", answer)
 	}
-	if _, ok := client.Roots(install.Scope(f.scope), place); !ok && len(p.flags.Roots) == 0 {
+	if _, ok := client.DefaultRoots(install.Scope(f.scope), place); !ok && len(p.flags.Roots) == 0 {
 		answer, err := ask(fmt.Sprintf("Which directory may the tools use? [%s] ", place.Dir))
 		if err != nil {
 			return err

@@ -23,17 +23,17 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // content before the first installation.
 const BackupEnding = ".before-toolroom"
 
-// record says what an installation changed, so that its removal can restore it.
-type record struct {
-	Before string   `json:"before"`         // SHA-256 of the content before; "": there was no file
-	After  string   `json:"after"`          // of the content that the last installation wrote
-	Dirs   []string `json:"dirs,omitempty"` // directories that it made, the deepest first
+// fileRecord says what an installation changed, so that its removal can restore it.
+type fileRecord struct {
+	HashBefore string   `json:"before"`         // SHA-256 of the content before; "": there was no file
+	HashAfter  string   `json:"after"`          // of the content that the last installation wrote
+	Dirs       []string `json:"dirs,omitempty"` // directories that it made, the deepest first
 }
 
 // records are the installations of this user.
 type records struct {
-	Files map[string]record `json:"files"`
-	Dirs  []string          `json:"dirs,omitempty"` // those above this file that it made, the deepest first
+	Files map[string]fileRecord `json:"files"`
+	Dirs  []string              `json:"dirs,omitempty"` // those above this file that it made, the deepest first
 }
 
 func recordFile(state string) string { return filepath.Join(state, "installed.json") }
@@ -45,7 +45,7 @@ func loadRecords(state string) *records {
 		all = &records{}
 	}
 	if all.Files == nil {
-		all.Files = map[string]record{}
+		all.Files = map[string]fileRecord{}
 	}
 	return all
 }
@@ -81,7 +81,7 @@ func removeEmpty(dirs []string) {
 	}
 }
 
-func hashOf(text []byte) string {
+func sha256Hex(text []byte) string {
 	if text == nil {
 		return ""
 	}
@@ -92,16 +92,16 @@ func hashOf(text []byte) string {
 // Apply makes a change of Plan. It keeps the content before the first installation
 // next to the file, and writes the record into the directory state.
 func (c *Change) Apply(ctx context.Context, state string) error {
-	if err := c.unchanged(); err != nil {
+	if err := c.checkUnchanged(); err != nil {
 		return err
 	}
 	all := loadRecords(state)
 	kept, known := all.Files[c.File]
-	if !known || kept.After != hashOf(c.Before) { // somebody changed it since
-		kept = record{Before: hashOf(c.Before)}
+	if !known || kept.HashAfter != sha256Hex(c.Before) { // somebody changed it since
+		kept = fileRecord{HashBefore: sha256Hex(c.Before)}
 	}
-	if c.Before != nil && kept.Before == hashOf(c.Before) {
-		mode, err := modeOf(c.File)
+	if c.Before != nil && kept.HashBefore == sha256Hex(c.Before) {
+		mode, err := permOf(c.File)
 		if err != nil {
 			return err
 		}
@@ -116,14 +116,14 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 	if err != nil {
 		return err
 	}
-	kept.After = hashOf(c.After)
+	kept.HashAfter = sha256Hex(c.After)
 	all.Files[c.File] = kept
 	return all.save(state)
 }
 
 // Undo makes a change of PlanRemoval, and removes the copy and the record.
 func (c *Change) Undo(ctx context.Context, state string) error {
-	if err := c.unchanged(); err != nil {
+	if err := c.checkUnchanged(); err != nil {
 		return err
 	}
 	all := loadRecords(state)
@@ -136,7 +136,7 @@ func (c *Change) Undo(ctx context.Context, state string) error {
 	} else if _, err := c.write(ctx); err != nil {
 		return err
 	}
-	if kept.Before != "" { // so the copy is ours
+	if kept.HashBefore != "" { // so the copy is ours
 		if err := os.Remove(c.File + BackupEnding); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -145,8 +145,8 @@ func (c *Change) Undo(ctx context.Context, state string) error {
 	return all.save(state)
 }
 
-// unchanged fails if the file is no longer as it was when the change was planned.
-func (c *Change) unchanged() error {
+// checkUnchanged fails if the file is no longer as it was when the change was planned.
+func (c *Change) checkUnchanged() error {
 	_, now, err := readConfiguration(c.File)
 	if err == nil && (!bytes.Equal(now, c.Before) || (now == nil) != (c.Before == nil)) {
 		err = fmt.Errorf("another program changed %s at the same time; nothing was written: try again", c.File)
@@ -162,7 +162,7 @@ func (c *Change) write(ctx context.Context) (made []string, err error) {
 	}
 	mode := fs.FileMode(0o600)
 	if c.Before != nil {
-		mode, err = modeOf(c.File)
+		mode, err = permOf(c.File)
 	} else {
 		made, err = makeDirs(filepath.Dir(c.File), 0o755)
 	}
@@ -190,7 +190,7 @@ func (c *Change) runCommands(ctx context.Context) error {
 	}
 	present, err := c.Client.format.entries(c.After, c.Client.member)
 	if err != nil {
-		return inFile(c.File, err)
+		return fileError(c.File, err)
 	}
 	for _, name := range c.Names {
 		if (present[name] != nil) != (wanted[name] != nil) {
@@ -200,26 +200,26 @@ func (c *Change) runCommands(ctx context.Context) error {
 	return nil
 }
 
-// restore makes the change of a removal the exact return to the content before the
+// planRestore makes the change of a removal the exact return to the content before the
 // installation. It returns false if somebody has changed the file since.
-func (c *Change) restore(state string) bool {
+func (c *Change) planRestore(state string) bool {
 	kept, ok := loadRecords(state).Files[c.File]
-	if !ok || kept.After != hashOf(c.Before) {
+	if !ok || kept.HashAfter != sha256Hex(c.Before) {
 		return false
 	}
-	if kept.Before == "" {
+	if kept.HashBefore == "" {
 		c.After = nil
 		return true
 	}
 	text, err := os.ReadFile(c.File + BackupEnding)
-	if err != nil || hashOf(text) != kept.Before {
+	if err != nil || sha256Hex(text) != kept.HashBefore {
 		return false
 	}
 	c.After = text
 	return true
 }
 
-func modeOf(file string) (fs.FileMode, error) {
+func permOf(file string) (fs.FileMode, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return 0, err

@@ -102,8 +102,8 @@ func ByID(id string) (Client, bool) {
 	return all[i], true
 }
 
-// Place is a machine, a user and a project.
-type Place struct {
+// Environment is a machine, a user and a project.
+type Environment struct {
 	System string // as runtime.GOOS
 	Getenv func(string) string
 	Dir    string // the project, absolute
@@ -112,18 +112,18 @@ type Place struct {
 // File returns the path of the configuration: the first that exists of the names
 // that the client reads, or else the first. ok is false if the client has none in
 // this scope.
-func (c Client) File(scope Scope, at Place) (path string, ok bool) {
+func (c Client) File(scope Scope, env Environment) (path string, ok bool) {
 	if scope == Project {
 		if c.project == "" {
 			return "", false
 		}
-		path = filepath.Join(at.Dir, filepath.FromSlash(c.project))
+		path = filepath.Join(env.Dir, filepath.FromSlash(c.project))
 		if jsonc := path + "c"; c.ID == "opencode" && !exists(path) && exists(jsonc) {
 			return jsonc, true
 		}
 		return path, true
 	}
-	files := config.Locations(c.product, at.System, at.Getenv)
+	files := config.Locations(c.product, env.System, env.Getenv)
 	if c.ID == "vscode" {
 		files = slices.DeleteFunc(files, func(path string) bool { return filepath.Base(path) != "mcp.json" })
 	}
@@ -141,10 +141,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Roots returns the roots for the command line of a server, if the user gives
+// DefaultRoots returns the roots for the command line of a server, if the user gives
 // none. ok is false if the user must give some, since the client does not tell
 // servers which directory is open.
-func (c Client) Roots(scope Scope, at Place) (roots []string, ok bool) {
+func (c Client) DefaultRoots(scope Scope, env Environment) (roots []string, ok bool) {
 	switch {
 	case c.ID == "claude-code":
 		return nil, true
@@ -153,5 +153,5 @@ func (c Client) Roots(scope Scope, at Place) (roots []string, ok bool) {
 	case c.projectRoot != "":
 		return []string{c.projectRoot}, true
 	}
-	return []string{at.Dir}, true
+	return []string{env.Dir}, true
 }

@@ -16,7 +16,7 @@ var bg = context.Background()
 // The paths come from the pages that Clients lists.
 func TestConfigurationFilesOfClients(t *testing.T) {
 	files := func(system, home string, env map[string]string) map[string]string {
-		at := install.Place{System: system, Dir: "/p", Getenv: func(name string) string {
+		at := install.Environment{System: system, Dir: "/p", Getenv: func(name string) string {
 			if name == "HOME" || name == "USERPROFILE" {
 				return home
 			}
@@ -51,11 +51,11 @@ func TestConfigurationFilesOfClients(t *testing.T) {
 	require.Equal(t, "/x/zed/settings.json", moved["zed"])
 }
 
-func placeIn(t *testing.T) (home string, at install.Place) {
+func placeIn(t *testing.T) (home string, at install.Environment) {
 	t.Setenv("PATH", t.TempDir()) // no claude
 	home = t.TempDir()
 	project := t.TempDir()
-	return home, install.Place{System: "linux", Dir: project, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
+	return home, install.Environment{System: "linux", Dir: project, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
 }
 
 var hostServer = install.Server{Name: "toolroom", Command: "/opt/mcp-host", Args: []string{"stdio", "--root", "/p"}}

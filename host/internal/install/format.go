@@ -22,56 +22,56 @@ var (
 	yamlFormat = format{setYAML, removeYAML, entriesOfYAML}
 )
 
-// with returns the text with an entry, after it has checked that the other entries
+// setChecked returns the text with an entry, after it has checked that the other entries
 // are as before, that the entry can be removed, and that setting it again changes
 // nothing.
-func (f format) with(text []byte, member, name string, entry []field) ([]byte, error) {
+func (f format) setChecked(text []byte, member, name string, entry []field) ([]byte, error) {
 	next, err := f.set(text, member, name, entry)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.check(text, next, member, name, asMap(entry)); err != nil {
+	if err := f.checkEdit(text, next, member, name, entryMap(entry)); err != nil {
 		return nil, err
 	}
 	if again, err := f.set(next, member, name, entry); err != nil || !bytes.Equal(again, next) {
-		return nil, errForm
+		return nil, errUneditable
 	}
-	if _, err := f.without(next, member, name); err != nil {
-		return nil, errForm
+	if _, err := f.removeChecked(next, member, name); err != nil {
+		return nil, errUneditable
 	}
 	return next, nil
 }
 
-// without returns the text without an entry, likewise.
-func (f format) without(text []byte, member, name string) ([]byte, error) {
+// removeChecked returns the text without an entry, likewise.
+func (f format) removeChecked(text []byte, member, name string) ([]byte, error) {
 	next, err := f.remove(text, member, name)
 	if err != nil {
 		return nil, err
 	}
-	return next, f.check(text, next, member, name, nil)
+	return next, f.checkEdit(text, next, member, name, nil)
 }
 
-var errForm = errors.New("the file is written in a form that cannot be edited here: change it by hand")
+var errUneditable = errors.New("the file is written in a form that cannot be edited here: change it by hand")
 
-// check fails if the entries of next are not those of text with name changed. It
+// checkEdit fails if the entries of next are not those of text with name changed. It
 // keeps a file from being written that the editing above did not foresee.
-func (f format) check(text, next []byte, member, name string, entry map[string]any) error {
+func (f format) checkEdit(text, next []byte, member, name string, entry map[string]any) error {
 	before, err := f.entries(text, member)
 	if err != nil {
 		return err
 	}
 	after, err := f.entries(next, member)
 	if err != nil {
-		return errForm
+		return errUneditable
 	}
 	before, after = maps.Clone(before), maps.Clone(after)
 	if !equalEntry(after[name], entry) {
-		return errForm
+		return errUneditable
 	}
 	delete(before, name)
 	delete(after, name)
 	if len(before)+len(after) > 0 && !reflect.DeepEqual(before, after) {
-		return errForm
+		return errUneditable
 	}
 	return nil
 }
@@ -96,8 +96,8 @@ func equalEntry(got any, want map[string]any) bool {
 	return true
 }
 
-// asMap returns the entry as the formats decode it.
-func asMap(entry []field) map[string]any {
+// entryMap returns the entry as the formats decode it.
+func entryMap(entry []field) map[string]any {
 	out := map[string]any{}
 	for _, f := range entry {
 		out[f.name] = f.value

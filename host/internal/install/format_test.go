@@ -37,10 +37,10 @@ func TestEntriesAreSetAndRemoved(t *testing.T) {
 					if end == "\r\n" && !strings.Contains(before, end) {
 						continue
 					}
-					got, err := formats[kind].with([]byte(before), memberOf[kind], "toolroom", commandEntry(Server{Command: "/bin/mcp-host", Args: []string{"stdio"}}))
+					got, err := formats[kind].setChecked([]byte(before), memberOf[kind], "toolroom", commandEntry(Server{Command: "/bin/mcp-host", Args: []string{"stdio"}}))
 					require.NoError(t, err)
 					require.Equal(t, after, string(got))
-					got, err = formats[kind].without(got, memberOf[kind], "toolroom")
+					got, err = formats[kind].removeChecked(got, memberOf[kind], "toolroom")
 					require.NoError(t, err)
 					require.Equal(t, removed, string(got))
 				}
@@ -69,7 +69,7 @@ func TestInvalidTextsAreRefused(t *testing.T) {
 		{"yaml", "{a: 1}", "written in braces"},
 		{"yaml", "a: 1\n---\nb: 1\n", "several documents"},
 	} {
-		_, err := formats[c.kind].with([]byte(c.text), memberOf[c.kind], "toolroom", commandEntry(Server{Command: "c"}))
+		_, err := formats[c.kind].setChecked([]byte(c.text), memberOf[c.kind], "toolroom", commandEntry(Server{Command: "c"}))
 		require.ErrorContains(t, err, c.err, c.text)
 	}
 }
@@ -92,14 +92,14 @@ func fuzzFormat(f *testing.F, kind string) {
 		if err != nil {
 			return
 		}
-		with, err := format.with(text, member, "toolroom", entry)
+		with, err := format.setChecked(text, member, "toolroom", entry)
 		if err != nil {
 			return
 		}
-		again, err := format.with(with, member, "toolroom", entry)
+		again, err := format.setChecked(with, member, "toolroom", entry)
 		require.NoError(t, err, "%q", with)
 		require.Equal(t, string(with), string(again), "a second time changes nothing")
-		without, err := format.without(with, member, "toolroom")
+		without, err := format.removeChecked(with, member, "toolroom")
 		require.NoError(t, err, "%q", with)
 		if _, present := had["toolroom"]; !present {
 			if kind != "yaml" || !bytes.Contains(text, []byte("{}")) { // an empty mapping in braces loses them

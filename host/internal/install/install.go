@@ -72,11 +72,11 @@ func readConfiguration(path string) (file string, text []byte, err error) {
 	return file, text, err
 }
 
-// ours reports whether an entry starts one of toolroom's programs.
-func ours(entry any) bool { return programOf(entry) != "" }
+// isOurs reports whether an entry starts one of toolroom's programs.
+func isOurs(entry any) bool { return toolroomCommand(entry) != "" }
 
-// programOf returns the program of toolroom's that an entry starts, or "".
-func programOf(entry any) string {
+// toolroomCommand returns the program of toolroom's that an entry starts, or "".
+func toolroomCommand(entry any) string {
 	values, _ := entry.(map[string]any)
 	var command string
 	switch c := values["command"].(type) {
@@ -112,35 +112,35 @@ func Programs() []string {
 // Plan returns the change that adds servers to a client. With force, it replaces
 // entries of somebody else. An entry of toolroom's is changed only as far as the
 // server differs: what the user added to it, such as env, stays.
-func Plan(c Client, scope Scope, at Place, servers []Server, force bool) (*Change, error) {
-	change, err := open(c, scope, at)
+func Plan(c Client, scope Scope, env Environment, servers []Server, force bool) (*Change, error) {
+	change, err := newChange(c, scope, env)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range servers {
 		present, err := c.format.entries(change.After, c.member)
 		if err != nil {
-			return nil, inFile(change.File, err)
+			return nil, fileError(change.File, err)
 		}
 		entry, had := c.entry(s), present[s.Name]
 		if had != nil {
-			if !ours(had) && !force {
+			if !isOurs(had) && !force {
 				return nil, &ConflictError{s.Name, change.File}
 			}
-			if ours(had) {
-				entry = withOthers(entry, had)
+			if isOurs(had) {
+				entry = withMissingFields(entry, had)
 			}
-			if equalEntry(had, asMap(entry)) {
+			if equalEntry(had, entryMap(entry)) {
 				continue
 			}
 		}
-		if change.After, err = c.format.with(change.After, c.member, s.Name, entry); err != nil {
-			return nil, inFile(change.File, err)
+		if change.After, err = c.format.setChecked(change.After, c.member, s.Name, entry); err != nil {
+			return nil, fileError(change.File, err)
 		}
 		change.Names = append(change.Names, s.Name)
 		if c.usesCommand() {
 			if had != nil {
-				change.Commands = append(change.Commands, c.removal(scope, s.Name))
+				change.Commands = append(change.Commands, c.removeCommand(scope, s.Name))
 			}
 			text := renderJSON(entry, "", "", "")
 			change.Commands = append(change.Commands, []string{c.command, "mcp", "add-json", "--scope", string(scope), s.Name, text})
@@ -158,12 +158,12 @@ func (c Client) usesCommand() bool {
 	return err == nil
 }
 
-func (c Client) removal(scope Scope, name string) []string {
+func (c Client) removeCommand(scope Scope, name string) []string {
 	return []string{c.command, "mcp", "remove", "--scope", string(scope), name}
 }
 
-// withOthers returns the entry with the members of had that it lacks.
-func withOthers(entry []field, had any) []field {
+// withMissingFields returns the entry with the members of had that it lacks.
+func withMissingFields(entry []field, had any) []field {
 	values, _ := had.(map[string]any)
 	for _, name := range sortedKeys(values) {
 		if !slices.ContainsFunc(entry, func(f field) bool { return f.name == name }) {
@@ -176,31 +176,31 @@ func withOthers(entry []field, had any) []field {
 // PlanRemoval returns the change that removes toolroom's entries from a client. If
 // nobody has changed the file since the installation that the directory state
 // records, it is restored exactly.
-func PlanRemoval(c Client, scope Scope, at Place, state string) (*Change, error) {
-	change, err := open(c, scope, at)
+func PlanRemoval(c Client, scope Scope, env Environment, state string) (*Change, error) {
+	change, err := newChange(c, scope, env)
 	if err != nil || change.Before == nil {
 		return change, err
 	}
-	installed, err := Find(c, scope, at)
+	installed, err := Find(c, scope, env)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range installed {
-		if change.After, err = c.format.without(change.After, c.member, one.Name); err != nil {
-			return nil, inFile(change.File, err)
+		if change.After, err = c.format.removeChecked(change.After, c.member, one.Name); err != nil {
+			return nil, fileError(change.File, err)
 		}
 		change.Names = append(change.Names, one.Name)
 	}
-	if len(change.Names) > 0 && !change.restore(state) && c.usesCommand() {
+	if len(change.Names) > 0 && !change.planRestore(state) && c.usesCommand() {
 		for _, name := range change.Names {
-			change.Commands = append(change.Commands, c.removal(scope, name))
+			change.Commands = append(change.Commands, c.removeCommand(scope, name))
 		}
 	}
 	return change, nil
 }
 
-func open(c Client, scope Scope, at Place) (*Change, error) {
-	path, ok := c.File(scope, at)
+func newChange(c Client, scope Scope, env Environment) (*Change, error) {
+	path, ok := c.File(scope, env)
 	if !ok {
 		return nil, fmt.Errorf("%s has no configuration for the scope %s", c.Title, scope)
 	}
@@ -208,10 +208,10 @@ func open(c Client, scope Scope, at Place) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Change{Client: c, Scope: scope, File: file, Before: text, After: text, dir: at.Dir}, nil
+	return &Change{Client: c, Scope: scope, File: file, Before: text, After: text, dir: env.Dir}, nil
 }
 
-func inFile(file string, err error) error {
+func fileError(file string, err error) error {
 	return fmt.Errorf("%s: %w; nothing was changed", file, err)
 }
 
@@ -226,8 +226,8 @@ type Installed struct {
 
 // Find returns toolroom's entries in a client's configuration, by their names; none
 // if it has no configuration.
-func Find(c Client, scope Scope, at Place) ([]Installed, error) {
-	change, err := open(c, scope, at)
+func Find(c Client, scope Scope, env Environment) ([]Installed, error) {
+	change, err := newChange(c, scope, env)
 	if err != nil || change.Before == nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func Find(c Client, scope Scope, at Place) ([]Installed, error) {
 	}
 	var found []Installed
 	for _, name := range sortedKeys(entries) {
-		if program := programOf(entries[name]); program != "" {
+		if program := toolroomCommand(entries[name]); program != "" {
 			found = append(found, Installed{c, scope, change.File, name, program})
 		}
 	}

@@ -38,29 +38,29 @@ const maxDepth = 1000
 // parseJSON finds the objects of a text. An empty text has no root.
 func parseJSON(text []byte) (*jsonText, error) {
 	t := &jsonText{text: text}
-	if err := t.space(); err != nil {
+	if err := t.skipSpace(); err != nil {
 		return nil, err
 	}
 	if t.at == len(text) {
 		return t, nil
 	}
-	root, err := t.value(0)
+	root, err := t.parseValue(0)
 	if err == nil {
-		err = t.space()
+		err = t.skipSpace()
 	}
 	if err == nil && t.at < len(text) {
-		err = t.fail("text after the value")
+		err = t.lineError("text after the value")
 	}
 	t.root = root
 	return t, err
 }
 
-func (t *jsonText) fail(why string) error {
+func (t *jsonText) lineError(why string) error {
 	return fmt.Errorf("line %d: %s", 1+bytes.Count(t.text[:min(t.at, len(t.text))], []byte("\n")), why)
 }
 
-// space skips white space and comments.
-func (t *jsonText) space() error {
+// skipSpace skips white space and comments.
+func (t *jsonText) skipSpace() error {
 	for t.at < len(t.text) {
 		rest := t.text[t.at:]
 		switch {
@@ -77,7 +77,7 @@ func (t *jsonText) space() error {
 		case bytes.HasPrefix(rest, []byte("/*")):
 			i := bytes.Index(rest[2:], []byte("*/"))
 			if i < 0 {
-				return t.fail("a comment does not end")
+				return t.lineError("a comment does not end")
 			}
 			t.at += i + 4
 		default:
@@ -87,61 +87,61 @@ func (t *jsonText) space() error {
 	return nil
 }
 
-func (t *jsonText) value(depth int) (*jsonValue, error) {
+func (t *jsonText) parseValue(depth int) (*jsonValue, error) {
 	if t.at == len(t.text) {
-		return nil, t.fail("a value is missing")
+		return nil, t.lineError("a value is missing")
 	}
 	if depth > maxDepth {
-		return nil, t.fail("nested too deeply")
+		return nil, t.lineError("nested too deeply")
 	}
 	v := &jsonValue{start: t.at, comma: -1}
 	var err error
 	switch t.text[t.at] {
 	case '{':
 		v.object = true
-		err = t.list(v, '}', depth)
+		err = t.parseList(v, '}', depth)
 	case '[':
-		err = t.list(v, ']', depth)
+		err = t.parseList(v, ']', depth)
 	case '"':
-		_, err = t.str()
+		_, err = t.parseString()
 	default:
 		for t.at < len(t.text) && !slices.Contains([]byte(" \t\r\n,:]}[{\"/"), t.text[t.at]) {
 			t.at++
 		}
 		if !json.Valid(t.text[v.start:t.at]) {
-			err = t.fail(fmt.Sprintf("%q is no JSON value", t.text[v.start:t.at]))
+			err = t.lineError(fmt.Sprintf("%q is no JSON value", t.text[v.start:t.at]))
 		}
 	}
 	v.end = t.at
 	return v, err
 }
 
-func (t *jsonText) str() (string, error) {
+func (t *jsonText) parseString() (string, error) {
 	start := t.at
 	for t.at++; t.at < len(t.text); t.at++ {
 		switch t.text[t.at] {
 		case '\\':
 			t.at++
 		case '\n':
-			return "", t.fail("a string does not end on its line")
+			return "", t.lineError("a string does not end on its line")
 		case '"':
 			t.at++
 			var s string
 			if json.Unmarshal(t.text[start:t.at], &s) != nil {
-				return "", t.fail("invalid string " + string(t.text[start:t.at]))
+				return "", t.lineError("invalid string " + string(t.text[start:t.at]))
 			}
 			return s, nil
 		}
 	}
 	t.at = len(t.text)
-	return "", t.fail("a string does not end")
+	return "", t.lineError("a string does not end")
 }
 
-// list reads the elements of an array, or the members of an object.
-func (t *jsonText) list(v *jsonValue, end byte, depth int) error {
+// parseList reads the elements of an array, or the members of an object.
+func (t *jsonText) parseList(v *jsonValue, end byte, depth int) error {
 	t.at++
 	for {
-		if err := t.space(); err != nil {
+		if err := t.skipSpace(); err != nil {
 			return err
 		}
 		if t.at < len(t.text) && t.text[t.at] == end {
@@ -150,15 +150,15 @@ func (t *jsonText) list(v *jsonValue, end byte, depth int) error {
 		}
 		m := jsonMember{start: t.at, comma: -1}
 		if v.object {
-			if err := t.memberName(&m); err != nil {
+			if err := t.parseMemberName(&m); err != nil {
 				return err
 			}
 		}
 		var err error
-		if m.value, err = t.value(depth + 1); err != nil {
+		if m.value, err = t.parseValue(depth + 1); err != nil {
 			return err
 		}
-		if err := t.space(); err != nil {
+		if err := t.skipSpace(); err != nil {
 			return err
 		}
 		v.comma = -1
@@ -167,7 +167,7 @@ func (t *jsonText) list(v *jsonValue, end byte, depth int) error {
 			m.comma, v.comma = t.at, t.at
 			t.at++
 		case t.at == len(t.text) || t.text[t.at] != end:
-			return t.fail(fmt.Sprintf("a comma or %q is missing", end))
+			return t.lineError(fmt.Sprintf("a comma or %q is missing", end))
 		}
 		if v.object {
 			v.members = append(v.members, m)
@@ -175,26 +175,26 @@ func (t *jsonText) list(v *jsonValue, end byte, depth int) error {
 	}
 }
 
-func (t *jsonText) memberName(m *jsonMember) (err error) {
+func (t *jsonText) parseMemberName(m *jsonMember) (err error) {
 	if t.at == len(t.text) || t.text[t.at] != '"' {
-		return t.fail("the name of a member is missing")
+		return t.lineError("the name of a member is missing")
 	}
-	if m.name, err = t.str(); err != nil {
+	if m.name, err = t.parseString(); err != nil {
 		return err
 	}
-	if err := t.space(); err != nil {
+	if err := t.skipSpace(); err != nil {
 		return err
 	}
 	if t.at == len(t.text) || t.text[t.at] != ':' {
-		return t.fail("a colon is missing")
+		return t.lineError("a colon is missing")
 	}
 	t.at++
-	return t.space()
+	return t.skipSpace()
 }
 
-// member returns the member with a name, or nil. It fails if the name occurs
+// findMember returns the member with a name, or nil. It fails if the name occurs
 // twice, since programs differ in the one they use.
-func (t *jsonText) member(v *jsonValue, name string) (*jsonMember, error) {
+func (t *jsonText) findMember(v *jsonValue, name string) (*jsonMember, error) {
 	var found *jsonMember
 	for i := range v.members {
 		if v.members[i].name == name {
@@ -207,23 +207,23 @@ func (t *jsonText) member(v *jsonValue, name string) (*jsonMember, error) {
 	return found, nil
 }
 
-// lookup returns the object with the servers and the entry of a server, or nil
+// findServer returns the object with the servers and the entry of a server, or nil
 // for what does not exist.
-func (t *jsonText) lookup(member, name string) (servers *jsonValue, entry *jsonMember, err error) {
+func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *jsonMember, err error) {
 	if t.root == nil {
 		return nil, nil, nil
 	}
 	if !t.root.object {
 		return nil, nil, errors.New("the file is not a JSON object")
 	}
-	m, err := t.member(t.root, member)
+	m, err := t.findMember(t.root, member)
 	if err != nil || m == nil {
 		return nil, nil, err
 	}
 	if !m.value.object {
 		return nil, nil, fmt.Errorf("%q is not an object", member)
 	}
-	entry, err = t.member(m.value, name)
+	entry, err = t.findMember(m.value, name)
 	return m.value, entry, err
 }
 
@@ -233,7 +233,7 @@ func entriesOfJSON(text []byte, member string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, _, err := t.lookup(member, "")
+	servers, _, err := t.findServer(member, "")
 	if err != nil || servers == nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (t *jsonText) withoutComments() []byte {
 	comma := -1 // in out, with nothing but space after it
 	for t.at < len(t.text) {
 		start := t.at
-		if t.space() != nil {
+		if t.skipSpace() != nil {
 			return nil
 		}
 		if t.at > start {
@@ -266,7 +266,7 @@ func (t *jsonText) withoutComments() []byte {
 		}
 		switch c := t.text[t.at]; {
 		case c == '"':
-			if _, err := t.str(); err != nil {
+			if _, err := t.parseString(); err != nil {
 				return nil
 			}
 		case (c == '}' || c == ']') && comma >= 0:

@@ -26,8 +26,8 @@ func (t *jsonText) indentAt(at int) (indent string, alone bool) {
 	return string(line[:len(line)-len(trimmed)]), len(trimmed) == 0 && start > 0
 }
 
-// unit is the indentation of one level, two spaces by default.
-func (t *jsonText) unit() string {
+// indentUnit is the indentation of one level, two spaces by default.
+func (t *jsonText) indentUnit() string {
 	if t.root != nil && len(t.root.members) > 0 {
 		indent, alone := t.indentAt(t.root.members[0].start)
 		outer, _ := t.indentAt(t.root.start)
@@ -41,7 +41,7 @@ func (t *jsonText) unit() string {
 // insert returns the text with a new last member of an object. render returns the
 // member's text for an indentation; with an empty newline, on one line.
 func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string) string) []byte {
-	newline, unit := t.newline(), t.unit()
+	newline, unit := t.newline(), t.indentUnit()
 	closing, _ := t.indentAt(v.start)
 	if len(v.members) == 0 {
 		inner := t.text[v.start+1 : v.end-1]
@@ -58,7 +58,7 @@ func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string
 		after = v.comma + 1
 	}
 	// A comment on the line of the last member stays there.
-	line := t.restOfLine(after, v.end-1)
+	line := t.endOfComments(after, v.end-1)
 	indent, alone := t.indentAt(first.start)
 	added, separator := " "+render("", "", ""), ","
 	switch {
@@ -78,9 +78,9 @@ func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string
 	return splice(text, after, after, separator)
 }
 
-// restOfLine returns the end of the comments that follow a place on its line,
+// endOfComments returns the end of the comments that follow a place on its line,
 // at most limit.
-func (t *jsonText) restOfLine(at, limit int) int {
+func (t *jsonText) endOfComments(at, limit int) int {
 	end := at
 	for at < limit {
 		switch rest := t.text[at:limit]; {
@@ -110,7 +110,7 @@ func (t *jsonText) remove(v *jsonValue, m *jsonMember) []byte {
 	if m.comma >= 0 {
 		end = m.comma + 1
 	}
-	end = t.restOfLine(end, v.end-1)
+	end = t.endOfComments(end, v.end-1)
 	for start > v.start+1 && slices.Contains([]byte(" \t"), t.text[start-1]) {
 		start--
 	}
@@ -144,7 +144,7 @@ func (t *jsonText) replace(m *jsonMember, render func(indent, unit, newline stri
 	indent, alone := t.indentAt(m.start)
 	added := render("", "", "")
 	if alone {
-		added = render(indent, t.unit(), t.newline())
+		added = render(indent, t.indentUnit(), t.newline())
 	}
 	return splice(t.text, m.start, m.value.end, added)
 }
@@ -159,7 +159,7 @@ func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, found, err := t.lookup(member, name)
+	servers, found, err := t.findServer(member, name)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	}
 	newline := t.newline()
 	closing, _ := t.indentAt(len(text))
-	indent := closing + t.unit()
-	return append(slices.Clip(text), "{"+newline+indent+group(indent, t.unit(), newline)+newline+closing+"}"+newline...), nil
+	indent := closing + t.indentUnit()
+	return append(slices.Clip(text), "{"+newline+indent+group(indent, t.indentUnit(), newline)+newline+closing+"}"+newline...), nil
 }
 
 // removeJSON returns a text without an entry.
@@ -192,7 +192,7 @@ func removeJSON(text []byte, member, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, found, err := t.lookup(member, name)
+	servers, found, err := t.findServer(member, name)
 	if err != nil || found == nil {
 		return text, err
 	}
@@ -222,14 +222,14 @@ func renderJSON(entry []field, indent, unit, newline string) string {
 }
 
 // inlineValue returns a value as JSON on one line, which is YAML, too.
-func inlineValue(value any) string { return inline(value, ": ", jsonString) }
+func inlineValue(value any) string { return renderInline(value, ": ", jsonString) }
 
 // inlineTOML returns a value as TOML on one line.
-func inlineTOML(value any) string { return inline(value, " = ", tomlName) }
+func inlineTOML(value any) string { return renderInline(value, " = ", tomlKeyText) }
 
-// inline returns a value on one line. Decoded lists have elements of any type,
+// renderInline returns a value on one line. Decoded lists have elements of any type,
 // numbers any Go type.
-func inline(value any, between string, name func(string) string) string {
+func renderInline(value any, between string, name func(string) string) string {
 	switch v := value.(type) {
 	case []string:
 		quoted := make([]string, len(v))
@@ -240,13 +240,13 @@ func inline(value any, between string, name func(string) string) string {
 	case []any:
 		items := make([]string, len(v))
 		for i, item := range v {
-			items[i] = inline(item, between, name)
+			items[i] = renderInline(item, between, name)
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	case map[string]any:
 		var members []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			members = append(members, name(key)+between+inline(v[key], between, name))
+			members = append(members, name(key)+between+renderInline(v[key], between, name))
 		}
 		return "{" + strings.Join(members, ", ") + "}"
 	case string:

@@ -29,7 +29,7 @@ func tomlLines(text []byte) []tomlLine {
 		}
 		line := tomlLine{start: at, end: end}
 		if quote == "" && depth == 0 {
-			line.table = tomlTable(string(text[at:end]))
+			line.table = tomlTableKeys(string(text[at:end]))
 		}
 		if line.table == nil {
 			quote, depth = scanTOML(string(text[at:end]), quote, depth)
@@ -79,8 +79,8 @@ func scanTOML(line, quote string, depth int) (string, int) {
 
 var tomlKey = regexp.MustCompile(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
 
-// tomlTable returns the keys of the table that a line begins, or nil.
-func tomlTable(line string) (keys []string) {
+// tomlTableKeys returns the keys of the table that a line begins, or nil.
+func tomlTableKeys(line string) (keys []string) {
 	line = strings.TrimSpace(line)
 	rest, ok := strings.CutPrefix(line, "[")
 	if !ok {
@@ -103,7 +103,7 @@ func tomlTable(line string) (keys []string) {
 // setTOML returns the text with the table of a server: in the place of the present
 // one, or at the end.
 func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
-	start, end, err := findTOML(text, member, name)
+	start, end, err := findTOMLTable(text, member, name)
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +111,9 @@ func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 	if bytes.Contains(text, []byte("\r\n")) {
 		newline = "\r\n"
 	}
-	block := "[" + member + "." + tomlName(name) + "]" + newline
+	block := "[" + member + "." + tomlKeyText(name) + "]" + newline
 	for _, f := range entry {
-		block += tomlName(f.name) + " = " + inlineTOML(f.value) + newline
+		block += tomlKeyText(f.name) + " = " + inlineTOML(f.value) + newline
 	}
 	if start < 0 {
 		before := ""
@@ -130,16 +130,16 @@ func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-func tomlName(name string) string {
+func tomlKeyText(name string) string {
 	if bareKey.MatchString(name) {
 		return name
 	}
 	return jsonString(name)
 }
 
-// findTOML returns the place of a server's table and those in it, without the
+// findTOMLTable returns the place of a server's table and those in it, without the
 // comments and empty lines before the next table. start is -1 without one.
-func findTOML(text []byte, member, name string) (start, end int, err error) {
+func findTOMLTable(text []byte, member, name string) (start, end int, err error) {
 	if _, err := entriesOfTOML(text, member); err != nil {
 		return -1, 0, err
 	}
@@ -167,7 +167,7 @@ func findTOML(text []byte, member, name string) (start, end int, err error) {
 // removeTOML returns the text without a server's table, and without the empty line
 // before it.
 func removeTOML(text []byte, member, name string) ([]byte, error) {
-	start, end, err := findTOML(text, member, name)
+	start, end, err := findTOMLTable(text, member, name)
 	if err != nil || start < 0 {
 		return text, err
 	}

@@ -10,20 +10,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlPlace is the position of the entries in a YAML text.
-type yamlPlace struct {
-	lines    [][]byte // with their ends
-	servers  *yaml.Node
-	key      int // line of the member's key, from 0; -1: none
-	first    int // line of the entry, -1: none
-	end      int // line after it
-	indented int // white space before an entry
+// yamlPosition is the position of the entries in a YAML text.
+type yamlPosition struct {
+	lines      [][]byte // with their ends
+	servers    *yaml.Node
+	memberLine int // line of the member's key, from 0; -1: none
+	entryLine  int // line of the entry, -1: none
+	entryEnd   int // line after it
+	indent     int // white space before an entry
 }
 
-// findYAML finds an entry. It fails for a file with several documents, and for
+// findYAMLEntry finds an entry. It fails for a file with several documents, and for
 // entries in braces.
-func findYAML(text []byte, member, name string) (*yamlPlace, error) {
-	p := &yamlPlace{lines: yamlLines(text), key: -1, first: -1, indented: 2}
+func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
+	p := &yamlPosition{lines: yamlLines(text), memberLine: -1, entryLine: -1, indent: 2}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	if err := dec.Decode(&doc); err != nil || len(doc.Content) == 0 {
@@ -44,7 +44,7 @@ func findYAML(text []byte, member, name string) (*yamlPlace, error) {
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == member {
-			p.key, p.servers = root.Content[i].Line-1, root.Content[i+1]
+			p.memberLine, p.servers = root.Content[i].Line-1, root.Content[i+1]
 		}
 	}
 	if p.servers == nil {
@@ -61,10 +61,10 @@ func findYAML(text []byte, member, name string) (*yamlPlace, error) {
 	}
 	for i := 0; i+1 < len(p.servers.Content); i += 2 {
 		key := p.servers.Content[i]
-		p.indented = key.Column - 1
+		p.indent = key.Column - 1
 		if key.Value == name {
-			p.first = key.Line - 1
-			p.end = p.blockEnd(p.first + 1)
+			p.entryLine = key.Line - 1
+			p.entryEnd = p.blockEnd(p.entryLine + 1)
 		}
 	}
 	return p, nil
@@ -88,14 +88,14 @@ func yamlLines(text []byte) (lines [][]byte) {
 
 // blockEnd returns the first line from a line on that is no longer part of an
 // entry. Empty lines and comments before it are not part of the entry.
-func (p *yamlPlace) blockEnd(from int) int {
+func (p *yamlPosition) blockEnd(from int) int {
 	end := from
 	for i := from; i < len(p.lines); i++ {
 		content := bytes.TrimSpace(p.lines[i])
 		if len(content) == 0 || content[0] == '#' {
 			continue
 		}
-		if len(p.lines[i])-len(bytes.TrimLeft(p.lines[i], " ")) <= p.indented {
+		if len(p.lines[i])-len(bytes.TrimLeft(p.lines[i], " ")) <= p.indent {
 			break
 		}
 		end = i + 1
@@ -105,7 +105,7 @@ func (p *yamlPlace) blockEnd(from int) int {
 
 // setYAML returns the text with an entry, as the first below member.
 func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
-	p, err := findYAML(text, member, name)
+	p, err := findYAMLEntry(text, member, name)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 	if bytes.Contains(text, []byte("\r\n")) {
 		newline = "\r\n"
 	}
-	indent := strings.Repeat(" ", p.indented)
-	block := indent + yamlName(name) + ":" + newline
+	indent := strings.Repeat(" ", p.indent)
+	block := indent + yamlKeyText(name) + ":" + newline
 	for _, f := range entry {
-		block += indent + "  " + yamlName(f.name) + ": " + inlineValue(f.value) + newline
+		block += indent + "  " + yamlKeyText(f.name) + ": " + inlineValue(f.value) + newline
 	}
 	join := func(before [][]byte, added string, after [][]byte) []byte {
 		head := bytes.Join(before, nil)
@@ -126,20 +126,20 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 		return append(append(head, added...), bytes.Join(after, nil)...)
 	}
 	switch {
-	case p.first >= 0:
-		return join(p.lines[:p.first], block, p.lines[p.end:]), nil
-	case p.key < 0:
+	case p.entryLine >= 0:
+		return join(p.lines[:p.entryLine], block, p.lines[p.entryEnd:]), nil
+	case p.memberLine < 0:
 		return join(p.lines, member+":"+newline+block, nil), nil
 	}
-	line := p.lines[p.key]
+	line := p.lines[p.memberLine]
 	if len(p.servers.Content) == 0 && p.servers.Style&yaml.FlowStyle != 0 { // extensions: {}
 		line = bytes.Replace(line, []byte("{}"), nil, 1)
 		line = append(bytes.TrimRight(line, " \r\n"), newline...)
 	}
-	return join(append(p.lines[:p.key:p.key], line), block, p.lines[p.key+1:]), nil
+	return join(append(p.lines[:p.memberLine:p.memberLine], line), block, p.lines[p.memberLine+1:]), nil
 }
 
-func yamlName(name string) string {
+func yamlKeyText(name string) string {
 	if bareKey.MatchString(name) {
 		return name
 	}
@@ -148,11 +148,11 @@ func yamlName(name string) string {
 
 // removeYAML returns the text without an entry.
 func removeYAML(text []byte, member, name string) ([]byte, error) {
-	p, err := findYAML(text, member, name)
-	if err != nil || p.first < 0 {
+	p, err := findYAMLEntry(text, member, name)
+	if err != nil || p.entryLine < 0 {
 		return text, err
 	}
-	return append(bytes.Join(p.lines[:p.first], nil), bytes.Join(p.lines[p.end:], nil)...), nil
+	return append(bytes.Join(p.lines[:p.entryLine], nil), bytes.Join(p.lines[p.entryEnd:], nil)...), nil
 }
 
 // entriesOfYAML returns the entries below member, by their names.

@@ -31,7 +31,7 @@ func AddYAML(text []byte, member, name string, entry *yaml.Node) ([]byte, error)
 		}
 		fields = append(fields, field{entry.Content[i].Value, value})
 	}
-	return yamlFormat.with(text, member, name, fields)
+	return yamlFormat.setChecked(text, member, name, fields)
 }
 
 // RemoveYAML returns a YAML text without an entry of the mapping called member. It
@@ -44,39 +44,39 @@ func RemoveYAML(text []byte, member, name string) ([]byte, error) {
 	if _, ok := have[name]; !ok {
 		return nil, fmt.Errorf("%s has no %q", member, name)
 	}
-	return yamlFormat.without(text, member, name)
+	return yamlFormat.removeChecked(text, member, name)
 }
 
 // SetYAMLField returns a YAML text in which an entry of the mapping called member has
 // this field, in place of a field of that name; every other byte stays. It fails if
 // there is no such entry, and for forms that cannot be edited, such as braces.
 func SetYAMLField(text []byte, member, name, key string, value any) ([]byte, error) {
-	p, err := findYAML(text, member, name)
+	p, err := findYAMLEntry(text, member, name)
 	switch {
 	case err != nil:
 		return nil, err
-	case p.first < 0:
+	case p.entryLine < 0:
 		return nil, fmt.Errorf("%s has no %q", member, name)
-	case p.end <= p.first+1:
+	case p.entryEnd <= p.entryLine+1:
 		return nil, fmt.Errorf("%q is written in braces: change it by hand", name)
 	}
 	ended := "\n"
-	if bytes.HasSuffix(p.lines[p.first], []byte("\r\n")) {
+	if bytes.HasSuffix(p.lines[p.entryLine], []byte("\r\n")) {
 		ended = "\r\n"
 	}
-	from, to := p.end, p.end
-	for i := p.first + 1; i < p.end; i++ {
+	from, to := p.entryEnd, p.entryEnd
+	for i := p.entryLine + 1; i < p.entryEnd; i++ {
 		content := bytes.TrimLeft(p.lines[i], " ")
 		if len(bytes.TrimSpace(content)) == 0 || content[0] == '#' {
 			continue
 		}
-		if p.indented = len(p.lines[i]) - len(content); bytes.HasPrefix(content, []byte(yamlName(key)+":")) {
-			from, to = i, min(p.blockEnd(i+1), p.end)
+		if p.indent = len(p.lines[i]) - len(content); bytes.HasPrefix(content, []byte(yamlKeyText(key)+":")) {
+			from, to = i, min(p.blockEnd(i+1), p.entryEnd)
 			break
 		}
 		i = max(i, p.blockEnd(i+1)-1)
 	}
-	line := strings.Repeat(" ", p.indented) + yamlName(key) + ": " + inlineValue(value) + ended
+	line := strings.Repeat(" ", p.indent) + yamlKeyText(key) + ": " + inlineValue(value) + ended
 	if before := bytes.Join(p.lines[:from], nil); bytes.HasSuffix(before, []byte("\n")) {
 		text = append(before, line...)
 	} else {
