@@ -17,28 +17,32 @@ import (
 	"strings"
 )
 
+// sortedKeys returns the keys of m in ascending order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // BackupEnding is appended to the name of a configuration for the copy of its
 // content before the first installation.
 const BackupEnding = ".before-toolroom"
 
-// fileRecord says what an installation changed, so that its removal can restore it.
+// fileRecord says what the installations changed in one configuration file, so that
+// the removal can restore the file.
 type fileRecord struct {
 	HashBefore string   `json:"before"`         // SHA-256 of the content before; "": there was no file
 	HashAfter  string   `json:"after"`          // of the content that the last installation wrote
 	Dirs       []string `json:"dirs,omitempty"` // directories that it made, the deepest first
 }
 
-// records are the installations of this user.
+// records are the installations of this user, as stored in recordFile.
 type records struct {
-	Files map[string]fileRecord `json:"files"`
-	Dirs  []string              `json:"dirs,omitempty"` // those above this file that it made, the deepest first
+	Files map[string]fileRecord `json:"files"`          // by the path of the configuration after links
+	Dirs  []string              `json:"dirs,omitempty"` // directories that save made for recordFile, the deepest first
 }
 
+// recordFile returns the path of the records below the state directory.
 func recordFile(state string) string { return filepath.Join(state, "installed.json") }
 
-// loadRecords reads the records. Without them, removals edit the file.
+// loadRecords reads the records below the directory state. It returns empty records
+// if there are none or they cannot be read; removals then edit the configuration.
 func loadRecords(state string) *records {
 	all := &records{}
 	if text, err := os.ReadFile(recordFile(state)); err == nil && json.Unmarshal(text, all) != nil {
@@ -72,7 +76,8 @@ func (r *records) save(state string) error {
 	return writeFile(recordFile(state), append(text, '\n'), 0o600)
 }
 
-// removeEmpty removes directories, the deepest first, as far as they are empty.
+// removeEmpty removes dirs in their order, the deepest first, and stops at the first
+// that cannot be removed, as one that is not empty.
 func removeEmpty(dirs []string) {
 	for _, dir := range dirs {
 		if os.Remove(dir) != nil {
@@ -81,6 +86,7 @@ func removeEmpty(dirs []string) {
 	}
 }
 
+// sha256Hex returns the SHA-256 of text in hexadecimal, "" for nil.
 func sha256Hex(text []byte) string {
 	if text == nil {
 		return ""
@@ -89,8 +95,9 @@ func sha256Hex(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Apply makes a change of Plan. It keeps the content before the first installation
-// next to the file, and writes the record into the directory state.
+// Apply carries out a change that Plan returned. It copies the content before the
+// first installation to File+BackupEnding, and records the change below the directory
+// state. It fails without a change if the file is not as it was for Plan.
 func (c *Change) Apply(ctx context.Context, state string) error {
 	if err := c.checkUnchanged(); err != nil {
 		return err
@@ -121,7 +128,8 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 	return all.save(state)
 }
 
-// Undo makes a change of PlanRemoval, and removes the copy and the record.
+// Undo carries out a change that PlanRemoval returned, and removes the backup and the
+// record. It fails without a change if the file is not as it was for PlanRemoval.
 func (c *Change) Undo(ctx context.Context, state string) error {
 	if err := c.checkUnchanged(); err != nil {
 		return err
@@ -145,7 +153,7 @@ func (c *Change) Undo(ctx context.Context, state string) error {
 	return all.save(state)
 }
 
-// checkUnchanged fails if the file is no longer as it was when the change was planned.
+// checkUnchanged returns an error if the file is no longer as it was when the change was planned.
 func (c *Change) checkUnchanged() error {
 	_, now, err := readConfiguration(c.File)
 	if err == nil && (!bytes.Equal(now, c.Before) || (now == nil) != (c.Before == nil)) {
@@ -154,8 +162,8 @@ func (c *Change) checkUnchanged() error {
 	return err
 }
 
-// write writes After, or runs the commands and reads what they wrote. It returns
-// the directories that it made.
+// write writes After to the file; if there are commands, it runs them instead and sets
+// After to what they wrote. It returns the directories that it made, the deepest first.
 func (c *Change) write(ctx context.Context) (made []string, err error) {
 	if len(c.Commands) > 0 {
 		return nil, c.runCommands(ctx)
@@ -172,6 +180,8 @@ func (c *Change) write(ctx context.Context) (made []string, err error) {
 	return made, writeFile(c.File, c.After, mode)
 }
 
+// runCommands runs the client's commands and sets After to the file's content then. It
+// fails if a command fails, or if they did not add or remove the entries as planned.
 func (c *Change) runCommands(ctx context.Context) error {
 	for _, args := range c.Commands {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -200,8 +210,9 @@ func (c *Change) runCommands(ctx context.Context) error {
 	return nil
 }
 
-// planRestore makes the change of a removal the exact return to the content before the
-// installation. It returns false if somebody has changed the file since.
+// planRestore sets After of a removal to the exact content before the installation,
+// nil if there was no file. It returns false, and sets nothing, if somebody has changed
+// the file or the backup since, or if there is no record. It writes no file.
 func (c *Change) planRestore(state string) bool {
 	kept, ok := loadRecords(state).Files[c.File]
 	if !ok || kept.HashAfter != sha256Hex(c.Before) {
@@ -219,6 +230,7 @@ func (c *Change) planRestore(state string) bool {
 	return true
 }
 
+// permOf returns the permission bits of the file.
 func permOf(file string) (fs.FileMode, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -227,8 +239,8 @@ func permOf(file string) (fs.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// makeDirs makes a directory and those above it, and returns those that did not
-// exist, the deepest first.
+// makeDirs makes dir with its parents, and returns the directories that did not exist,
+// the deepest first.
 func makeDirs(dir string, mode fs.FileMode) (made []string, err error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
@@ -239,7 +251,8 @@ func makeDirs(dir string, mode fs.FileMode) (made []string, err error) {
 	return made, os.MkdirAll(dir, mode)
 }
 
-// writeFile replaces a file atomically.
+// writeFile replaces the file atomically: it writes a temporary file next to it, syncs
+// and renames it.
 func writeFile(name string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // 0600
 	if err != nil {

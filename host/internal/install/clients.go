@@ -28,16 +28,17 @@ type Client struct {
 	Restart string
 
 	format format
-	member string // of the configuration, with the servers by name
+	member string // member of the configuration that has the servers by name
 	// product names the client for config.Locations.
 	product string
-	// project is the name of its configuration in a project; "" if it has none.
+	// project is the path of its configuration below a project's directory, with
+	// slashes; "" if it has none.
 	project string
 	// projectRoot is the client's variable for the open project, "" without one. Claude Code needs none: it sets CLAUDE_PROJECT_DIR.
 	projectRoot string
 	// command is the client's own program for its configuration; "": none.
 	command string
-	entry   func(Server) []field
+	entry   func(Server) []field // the fields of a server's entry
 }
 
 // Server is a server to be added.
@@ -54,8 +55,10 @@ type field struct {
 	value any
 }
 
+// commandEntry returns an entry with the fields command and args.
 func commandEntry(s Server) []field { return []field{{"command", s.Command}, {"args", s.Args}} }
 
+// typedEntry returns an entry with the fields type, command and args.
 func typedEntry(s Server) []field {
 	return append([]field{{"type", "stdio"}}, commandEntry(s)...)
 }
@@ -92,7 +95,7 @@ func Clients() []Client {
 	}
 }
 
-// ByID returns the client with an ID.
+// ByID returns the client with this ID, and false if there is none.
 func ByID(id string) (Client, bool) {
 	all := Clients()
 	i := slices.IndexFunc(all, func(c Client) bool { return c.ID == id })
@@ -102,11 +105,11 @@ func ByID(id string) (Client, bool) {
 	return all[i], true
 }
 
-// Environment is a machine, a user and a project.
+// Environment is the machine, user and project whose configurations are read.
 type Environment struct {
-	System string // as runtime.GOOS
-	Getenv func(string) string
-	Dir    string // the project, absolute
+	System string              // as runtime.GOOS
+	Getenv func(string) string // reads an environment variable of the user
+	Dir    string              // the project, absolute
 }
 
 // File returns the path of the configuration: the first that exists of the names
@@ -136,14 +139,15 @@ func (c Client) File(scope Scope, env Environment) (path string, ok bool) {
 	return files[0], true
 }
 
+// exists reports whether there is a file or a link, even a broken one, at path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// DefaultRoots returns the roots for the command line of a server, if the user gives
-// none. ok is false if the user must give some, since the client does not tell
-// servers which directory is open.
+// DefaultRoots returns the values of --root for a server's command line if the user
+// gives none; nil for Claude Code, which sets CLAUDE_PROJECT_DIR. ok is false if the
+// user must give roots, since the client does not tell servers which directory is open.
 func (c Client) DefaultRoots(scope Scope, env Environment) (roots []string, ok bool) {
 	switch {
 	case c.ID == "claude-code":

@@ -8,11 +8,15 @@ import (
 	"reflect"
 )
 
-// format edits one file format. The functions take the whole text, and change
-// nothing else in it.
+// format edits configurations of one file format. The functions take the whole text
+// and return the whole new text; bytes outside the entry stay as they are. member is
+// the top-level object with the servers, name the key of one entry in it.
 type format struct {
-	set     func(text []byte, member, name string, entry []field) ([]byte, error)
-	remove  func(text []byte, member, name string) ([]byte, error)
+	// set adds the entry, or replaces the one with this name.
+	set func(text []byte, member, name string, entry []field) ([]byte, error)
+	// remove returns the text without the entry; unchanged if there is none.
+	remove func(text []byte, member, name string) ([]byte, error)
+	// entries returns the decoded entries by their names.
 	entries func(text []byte, member string) (map[string]any, error)
 }
 
@@ -22,9 +26,9 @@ var (
 	yamlFormat = format{setYAML, removeYAML, entriesOfYAML}
 )
 
-// setChecked returns the text with an entry, after it has checked that the other entries
-// are as before, that the entry can be removed, and that setting it again changes
-// nothing.
+// setChecked returns the text with the entry added or replaced. It returns errUneditable
+// unless the other entries are as before, the entry can be removed again, and setting it
+// a second time changes nothing.
 func (f format) setChecked(text []byte, member, name string, entry []field) ([]byte, error) {
 	next, err := f.set(text, member, name, entry)
 	if err != nil {
@@ -42,7 +46,8 @@ func (f format) setChecked(text []byte, member, name string, entry []field) ([]b
 	return next, nil
 }
 
-// removeChecked returns the text without an entry, likewise.
+// removeChecked returns the text without the entry. It returns errUneditable unless the
+// other entries are as before.
 func (f format) removeChecked(text []byte, member, name string) ([]byte, error) {
 	next, err := f.remove(text, member, name)
 	if err != nil {
@@ -51,10 +56,12 @@ func (f format) removeChecked(text []byte, member, name string) ([]byte, error) 
 	return next, f.checkEdit(text, next, member, name, nil)
 }
 
+// errUneditable reports that an edit of the text would not have the intended result.
 var errUneditable = errors.New("the file is written in a form that cannot be edited here: change it by hand")
 
-// checkEdit fails if the entries of next are not those of text with name changed. It
-// keeps a file from being written that the editing above did not foresee.
+// checkEdit returns errUneditable unless the entries of next are those of text, except
+// that name has the value entry (nil: that it does not exist). So no file is written
+// whose form the editing code did not foresee.
 func (f format) checkEdit(text, next []byte, member, name string, entry map[string]any) error {
 	before, err := f.entries(text, member)
 	if err != nil {
@@ -76,8 +83,8 @@ func (f format) checkEdit(text, next []byte, member, name string, entry map[stri
 	return nil
 }
 
-// equalEntry reports whether a decoded entry has these values; nil: there is
-// none.
+// equalEntry reports whether the decoded entry got has exactly the fields of want. A nil
+// want means that there is no entry.
 func equalEntry(got any, want map[string]any) bool {
 	if want == nil {
 		return got == nil
@@ -96,7 +103,7 @@ func equalEntry(got any, want map[string]any) bool {
 	return true
 }
 
-// entryMap returns the entry as the formats decode it.
+// entryMap returns the fields of the entry by their names.
 func entryMap(entry []field) map[string]any {
 	out := map[string]any{}
 	for _, f := range entry {

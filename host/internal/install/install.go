@@ -16,10 +16,10 @@ import (
 type Change struct {
 	Client Client
 	Scope  Scope
-	File   string   // after links
-	Before []byte   // nil: there is no file
-	After  []byte   // nil: the file is removed
-	Names  []string // of the entries that it adds, replaces or removes
+	File   string   // path after links
+	Before []byte   // content when the change was planned; nil: there is no file
+	After  []byte   // content after the change; nil: the file is removed
+	Names  []string // names of the entries that it adds, replaces or removes
 	// Commands are calls of the client's own program. If there are any, they make
 	// the change, and After is an approximation.
 	Commands [][]string
@@ -32,7 +32,8 @@ func (c *Change) Empty() bool {
 	return bytes.Equal(c.Before, c.After) && (c.Before == nil) == (c.After == nil)
 }
 
-// ConflictError reports an entry of somebody else under the name of ours.
+// ConflictError reports that File already has an entry called Name that does not start
+// one of toolroom's programs.
 type ConflictError struct{ Name, File string }
 
 func (e *ConflictError) Error() string {
@@ -42,8 +43,9 @@ func (e *ConflictError) Error() string {
 // maxFile bounds the size in bytes of a configuration that is edited.
 const maxFile = 16 << 20
 
-// readConfiguration returns the path of a configuration after links and its text,
-// nil without a file.
+// readConfiguration returns the path of a configuration after links and its text: nil
+// if there is no file, not nil for an empty file. It fails for a broken link, for what
+// is not a regular file, and above maxFile.
 func readConfiguration(path string) (file string, text []byte, err error) {
 	file, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +77,8 @@ func readConfiguration(path string) (file string, text []byte, err error) {
 // isOurs reports whether an entry starts one of toolroom's programs.
 func isOurs(entry any) bool { return toolroomCommand(entry) != "" }
 
-// toolroomCommand returns the program of toolroom's that an entry starts, or "".
+// toolroomCommand returns the command of an entry, as it is written there, if it starts
+// one of toolroom's programs, and "" if not.
 func toolroomCommand(entry any) string {
 	values, _ := entry.(map[string]any)
 	var command string
@@ -109,9 +112,10 @@ func Programs() []string {
 	return []string{"mcp-host", "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view", "mcp-edit", "mcp-replace", "mcp-bash", "mcp-dispatch_agent"}
 }
 
-// Plan returns the change that adds servers to a client. With force, it replaces
-// entries of somebody else. An entry of toolroom's is changed only as far as the
-// server differs: what the user added to it, such as env, stays.
+// Plan returns the change that adds servers to a client's configuration; it writes
+// nothing. An entry that does not start one of toolroom's programs is replaced with
+// force, and is a *ConflictError without. In an entry of toolroom's, only the fields
+// that differ change: what the user added to it, such as env, stays.
 func Plan(c Client, scope Scope, env Environment, servers []Server, force bool) (*Change, error) {
 	change, err := newChange(c, scope, env)
 	if err != nil {
@@ -149,7 +153,8 @@ func Plan(c Client, scope Scope, env Environment, servers []Server, force bool) 
 	return change, nil
 }
 
-// usesCommand reports whether the client's own program is installed.
+// usesCommand reports whether the client's configuration is changed with its own
+// program: it has one, and it is found in PATH.
 func (c Client) usesCommand() bool {
 	if c.command == "" {
 		return false
@@ -158,11 +163,14 @@ func (c Client) usesCommand() bool {
 	return err == nil
 }
 
+// removeCommand returns the command line with which the client's own program removes
+// an entry.
 func (c Client) removeCommand(scope Scope, name string) []string {
 	return []string{c.command, "mcp", "remove", "--scope", string(scope), name}
 }
 
-// withMissingFields returns the entry with the members of had that it lacks.
+// withMissingFields returns the entry with the fields of the decoded entry had that it
+// lacks.
 func withMissingFields(entry []field, had any) []field {
 	values, _ := had.(map[string]any)
 	for _, name := range sortedKeys(values) {
@@ -173,9 +181,10 @@ func withMissingFields(entry []field, had any) []field {
 	return entry
 }
 
-// PlanRemoval returns the change that removes toolroom's entries from a client. If
-// nobody has changed the file since the installation that the directory state
-// records, it is restored exactly.
+// PlanRemoval returns the change that removes all of toolroom's entries from a client's
+// configuration; it writes nothing. If nobody has changed the file since the
+// installation that the directory state records, the file's former content is restored
+// exactly.
 func PlanRemoval(c Client, scope Scope, env Environment, state string) (*Change, error) {
 	change, err := newChange(c, scope, env)
 	if err != nil || change.Before == nil {
@@ -199,6 +208,8 @@ func PlanRemoval(c Client, scope Scope, env Environment, state string) (*Change,
 	return change, nil
 }
 
+// newChange reads the client's configuration and returns a change whose After is still
+// equal to Before. It fails if the client has no configuration in this scope.
 func newChange(c Client, scope Scope, env Environment) (*Change, error) {
 	path, ok := c.File(scope, env)
 	if !ok {
@@ -211,6 +222,7 @@ func newChange(c Client, scope Scope, env Environment) (*Change, error) {
 	return &Change{Client: c, Scope: scope, File: file, Before: text, After: text, dir: env.Dir}, nil
 }
 
+// fileError returns err with the name of the file, and says that nothing was changed.
 func fileError(file string, err error) error {
 	return fmt.Errorf("%s: %w; nothing was changed", file, err)
 }
@@ -219,13 +231,14 @@ func fileError(file string, err error) error {
 type Installed struct {
 	Client  Client
 	Scope   Scope
-	File    string
-	Name    string
-	Program string
+	File    string // path after links
+	Name    string // key of the entry
+	Program string // command as written in the entry, with or without a directory
 }
 
-// Find returns toolroom's entries in a client's configuration, by their names; none
-// if it has no configuration.
+// Find returns the entries in a client's configuration that start one of toolroom's
+// programs, sorted by name. It returns none if the file does not exist, and an error if
+// the client has no configuration in this scope.
 func Find(c Client, scope Scope, env Environment) ([]Installed, error) {
 	change, err := newChange(c, scope, env)
 	if err != nil || change.Before == nil {

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// jsonText is a JSON text with the comments and trailing commas that editors
-// accept, and the places of its objects. A byte order mark at its start is part
-// of the white space.
+// jsonText is a parsed JSON text, with the positions of its values so that it can be
+// edited. Comments and trailing commas are accepted, as editors accept them; a byte
+// order mark at the start counts as white space.
 type jsonText struct {
 	text []byte
-	at   int
-	root *jsonValue
+	at   int        // position of the parser
+	root *jsonValue // nil: the text is empty
 }
 
 // jsonValue is a value in the text: text[start:end].
@@ -22,20 +22,21 @@ type jsonValue struct {
 	start, end int
 	object     bool
 	members    []jsonMember
-	comma      int // place of a comma after the last member, -1: none
+	comma      int // position of a comma after the last member, -1: none
 }
 
 // jsonMember is a member of an object.
 type jsonMember struct {
 	name  string
-	start int // of the name
+	start int // position of the name
 	value *jsonValue
-	comma int // place of the comma after it, -1: none
+	comma int // position of the comma after it, -1: none
 }
 
+// maxDepth bounds the depth of nested values.
 const maxDepth = 1000
 
-// parseJSON finds the objects of a text. An empty text has no root.
+// parseJSON parses the text. An empty text has no root.
 func parseJSON(text []byte) (*jsonText, error) {
 	t := &jsonText{text: text}
 	if err := t.skipSpace(); err != nil {
@@ -55,11 +56,12 @@ func parseJSON(text []byte) (*jsonText, error) {
 	return t, err
 }
 
+// lineError returns an error with the number of the current line.
 func (t *jsonText) lineError(why string) error {
 	return fmt.Errorf("line %d: %s", 1+bytes.Count(t.text[:min(t.at, len(t.text))], []byte("\n")), why)
 }
 
-// skipSpace skips white space and comments.
+// skipSpace skips white space and comments. It fails if a comment does not end.
 func (t *jsonText) skipSpace() error {
 	for t.at < len(t.text) {
 		rest := t.text[t.at:]
@@ -87,6 +89,7 @@ func (t *jsonText) skipSpace() error {
 	return nil
 }
 
+// parseValue parses the value at the current position, inside depth other values.
 func (t *jsonText) parseValue(depth int) (*jsonValue, error) {
 	if t.at == len(t.text) {
 		return nil, t.lineError("a value is missing")
@@ -116,6 +119,7 @@ func (t *jsonText) parseValue(depth int) (*jsonValue, error) {
 	return v, err
 }
 
+// parseString parses the string at the current position, a quote, and returns it decoded.
 func (t *jsonText) parseString() (string, error) {
 	start := t.at
 	for t.at++; t.at < len(t.text); t.at++ {
@@ -137,7 +141,8 @@ func (t *jsonText) parseString() (string, error) {
 	return "", t.lineError("a string does not end")
 }
 
-// parseList reads the elements of an array, or the members of an object.
+// parseList parses the elements of an array, or the members of an object into v, up to
+// the closing bracket end.
 func (t *jsonText) parseList(v *jsonValue, end byte, depth int) error {
 	t.at++
 	for {
@@ -175,6 +180,7 @@ func (t *jsonText) parseList(v *jsonValue, end byte, depth int) error {
 	}
 }
 
+// parseMemberName parses the name of a member into m, and the colon after it.
 func (t *jsonText) parseMemberName(m *jsonMember) (err error) {
 	if t.at == len(t.text) || t.text[t.at] != '"' {
 		return t.lineError("the name of a member is missing")
@@ -192,8 +198,8 @@ func (t *jsonText) parseMemberName(m *jsonMember) (err error) {
 	return t.skipSpace()
 }
 
-// findMember returns the member with a name, or nil. It fails if the name occurs
-// twice, since programs differ in the one they use.
+// findMember returns the member of v with this name, or nil. It fails if the name
+// occurs twice, since programs differ in which of the two they use.
 func (t *jsonText) findMember(v *jsonValue, name string) (*jsonMember, error) {
 	var found *jsonMember
 	for i := range v.members {
@@ -207,8 +213,8 @@ func (t *jsonText) findMember(v *jsonValue, name string) (*jsonMember, error) {
 	return found, nil
 }
 
-// findServer returns the object with the servers and the entry of a server, or nil
-// for what does not exist.
+// findServer returns the top-level object called member, which has the servers, and its
+// entry called name; nil for each that does not exist.
 func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *jsonMember, err error) {
 	if t.root == nil {
 		return nil, nil, nil
@@ -227,7 +233,8 @@ func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *j
 	return m.value, entry, err
 }
 
-// entriesOfJSON returns the entries as JSON, by their names.
+// entriesOfJSON returns the decoded entries of the top-level object member by their
+// names, nil if it does not exist.
 func entriesOfJSON(text []byte, member string) (map[string]any, error) {
 	t, err := parseJSON(text)
 	if err != nil {
@@ -244,14 +251,15 @@ func entriesOfJSON(text []byte, member string) (map[string]any, error) {
 	return entries, nil
 }
 
-// decode returns the Go value of a part of the text.
+// decode returns v as encoding/json decodes it into an any.
 func (t *jsonText) decode(v *jsonValue) (value any) {
 	plain := &jsonText{text: t.text[v.start:v.end]}
 	json.Unmarshal(plain.withoutComments(), &value) //nolint:errcheck // it was parsed; nil otherwise
 	return value
 }
 
-// withoutComments returns the text as JSON proper.
+// withoutComments returns the text as standard JSON, without comments and trailing
+// commas; nil if a comment or a string does not end.
 func (t *jsonText) withoutComments() []byte {
 	var out []byte
 	comma := -1 // in out, with nothing but space after it

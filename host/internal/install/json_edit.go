@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// newline is the first line end of the text, "\n" by default.
+// newline returns the line end of the text's first line, "\n" by default.
 func (t *jsonText) newline() string {
 	if i := bytes.IndexByte(t.text, '\n'); i > 0 && t.text[i-1] == '\r' {
 		return "\r\n"
@@ -17,8 +17,8 @@ func (t *jsonText) newline() string {
 	return "\n"
 }
 
-// indentAt returns the white space before a place on its line, and whether there
-// is nothing else.
+// indentAt returns the white space at the start of the line that has the position at.
+// alone is true if there is nothing else before it on that line, except on the first line.
 func (t *jsonText) indentAt(at int) (indent string, alone bool) {
 	start := bytes.LastIndexByte(t.text[:at], '\n') + 1
 	line := t.text[start:at]
@@ -26,7 +26,7 @@ func (t *jsonText) indentAt(at int) (indent string, alone bool) {
 	return string(line[:len(line)-len(trimmed)]), len(trimmed) == 0 && start > 0
 }
 
-// indentUnit is the indentation of one level, two spaces by default.
+// indentUnit returns the indentation of one level, two spaces by default.
 func (t *jsonText) indentUnit() string {
 	if t.root != nil && len(t.root.members) > 0 {
 		indent, alone := t.indentAt(t.root.members[0].start)
@@ -38,8 +38,8 @@ func (t *jsonText) indentUnit() string {
 	return "  "
 }
 
-// insert returns the text with a new last member of an object. render returns the
-// member's text for an indentation; with an empty newline, on one line.
+// insert returns the text with a new last member of the object v. render returns the
+// member's text for an indentation; on one line if newline is empty.
 func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string) string) []byte {
 	newline, unit := t.newline(), t.indentUnit()
 	closing, _ := t.indentAt(v.start)
@@ -78,8 +78,8 @@ func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string
 	return splice(text, after, after, separator)
 }
 
-// endOfComments returns the end of the comments that follow a place on its line,
-// at most limit.
+// endOfComments returns the end of the comments that follow the position at on its
+// line, at most limit; at itself if there are none.
 func (t *jsonText) endOfComments(at, limit int) int {
 	end := at
 	for at < limit {
@@ -103,7 +103,8 @@ func (t *jsonText) endOfComments(at, limit int) int {
 	return end
 }
 
-// remove returns the text without a member of an object.
+// remove returns the text without the member m of v, and without the comma that is then
+// superfluous.
 func (t *jsonText) remove(v *jsonValue, m *jsonMember) []byte {
 	i := slices.IndexFunc(v.members, func(other jsonMember) bool { return other.start == m.start })
 	start, end := m.start, m.value.end
@@ -139,7 +140,8 @@ func (t *jsonText) remove(v *jsonValue, m *jsonMember) []byte {
 	return text
 }
 
-// replace returns the text with another value of a member.
+// replace returns the text with what render returns instead of the member m, its name
+// and value.
 func (t *jsonText) replace(m *jsonMember, render func(indent, unit, newline string) string) []byte {
 	indent, alone := t.indentAt(m.start)
 	added := render("", "", "")
@@ -149,11 +151,13 @@ func (t *jsonText) replace(m *jsonMember, render func(indent, unit, newline stri
 	return splice(t.text, m.start, m.value.end, added)
 }
 
+// splice returns the text with text[start:end] replaced.
 func splice(text []byte, start, end int, with string) []byte {
 	return slices.Concat(text[:start], []byte(with), text[end:])
 }
 
-// setJSON returns the text with an entry in the object called member.
+// setJSON returns the text with the entry, added or replaced, in the top-level object
+// member, which is added if it does not exist.
 func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	t, err := parseJSON(text)
 	if err != nil {
@@ -186,7 +190,7 @@ func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	return append(slices.Clip(text), "{"+newline+indent+group(indent, t.indentUnit(), newline)+newline+closing+"}"+newline...), nil
 }
 
-// removeJSON returns a text without an entry.
+// removeJSON returns the text without the entry, unchanged if there is none.
 func removeJSON(text []byte, member, name string) ([]byte, error) {
 	t, err := parseJSON(text)
 	if err != nil {
@@ -199,6 +203,7 @@ func removeJSON(text []byte, member, name string) ([]byte, error) {
 	return t.remove(servers, found), nil
 }
 
+// jsonString returns s as a JSON string, in which <, > and & are not escaped.
 func jsonString(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -207,8 +212,8 @@ func jsonString(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// renderJSON returns an entry, with short lists on one line; all of it on one
-// line if newline is empty.
+// renderJSON returns the entry as a JSON object with one field a line; all of it on one
+// line if newline is empty. unit is the indentation of one level.
 func renderJSON(entry []field, indent, unit, newline string) string {
 	var members []string
 	for _, f := range entry {
@@ -221,14 +226,14 @@ func renderJSON(entry []field, indent, unit, newline string) string {
 	return "{" + inner + strings.Join(members, ","+inner) + newline + indent + "}"
 }
 
-// inlineValue returns a value as JSON on one line, which is YAML, too.
+// inlineValue returns the value as JSON on one line, which is also YAML.
 func inlineValue(value any) string { return renderInline(value, ": ", jsonString) }
 
-// inlineTOML returns a value as TOML on one line.
+// inlineTOML returns the value as TOML on one line.
 func inlineTOML(value any) string { return renderInline(value, " = ", tomlKeyText) }
 
-// renderInline returns a value on one line. Decoded lists have elements of any type,
-// numbers any Go type.
+// renderInline returns the value on one line. name renders the key of a map, between
+// comes between key and value. The value is one of field, or what a format decoded.
 func renderInline(value any, between string, name func(string) string) string {
 	switch v := value.(type) {
 	case []string:

@@ -9,16 +9,16 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// tomlLine is a line of a TOML text with its end.
+// tomlLine is one line of a TOML text.
 type tomlLine struct {
-	start, end int
-	// table has the keys of the table or array of tables that the line begins;
-	// nil: none.
+	start, end int // byte positions; end is after the line end
+	// table has the keys of the table or array of tables whose header the line is;
+	// nil: it is no header.
 	table []string
 }
 
-// tomlLines cuts a text, valid TOML, into lines. A line inside a string over
-// several lines begins no table, nor does one inside a list.
+// tomlLines splits a text, valid TOML, into lines. A line inside a string over several
+// lines, or inside a list, is no header.
 func tomlLines(text []byte) []tomlLine {
 	var lines []tomlLine
 	quote, depth := "", 0
@@ -40,8 +40,9 @@ func tomlLines(text []byte) []tomlLine {
 	return lines
 }
 
-// scanTOML returns the quotes of the string that is open at the end of a line, and
-// the number of open lists and inline tables.
+// scanTOML takes the state at the start of a line and returns the state at its end: the
+// quotes of the string that is still open, "" for none, and the number of open lists and
+// inline tables.
 func scanTOML(line, quote string, depth int) (string, int) {
 	for i := 0; i < len(line); {
 		rest := line[i:]
@@ -77,9 +78,11 @@ func scanTOML(line, quote string, depth int) (string, int) {
 	return quote, depth
 }
 
+// tomlKey matches a key in a table header, bare (1) or quoted (2, 3), with the dot or the
+// closing brackets after it (4).
 var tomlKey = regexp.MustCompile(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
 
-// tomlTableKeys returns the keys of the table that a line begins, or nil.
+// tomlTableKeys returns the keys of the table header on the line, nil if it is none.
 func tomlTableKeys(line string) (keys []string) {
 	line = strings.TrimSpace(line)
 	rest, ok := strings.CutPrefix(line, "[")
@@ -100,8 +103,8 @@ func tomlTableKeys(line string) (keys []string) {
 	}
 }
 
-// setTOML returns the text with the table of a server: in the place of the present
-// one, or at the end.
+// setTOML returns the text with the server's table: instead of the present one, or at
+// the end.
 func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 	start, end, err := findTOMLTable(text, member, name)
 	if err != nil {
@@ -128,8 +131,10 @@ func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 	return splice(text, start, end, block), nil
 }
 
+// bareKey matches the keys that TOML and YAML need no quotes for.
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
+// tomlKeyText returns the key as TOML, quoted if necessary.
 func tomlKeyText(name string) string {
 	if bareKey.MatchString(name) {
 		return name
@@ -137,8 +142,9 @@ func tomlKeyText(name string) string {
 	return jsonString(name)
 }
 
-// findTOMLTable returns the place of a server's table and those in it, without the
-// comments and empty lines before the next table. start is -1 without one.
+// findTOMLTable returns the byte positions of the server's table with its subtables,
+// without the comments and empty lines before the next table. start is -1 if there is
+// none. It fails if other tables are between them.
 func findTOMLTable(text []byte, member, name string) (start, end int, err error) {
 	if _, err := entriesOfTOML(text, member); err != nil {
 		return -1, 0, err
@@ -164,8 +170,8 @@ func findTOMLTable(text []byte, member, name string) (start, end int, err error)
 	return start, end, nil
 }
 
-// removeTOML returns the text without a server's table, and without the empty line
-// before it.
+// removeTOML returns the text without the server's table and the empty line before it,
+// unchanged if there is none.
 func removeTOML(text []byte, member, name string) ([]byte, error) {
 	start, end, err := findTOMLTable(text, member, name)
 	if err != nil || start < 0 {
@@ -181,7 +187,8 @@ func removeTOML(text []byte, member, name string) ([]byte, error) {
 	return append(bytes.Clone(head), text[end:]...), nil
 }
 
-// entriesOfTOML returns the tables below member, by their names.
+// entriesOfTOML returns the decoded tables below member by their names, nil if there
+// are none.
 func entriesOfTOML(text []byte, member string) (map[string]any, error) {
 	var all map[string]any
 	if _, err := toml.Decode(strings.TrimPrefix(string(text), "\ufeff"), &all); err != nil {

@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlPosition is the position of the entries in a YAML text.
+// yamlPosition is the position of the member with the servers, and of one entry in it,
+// in a YAML text. Lines are counted from 0.
 type yamlPosition struct {
 	lines      [][]byte // with their ends
 	servers    *yaml.Node
@@ -20,8 +21,8 @@ type yamlPosition struct {
 	indent     int // white space before an entry
 }
 
-// findYAMLEntry finds an entry. It fails for a file with several documents, and for
-// entries in braces.
+// findYAMLEntry returns the position of the entry name below member. It fails for a file
+// with several documents, and for entries in braces.
 func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
 	p := &yamlPosition{lines: yamlLines(text), memberLine: -1, entryLine: -1, indent: 2}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -70,9 +71,10 @@ func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
 	return p, nil
 }
 
+// yamlBreak matches a line break.
 var yamlBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
-// yamlLines cuts a text into lines with their ends, as the parser counts them: by
+// yamlLines splits a text into lines with their ends, as the parser counts them: by
 // the line breaks of YAML 1.1 (section 5.4).
 func yamlLines(text []byte) (lines [][]byte) {
 	at := 0
@@ -86,8 +88,9 @@ func yamlLines(text []byte) (lines [][]byte) {
 	return lines
 }
 
-// blockEnd returns the first line from a line on that is no longer part of an
-// entry. Empty lines and comments before it are not part of the entry.
+// blockEnd returns the line after the block that begins at the line from: the lines up
+// to the first content that is not indented deeper than p.indent. Empty lines and
+// comments at its end do not belong to it.
 func (p *yamlPosition) blockEnd(from int) int {
 	end := from
 	for i := from; i < len(p.lines); i++ {
@@ -103,7 +106,8 @@ func (p *yamlPosition) blockEnd(from int) int {
 	return end
 }
 
-// setYAML returns the text with an entry, as the first below member.
+// setYAML returns the text with the entry: instead of the present one, or as the first
+// below member, which is added at the end if it does not exist.
 func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 	p, err := findYAMLEntry(text, member, name)
 	if err != nil {
@@ -139,6 +143,7 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 	return join(append(p.lines[:p.memberLine:p.memberLine], line), block, p.lines[p.memberLine+1:]), nil
 }
 
+// yamlKeyText returns the key as YAML, quoted if necessary.
 func yamlKeyText(name string) string {
 	if bareKey.MatchString(name) {
 		return name
@@ -146,7 +151,7 @@ func yamlKeyText(name string) string {
 	return jsonString(name)
 }
 
-// removeYAML returns the text without an entry.
+// removeYAML returns the text without the entry, unchanged if there is none.
 func removeYAML(text []byte, member, name string) ([]byte, error) {
 	p, err := findYAMLEntry(text, member, name)
 	if err != nil || p.entryLine < 0 {
@@ -155,7 +160,8 @@ func removeYAML(text []byte, member, name string) ([]byte, error) {
 	return append(bytes.Join(p.lines[:p.entryLine], nil), bytes.Join(p.lines[p.entryEnd:], nil)...), nil
 }
 
-// entriesOfYAML returns the entries below member, by their names.
+// entriesOfYAML returns the decoded entries below member by their names, nil if there
+// are none.
 func entriesOfYAML(text []byte, member string) (map[string]any, error) {
 	var all map[string]any
 	if err := yaml.Unmarshal(text, &all); err != nil {

@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// AddYAML returns a YAML text with an entry in the mapping called member; every other
-// byte stays. It fails if the entry exists, and for forms that cannot be edited,
-// such as braces. The text may be empty.
+// AddYAML returns the YAML text with a new entry, name, in the top-level mapping member;
+// every other byte stays. It fails if the entry exists, and for forms that cannot be
+// edited, such as braces. The text may be empty.
 func AddYAML(text []byte, member, name string, entry *yaml.Node) ([]byte, error) {
 	have, err := yamlFormat.entries(text, member)
 	if err != nil {
@@ -34,8 +34,8 @@ func AddYAML(text []byte, member, name string, entry *yaml.Node) ([]byte, error)
 	return yamlFormat.setChecked(text, member, name, fields)
 }
 
-// RemoveYAML returns a YAML text without an entry of the mapping called member. It
-// fails if there is no such entry.
+// RemoveYAML returns the YAML text without the entry name of the top-level mapping
+// member; every other byte stays. It fails if there is no such entry.
 func RemoveYAML(text []byte, member, name string) ([]byte, error) {
 	have, err := yamlFormat.entries(text, member)
 	if err != nil {
@@ -47,9 +47,10 @@ func RemoveYAML(text []byte, member, name string) ([]byte, error) {
 	return yamlFormat.removeChecked(text, member, name)
 }
 
-// SetYAMLField returns a YAML text in which an entry of the mapping called member has
-// this field, in place of a field of that name; every other byte stays. It fails if
-// there is no such entry, and for forms that cannot be edited, such as braces.
+// SetYAMLField returns the YAML text with the field key of the entry name, in the
+// top-level mapping member, set to value; a field of that name is replaced, and every
+// other byte stays. It fails if there is no such entry, and for forms that cannot be
+// edited, such as braces.
 func SetYAMLField(text []byte, member, name, key string, value any) ([]byte, error) {
 	p, err := findYAMLEntry(text, member, name)
 	switch {
