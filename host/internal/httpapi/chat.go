@@ -71,7 +71,7 @@ func checkChat(v *tree.Value) error {
 	if v.Get("logprobs").True() || v.Get("top_logprobs").Is(tree.Number) && v.Get("top_logprobs").Text != "0" {
 		return invalid("logprobs", "logprobs are not supported")
 	}
-	for _, m := range v.Get("modalities").All() {
+	for _, m := range v.Get("modalities").PeekItems() {
 		if !is(m, "text") {
 			return invalid("modalities", "modalities must be text")
 		}
@@ -94,12 +94,12 @@ func checkChat(v *tree.Value) error {
 	if choice := v.Get("tool_choice"); choice.Is(tree.String) && !slices.Contains([]string{"auto", "none", "required"}, choice.Text) {
 		return invalid("tool_choice", "tool_choice must be auto, none, required or an object, not %.40q", choice.Text)
 	}
-	for i, t := range v.Get("tools").All() {
+	for i, t := range v.Get("tools").PeekItems() {
 		if !is(t.Get("type"), "function") || !named(t.Get("function")) {
 			return invalid(llm.AppendIndex("tools", i), "a tool must be of type function and have a name")
 		}
 	}
-	for i, f := range v.Get("functions").All() {
+	for i, f := range v.Get("functions").PeekItems() {
 		if !named(f) {
 			return invalid(llm.AppendIndex("functions", i), "a function must have a name")
 		}
@@ -126,7 +126,7 @@ func checkChatMessages(list *tree.Value) error {
 		case role.Text == "tool" && !m.Get("tool_call_id").Is(tree.String):
 			return invalid(at, "message %d is a tool result without tool_call_id", i)
 		}
-		for _, p := range content.All() {
+		for _, p := range content.PeekItems() {
 			kind := p.Get("type")
 			switch {
 			case !kind.Is(tree.String):
@@ -137,7 +137,7 @@ func checkChatMessages(list *tree.Value) error {
 				return invalid(at, "message %d has an incomplete part of type %s", i, kind.Text)
 			}
 		}
-		for _, c := range m.Get("tool_calls").All() {
+		for _, c := range m.Get("tool_calls").PeekItems() {
 			if !c.Get("id").Is(tree.String) || !named(c.Get("function")) {
 				return invalid(at, "message %d has a tool call without an id or a function name", i)
 			}
@@ -231,7 +231,7 @@ func (f *chatWriter) end(r *llm.Response, extra []any) {
 		f.delta(map[string]any{"content": ""})
 	}
 	whole, _ := openai.EncodeResponse(&llm.Response{StopReason: r.StopReason}, openai.Options{OldFunctions: f.q.old})
-	reason := whole.Get("choices").All()[0].Get("finish_reason")
+	reason := whole.Get("choices").PeekItems()[0].Get("finish_reason")
 	f.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "logprobs": nil, "finish_reason": reason}}, extra...)
 	if f.q.StreamUsage {
 		f.chunk([]any{}, "usage", openai.EncodeUsage(r.Usage))

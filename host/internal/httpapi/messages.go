@@ -98,21 +98,21 @@ func checkMessages(v *tree.Value) error {
 	if choice := v.Get("tool_choice"); !absent(choice) && !slices.ContainsFunc([]string{"auto", "any", "none", "tool"}, func(kind string) bool { return is(choice.Get("type"), kind) }) {
 		return invalid("tool_choice", "the type of tool_choice must be auto, any, none or tool")
 	}
-	for i, t := range v.Get("tools").All() {
+	for i, t := range v.Get("tools").PeekItems() {
 		kind := t.Get("type")
 		if !named(t) || !absent(kind) && !is(kind, "custom") {
 			return invalid(llm.AppendIndex("tools", i), "a tool must have a name and be of type custom; tools that the vendor executes are not supported")
 		}
 	}
 	for _, name := range []string{"mcp_servers", "container"} {
-		if m := v.Get(name); !absent(m) && len(m.All()) > 0 {
+		if m := v.Get(name); !absent(m) && len(m.PeekItems()) > 0 {
 			return invalid(name, "%s is not supported", name)
 		}
 	}
 	if !absent(v.Get("output_format")) || !absent(v.Get("output_config").Get("format")) {
 		return invalid("output_format", "a schema for the answer is not supported; declare a tool with this schema as its arguments")
 	}
-	for i, b := range v.Get("system").All() {
+	for i, b := range v.Get("system").PeekItems() {
 		if !is(b.Get("type"), "text") || !b.Get("text").Is(tree.String) {
 			return invalid("system", "block %d of system must be a text block", i)
 		}
@@ -139,7 +139,7 @@ func checkMessage(m *tree.Value, i int, at string) error {
 	if !content.Is(tree.String) && !content.Is(tree.Array) {
 		return invalid(at, "the content of message %d must be text or a list of blocks", i)
 	}
-	for _, b := range content.All() {
+	for _, b := range content.PeekItems() {
 		if err := checkBlock(b, i, at); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func checkBlock(b *tree.Value, i int, at string) error {
 	if kind.Text != "tool_result" {
 		return nil
 	}
-	for _, inner := range b.Get("content").All() {
+	for _, inner := range b.Get("content").PeekItems() {
 		if !inner.Get("type").Is(tree.String) || is(inner.Get("type"), "text") && !inner.Get("text").Is(tree.String) || is(inner.Get("type"), "image") && lacksImage(inner) {
 			return invalid(at, "message %d has a tool result with an incomplete block", i)
 		}

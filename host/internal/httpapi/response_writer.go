@@ -229,9 +229,9 @@ func (i *openItem) written(status string, whole bool) *tree.Value {
 		parts = append(parts, i.part(i.text.String()))
 	}
 	if i.kind == pieceThinking {
-		return responses.Reasoning(i.id, parts...)
+		return responses.ReasoningItem(i.id, parts...)
 	}
-	return responses.Message(i.id, status, parts...)
+	return responses.MessageItem(i.id, status, parts...)
 }
 
 func (f *responseWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }

@@ -107,7 +107,7 @@ func checkResponse(v *tree.Value) error {
 	case !absent(v.Get("max_tool_calls")):
 		return invalid("max_tool_calls", "max_tool_calls is not supported; the host's policy limits the calls of a turn")
 	case !absent(v.Get("top_logprobs")) && v.Get("top_logprobs").Text != "0",
-		slices.ContainsFunc(v.Get("include").All(), func(i *tree.Value) bool { return is(i, "message.output_text.logprobs") }):
+		slices.ContainsFunc(v.Get("include").PeekItems(), func(i *tree.Value) bool { return is(i, "message.output_text.logprobs") }):
 		return invalid("top_logprobs", "logprobs are not supported")
 	}
 	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
@@ -118,8 +118,8 @@ func checkResponse(v *tree.Value) error {
 	if err := whole(v, "max_output_tokens"); err != nil {
 		return err
 	}
-	if m := v.Get("metadata"); len(m.Each()) > 16 {
-		return invalid("metadata", "metadata has %d members; the maximum is 16", len(m.Each()))
+	if m := v.Get("metadata"); len(m.PeekMembers()) > 16 {
+		return invalid("metadata", "metadata has %d members; the maximum is 16", len(m.PeekMembers()))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) e
 	case input.Is(tree.String):
 		input = tree.List(tree.Obj("type", tree.Str("message"), "role", tree.Str("user"),
 			"content", tree.List(tree.Obj("type", tree.Str("input_text"), "text", input))))
-	case len(input.All()) == 0:
+	case len(input.PeekItems()) == 0:
 		return invalid("input", "input must be text or a list of at least one item")
 	}
 	resolved, err := a.resolve(ctx, q, input)
@@ -213,7 +213,7 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 		"input", "model", "instructions", "stream", "store", "background", "parallel_tool_calls", "previous_response_id", "max_output_tokens",
 		"temperature", "top_p", "tools", "tool_choice", "text", "include", "metadata", "user", "safety_identifier", "stream_options", "top_logprobs",
 	}
-	for _, m := range v.Each() {
+	for _, m := range v.PeekMembers() {
 		if !slices.Contains(followed, m.Name) && !absent(m.Value) {
 			q.ignore(m.Name)
 		}
@@ -241,7 +241,7 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 // resolve replaces references by the items that they name.
 func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
-	for i, item := range input.All() {
+	for i, item := range input.PeekItems() {
 		if textOf(item, "type") != responses.ReferenceType {
 			out.Items = append(out.Items, item)
 			continue

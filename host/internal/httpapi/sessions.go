@@ -124,7 +124,7 @@ func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list := v.Get("messages")
-	for _, m := range v.Each() {
+	for _, m := range v.PeekMembers() {
 		if m.Name != "messages" {
 			fail(w, r, invalid(cut(m.Name, 40), "%.40s: unknown member", m.Name))
 			return

@@ -20,8 +20,8 @@ func (a *API) storeResponse(ctx context.Context, f *responseWriter, messages []l
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	q := f.q
-	input := make([]json.RawMessage, 0, len(q.response.input.All()))
-	for i, item := range q.response.input.All() {
+	input := make([]json.RawMessage, 0, len(q.response.input.PeekItems()))
+	for i, item := range q.response.input.PeekItems() {
 		if textOf(item, "id") == "" {
 			item = item.Clone()
 			item.Set("id", tree.Str("in_"+strings.TrimPrefix(f.id, "resp_")+"_"+strconv.Itoa(i)))
@@ -70,7 +70,7 @@ func (a *API) itemOf(ctx context.Context, q *requestOptions, id string) (*tree.V
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range append(tree.Raw(c.Body).Get("output").All(), tree.Raw(jsonList(c.Input)).All()...) {
+	for _, item := range append(tree.Raw(c.Body).Get("output").PeekItems(), tree.Raw(jsonList(c.Input)).PeekItems()...) {
 		if textOf(item, "id") == id {
 			return item, nil
 		}

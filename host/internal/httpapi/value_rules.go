@@ -72,7 +72,7 @@ func (w valueRule) check(v *tree.Value, at, param string) error {
 	if !w.fits(v) {
 		return invalid(param, "%.200s must be %s", strings.TrimPrefix(at, "/"), w.words)
 	}
-	for _, m := range v.Each() {
+	for _, m := range v.PeekMembers() {
 		if of, known := w.members[m.Name]; known {
 			inner := param
 			if param == "" {
@@ -86,7 +86,7 @@ func (w valueRule) check(v *tree.Value, at, param string) error {
 	if w.items == nil {
 		return nil
 	}
-	for i, item := range v.All() {
+	for i, item := range v.PeekItems() {
 		here, inner := llm.AppendIndex(at, i), param
 		if w.items.members != nil && strings.Count(at, "/") == 1 {
 			inner = llm.AppendIndex(param, i)

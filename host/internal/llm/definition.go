@@ -26,13 +26,13 @@ func ParseTool(definition json.RawMessage) (Tool, error) {
 		case m.Name == "description" && m.Value.Is(tree.String):
 			t.Description = m.Value.Text
 		case m.Name == "inputSchema":
-			t.Input = m.Value.Whole()
+			t.Input = m.Value.TakeRaw()
 		case m.Name == "outputSchema":
-			t.Output = m.Value.Whole()
+			t.Output = m.Value.TakeRaw()
 		case m.Name == "annotations":
-			t.Annotations = m.Value.Whole()
+			t.Annotations = m.Value.TakeRaw()
 		default:
-			t.ExtraMembers = append(t.ExtraMembers, Member{m.Name, m.Value.Whole()})
+			t.ExtraMembers = append(t.ExtraMembers, Member{m.Name, m.Value.TakeRaw()})
 		}
 	}
 	return t, nil

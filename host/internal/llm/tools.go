@@ -9,11 +9,11 @@ import (
 
 // EncodeTools encodes a list of tools with encode and sets the tool's name on each
 // loss.
-func EncodeTools(tools []Tool, one func(Tool) (*tree.Value, Losses)) (*tree.Value, Losses) {
+func EncodeTools(tools []Tool, encode func(Tool) (*tree.Value, Losses)) (*tree.Value, Losses) {
 	list := tree.List()
 	var all Losses
 	for _, t := range tools {
-		definition, losses := one(t)
+		definition, losses := encode(t)
 		list.Items = append(list.Items, definition)
 		all = append(all, losses.WithTool(t.Name)...)
 	}

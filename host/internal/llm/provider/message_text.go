@@ -73,7 +73,7 @@ func CallID(messages []llm.Message, n int) string {
 // MemberNames returns the names of an object's members in order.
 func MemberNames(object json.RawMessage) []string {
 	var names []string
-	for _, m := range tree.Raw(object).Each() {
+	for _, m := range tree.Raw(object).PeekMembers() {
 		names = append(names, m.Name)
 	}
 	return names

@@ -109,7 +109,7 @@ func (a *answer) beginBlock(index int, v *tree.Value) {
 		d.Type, d.Signature = llm.RedactedPart, own("data")
 	case "tool_use":
 		d.Type, d.ID, d.Name = llm.CallPart, v.Get("id").Str(), a.names.FromVendor(v.Get("name").Str())
-		if input := v.Get("input"); len(input.Each()) > 0 { // compatible servers send the arguments in the first event
+		if input := v.Get("input"); len(input.PeekMembers()) > 0 { // compatible servers send the arguments in the first event
 			d.Args, b.hasArguments = string(input.JSON()), true
 		}
 	case "":

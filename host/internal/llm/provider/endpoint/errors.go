@@ -117,7 +117,7 @@ func parseError(body []byte) (vendorError, bool) {
 			s.status = word.Int()
 		}
 	}
-	for _, d := range e.Get("details").All() {
+	for _, d := range e.Get("details").PeekItems() {
 		if reason := d.Get("reason").Str(); reason != "" {
 			s.names = append(s.names, reason)
 		}

@@ -20,7 +20,7 @@ func NewStrictSchemas(tools []llm.Tool, all bool, held schema.StrictLimits) Stri
 		if !all && !t.Strict {
 			continue
 		}
-		written, strict := schema.Arguments(t.Input, true, held, "", &llm.Losses{})
+		written, strict := schema.StrictOrPlain(t.Input, true, held, "", &llm.Losses{})
 		if strict && !schema.Equal(written, tree.Raw(t.Input)) {
 			found[t.Name] = t.Input
 		}
@@ -142,7 +142,7 @@ func (p *Pieces) restore(c *llm.ToolCall) {
 // AddExtra adds the members of extra, a JSON object, to a request that does not have
 // them.
 func AddExtra(body *tree.Value, extra json.RawMessage) {
-	for _, m := range tree.Raw(extra).Each() {
+	for _, m := range tree.Raw(extra).PeekMembers() {
 		if body.Get(m.Name) == nil {
 			body.Set(m.Name, m.Value)
 		}

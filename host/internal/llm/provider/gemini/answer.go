@@ -40,7 +40,7 @@ func (a *answer) Event(_ string, data []byte) error {
 	if u := wire.DecodeUsage(v.Get("usageMetadata")); u != nil {
 		r.Usage = u
 	}
-	if len(v.Get("candidates").All()) == 0 && v.Get("promptFeedback").Get("blockReason").Str() == "" {
+	if len(v.Get("candidates").PeekItems()) == 0 && v.Get("promptFeedback").Get("blockReason").Str() == "" {
 		return nil
 	}
 	piece, _, err := wire.DecodeResponse(data, a.turn, wire.Options{Names: a.names})

@@ -75,7 +75,7 @@ func (m *Model) Info() provider.Info { return m.cfg.Info }
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	names := llm.NewNameMap(wire.NameRule(), r.Tools)
 	body := m.requestBody(r, names)
-	turn := len(body.Get("contents").All())
+	turn := len(body.Get("contents").PeekItems())
 	path := m.path + ":generateContent"
 	if on != nil {
 		path = m.path + ":streamGenerateContent?alt=sse"

@@ -86,7 +86,7 @@ func (a *answer) Event(_ string, data []byte) error {
 	if u := wire.DecodeUsage(v.Get("usage")); u != nil {
 		r.Usage = u
 	}
-	for _, choice := range v.Get("choices").All() {
+	for _, choice := range v.Get("choices").PeekItems() {
 		if choice.Get("index").Int() != 0 { // only one choice was requested
 			continue
 		}
@@ -115,7 +115,7 @@ func (a *answer) addDelta(d *tree.Value) {
 		a.addText(llm.TextPart, content.Str())
 	}
 	a.addText(llm.RefusalPart, d.Get("refusal").Str())
-	for _, c := range d.Get("tool_calls").All() {
+	for _, c := range d.Get("tool_calls").PeekItems() {
 		a.addCall(c)
 	}
 	if old := d.Get("function_call"); old.Is(tree.Object) {
@@ -152,7 +152,7 @@ func (a *answer) addCall(c *tree.Value) {
 	case arguments.Is(tree.String):
 		d.Args = arguments.Text
 	case arguments.Is(tree.Object): // some servers send an object
-		d.Args = string(arguments.Whole())
+		d.Args = string(arguments.TakeRaw())
 	}
 	if signature := c.Get("extra_content").Get("google").Get("thought_signature").Str(); signature != "" {
 		d.Signature = &llm.Signature{Vendor: llm.Gemini, Value: signature}

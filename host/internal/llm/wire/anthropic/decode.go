@@ -29,13 +29,13 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	if stream := v.Take("stream").Flag(); stream != nil {
 		r.Stream = *stream
 	}
-	for _, s := range v.Take("stop_sequences").List() {
+	for _, s := range v.Take("stop_sequences").TakeItems() {
 		r.StopSequences = append(r.StopSequences, s.Str())
 	}
 	if system := d.blocks(v.Take("system")); len(system) > 0 {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.SystemRole, Parts: system})
 	}
-	for _, m := range v.Take("messages").List() {
+	for _, m := range v.Take("messages").TakeItems() {
 		r.Messages = append(r.Messages, d.message(m)...)
 	}
 	d.choice(v.Take("tool_choice"), r)
@@ -85,7 +85,7 @@ func (d *decoder) blocks(v *tree.Value) []llm.Part {
 		return nil
 	}
 	var parts []llm.Part
-	for _, item := range v.List() {
+	for _, item := range v.TakeItems() {
 		parts = append(parts, d.block(item))
 	}
 	return parts
@@ -114,10 +114,10 @@ func (d *decoder) block(v *tree.Value) llm.Part {
 		return llm.Part{Type: llm.RedactedPart, Signature: signature(v.Take("data").Str())}
 	case v.Get("input").Is(tree.Object) && has("tool_use", "id", "name"):
 		if caller := v.Get("caller").Get("type"); caller.Is(tree.String) && caller.Text == "direct" {
-			v.Take("caller").Skip()
+			v.Take("caller").MarkAllRead()
 		}
 		return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{
-			ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: v.Take("input").Whole(),
+			ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: v.Take("input").TakeRaw(),
 		}}
 	case has("tool_result", "tool_use_id"):
 		r := &llm.ToolResult{ID: v.Take("tool_use_id").Str(), Content: d.blocks(v.Take("content"))}
@@ -129,7 +129,7 @@ func (d *decoder) block(v *tree.Value) llm.Part {
 	if p, ok := image(v); ok {
 		return p
 	}
-	return llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.Whole()}
+	return llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.TakeRaw()}
 }
 
 // signature returns a signature of Anthropic.

@@ -30,7 +30,7 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
 	t.ReportUnsupported(&losses, "Anthropic", false)
 	d := t.NameAndDescription(o.Names, NameRule(), &losses)
-	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.AnthropicLimits(), "Anthropic", &losses)
+	written, strict := schema.StrictOrPlain(t.Input, o.Strict || t.Strict, schema.AnthropicLimits(), "Anthropic", &losses)
 	if strict {
 		d.Set("strict", tree.Boolean(true))
 	}
@@ -46,7 +46,7 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 // decodeTools returns the tools of a request without Anthropic's own ones.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
-	for _, item := range list.List() {
+	for _, item := range list.TakeItems() {
 		if kind := item.Get("type").Str(); kind != "" && kind != "custom" {
 			continue // a built-in tool of Anthropic
 		}
@@ -54,7 +54,7 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 		t := llm.Tool{
 			Name:        o.Names.FromVendor(item.Take("name").Str()),
 			Description: item.Take("description").Str(),
-			Input:       item.Take("input_schema").Whole(),
+			Input:       item.Take("input_schema").TakeRaw(),
 		}
 		if strict := item.Take("strict").Flag(); strict != nil {
 			t.Strict = *strict

@@ -51,7 +51,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 		TopP:        config.Take("topP").Float(),
 		TopK:        config.Take("topK").Int(),
 	}
-	for _, s := range config.Take("stopSequences").List() {
+	for _, s := range config.Take("stopSequences").TakeItems() {
 		r.StopSequences = append(r.StopSequences, s.Str())
 	}
 	d.choice(v.Take("toolConfig").Take("functionCallingConfig"), r)
@@ -61,7 +61,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 			r.Messages = append(r.Messages, llm.Message{Role: llm.SystemRole, Parts: parts})
 		}
 	}
-	for i, c := range v.Take("contents").List() {
+	for i, c := range v.Take("contents").TakeItems() {
 		d.turn, d.calls = i, 0
 		r.Messages = append(r.Messages, d.content(c)...)
 	}
@@ -87,7 +87,7 @@ func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 		return
 	}
 	r.Choice = &llm.Choice{Mode: modes[mode]}
-	for _, name := range v.Take("allowedFunctionNames").List() {
+	for _, name := range v.Take("allowedFunctionNames").TakeItems() {
 		r.Choice.ToolNames = append(r.Choice.ToolNames, d.o.Names.FromVendor(name.Str()))
 	}
 }
@@ -106,10 +106,10 @@ func (d *decoder) content(c *tree.Value) []llm.Message {
 // is empty and not signed is left out.
 func (d *decoder) parts(list *tree.Value) []llm.Part {
 	var parts []llm.Part
-	for _, v := range list.List() {
+	for _, v := range list.TakeItems() {
 		p, ok := d.part(v)
 		if !ok {
-			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.Gemini, Raw: v.Whole()})
+			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.Gemini, Raw: v.TakeRaw()})
 			continue
 		}
 		if s := v.Take("thoughtSignature").Str(); s != "" && s != skipSignature {
@@ -167,7 +167,7 @@ func media(v *tree.Value) *llm.Media {
 func (d *decoder) call(v *tree.Value) *llm.ToolCall {
 	c := &llm.ToolCall{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: json.RawMessage(`{}`)}
 	if v.Get("args").Is(tree.Object) {
-		c.Args = v.Take("args").Whole()
+		c.Args = v.Take("args").TakeRaw()
 	}
 	if c.ID == "" {
 		c.ID = CallID(d.turn, d.calls)
@@ -192,7 +192,7 @@ func (d *decoder) result(v *tree.Value) *llm.ToolResult {
 	}
 	response, images := v.Take("response"), map[string]*llm.Media{}
 	var order []string
-	for _, part := range v.Take("parts").List() {
+	for _, part := range v.Take("parts").TakeItems() {
 		name := part.At("/inlineData/displayName")
 		if name == nil {
 			name = part.At("/fileData/displayName")
@@ -210,13 +210,13 @@ func (d *decoder) result(v *tree.Value) *llm.ToolResult {
 		}
 	}
 	for _, key := range []string{"output", "error"} {
-		if len(response.Each()) == 1 && response.Get(key) != nil {
+		if len(response.PeekMembers()) == 1 && response.Get(key) != nil {
 			r.IsError = key == "error"
 			d.output(r, response.Take(key), images)
 		}
 	}
-	if len(response.Each()) != 1 || response.Get("output") == nil && response.Get("error") == nil {
-		r.Structured = response.Whole()
+	if len(response.PeekMembers()) != 1 || response.Get("output") == nil && response.Get("error") == nil {
+		r.Structured = response.TakeRaw()
 	}
 	for _, key := range order { // images to which no text refers
 		if m := images[key]; m != nil {
@@ -236,7 +236,7 @@ func (d *decoder) output(r *llm.ToolResult, v *tree.Value, images map[string]*ll
 		return
 	}
 	var content []llm.Part
-	for _, item := range v.All() {
+	for _, item := range v.PeekItems() {
 		ref := item.Get("$ref")
 		switch {
 		case item.Is(tree.String):
@@ -244,12 +244,12 @@ func (d *decoder) output(r *llm.ToolResult, v *tree.Value, images map[string]*ll
 		case ref.Is(tree.String) && images[ref.Text] != nil && len(item.Members) == 1:
 			content = append(content, llm.Part{Type: llm.ImagePart, Media: images[ref.Text]})
 		default:
-			r.Structured = v.Whole()
+			r.Structured = v.TakeRaw()
 			return
 		}
 	}
 	if !v.Is(tree.Array) {
-		r.Structured = v.Whole()
+		r.Structured = v.TakeRaw()
 		return
 	}
 	for _, item := range v.Items {
@@ -257,6 +257,6 @@ func (d *decoder) output(r *llm.ToolResult, v *tree.Value, images map[string]*ll
 			delete(images, ref.Text)
 		}
 	}
-	v.Skip()
+	v.MarkAllRead()
 	r.Content = content
 }

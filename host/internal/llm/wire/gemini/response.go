@@ -100,11 +100,11 @@ func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, l
 		Vendor: llm.Gemini,
 		Usage:  DecodeUsage(v.Take("usageMetadata")),
 	}
-	candidates := v.Take("candidates").List()
+	candidates := v.Take("candidates").TakeItems()
 	blocked := v.Take("promptFeedback").Take("blockReason").Str()
 	switch {
 	case len(candidates) > 0:
-		candidates[0].Take("index").Skip()
+		candidates[0].Take("index").MarkAllRead()
 		content := candidates[0].Take("content")
 		content.Take("role").Str()
 		r.Parts = d.parts(content.Take("parts"))

@@ -40,7 +40,7 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	t.ReportUnsupported(&losses, "Gemini", true)
 	d := t.NameAndDescription(o.Names, NameRule(), &losses)
 	parameters := schema.Subset(t.Input, "/inputSchema", &losses)
-	if len(parameters.Get("properties").Each()) > 0 {
+	if len(parameters.Get("properties").PeekMembers()) > 0 {
 		d.Set("parameters", parameters)
 	} else {
 		losses.AddEquivalent("/inputSchema", "Gemini omits the schema of a function without parameters", tree.Obj("type", tree.Str("object")))
@@ -59,8 +59,8 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 // decodeTools returns the functions of a request.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
-	for _, group := range list.List() {
-		for _, d := range group.Take("functionDeclarations").List() {
+	for _, group := range list.TakeItems() {
+		for _, d := range group.Take("functionDeclarations").TakeItems() {
 			t := llm.Tool{
 				Name:        o.Names.FromVendor(d.Take("name").Str()),
 				Description: d.Take("description").Str(),
@@ -79,5 +79,5 @@ func decodeSchema(d *tree.Value, subset, whole string) json.RawMessage {
 	if s := d.Take(subset); s != nil {
 		return schema.FromSubset(s).JSON()
 	}
-	return d.Take(whole).Whole()
+	return d.Take(whole).TakeRaw()
 }

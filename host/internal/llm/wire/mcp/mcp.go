@@ -29,7 +29,7 @@ func DecodeCall(params json.RawMessage, id string) (*llm.ToolCall, llm.Losses, e
 		return nil, nil, fmt.Errorf("params of tools/call have no name")
 	}
 	if v.Get("arguments").Is(tree.Object) {
-		c.Args = v.Take("arguments").Whole()
+		c.Args = v.Take("arguments").TakeRaw()
 	}
 	var losses llm.Losses
 	losses.AddUnread(v)
@@ -49,7 +49,7 @@ func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 		case p.Type == llm.TextPart:
 			content.Items = append(content.Items, llm.TextBlock(p.Text))
 		case p.Type == llm.ImagePart:
-			content.Items = append(content.Items, image(p.Media, at, &losses))
+			content.Items = append(content.Items, encodeImage(p.Media, at, &losses))
 		case p.Type == llm.OpaquePart && p.Vendor == llm.MCP:
 			content.Items = append(content.Items, tree.Raw(p.Raw))
 		default:
@@ -69,8 +69,8 @@ func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 	return out, losses
 }
 
-// image returns an image as MCP content: its data, or a link to its URL.
-func image(m *llm.Media, at string, losses *llm.Losses) *tree.Value {
+// encodeImage returns an image as MCP content: its data, or a link to its URL.
+func encodeImage(m *llm.Media, at string, losses *llm.Losses) *tree.Value {
 	if m.Detail != "" {
 		losses.AddLost(at+"/media/detail", "MCP has no such field")
 	}
@@ -104,15 +104,15 @@ func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm
 	for _, m := range v.Members {
 		switch {
 		case m.Name == "content" && m.Value.Is(tree.Array):
-			for _, item := range v.Take("content").List() {
-				r.Content = append(r.Content, block(item))
+			for _, item := range v.Take("content").TakeItems() {
+				r.Content = append(r.Content, decodeBlock(item))
 			}
 		case m.Name == "structuredContent" && m.Value.Kind != tree.Null:
-			r.Structured = v.Take(m.Name).Whole()
+			r.Structured = v.Take(m.Name).TakeRaw()
 		case m.Name == "isError" && m.Value.Is(tree.Bool):
 			r.IsError = *v.Take(m.Name).Flag()
 		case m.Value.Kind != tree.Null:
-			r.ExtraMembers = append(r.ExtraMembers, llm.Member{Name: m.Name, Value: v.Take(m.Name).Whole()})
+			r.ExtraMembers = append(r.ExtraMembers, llm.Member{Name: m.Name, Value: v.Take(m.Name).TakeRaw()})
 		}
 	}
 	var losses llm.Losses
@@ -120,9 +120,9 @@ func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm
 	return r, losses, nil
 }
 
-// block returns an MCP content block as a part. Blocks of other types than text and
+// decodeBlock returns an MCP content block as a part. Blocks of other types than text and
 // image, and blocks with further members, are kept as they are.
-func block(v *tree.Value) llm.Part {
+func decodeBlock(v *tree.Value) llm.Part {
 	kind := v.Get("type")
 	plain := func(members ...string) bool { // and no others, such as annotations or _meta
 		if len(v.Members) != len(members)+1 {
@@ -143,5 +143,5 @@ func block(v *tree.Value) llm.Part {
 		v.Take("type").Str()
 		return llm.Part{Type: llm.ImagePart, Media: &llm.Media{Data: v.Take("data").Str(), MIME: v.Take("mimeType").Str()}}
 	}
-	return llm.Part{Type: llm.OpaquePart, Vendor: llm.MCP, Raw: v.Whole()}
+	return llm.Part{Type: llm.OpaquePart, Vendor: llm.MCP, Raw: v.TakeRaw()}
 }

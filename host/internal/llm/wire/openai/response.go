@@ -77,7 +77,7 @@ func (e *encoder) responseMessage(parts []llm.Part) *tree.Value {
 		kept = append(kept, p)
 	}
 	inner := &encoder{o: e.o}
-	message := inner.assistant(llm.Message{Role: llm.AssistantRole, Parts: kept}, "")
+	message := inner.encodeAssistant(llm.Message{Role: llm.AssistantRole, Parts: kept}, "")
 	for _, loss := range inner.losses {
 		loss.Path = originalPath(loss.Path, parts, kept)
 		e.losses = append(e.losses, loss)
@@ -124,13 +124,13 @@ func originalPath(path string, parts, kept []llm.Part) string {
 // kept parts.
 func (e *encoder) decodedParts(kept []llm.Part) *tree.Value {
 	probe := &encoder{o: e.o}
-	message := probe.assistant(llm.Message{Role: llm.AssistantRole, Parts: kept}, "")
+	message := probe.encodeAssistant(llm.Message{Role: llm.AssistantRole, Parts: kept}, "")
 	if message == nil {
 		return tree.List()
 	}
 	probe.separateRefusal(message)
 	d := &decoder{o: e.o}
-	parts := d.assistant(message)
+	parts := d.decodeAssistant(message)
 	if parts == nil {
 		parts = []llm.Part{}
 	}
@@ -160,7 +160,7 @@ func (e *encoder) separateRefusal(message *tree.Value) {
 
 // useFunctionCall encodes the first call in the old format, function_call.
 func (e *encoder) useFunctionCall(message *tree.Value) {
-	calls := message.Get("tool_calls").All()
+	calls := message.Get("tool_calls").PeekItems()
 	if len(calls) == 0 {
 		return
 	}
@@ -223,13 +223,13 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	if err != nil {
 		return nil, nil, fmt.Errorf("the response: %w", err)
 	}
-	choices := v.Take("choices").List()
+	choices := v.Take("choices").TakeItems()
 	if len(choices) == 0 || !choices[0].Get("message").Is(tree.Object) {
 		return nil, nil, fmt.Errorf("the response has no choice with a message")
 	}
 	d := &decoder{o: o}
-	v.Take("object").Skip()
-	choices[0].Take("index").Skip()
+	v.Take("object").MarkAllRead()
+	choices[0].Take("index").MarkAllRead()
 	message := choices[0].Take("message")
 	message.Take("role").Str()
 	word := choices[0].Take("finish_reason").Str()
@@ -237,7 +237,7 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 		ID:         v.Take("id").Str(),
 		Model:      v.Take("model").Str(),
 		Created:    int64(v.Take("created").Int()),
-		Parts:      d.assistant(message),
+		Parts:      d.decodeAssistant(message),
 		StopReason: StopReason(word), VendorStop: word, Vendor: llm.OpenAI,
 		Usage: DecodeUsage(v.Take("usage")),
 	}

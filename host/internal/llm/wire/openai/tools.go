@@ -35,11 +35,11 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
 	t.ReportUnsupported(&losses, "OpenAI", false)
 	f := t.NameAndDescription(o.Names, NameRule(), &losses)
-	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.OpenAILimits(), "OpenAI", &losses)
+	converted, strict := schema.StrictOrPlain(t.Input, o.Strict || t.Strict, schema.OpenAILimits(), "OpenAI", &losses)
 	if strict {
 		f.Set("strict", tree.Boolean(true))
 	}
-	f.Set("parameters", written)
+	f.Set("parameters", converted)
 	return tree.Obj("type", tree.Str("function"), "function", f), losses
 }
 
@@ -51,7 +51,7 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 // decodeTools returns the functions of a request; OpenAI's own tools are left out.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
-	for _, item := range list.List() {
+	for _, item := range list.TakeItems() {
 		if item.Get("function") == nil || item.Get("type").Str() != "function" {
 			continue // a built-in tool of OpenAI
 		}
@@ -66,7 +66,7 @@ func decodeFunction(f *tree.Value, o Options) llm.Tool {
 	t := llm.Tool{
 		Name:        o.Names.FromVendor(f.Take("name").Str()),
 		Description: f.Take("description").Str(),
-		Input:       f.Take("parameters").Whole(),
+		Input:       f.Take("parameters").TakeRaw(),
 	}
 	if strict := f.Take("strict").Flag(); strict != nil {
 		t.Strict = *strict

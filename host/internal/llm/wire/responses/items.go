@@ -31,8 +31,8 @@ func ignoredTypes() []string {
 // skipped items.
 func DecodeItems(list *tree.Value) (messages []llm.Message, ignored []string, err error) {
 	d := &decoder{}
-	for i, item := range list.All() {
-		if err := d.item(item, llm.AppendIndex("input", i)); err != nil {
+	for i, item := range list.PeekItems() {
+		if err := d.addItem(item, llm.AppendIndex("input", i)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -46,8 +46,8 @@ type decoder struct {
 	ignored  []string
 }
 
-// add adds parts to the last message if the role is the same and join is set.
-func (d *decoder) add(role llm.Role, join bool, parts ...llm.Part) {
+// addParts adds parts to the last message if the role is the same and join is set.
+func (d *decoder) addParts(role llm.Role, join bool, parts ...llm.Part) {
 	if last := len(d.messages) - 1; join && last >= 0 && d.messages[last].Role == role {
 		d.messages[last].Parts = append(d.messages[last].Parts, parts...)
 		return
@@ -55,16 +55,16 @@ func (d *decoder) add(role llm.Role, join bool, parts ...llm.Part) {
 	d.messages = append(d.messages, llm.Message{Role: role, Parts: parts})
 }
 
-// item adds an input item. It collects the types of ignoredTypes in ignored, and leaves
+// addItem adds an input item. It collects the types of ignoredTypes in ignored, and leaves
 // out reasoning and additional tools. It returns a RequestError for other types.
-func (d *decoder) item(v *tree.Value, at string) error {
-	switch kind := text(v, "type"); {
+func (d *decoder) addItem(v *tree.Value, at string) error {
+	switch kind := stringMember(v, "type"); {
 	case kind == "message", kind == "" && v.Get("role") != nil:
-		return d.message(v, at)
+		return d.addMessage(v, at)
 	case kind == "function_call", kind == "custom_tool_call":
-		return d.call(v, kind, at)
+		return d.addCall(v, kind, at)
 	case kind == "function_call_output", kind == "custom_tool_call_output":
-		return d.result(v, kind, at)
+		return d.addResult(v, kind, at)
 	case kind == "reasoning", kind == additionalToolsType:
 		return nil
 	case slices.Contains(ignoredTypes(), kind):
@@ -79,22 +79,22 @@ func (d *decoder) item(v *tree.Value, at string) error {
 	}
 }
 
-// message adds a message. It returns a RequestError for an unknown role.
-func (d *decoder) message(v *tree.Value, at string) error {
-	role := llm.Role(text(v, "role"))
+// addMessage adds a message. It returns a RequestError for an unknown role.
+func (d *decoder) addMessage(v *tree.Value, at string) error {
+	role := llm.Role(stringMember(v, "role"))
 	if !slices.Contains([]llm.Role{llm.UserRole, llm.AssistantRole, llm.SystemRole, llm.DeveloperRole}, role) {
 		return requestErrorf(at, "the role of a message must be user, assistant, system or developer, not %.40q", role)
 	}
-	parts, err := content(v.Get("content"), role, at)
+	parts, err := decodeContent(v.Get("content"), role, at)
 	if err != nil {
 		return err
 	}
-	d.add(role, role == llm.AssistantRole, parts...)
+	d.addParts(role, role == llm.AssistantRole, parts...)
 	return nil
 }
 
-// content decodes a text or a list of parts.
-func content(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) {
+// decodeContent decodes a text or a list of parts.
+func decodeContent(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) {
 	switch {
 	case v.Is(tree.String):
 		return []llm.Part{{Type: llm.TextPart, Text: v.Text}}, nil
@@ -103,14 +103,14 @@ func content(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) {
 	}
 	var parts []llm.Part
 	for _, p := range v.Items {
-		kind := text(p, "type")
+		kind := stringMember(p, "type")
 		switch {
 		case (kind == "input_text" || kind == "output_text" || kind == "text") && p.Get("text").Is(tree.String):
 			parts = append(parts, llm.Part{Type: llm.TextPart, Text: p.Get("text").Text})
 		case kind == "refusal" && role == llm.AssistantRole && p.Get("refusal").Is(tree.String):
 			parts = append(parts, llm.Part{Type: llm.RefusalPart, Text: p.Get("refusal").Text})
-		case kind == "input_image" && text(p, "image_url") != "" && (role == llm.UserRole || role == llm.ToolRole):
-			parts = append(parts, llm.Part{Type: llm.ImagePart, Media: image(text(p, "image_url"), text(p, "detail"))})
+		case kind == "input_image" && stringMember(p, "image_url") != "" && (role == llm.UserRole || role == llm.ToolRole):
+			parts = append(parts, llm.Part{Type: llm.ImagePart, Media: decodeImage(stringMember(p, "image_url"), stringMember(p, "detail"))})
 		default:
 			return nil, requestErrorf(at, "a part of type %.40q is not supported: a %s can contain input_text, output_text or input_image with an image_url", kind, role)
 		}
@@ -118,8 +118,8 @@ func content(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) {
 	return parts, nil
 }
 
-// image returns an image from its URL, also a data URL (RFC 2397).
-func image(url, detail string) *llm.Media {
+// decodeImage returns an image from its URL, also a data URL (RFC 2397).
+func decodeImage(url, detail string) *llm.Media {
 	m := &llm.Media{URL: url, Detail: detail}
 	rest, inline := strings.CutPrefix(url, "data:")
 	head, data, cut := strings.Cut(rest, ",")
@@ -130,17 +130,17 @@ func image(url, detail string) *llm.Media {
 	return m
 }
 
-// call adds a function or custom tool call to the model's message. It returns a
+// addCall adds a function or custom tool call to the model's message. It returns a
 // RequestError without a call id or a name. Arguments that are no JSON object are kept
 // as Malformed.
-func (d *decoder) call(v *tree.Value, kind, at string) error {
-	c := &llm.ToolCall{ID: text(v, "call_id"), Name: modelName(text(v, "namespace"), text(v, "name"))}
-	if c.ID == "" || text(v, "name") == "" {
+func (d *decoder) addCall(v *tree.Value, kind, at string) error {
+	c := &llm.ToolCall{ID: stringMember(v, "call_id"), Name: modelName(stringMember(v, "namespace"), stringMember(v, "name"))}
+	if c.ID == "" || stringMember(v, "name") == "" {
 		return requestErrorf(at, "a %s has no call_id or no name", kind)
 	}
-	arguments := text(v, "arguments")
+	arguments := stringMember(v, "arguments")
 	if kind == "custom_tool_call" {
-		arguments = string(tree.Obj("input", tree.Str(text(v, "input"))).JSON())
+		arguments = string(tree.Obj("input", tree.Str(stringMember(v, "input"))).JSON())
 	}
 	var object map[string]json.RawMessage
 	switch {
@@ -151,22 +151,22 @@ func (d *decoder) call(v *tree.Value, kind, at string) error {
 	default:
 		c.Args = json.RawMessage(arguments)
 	}
-	d.add(llm.AssistantRole, true, llm.Part{Type: llm.CallPart, ToolCall: c})
+	d.addParts(llm.AssistantRole, true, llm.Part{Type: llm.CallPart, ToolCall: c})
 	return nil
 }
 
-// result adds the output of a call. It returns a RequestError without a call id, and
+// addResult adds the output of a call. It returns a RequestError without a call id, and
 // for an output that content refuses.
-func (d *decoder) result(v *tree.Value, kind, at string) error {
-	r := &llm.ToolResult{ID: text(v, "call_id")}
+func (d *decoder) addResult(v *tree.Value, kind, at string) error {
+	r := &llm.ToolResult{ID: stringMember(v, "call_id")}
 	if r.ID == "" {
 		return requestErrorf(at, "a %s has no call_id", kind)
 	}
-	parts, err := content(v.Get("output"), llm.ToolRole, at)
+	parts, err := decodeContent(v.Get("output"), llm.ToolRole, at)
 	if err != nil {
 		return err
 	}
 	r.Content = parts
-	d.add(llm.ToolRole, true, llm.Part{Type: llm.ResultPart, ToolResult: r})
+	d.addParts(llm.ToolRole, true, llm.Part{Type: llm.ResultPart, ToolResult: r})
 	return nil
 }

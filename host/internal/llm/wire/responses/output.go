@@ -30,13 +30,13 @@ func SummaryPart(text string) *tree.Value {
 	return tree.Obj("type", tree.Str("summary_text"), "text", tree.Str(text))
 }
 
-// Message returns a message item of the assistant.
-func Message(id, status string, parts ...*tree.Value) *tree.Value {
+// MessageItem returns a message item of the assistant.
+func MessageItem(id, status string, parts ...*tree.Value) *tree.Value {
 	return tree.Obj("id", tree.Str(id), "type", tree.Str("message"), "status", tree.Str(status), "role", tree.Str("assistant"), "content", tree.List(parts...))
 }
 
-// Reasoning returns a reasoning item with a summary.
-func Reasoning(id string, parts ...*tree.Value) *tree.Value {
+// ReasoningItem returns a reasoning item with a summary.
+func ReasoningItem(id string, parts ...*tree.Value) *tree.Value {
 	return tree.Obj("id", tree.Str(id), "type", tree.Str("reasoning"), "summary", tree.List(parts...))
 }
 

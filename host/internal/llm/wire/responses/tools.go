@@ -65,17 +65,17 @@ func (t *Tools) Callable(name string) Callable {
 // the input can also declare tools (additional_tools).
 func DecodeTools(list, input *tree.Value) (*Tools, error) {
 	t := &Tools{Callables: map[string]Callable{}}
-	for i, item := range list.All() {
-		if err := t.add(item, "", llm.AppendIndex("tools", i)); err != nil {
+	for i, item := range list.PeekItems() {
+		if err := t.addTool(item, "", llm.AppendIndex("tools", i)); err != nil {
 			return nil, err
 		}
 	}
-	for i, item := range input.All() {
-		if text(item, "type") != additionalToolsType {
+	for i, item := range input.PeekItems() {
+		if stringMember(item, "type") != additionalToolsType {
 			continue
 		}
-		for j, tool := range item.Get("tools").All() {
-			if err := t.add(tool, "", llm.AppendIndex(llm.AppendIndex("input", i)+"/tools", j)); err != nil {
+		for j, tool := range item.Get("tools").PeekItems() {
+			if err := t.addTool(tool, "", llm.AppendIndex(llm.AppendIndex("input", i)+"/tools", j)); err != nil {
 				return nil, err
 			}
 		}
@@ -83,11 +83,11 @@ func DecodeTools(list, input *tree.Value) (*Tools, error) {
 	return t, nil
 }
 
-// add adds a tool, or those of a namespace. Unknown types are collected in Ignored. It
+// addTool adds a tool, or those of a namespace. Unknown types are collected in Ignored. It
 // returns a RequestError for a tool without a type or name, and for a namespace in a
 // namespace.
-func (t *Tools) add(v *tree.Value, namespace, at string) error {
-	kind, name := text(v, "type"), text(v, "name")
+func (t *Tools) addTool(v *tree.Value, namespace, at string) error {
+	kind, name := stringMember(v, "type"), stringMember(v, "name")
 	switch {
 	case kind == "":
 		return requestErrorf(at, "a tool has no type")
@@ -99,23 +99,23 @@ func (t *Tools) add(v *tree.Value, namespace, at string) error {
 	case name == "":
 		return requestErrorf(at, "a tool of type %s has no name", kind)
 	case kind == "namespace":
-		for i, inner := range v.Get("tools").All() {
-			if text(inner, "type") == "namespace" {
+		for i, inner := range v.Get("tools").PeekItems() {
+			if stringMember(inner, "type") == "namespace" {
 				return requestErrorf(at, "the namespace %.80s contains a namespace", name)
 			}
-			if err := t.add(inner, name, llm.AppendIndex(at+"/tools", i)); err != nil {
+			if err := t.addTool(inner, name, llm.AppendIndex(at+"/tools", i)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	c := Callable{Name: name, Namespace: namespace, Custom: kind == "custom"}
-	tool := llm.Tool{Name: c.ModelName(), Description: text(v, "description"), Strict: v.Get("strict").True()}
+	tool := llm.Tool{Name: c.ModelName(), Description: stringMember(v, "description"), Strict: v.Get("strict").True()}
 	if c.Custom {
 		tool.Strict = false
 		tool.Input = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)
-		if grammar := text(v.Get("format"), "definition"); grammar != "" {
-			tool.Description += "\n\ninput must follow this grammar (" + text(v.Get("format"), "syntax") + "):\n" + grammar
+		if grammar := stringMember(v.Get("format"), "definition"); grammar != "" {
+			tool.Description += "\n\ninput must follow this grammar (" + stringMember(v.Get("format"), "syntax") + "):\n" + grammar
 		}
 	} else if p := v.Get("parameters"); p.Is(tree.Object) {
 		tool.Input = p.JSON()
@@ -139,21 +139,21 @@ func DecodeChoice(v *tree.Value) (*llm.Choice, error) {
 		return &llm.Choice{Mode: mode}, nil
 	}
 	named := func(v *tree.Value) (string, error) {
-		kind, name := text(v, "type"), text(v, "name")
+		kind, name := stringMember(v, "type"), stringMember(v, "name")
 		if kind != "function" && kind != "custom" || name == "" {
 			return "", requestErrorf(at, "tool_choice must name a function or a custom tool, not a tool of type %.40q", kind)
 		}
-		return modelName(text(v, "namespace"), name), nil
+		return modelName(stringMember(v, "namespace"), name), nil
 	}
-	if text(v, "type") != "allowed_tools" {
+	if stringMember(v, "type") != "allowed_tools" {
 		name, err := named(v)
 		return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{name}}, err
 	}
-	c := &llm.Choice{Mode: llm.ChoiceMode(text(v, "mode"))}
+	c := &llm.Choice{Mode: llm.ChoiceMode(stringMember(v, "mode"))}
 	if c.Mode != llm.ChoiceAuto && c.Mode != llm.ChoiceRequired {
 		return nil, requestErrorf(at, "the mode of allowed_tools must be auto or required, not %.40q", c.Mode)
 	}
-	for _, item := range v.Get("tools").All() {
+	for _, item := range v.Get("tools").PeekItems() {
 		name, err := named(item)
 		if err != nil {
 			return nil, err
@@ -166,8 +166,8 @@ func DecodeChoice(v *tree.Value) (*llm.Choice, error) {
 	return c, nil
 }
 
-// text returns a member that is a string; "" for any other value.
-func text(v *tree.Value, name string) string {
+// stringMember returns a member that is a string; "" for any other value.
+func stringMember(v *tree.Value, name string) string {
 	if m := v.Get(name); m.Is(tree.String) {
 		return m.Text
 	}

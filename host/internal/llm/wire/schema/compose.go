@@ -9,7 +9,7 @@ import (
 
 // joinAllOf returns s with its allOf merged into it, if one schema can express that.
 // Otherwise the branches that cannot be merged are reported as lost.
-func (w *writer) joinAllOf(s *tree.Value, at string) *tree.Value {
+func (w *converter) joinAllOf(s *tree.Value, at string) *tree.Value {
 	list := s.Get("allOf")
 	if !list.Is(tree.Array) {
 		return s
@@ -34,10 +34,10 @@ func (w *writer) joinAllOf(s *tree.Value, at string) *tree.Value {
 	return out
 }
 
-// choice returns the branches of a schema with anyOf or oneOf, and the keywords next
+// extractChoice returns the branches of a schema with anyOf or oneOf, and the keywords next
 // to it. These are moved into the branches; if that is not possible, the choice is
 // lost.
-func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
+func (w *converter) extractChoice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
 	rest = s.Clone()
 	word := ""
 	for _, name := range []string{"anyOf", "oneOf"} {
@@ -93,7 +93,7 @@ func tupleItems(s *tree.Value) *tree.Value {
 			branches = append(branches, v)
 		}
 	}
-	for _, item := range s.Get("prefixItems").All() {
+	for _, item := range s.Get("prefixItems").PeekItems() {
 		add(item)
 	}
 	switch items := s.Get("items"); {

@@ -29,7 +29,7 @@ func possibleTypes(s *tree.Value) []string {
 	if names := declaredTypes(s); len(names) > 0 {
 		return names
 	}
-	values := s.Get("enum").All()
+	values := s.Get("enum").PeekItems()
 	if c := s.Get("const"); c != nil {
 		values = []*tree.Value{c}
 	}
@@ -140,5 +140,5 @@ func acceptsNull(s, root *tree.Value, depth int) bool {
 
 // isFreeForm reports whether a schema is an object without declared member names.
 func isFreeForm(s *tree.Value) bool {
-	return slices.Contains(possibleTypes(s), "object") && len(s.Get("properties").Each()) == 0 && !s.Get("additionalProperties").False()
+	return slices.Contains(possibleTypes(s), "object") && len(s.Get("properties").PeekMembers()) == 0 && !s.Get("additionalProperties").False()
 }

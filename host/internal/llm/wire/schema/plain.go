@@ -11,7 +11,7 @@ import (
 // Plain converts a schema of arguments into the form that OpenAI and Anthropic accept
 // without strict mode: JSON Schema 2020-12 whose top level is an object and no choice.
 func Plain(raw json.RawMessage, vendor string, losses *llm.Losses) *tree.Value {
-	w := newWriter(raw, "/inputSchema", losses)
+	w := newConverter(raw, "/inputSchema", losses)
 	top := w.topObject(vendor)
 	w.modernize(top, w.at)
 	if top.Get("properties") == nil {
@@ -23,7 +23,7 @@ func Plain(raw json.RawMessage, vendor string, losses *llm.Losses) *tree.Value {
 }
 
 // topObject returns a copy of the root as an object schema.
-func (w *writer) topObject(vendor string) *tree.Value {
+func (w *converter) topObject(vendor string) *tree.Value {
 	root := w.root
 	if !root.Is(tree.Object) {
 		made := tree.Obj("type", tree.Str("object"))
@@ -58,10 +58,10 @@ func (w *writer) topObject(vendor string) *tree.Value {
 }
 
 // inlineTopRef replaces a reference at the top level by its definition.
-func (w *writer) inlineTopRef(top *tree.Value, ref string) *tree.Value {
+func (w *converter) inlineTopRef(top *tree.Value, ref string) *tree.Value {
 	seen := []string{}
 	for {
-		found, _ := w.target(ref)
+		found, _ := w.lookupRef(ref)
 		if !found.Is(tree.Object) || slices.Contains(seen, ref) || found == w.root {
 			top.Delete("$ref")
 			w.losses.AddLost(w.at+"/$ref", "the reference has no target in this schema")
@@ -85,7 +85,7 @@ func (w *writer) inlineTopRef(top *tree.Value, ref string) *tree.Value {
 
 // mergeTopChoices replaces a choice between objects by one object that has the members
 // of all, and requires the members that all require.
-func (w *writer) mergeTopChoices(top *tree.Value, vendor string) {
+func (w *converter) mergeTopChoices(top *tree.Value, vendor string) {
 	changed := false
 	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
 		branches := top.Get(name)
@@ -111,9 +111,9 @@ func (w *writer) mergeTopChoices(top *tree.Value, vendor string) {
 
 // resolve returns the schema that s refers to, if s has only a $ref and its target is
 // no reference itself; otherwise s.
-func (w *writer) resolve(s *tree.Value) *tree.Value {
+func (w *converter) resolve(s *tree.Value) *tree.Value {
 	if ref := s.Get("$ref"); ref.Is(tree.String) && len(s.Members) == 1 {
-		if found, _ := w.target(ref.Text); found != nil && found.Get("$ref") == nil {
+		if found, _ := w.lookupRef(ref.Text); found != nil && found.Get("$ref") == nil {
 			return found
 		}
 	}
@@ -122,7 +122,7 @@ func (w *writer) resolve(s *tree.Value) *tree.Value {
 
 // resolveLeaf resolves a reference if its target contains no further reference, so
 // that resolving ends.
-func (w *writer) resolveLeaf(s *tree.Value) *tree.Value {
+func (w *converter) resolveLeaf(s *tree.Value) *tree.Value {
 	found := w.resolve(s)
 	if hasReference(found) {
 		return s
@@ -132,15 +132,15 @@ func (w *writer) resolveLeaf(s *tree.Value) *tree.Value {
 
 // hasReference reports whether a value contains a $ref at any depth.
 func hasReference(v *tree.Value) bool {
-	return v.Get("$ref") != nil || slices.ContainsFunc(v.All(), hasReference) ||
-		slices.ContainsFunc(v.Each(), func(m tree.Member) bool { return hasReference(m.Value) })
+	return v.Get("$ref") != nil || slices.ContainsFunc(v.PeekItems(), hasReference) ||
+		slices.ContainsFunc(v.PeekMembers(), func(m tree.Member) bool { return hasReference(m.Value) })
 }
 
 // addBranchMembers adds the members of the branches to an object. The object's own
 // members take precedence. A member with different schemas in the branches becomes a
 // choice. A member is required if the object or every branch requires it. additionalProperties:
 // false and unevaluatedProperties are dropped.
-func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
+func (w *converter) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 	properties := top.Get("properties").Clone()
 	if properties == nil {
 		properties = tree.Obj()
@@ -149,7 +149,7 @@ func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 	var required []string
 	for i, b := range branches {
 		b = w.resolve(b)
-		for _, p := range b.Get("properties").Fields() {
+		for _, p := range b.Get("properties").TakeMembers() {
 			switch have := properties.Get(p.Name); {
 			case have == nil:
 				properties.Set(p.Name, p.Value.Clone())
@@ -161,7 +161,7 @@ func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 			}
 		}
 		var names []string
-		for _, name := range b.Get("required").List() {
+		for _, name := range b.Get("required").TakeItems() {
 			names = append(names, name.Text)
 		}
 		if i == 0 {
@@ -175,7 +175,7 @@ func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 		top.Delete("additionalProperties")
 		top.Delete("unevaluatedProperties")
 	}
-	for _, name := range top.Get("required").List() {
+	for _, name := range top.Get("required").TakeItems() {
 		required = append(required, name.Text)
 	}
 	slices.Sort(required)
@@ -185,7 +185,7 @@ func (w *writer) addBranchMembers(top *tree.Value, branches []*tree.Value) {
 }
 
 // modernize rewrites keywords of older drafts and of OpenAPI as in 2020-12, in place.
-func (w *writer) modernize(s *tree.Value, at string) {
+func (w *converter) modernize(s *tree.Value, at string) {
 	if items := s.Get("items"); items.Is(tree.Array) {
 		s.Delete("items")
 		s.Set("prefixItems", items)
@@ -223,7 +223,7 @@ func (w *writer) modernize(s *tree.Value, at string) {
 
 // modernizeExclusive converts a limit with an exclusive flag (draft 4) into an
 // exclusive limit.
-func (w *writer) modernizeExclusive(s *tree.Value, at, limit, exclusive string) {
+func (w *converter) modernizeExclusive(s *tree.Value, at, limit, exclusive string) {
 	flag := s.Get(exclusive)
 	if !flag.Is(tree.Bool) {
 		return

@@ -18,7 +18,7 @@ func Restore(raw, args json.RawMessage) json.RawMessage {
 		return args
 	}
 	r := &restorer{root: tree.Raw(raw)}
-	r.value(r.root, v, 0)
+	r.restore(r.root, v, 0)
 	if !r.changed {
 		return args
 	}
@@ -32,8 +32,8 @@ type restorer struct {
 	changed bool
 }
 
-// parseText parses a text as JSON; nil: it is not JSON.
-func parseText(text string) *tree.Value {
+// parseJSONText parses a text as JSON; nil: it is not JSON.
+func parseJSONText(text string) *tree.Value {
 	v, err := tree.Parse([]byte(text))
 	if err != nil {
 		return nil
@@ -55,55 +55,55 @@ func (r *restorer) resolve(s *tree.Value) *tree.Value {
 	return nil
 }
 
-// value restores v in place.
-func (r *restorer) value(s, v *tree.Value, depth int) {
+// restore restores v in place.
+func (r *restorer) restore(s, v *tree.Value, depth int) {
 	s = r.resolve(s)
 	if s == nil || depth > 100 {
 		return
 	}
 	if v.Is(tree.String) {
-		r.text(s, v)
+		r.restoreText(s, v)
 		return
 	}
-	for _, b := range s.Get("allOf").All() {
-		r.value(b, v, depth+1)
+	for _, b := range s.Get("allOf").PeekItems() {
+		r.restore(b, v, depth+1)
 	}
 	for _, word := range []string{"anyOf", "oneOf"} {
-		for _, b := range s.Get(word).All() {
+		for _, b := range s.Get(word).PeekItems() {
 			if r.canMatch(b, v) {
-				r.value(b, v, depth+1)
+				r.restore(b, v, depth+1)
 				break
 			}
 		}
 	}
 	switch {
 	case v.Is(tree.Object):
-		r.members(s, v, depth)
+		r.restoreMembers(s, v, depth)
 	case v.Is(tree.Array):
 		for i, item := range v.Items {
-			prefix := s.Get("prefixItems").All()
+			prefix := s.Get("prefixItems").PeekItems()
 			switch items := s.Get("items"); {
 			case i < len(prefix):
-				r.value(prefix[i], item, depth+1)
+				r.restore(prefix[i], item, depth+1)
 			case items.Is(tree.Array) && i < len(items.Items):
-				r.value(items.Items[i], item, depth+1)
+				r.restore(items.Items[i], item, depth+1)
 			case items.Is(tree.Object):
-				r.value(items, item, depth+1)
+				r.restore(items, item, depth+1)
 			case items == nil || items.True():
-				r.text(tree.Obj(), item)
+				r.restoreText(tree.Obj(), item)
 			}
 		}
 	}
 }
 
-// text replaces a string by the JSON in it, if the schema asks for a free object or any
+// restoreText replaces a string by the JSON in it, if the schema asks for a free object or any
 // value.
-func (r *restorer) text(s, v *tree.Value) {
+func (r *restorer) restoreText(s, v *tree.Value) {
 	free := r.holdsObject(s, 0)
 	if !free && !acceptsAnything(s) {
 		return
 	}
-	found := parseText(v.Text)
+	found := parseJSONText(v.Text)
 	if found == nil || free && !found.Is(tree.Object) {
 		return
 	}
@@ -119,7 +119,7 @@ func (r *restorer) holdsObject(s *tree.Value, depth int) bool {
 		return false
 	}
 	for _, word := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(word).All(); len(list) > 0 {
+		if list := s.Get(word).PeekItems(); len(list) > 0 {
 			return slices.ContainsFunc(list, func(b *tree.Value) bool { return r.holdsObject(b, depth+1) }) &&
 				!slices.ContainsFunc(list, func(b *tree.Value) bool { return slices.Contains(possibleTypes(r.resolve(b)), "string") })
 		}
@@ -127,20 +127,20 @@ func (r *restorer) holdsObject(s *tree.Value, depth int) bool {
 	return isFreeForm(s) && !slices.Contains(possibleTypes(s), "string")
 }
 
-// members removes members that are null only because the converted schema required
+// restoreMembers removes members that are null only because the converted schema required
 // them, and restores the others.
-func (r *restorer) members(s, v *tree.Value, depth int) {
+func (r *restorer) restoreMembers(s, v *tree.Value, depth int) {
 	properties := s.Get("properties")
 	kept := v.Members[:0:0]
 	for _, m := range v.Members {
 		p := properties.Get(m.Name)
-		required := slices.ContainsFunc(s.Get("required").All(), func(n *tree.Value) bool { return n.Text == m.Name })
+		required := slices.ContainsFunc(s.Get("required").PeekItems(), func(n *tree.Value) bool { return n.Text == m.Name })
 		if p != nil && m.Value.Is(tree.Null) && !required && (acceptsAnything(p) || !acceptsNull(p, r.root, 0)) {
 			r.changed = true
 			continue
 		}
 		if p != nil {
-			r.value(p, m.Value, depth+1)
+			r.restore(p, m.Value, depth+1)
 		}
 		kept = append(kept, m)
 	}

@@ -23,8 +23,8 @@ import (
 // maxSize bounds a schema with inlined references, in values.
 const maxSize = 5_000
 
-// writer converts one schema.
-type writer struct {
+// converter converts one schema.
+type converter struct {
 	root   *tree.Value // the original
 	at     string      // pointer to the original in the tool's definition
 	losses *llm.Losses
@@ -32,9 +32,9 @@ type writer struct {
 	open   []*tree.Value // definitions that are being inlined
 }
 
-// newWriter parses the schema at the pointer; nil: there is no usable schema.
-func newWriter(raw json.RawMessage, at string, losses *llm.Losses) *writer {
-	return &writer{root: tree.Raw(raw), at: at, losses: losses}
+// newConverter parses the schema at the pointer; nil: there is no usable schema.
+func newConverter(raw json.RawMessage, at string, losses *llm.Losses) *converter {
+	return &converter{root: tree.Raw(raw), at: at, losses: losses}
 }
 
 // eachSubschema visits the direct subschemas of v, with their pointers.
@@ -90,9 +90,9 @@ func typeValue(names []string) *tree.Value {
 	return tree.Strs(names...)
 }
 
-// target returns the target of a reference and its pointer; nil: it is not in this
+// lookupRef returns the target of a reference and its pointer; nil: it is not in this
 // schema.
-func (w *writer) target(ref string) (*tree.Value, string) {
+func (w *converter) lookupRef(ref string) (*tree.Value, string) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil, ""

@@ -134,7 +134,7 @@ func instance(r *rand.Rand, s *tree.Value, all bool) *tree.Value {
 		return enum.Items[r.IntN(len(enum.Items))].Clone()
 	}
 	name := s.Get("type").Text
-	if names := s.Get("type").All(); len(names) > 0 {
+	if names := s.Get("type").PeekItems(); len(names) > 0 {
 		name = names[r.IntN(len(names))].Text
 	}
 	switch name {
@@ -152,8 +152,8 @@ func instance(r *rand.Rand, s *tree.Value, all bool) *tree.Value {
 		return list
 	case "object":
 		out := tree.Obj()
-		for _, p := range s.Get("properties").Each() {
-			must := slices.ContainsFunc(s.Get("required").All(), func(n *tree.Value) bool { return n.Text == p.Name })
+		for _, p := range s.Get("properties").PeekMembers() {
+			must := slices.ContainsFunc(s.Get("required").PeekItems(), func(n *tree.Value) bool { return n.Text == p.Name })
 			if must || all || r.IntN(2) == 0 {
 				out.Set(p.Name, instance(r, p.Value, all))
 			}

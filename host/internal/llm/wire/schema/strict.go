@@ -12,12 +12,12 @@ import (
 // StrictLimits holds a vendor's limits for schemas in strict mode, which constrain the
 // model's output.
 type StrictLimits struct {
-	vendor    string
-	words     []string // supported keywords, besides those of structure
-	formats   []string
-	nullable  bool // every member is required; an optional one may be null instead
-	recursive bool
-	items     int // largest supported minItems; -1: any
+	vendor      string
+	keywords    []string // supported keywords, besides those of structure
+	formats     []string
+	requiresAll bool // every member is required; an optional one may be null instead
+	recursive   bool
+	maxMinItems int // largest supported minItems; -1: any
 	// Largest number of members, levels, enum values, and bytes of names and values;
 	// 0: no limit.
 	members, depth, values, bytes int
@@ -27,10 +27,10 @@ type StrictLimits struct {
 // documentation.
 func OpenAILimits() StrictLimits {
 	return StrictLimits{
-		vendor:   "OpenAI",
-		words:    []string{"title", "description", "enum", "const", "pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"},
-		formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
-		nullable: true, recursive: true, items: -1,
+		vendor:      "OpenAI",
+		keywords:    []string{"title", "description", "enum", "const", "pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"},
+		formats:     []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
+		requiresAll: true, recursive: true, maxMinItems: -1,
 		members: 5000, depth: 10, values: 1000, bytes: 120_000,
 	}
 }
@@ -39,19 +39,19 @@ func OpenAILimits() StrictLimits {
 // its documentation.
 func AnthropicLimits() StrictLimits {
 	return StrictLimits{
-		vendor:  "Anthropic",
-		words:   []string{"title", "description", "enum", "const", "default", "pattern", "minItems"},
-		formats: []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
-		items:   1,
+		vendor:      "Anthropic",
+		keywords:    []string{"title", "description", "enum", "const", "default", "pattern", "minItems"},
+		formats:     []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
+		maxMinItems: 1,
 	}
 }
 
-// Arguments converts a schema of arguments with Strict if that is wanted and possible,
+// StrictOrPlain converts a schema of arguments with Strict if that is wanted and possible,
 // otherwise with Plain. strict reports which one.
-func Arguments(raw json.RawMessage, wanted bool, h StrictLimits, vendor string, losses *llm.Losses) (written *tree.Value, strict bool) {
+func StrictOrPlain(raw json.RawMessage, wanted bool, h StrictLimits, vendor string, losses *llm.Losses) (converted *tree.Value, strict bool) {
 	if wanted {
-		if written = Strict(raw, h, losses); written != nil {
-			return written, true
+		if converted = Strict(raw, h, losses); converted != nil {
+			return converted, true
 		}
 	}
 	return Plain(raw, vendor, losses), false
@@ -63,7 +63,7 @@ func Arguments(raw json.RawMessage, wanted bool, h StrictLimits, vendor string, 
 // the reason; then use Plain.
 func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value {
 	var mine llm.Losses
-	w := &strict{writer: newWriter(raw, "/inputSchema", &mine), held: h, defs: map[string]*tree.Value{}}
+	w := &strictConverter{converter: newConverter(raw, "/inputSchema", &mine), limits: h, defs: map[string]*tree.Value{}}
 	top := w.topObject(h.vendor)
 	if w.root != nil && !w.root.Get("$ref").Is(tree.String) {
 		w.rootTop = top
@@ -74,7 +74,7 @@ func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value
 			mine.AddChanged("/inputSchema/additionalProperties", h.vendor+", in strict mode, allows only named properties", tree.Boolean(false))
 		}
 	}
-	out := w.schema(top, w.at)
+	out := w.convert(top, w.at)
 	w.writeDefinitions(out)
 	if w.failed == "" {
 		w.failed = h.exceededLimit(out)
@@ -87,18 +87,18 @@ func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value
 	return out
 }
 
-// strict converts a schema for a vendor's strict mode.
-type strict struct {
-	*writer
-	held    StrictLimits
+// strictConverter converts a schema for a vendor's strict mode.
+type strictConverter struct {
+	*converter
+	limits  StrictLimits
 	rootTop *tree.Value
 	defs    map[string]*tree.Value // by name; nil: not converted yet
 	order   []string
 	failed  string
 }
 
-// anyValue returns a schema for any value, as JSON in a string.
-func (w *strict) anyValue(s *tree.Value, at, what string) *tree.Value {
+// anyValueAsText returns a schema for any value, as JSON in a string.
+func (w *strictConverter) anyValueAsText(s *tree.Value, at, what string) *tree.Value {
 	text := "as JSON text"
 	if d := s.Get("description"); d.Is(tree.String) {
 		text = d.Text + " (" + text + ")"
@@ -108,39 +108,39 @@ func (w *strict) anyValue(s *tree.Value, at, what string) *tree.Value {
 	return out
 }
 
-// schema returns a schema converted for the strict mode. It sets w.failed if that is
+// convert returns a schema converted for the strict mode. It sets w.failed if that is
 // impossible.
-func (w *strict) schema(s *tree.Value, at string) *tree.Value {
+func (w *strictConverter) convert(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.failed = "it is too large with its references in place"
 		return tree.Obj()
 	}
 	if !s.Is(tree.Object) || acceptsAnything(s) {
 		if s == nil || s.True() || s.Is(tree.Object) {
-			return w.anyValue(s, at, "a value of any kind")
+			return w.anyValueAsText(s, at, "a value of any kind")
 		}
 		out := tree.Obj("type", tree.Str("null"))
 		w.losses.AddChanged(at, "the schema false, which allows no value, became null", out)
 		return out
 	}
 	if ref := s.Get("$ref"); ref.Is(tree.String) {
-		return w.reference(s, ref.Text, at)
+		return w.convertReference(s, ref.Text, at)
 	}
 	s = w.joinAllOf(s, at)
-	branches, rest, where := w.choice(s, at)
+	branches, rest, where := w.extractChoice(s, at)
 	if branches != nil {
-		return w.choose(branches, rest, at, where)
+		return w.convertChoice(branches, rest, at, where)
 	}
 	s = rest
 	names := possibleTypes(s)
 	if len(names) == 0 {
-		return w.anyValue(s, at, "a value of any kind")
+		return w.anyValueAsText(s, at, "a value of any kind")
 	}
 	values := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "null" })
 	if len(values) > 1 && (slices.Contains(values, "object") || slices.Contains(values, "array")) {
 		list := tree.List()
 		for _, b := range splitTypes(s, names) {
-			list.Items = append(list.Items, w.schema(b, at))
+			list.Items = append(list.Items, w.convert(b, at))
 		}
 		out := tree.Obj("anyOf", list)
 		if d := s.Get("description"); d != nil {
@@ -150,13 +150,13 @@ func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 		return out
 	}
 	if slices.Contains(values, "object") && isFreeForm(s) {
-		return w.orNull(w.anyValue(s, at, "an object whose members have no names"), slices.Contains(names, "null"), at)
+		return w.orNull(w.anyValueAsText(s, at, "an object whose members have no names"), slices.Contains(names, "null"), at)
 	}
-	return w.uncomposed(s, names, at)
+	return w.convertUncomposed(s, names, at)
 }
 
 // orNull adds null to the allowed types of out, if null says so.
-func (w *strict) orNull(out *tree.Value, null bool, at string) *tree.Value {
+func (w *strictConverter) orNull(out *tree.Value, null bool, at string) *tree.Value {
 	if null {
 		out.Set("type", tree.Strs(out.Get("type").Text, "null"))
 		w.losses.AddEquivalent(at, "null was added to the allowed values", out)
@@ -164,10 +164,10 @@ func (w *strict) orNull(out *tree.Value, null bool, at string) *tree.Value {
 	return out
 }
 
-// reference keeps a reference to a definition, and replaces any other reference by its
+// convertReference keeps a reference to a definition, and replaces any other reference by its
 // target.
-func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
-	found, where := w.target(ref)
+func (w *strictConverter) convertReference(s *tree.Value, ref, at string) *tree.Value {
+	found, where := w.lookupRef(ref)
 	name, isDef := strings.CutPrefix(ref, "#/$defs/")
 	if !isDef {
 		name, isDef = strings.CutPrefix(ref, "#/definitions/")
@@ -178,7 +178,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 		rest := s.Clone()
 		rest.Delete("$ref")
 		w.losses.AddLost(at+"/$ref", "the reference has no target in this schema")
-		return w.schema(rest, at)
+		return w.convert(rest, at)
 	case isDef && !strings.Contains(name, "/") || isRoot:
 		for _, m := range s.Members {
 			if m.Name != "$ref" {
@@ -186,7 +186,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 			}
 		}
 		if isRoot {
-			w.recursion()
+			w.refuseRecursion()
 			return tree.Obj("$ref", tree.Str(ref))
 		}
 		if _, known := w.defs[name]; !known {
@@ -203,33 +203,33 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 		return tree.Obj()
 	}
 	w.open = append(w.open, found)
-	out := w.schema(found, where)
+	out := w.convert(found, where)
 	w.open = w.open[:len(w.open)-1]
 	w.losses.AddEquivalent(at, "the reference was replaced by its definition", out)
 	return out
 }
 
-// recursion makes the conversion fail if the vendor allows no recursion.
-func (w *strict) recursion() {
-	if !w.held.recursive && w.failed == "" {
-		w.failed = w.held.vendor + " takes no recursion"
+// refuseRecursion makes the conversion fail if the vendor allows no recursion.
+func (w *strictConverter) refuseRecursion() {
+	if !w.limits.recursive && w.failed == "" {
+		w.failed = w.limits.vendor + " takes no recursion"
 	}
 }
 
 // writeDefinitions converts the definitions that are used.
-func (w *strict) writeDefinitions(out *tree.Value) {
+func (w *strictConverter) writeDefinitions(out *tree.Value) {
 	defs := tree.Obj()
 	for i := 0; i < len(w.order); i++ { // grows while definitions use others
 		name := w.order[i]
-		found, where := w.target("#/$defs/" + name)
+		found, where := w.lookupRef("#/$defs/" + name)
 		if found == nil {
-			found, where = w.target("#/definitions/" + name)
+			found, where = w.lookupRef("#/definitions/" + name)
 		}
-		w.defs[name] = w.schema(found, where)
+		w.defs[name] = w.convert(found, where)
 		defs.Set(tree.Unescape(name), w.defs[name])
 	}
-	if !w.held.recursive && isCyclic(defs) {
-		w.recursion()
+	if !w.limits.recursive && isCyclic(defs) {
+		w.refuseRecursion()
 	}
 	if len(defs.Members) > 0 {
 		out.Set("$defs", defs)
@@ -239,7 +239,7 @@ func (w *strict) writeDefinitions(out *tree.Value) {
 			continue
 		}
 		if word == "$defs" && len(defs.Members) > 0 && w.root.Get("definitions") == nil {
-			for _, d := range w.root.Get(word).Each() {
+			for _, d := range w.root.Get(word).PeekMembers() {
 				if defs.Get(d.Name) == nil {
 					w.losses.AddEquivalent(llm.AppendKey(w.at+"/$defs", d.Name), "unused definition", nil)
 				}
@@ -253,12 +253,12 @@ func (w *strict) writeDefinitions(out *tree.Value) {
 	}
 }
 
-// choose returns a schema that allows one of branches, with the members of rest that
+// convertChoice returns a schema that allows one of branches, with the members of rest that
 // can stay.
-func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
+func (w *strictConverter) convertChoice(branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	list := tree.List()
 	for i, b := range branches {
-		list.Items = append(list.Items, w.schema(b, llm.AppendIndex(where, i)))
+		list.Items = append(list.Items, w.convert(b, llm.AppendIndex(where, i)))
 	}
 	out := tree.Obj("anyOf", list)
 	for _, m := range rest.Members {
@@ -266,7 +266,7 @@ func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where stri
 		case "title", "description":
 			out.Set(m.Name, m.Value)
 		default:
-			w.drop(m.Name, at)
+			w.reportDropped(m.Name, at)
 		}
 	}
 	if rest.Get("nullable").True() {
@@ -280,8 +280,8 @@ func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where stri
 	return out
 }
 
-// drop reports a keyword that the strict form does not have.
-func (w *strict) drop(word, at string) {
+// reportDropped reports a keyword that the strict form does not have.
+func (w *strictConverter) reportDropped(word, at string) {
 	switch word {
 	case "$defs", "definitions": // those of the root are reported at the end
 		if at == w.at {
@@ -291,13 +291,13 @@ func (w *strict) drop(word, at string) {
 	case "$schema", "$comment", "$id", "$anchor", "nullable":
 		w.losses.AddEquivalent(llm.AppendKey(at, word), "the keyword does not restrict values", nil)
 	default:
-		w.losses.AddLost(llm.AppendKey(at, word), w.held.vendor+"'s strict schemas do not support this keyword")
+		w.losses.AddLost(llm.AppendKey(at, word), w.limits.vendor+"'s strict schemas do not support this keyword")
 	}
 }
 
-// uncomposed converts a schema without allOf, anyOf and oneOf, of one or several
+// convertUncomposed converts a schema without allOf, anyOf and oneOf, of one or several
 // types.
-func (w *strict) uncomposed(s *tree.Value, names []string, at string) *tree.Value {
+func (w *strictConverter) convertUncomposed(s *tree.Value, names []string, at string) *tree.Value {
 	if s.Get("nullable").True() && !slices.Contains(names, "null") {
 		names = append(slices.Clone(names), "null")
 	}
@@ -310,50 +310,50 @@ func (w *strict) uncomposed(s *tree.Value, names []string, at string) *tree.Valu
 		case "type":
 		case "properties":
 			if slices.Contains(names, "object") {
-				w.members(s, out, at)
+				w.convertMembers(s, out, at)
 				continue
 			}
-			w.drop(m.Name, at)
+			w.reportDropped(m.Name, at)
 		case "required", "additionalProperties": // reported with the properties
 			if !slices.Contains(names, "object") {
-				w.drop(m.Name, at)
+				w.reportDropped(m.Name, at)
 			}
 		case "items", "prefixItems":
-			w.items(s, out, m.Name, names, at)
+			w.convertItems(s, out, m.Name, names, at)
 		case "format":
-			if !slices.Contains(w.held.formats, m.Value.Text) {
-				w.drop(m.Name, at)
+			if !slices.Contains(w.limits.formats, m.Value.Text) {
+				w.reportDropped(m.Name, at)
 				continue
 			}
 			out.Set(m.Name, m.Value)
 		default:
-			if w.keeps(m) {
+			if w.isSupported(m) {
 				out.Set(m.Name, m.Value)
 				continue
 			}
-			w.drop(m.Name, at)
+			w.reportDropped(m.Name, at)
 		}
 	}
 	if slices.Contains(names, "object") && s.Get("properties") == nil {
-		w.members(s, out, at)
+		w.convertMembers(s, out, at)
 	}
 	if slices.Contains(names, "array") && out.Get("items") == nil {
-		out.Set("items", w.anyValue(nil, at+"/items", "a value of any kind"))
+		out.Set("items", w.anyValueAsText(nil, at+"/items", "a value of any kind"))
 	}
 	return out
 }
 
-// keeps reports whether the strict mode allows a keyword with its value.
-func (w *strict) keeps(m tree.Member) bool {
+// isSupported reports whether the strict mode allows a keyword with its value.
+func (w *strictConverter) isSupported(m tree.Member) bool {
 	switch {
-	case !slices.Contains(w.held.words, m.Name):
+	case !slices.Contains(w.limits.keywords, m.Name):
 		return false
-	case m.Name == "minItems" && w.held.items >= 0:
+	case m.Name == "minItems" && w.limits.maxMinItems >= 0:
 		return m.Value.Text == "0" || m.Value.Text == "1"
 	case m.Name == "pattern":
 		return m.Value.Is(tree.String) && !strings.Contains(m.Value.Text, "(?") && !strings.ContainsAny(backreferences.Replace(m.Value.Text), "\x00")
 	case m.Name == "enum":
-		return !slices.ContainsFunc(m.Value.All(), func(v *tree.Value) bool { return v.Is(tree.Object) || v.Is(tree.Array) })
+		return !slices.ContainsFunc(m.Value.PeekItems(), func(v *tree.Value) bool { return v.Is(tree.Object) || v.Is(tree.Array) })
 	}
 	return true
 }
@@ -361,23 +361,23 @@ func (w *strict) keeps(m tree.Member) bool {
 // backreferences marks parts of a pattern that strict mode does not support.
 var backreferences = strings.NewReplacer(`\\`, "", `\1`, "\x00", `\2`, "\x00", `\3`, "\x00", `\k`, "\x00", `\b`, "\x00", `\B`, "\x00")
 
-// members converts the properties of s into out, and forbids others. If the vendor
+// convertMembers converts the properties of s into out, and forbids others. If the vendor
 // allows null, all become required, and optional ones can be null; otherwise the
 // required ones stay.
-func (w *strict) members(s, out *tree.Value, at string) {
+func (w *strictConverter) convertMembers(s, out *tree.Value, at string) {
 	made, all := tree.Obj(), tree.List()
 	required := s.Get("required")
-	for _, p := range s.Get("properties").Each() {
+	for _, p := range s.Get("properties").PeekMembers() {
 		here := llm.AppendKey(at+"/properties", p.Name)
-		member := w.schema(p.Value, here)
-		isRequired := slices.ContainsFunc(required.All(), func(v *tree.Value) bool { return v.Text == p.Name })
-		if !isRequired && w.held.nullable {
+		member := w.convert(p.Value, here)
+		isRequired := slices.ContainsFunc(required.PeekItems(), func(v *tree.Value) bool { return v.Text == p.Name })
+		if !isRequired && w.limits.requiresAll {
 			if !acceptsNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
 				member = nullable(member)
 				w.losses.AddEquivalent(here, "an optional property can be null, which means not given", member)
 			}
 		}
-		if isRequired || w.held.nullable {
+		if isRequired || w.limits.requiresAll {
 			all.Items = append(all.Items, tree.Str(p.Name))
 		}
 		made.Set(p.Name, member)
@@ -389,7 +389,7 @@ func (w *strict) members(s, out *tree.Value, at string) {
 	out.Set("required", all)
 	if !Equal(required, all) {
 		switch {
-		case w.held.nullable:
+		case w.limits.requiresAll:
 			w.losses.AddEquivalent(at+"/required", "all properties are required; optional ones can be null", all)
 		case required == nil:
 			w.losses.AddEquivalent(at+"/required", "an empty required list was added", all)
@@ -425,22 +425,22 @@ func nullable(s *tree.Value) *tree.Value {
 	return out
 }
 
-// items converts the items of an array into out. A tuple becomes a list of any of its
+// convertItems converts the items of an array into out. A tuple becomes a list of any of its
 // items.
-func (w *strict) items(s, out *tree.Value, word string, names []string, at string) {
+func (w *strictConverter) convertItems(s, out *tree.Value, word string, names []string, at string) {
 	prefix := s.Get("prefixItems")
 	switch {
 	case !slices.Contains(names, "array"):
-		w.drop(word, at)
+		w.reportDropped(word, at)
 	case prefix != nil && word == "items": // reported with the tuple
 	case prefix != nil:
-		w.losses.AddLost(at+"/prefixItems", w.held.vendor+" has no tuples; each item can match any schema of the tuple")
-		out.Set("items", w.schema(tupleItems(s), at+"/items"))
+		w.losses.AddLost(at+"/prefixItems", w.limits.vendor+" has no tuples; each item can match any schema of the tuple")
+		out.Set("items", w.convert(tupleItems(s), at+"/items"))
 		w.losses.AddEquivalent(at+"/items", "each item can match any schema of the tuple", out.Get("items"))
 	case s.Get("items").Is(tree.Array):
-		out.Set("items", w.schema(tree.Obj("anyOf", s.Get("items")), at+"/items"))
-		w.losses.AddChanged(at+"/items", w.held.vendor+" has no tuples; each item can match any schema of the tuple", out.Get("items"))
+		out.Set("items", w.convert(tree.Obj("anyOf", s.Get("items")), at+"/items"))
+		w.losses.AddChanged(at+"/items", w.limits.vendor+" has no tuples; each item can match any schema of the tuple", out.Get("items"))
 	default:
-		out.Set("items", w.schema(s.Get("items"), at+"/items"))
+		out.Set("items", w.convert(s.Get("items"), at+"/items"))
 	}
 }

@@ -24,8 +24,8 @@ func (v *Value) Take(name string) *Value {
 	return nil
 }
 
-// List returns the items of an array and marks the array as read.
-func (v *Value) List() []*Value {
+// TakeItems returns the items of an array and marks the array as read.
+func (v *Value) TakeItems() []*Value {
 	if !v.Is(Array) {
 		return nil
 	}
@@ -33,9 +33,9 @@ func (v *Value) List() []*Value {
 	return v.Items
 }
 
-// Fields returns the members of an object and marks the object, but not the values of
+// TakeMembers returns the members of an object and marks the object, but not the values of
 // its members, as read.
-func (v *Value) Fields() []Member {
+func (v *Value) TakeMembers() []Member {
 	if !v.Is(Object) {
 		return nil
 	}
@@ -93,29 +93,29 @@ func (v *Value) Int() int {
 	return n
 }
 
-// Whole returns the JSON text of the value as received and marks the value and its
+// TakeRaw returns the JSON text of the value as received and marks the value and its
 // contents as read; nil if the value is absent.
-func (v *Value) Whole() json.RawMessage {
+func (v *Value) TakeRaw() json.RawMessage {
 	if v == nil {
 		return nil
 	}
 	v.read, v.brokenText = true, false // the unchanged text keeps half of a surrogate pair
-	v.mark()
+	v.markAll()
 	if v.raw != nil {
 		return v.raw
 	}
 	return v.JSON()
 }
 
-// mark marks a value and all in it as read.
-func (v *Value) mark() {
+// markAll marks a value and all in it as read.
+func (v *Value) markAll() {
 	v.read, v.brokenText = true, false
 	for i := range v.Members {
 		v.Members[i].read = true
-		v.Members[i].Value.mark()
+		v.Members[i].Value.markAll()
 	}
 	for _, item := range v.Items {
-		item.mark()
+		item.markAll()
 	}
 }
 
@@ -126,10 +126,10 @@ func (v *Value) MarkRead() {
 	}
 }
 
-// Skip marks a value and its contents as read: they contain nothing to keep.
-func (v *Value) Skip() {
+// MarkAllRead marks a value and its contents as read: they contain nothing to keep.
+func (v *Value) MarkAllRead() {
 	if v != nil {
-		v.mark()
+		v.markAll()
 	}
 }
 

@@ -60,8 +60,8 @@ func Parse(data []byte) (*Value, error) {
 		return nil, err
 	}
 	p := parser{data: data}
-	p.space()
-	return p.value(0)
+	p.skipSpace()
+	return p.parseValue(0)
 }
 
 // parser builds the tree of a text that is known to be valid JSON.
@@ -71,16 +71,16 @@ type parser struct {
 	values int
 }
 
-// space skips white space.
-func (p *parser) space() {
+// skipSpace skips white space.
+func (p *parser) skipSpace() {
 	for p.at < len(p.data) && strings.IndexByte(" \t\r\n", p.data[p.at]) >= 0 {
 		p.at++
 	}
 }
 
-// value parses the value at the current position. It returns an error above maxDepth or
+// parseValue parses the value at the current position. It returns an error above maxDepth or
 // maxValues.
-func (p *parser) value(depth int) (*Value, error) {
+func (p *parser) parseValue(depth int) (*Value, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d levels deep", maxDepth)
 	}
@@ -92,13 +92,13 @@ func (p *parser) value(depth int) (*Value, error) {
 	switch c := p.data[p.at]; c {
 	case '{':
 		v.Kind = Object
-		err = p.object(v, depth)
+		err = p.parseObject(v, depth)
 	case '[':
 		v.Kind = Array
-		err = p.array(v, depth)
+		err = p.parseArray(v, depth)
 	case '"':
 		v.Kind = String
-		v.Text, v.brokenText = p.text()
+		v.Text, v.brokenText = p.parseString()
 	default:
 		for p.at < len(p.data) && strings.IndexByte(" \t\r\n,]}", p.data[p.at]) < 0 {
 			p.at++
@@ -116,24 +116,24 @@ func (p *parser) value(depth int) (*Value, error) {
 	return v, err
 }
 
-// object parses the members of an object into v. A repeated name is an error.
-func (p *parser) object(v *Value, depth int) error {
+// parseObject parses the members of an object into v. A repeated name is an error.
+func (p *parser) parseObject(v *Value, depth int) error {
 	p.at++ // {
 	seen := map[string]bool{}
-	for p.space(); p.data[p.at] != '}'; p.space() {
+	for p.skipSpace(); p.data[p.at] != '}'; p.skipSpace() {
 		if p.data[p.at] == ',' {
 			p.at++
 			continue
 		}
-		name, _ := p.text()
+		name, _ := p.parseString()
 		if seen[name] {
 			return fmt.Errorf("member %q appears more than once", name)
 		}
 		seen[name] = true
-		p.space()
+		p.skipSpace()
 		p.at++ // :
-		p.space()
-		value, err := p.value(depth + 1)
+		p.skipSpace()
+		value, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
@@ -143,15 +143,15 @@ func (p *parser) object(v *Value, depth int) error {
 	return nil
 }
 
-// array parses the items of an array into v.
-func (p *parser) array(v *Value, depth int) error {
+// parseArray parses the items of an array into v.
+func (p *parser) parseArray(v *Value, depth int) error {
 	p.at++ // [
-	for p.space(); p.data[p.at] != ']'; p.space() {
+	for p.skipSpace(); p.data[p.at] != ']'; p.skipSpace() {
 		if p.data[p.at] == ',' {
 			p.at++
 			continue
 		}
-		item, err := p.value(depth + 1)
+		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
@@ -161,8 +161,8 @@ func (p *parser) array(v *Value, depth int) error {
 	return nil
 }
 
-// text decodes a string. torn means that half of a surrogate pair became U+FFFD.
-func (p *parser) text() (text string, torn bool) {
+// parseString decodes a string. torn means that half of a surrogate pair became U+FFFD.
+func (p *parser) parseString() (text string, torn bool) {
 	start, escaped := p.at, false
 	for p.at++; p.data[p.at] != '"'; p.at++ {
 		if p.data[p.at] == '\\' {
@@ -352,16 +352,16 @@ func Raw(data json.RawMessage) *Value {
 	return v
 }
 
-// All returns the items of an array without marking it as read; none for nil.
-func (v *Value) All() []*Value {
+// PeekItems returns the items of an array without marking it as read; none for nil.
+func (v *Value) PeekItems() []*Value {
 	if v == nil {
 		return nil
 	}
 	return v.Items
 }
 
-// Each returns the members of an object without marking it as read; none for nil.
-func (v *Value) Each() []Member {
+// PeekMembers returns the members of an object without marking it as read; none for nil.
+func (v *Value) PeekMembers() []Member {
 	if v == nil {
 		return nil
 	}

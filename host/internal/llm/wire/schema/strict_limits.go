@@ -38,14 +38,14 @@ func (h StrictLimits) exceededLimit(s *tree.Value) string {
 	var count func(s *tree.Value, depth int) int
 	count = func(s *tree.Value, depth int) int {
 		deepest := depth
-		for _, p := range s.Get("properties").Each() {
+		for _, p := range s.Get("properties").PeekMembers() {
 			members++
 			bytes += len(p.Name)
 		}
-		for _, d := range s.Get("$defs").Each() {
+		for _, d := range s.Get("$defs").PeekMembers() {
 			bytes += len(d.Name)
 		}
-		for _, v := range append(slices.Clone(s.Get("enum").All()), s.Get("const")) {
+		for _, v := range append(slices.Clone(s.Get("enum").PeekItems()), s.Get("const")) {
 			if v != nil {
 				values++
 				bytes += len(v.Text)

@@ -14,7 +14,7 @@ import (
 // types in capitals, without references, and with enums of strings only. at is the
 // position of the schema in the definition.
 func Subset(raw json.RawMessage, at string, losses *llm.Losses) *tree.Value {
-	w := newWriter(raw, at, losses)
+	w := newConverter(raw, at, losses)
 	if at != "/inputSchema" {
 		return w.subset(w.root, at)
 	}
@@ -39,7 +39,7 @@ func subsetKeywords(typ string) []string {
 
 // subset returns s in the subset of JSON Schema that Gemini takes. What does not fit is
 // recorded.
-func (w *writer) subset(s *tree.Value, at string) *tree.Value {
+func (w *converter) subset(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.losses.AddChanged(at, "the schema is too large once references are replaced", tree.Obj())
 		return tree.Obj()
@@ -53,10 +53,10 @@ func (w *writer) subset(s *tree.Value, at string) *tree.Value {
 		return tree.Obj()
 	}
 	if s.Get("$ref").Is(tree.String) {
-		return w.inlined(s, at)
+		return w.subsetReference(s, at)
 	}
 	s = w.joinAllOf(s, at)
-	branches, rest, where := w.choice(s, at)
+	branches, rest, where := w.extractChoice(s, at)
 	if branches != nil {
 		return w.subsetChoice(s, branches, rest, at, where)
 	}
@@ -67,14 +67,14 @@ func (w *writer) subset(s *tree.Value, at string) *tree.Value {
 		values = slices.DeleteFunc(values, func(name string) bool { return name == "integer" })
 	}
 	if len(values) > 1 {
-		return w.subsetSplit(s, values, slices.Contains(names, "null") || s.Get("nullable").True(), at)
+		return w.subsetTypes(s, values, slices.Contains(names, "null") || s.Get("nullable").True(), at)
 	}
-	return w.subsetOne(s, names, values, at)
+	return w.subsetType(s, names, values, at)
 }
 
-// inlined replaces a reference by its target.
-func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
-	found, where := w.target(s.Get("$ref").Text)
+// subsetReference replaces a reference by its target.
+func (w *converter) subsetReference(s *tree.Value, at string) *tree.Value {
+	found, where := w.lookupRef(s.Get("$ref").Text)
 	switch {
 	case found == nil:
 		rest := s.Clone()
@@ -106,7 +106,7 @@ func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
 }
 
 // subsetChoice converts a choice. null is a flag of the first branch.
-func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
+func (w *converter) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	null := rest.Get("nullable").True()
 	list := tree.List()
 	for i, b := range branches {
@@ -131,7 +131,7 @@ func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.
 			out.Set(m.Name, m.Value.Clone())
 		case "nullable":
 		default:
-			w.drop(m.Name, at)
+			w.reportSubsetDropped(m.Name, at)
 		}
 	}
 	if strings.HasSuffix(where, "/oneOf") {
@@ -142,8 +142,8 @@ func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.
 	return out
 }
 
-// subsetSplit converts a schema of several types into a choice.
-func (w *writer) subsetSplit(s *tree.Value, names []string, null bool, at string) *tree.Value {
+// subsetTypes converts a schema of several types into a choice.
+func (w *converter) subsetTypes(s *tree.Value, names []string, null bool, at string) *tree.Value {
 	list := tree.List()
 	for _, b := range splitTypes(s, names) {
 		list.Items = append(list.Items, w.subset(b, at))
@@ -164,8 +164,8 @@ func (w *writer) subsetSplit(s *tree.Value, names []string, null bool, at string
 	return out
 }
 
-// subsetOne converts a schema of one type, with or without null.
-func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tree.Value {
+// subsetType converts a schema of one type, with or without null.
+func (w *converter) subsetType(s *tree.Value, names, values []string, at string) *tree.Value {
 	out := tree.Obj()
 	typ := ""
 	switch {
@@ -201,7 +201,7 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 			w.subsetExclusive(s, out, m, typ, at)
 		default:
 			if !slices.Contains(subsetKeywords(typ), m.Name) || !m.Value.Is(tree.Number) && m.Name != "pattern" {
-				w.drop(m.Name, at)
+				w.reportSubsetDropped(m.Name, at)
 				continue
 			}
 			if out.Get(m.Name) == nil {
@@ -222,8 +222,8 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// drop reports a keyword that the subset does not have.
-func (w *writer) drop(word, at string) {
+// reportSubsetDropped reports a keyword that the subset does not have.
+func (w *converter) reportSubsetDropped(word, at string) {
 	switch word {
 	case "$defs", "definitions":
 		w.losses.AddEquivalent(llm.AppendKey(at, word), "each reference was replaced by its definition", nil)
@@ -235,12 +235,12 @@ func (w *writer) drop(word, at string) {
 }
 
 // subsetEnum converts enum or const into out.
-func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
-	values := m.Value.All()
+func (w *converter) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
+	values := m.Value.PeekItems()
 	if m.Name == "const" {
 		values = []*tree.Value{m.Value}
 		if s.Get("enum") != nil {
-			w.drop("const", at)
+			w.reportSubsetDropped("const", at)
 			return
 		}
 	}
@@ -260,7 +260,7 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 		list.Items = append(list.Items, v.Clone())
 	}
 	if len(list.Items) == 0 {
-		w.drop(m.Name, at)
+		w.reportSubsetDropped(m.Name, at)
 		return
 	}
 	out.Set("enum", list)
@@ -275,10 +275,10 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 
 // subsetMembers converts word, properties or required, into out. Required names without
 // a property are left out.
-func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
+func (w *converter) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	properties := s.Get("properties")
 	if typ != "object" || word == "properties" && !properties.Is(tree.Object) {
-		w.drop(word, at)
+		w.reportSubsetDropped(word, at)
 		return
 	}
 	if word == "properties" {
@@ -290,13 +290,13 @@ func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 		return
 	}
 	required, list := s.Get("required"), tree.List()
-	for _, name := range required.All() {
+	for _, name := range required.PeekItems() {
 		if name.Is(tree.String) && properties.Get(name.Text) != nil {
 			list.Items = append(list.Items, name.Clone())
 		}
 	}
 	switch {
-	case len(list.Items) == 0 && len(required.All()) == 0:
+	case len(list.Items) == 0 && len(required.PeekItems()) == 0:
 		w.losses.AddEquivalent(at+"/required", "the list is empty", nil)
 	case len(list.Items) == 0:
 		w.losses.AddLost(at+"/required", "Gemini accepts only described properties in required")
@@ -310,11 +310,11 @@ func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 
 // subsetItems converts a keyword of arrays into out. A tuple becomes a list of any of
 // its items.
-func (w *writer) subsetItems(s, out *tree.Value, word, typ, at string) {
+func (w *converter) subsetItems(s, out *tree.Value, word, typ, at string) {
 	prefix := s.Get("prefixItems")
 	switch {
 	case typ != "array":
-		w.drop(word, at)
+		w.reportSubsetDropped(word, at)
 	case prefix != nil && word == "items": // reported with the tuple
 	case prefix != nil:
 		items := w.subset(tupleItems(s), at+"/items")
@@ -331,24 +331,24 @@ func (w *writer) subsetItems(s, out *tree.Value, word, typ, at string) {
 }
 
 // subsetFormat keeps the formats that Gemini does not refuse.
-func (w *writer) subsetFormat(out, format *tree.Value, typ, at string) {
+func (w *converter) subsetFormat(out, format *tree.Value, typ, at string) {
 	known := map[string][]string{"string": {"date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"}}
 	if format.Is(tree.String) && slices.Contains(known[typ], format.Text) {
 		out.Set("format", format.Clone())
 		return
 	}
-	w.drop("format", at)
+	w.reportSubsetDropped("format", at)
 }
 
 // subsetExclusive converts an exclusive limit of whole numbers into an inclusive one.
-func (w *writer) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at string) {
+func (w *converter) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at string) {
 	n, err := strconv.Atoi(m.Value.Text)
 	word, step := "minimum", 1
 	if m.Name == "exclusiveMaximum" {
 		word, step = "maximum", -1
 	}
 	if typ != "integer" || err != nil || s.Get(word) != nil || n+step > 1<<53 || n+step < -1<<53 {
-		w.drop(m.Name, at)
+		w.reportSubsetDropped(m.Name, at)
 		return
 	}
 	out.Set(word, tree.Int(n+step))
@@ -375,7 +375,7 @@ func FromSubset(v *tree.Value) *tree.Value {
 	}
 	for _, word := range []string{"title", "description", "default", "format", "pattern", "minimum", "maximum"} {
 		if value := v.Take(word); value != nil {
-			value.Skip()
+			value.MarkAllRead()
 			if word != "format" || value.Text != "enum" { // it repeats that there is an enum
 				out.Set(word, value.Clone())
 			}
@@ -383,18 +383,18 @@ func FromSubset(v *tree.Value) *tree.Value {
 	}
 	for _, word := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
 		if value := v.Take(word); value != nil {
-			value.Skip()
+			value.MarkAllRead()
 			out.Set(word, &tree.Value{Kind: tree.Number, Text: value.Text})
 		}
 	}
 	if example := v.Take("example"); example != nil {
-		example.Skip()
+		example.MarkAllRead()
 		out.Set("examples", tree.List(example.Clone()))
 	}
 	if enum := v.Take("enum"); enum != nil {
 		list := tree.List()
-		for _, value := range enum.List() {
-			value.Skip()
+		for _, value := range enum.TakeItems() {
+			value.MarkAllRead()
 			list.Items = append(list.Items, value.Clone())
 		}
 		if nullable {
@@ -402,34 +402,34 @@ func FromSubset(v *tree.Value) *tree.Value {
 		}
 		out.Set("enum", list)
 	}
-	fromComposed(v, out, typ == "" && nullable)
+	fromSubsetNested(v, out, typ == "" && nullable)
 	return out
 }
 
-// fromComposed converts the nested schemas of v from the subset into out.
-func fromComposed(v, out *tree.Value, null bool) {
+// fromSubsetNested converts the nested schemas of v from the subset into out.
+func fromSubsetNested(v, out *tree.Value, null bool) {
 	if items := v.Take("items"); items != nil {
 		out.Set("items", FromSubset(items))
 	}
 	if properties := v.Take("properties"); properties != nil {
 		made := tree.Obj()
-		for _, name := range v.Take("propertyOrdering").List() {
+		for _, name := range v.Take("propertyOrdering").TakeItems() {
 			if p := properties.Get(name.Str()); p != nil {
 				made.Set(name.Text, nil)
 			}
 		}
-		for _, p := range properties.Fields() {
+		for _, p := range properties.TakeMembers() {
 			made.Set(p.Name, FromSubset(p.Value))
 		}
 		out.Set("properties", made)
 	}
 	if required := v.Take("required"); required != nil {
-		required.Skip()
+		required.MarkAllRead()
 		out.Set("required", required.Clone())
 	}
 	if branches := v.Take("anyOf"); branches != nil {
 		list := tree.List()
-		for _, b := range branches.List() {
+		for _, b := range branches.TakeItems() {
 			list.Items = append(list.Items, FromSubset(b))
 		}
 		if null {

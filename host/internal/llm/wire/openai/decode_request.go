@@ -23,9 +23,9 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	d := &decoder{o: o}
 	r := &llm.Request{
 		Model:       v.Take("model").Str(),
-		Messages:    d.messages(v.Take("messages")),
+		Messages:    d.decodeMessages(v.Take("messages")),
 		Tools:       decodeTools(v.Take("tools"), o),
-		Choice:      d.choice(v.Take("tool_choice")),
+		Choice:      d.decodeChoice(v.Take("tool_choice")),
 		Parallel:    v.Take("parallel_tool_calls").Flag(),
 		MaxTokens:   v.Take("max_completion_tokens").Int(),
 		Temperature: v.Take("temperature").Float(),
@@ -41,27 +41,27 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 		r.Stream = *stream
 	}
 	if v.Get("n").Is(tree.Number) && v.Get("n").Text == "1" {
-		v.Take("n").Skip()
+		v.Take("n").MarkAllRead()
 	}
 	if f := v.Get("response_format"); f.Is(tree.Object) && f.Get("type").Is(tree.String) {
 		if v.Take("response_format"); f.Get("type").Text == "text" {
-			f.Skip()
+			f.MarkAllRead()
 		} else {
-			r.Format = f.Whole()
+			r.Format = f.TakeRaw()
 		}
 	}
 	stop := v.Take("stop")
 	if stop.Is(tree.String) {
 		r.StopSequences = []string{stop.Str()}
 	}
-	for _, s := range stop.List() {
+	for _, s := range stop.TakeItems() {
 		r.StopSequences = append(r.StopSequences, s.Str())
 	}
-	for _, f := range v.Take("functions").List() {
+	for _, f := range v.Take("functions").TakeItems() {
 		r.Tools = append(r.Tools, decodeFunction(f, o))
 	}
 	if old := v.Take("function_call"); r.Choice == nil && old != nil {
-		r.Choice = d.oldChoice(old)
+		r.Choice = d.decodeOldChoice(old)
 	}
 	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
@@ -75,8 +75,8 @@ type decoder struct {
 	oldCalls int // number of calls in the old format, which have no IDs
 }
 
-// choice returns tool_choice as a choice; nil if it is unknown.
-func (d *decoder) choice(v *tree.Value) *llm.Choice {
+// decodeChoice returns tool_choice as a choice; nil if it is unknown.
+func (d *decoder) decodeChoice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
 		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
 	}
@@ -88,7 +88,7 @@ func (d *decoder) choice(v *tree.Value) *llm.Choice {
 		v.Take("type")
 		allowed := v.Take("allowed_tools")
 		c := &llm.Choice{Mode: llm.ChoiceMode(allowed.Take("mode").Str())}
-		for _, t := range allowed.Take("tools").List() {
+		for _, t := range allowed.Take("tools").TakeItems() {
 			t.Take("type").Str()
 			c.ToolNames = append(c.ToolNames, d.o.Names.FromVendor(t.Take("function").Take("name").Str()))
 		}
@@ -97,32 +97,32 @@ func (d *decoder) choice(v *tree.Value) *llm.Choice {
 	return nil
 }
 
-// oldChoice returns function_call, the former form of tool_choice, as a choice.
-func (d *decoder) oldChoice(v *tree.Value) *llm.Choice {
+// decodeOldChoice returns function_call, the former form of tool_choice, as a choice.
+func (d *decoder) decodeOldChoice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
 		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
 	}
 	return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{d.o.Names.FromVendor(v.Take("name").Str())}}
 }
 
-// messages returns the messages of a request. It skips those with an unknown role.
-func (d *decoder) messages(list *tree.Value) []llm.Message {
+// decodeMessages returns the messages of a request. It skips those with an unknown role.
+func (d *decoder) decodeMessages(list *tree.Value) []llm.Message {
 	var out []llm.Message
-	for _, m := range list.List() {
+	for _, m := range list.TakeItems() {
 		role := llm.Role(m.Take("role").Str())
 		message := llm.Message{Role: role, Name: m.Take("name").Str()}
 		switch role {
 		case llm.AssistantRole:
-			message.Parts = d.assistant(m)
+			message.Parts = d.decodeAssistant(m)
 		case llm.ToolRole:
-			message.Parts = []llm.Part{d.result(m, m.Take("tool_call_id").Str())}
+			message.Parts = []llm.Part{d.decodeResult(m, m.Take("tool_call_id").Str())}
 		case "function": // the old format, without IDs
 			message.Role, message.Name = llm.ToolRole, ""
-			p := d.result(m, oldID(d.oldCalls-1))
+			p := d.decodeResult(m, oldCallID(d.oldCalls-1))
 			p.ToolResult.Name = m.Get("name").Str()
 			message.Parts = []llm.Part{p}
 		case llm.SystemRole, llm.DeveloperRole, llm.UserRole:
-			message.Parts = d.content(m.Take("content"))
+			message.Parts = d.decodeContent(m.Take("content"))
 			if last := len(out) - 1; role == llm.UserRole && last >= 0 && out[last].Role == llm.ToolRole && d.restoreImages(out, message.Parts) {
 				continue
 			}
@@ -134,31 +134,31 @@ func (d *decoder) messages(list *tree.Value) []llm.Message {
 	return out
 }
 
-// oldID returns the id for call n in the former format, which has none.
-func oldID(n int) string { return "function_call_" + strconv.Itoa(max(n, 0)) }
+// oldCallID returns the id for call n in the former format, which has none.
+func oldCallID(n int) string { return "function_call_" + strconv.Itoa(max(n, 0)) }
 
-// content returns the content of a message, a text or a list, as parts.
-func (d *decoder) content(v *tree.Value) []llm.Part {
+// decodeContent returns the content of a message, a text or a list, as parts.
+func (d *decoder) decodeContent(v *tree.Value) []llm.Part {
 	if v.Is(tree.String) {
-		return texts(v.Str())
+		return textParts(v.Str())
 	}
 	var parts []llm.Part
-	for _, item := range v.List() {
-		parts = append(parts, d.part(item))
+	for _, item := range v.TakeItems() {
+		parts = append(parts, d.decodePart(item))
 	}
 	return parts
 }
 
-// texts returns a text as a part, nil for "".
-func texts(text string) []llm.Part {
+// textParts returns a text as a part, nil for "".
+func textParts(text string) []llm.Part {
 	if text == "" {
 		return nil
 	}
 	return []llm.Part{{Type: llm.TextPart, Text: text}}
 }
 
-// part returns an item of a content list as a part. An unknown item is kept as it is.
-func (d *decoder) part(v *tree.Value) llm.Part {
+// decodePart returns an item of a content list as a part. An unknown item is kept as it is.
+func (d *decoder) decodePart(v *tree.Value) llm.Part {
 	kind := v.Get("type").Str()
 	switch {
 	case kind == "text" && v.Get("text").Is(tree.String):
@@ -176,7 +176,7 @@ func (d *decoder) part(v *tree.Value) llm.Part {
 		}
 		return llm.Part{Type: llm.ImagePart, Media: media}
 	}
-	return llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: v.Whole()}
+	return llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: v.TakeRaw()}
 }
 
 // parseDataURL parses a base64 data URL (RFC 2397).
@@ -187,50 +187,50 @@ func parseDataURL(url string) (mime, data string, ok bool) {
 	return mime, data, ok && cut && is64 && !strings.Contains(mime, ";") && data != ""
 }
 
-// assistant returns the parts of a model's message: thinking, text, refusal and calls.
+// decodeAssistant returns the parts of a model's message: thinking, text, refusal and calls.
 // Custom calls are kept as they are, calls of unknown types are left out.
-func (d *decoder) assistant(m *tree.Value) []llm.Part {
+func (d *decoder) decodeAssistant(m *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := m.Take(name).Str(); text != "" && len(parts) == 0 {
 			parts = append(parts, llm.Part{Type: llm.ThinkingPart, Text: text})
 		}
 	}
-	parts = append(parts, d.content(m.Take("content"))...)
+	parts = append(parts, d.decodeContent(m.Take("content"))...)
 	if text := m.Take("refusal").Str(); text != "" {
 		parts = append(parts, llm.Part{Type: llm.RefusalPart, Text: text})
 	}
-	for _, c := range m.Take("tool_calls").List() {
+	for _, c := range m.Take("tool_calls").TakeItems() {
 		switch kind := c.Get("type").Str(); {
 		case kind == "custom":
-			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: c.Whole()})
+			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: c.TakeRaw()})
 			continue
 		case kind != "function" && kind != "" || c.Get("function") == nil:
 			continue
 		}
 		c.Take("type")
 		c.Take("index").Int()
-		p := d.call(c.Take("function"), c.Take("id").Str())
+		p := d.decodeCall(c.Take("function"), c.Take("id").Str())
 		if signature := c.Take("extra_content").Take("google").Take("thought_signature").Str(); signature != "" {
 			p.Signature = &llm.Signature{Vendor: llm.Gemini, Value: signature}
 		}
 		parts = append(parts, p)
 	}
 	if old := m.Take("function_call"); old != nil {
-		parts = append(parts, d.call(old, oldID(d.oldCalls)))
+		parts = append(parts, d.decodeCall(old, oldCallID(d.oldCalls)))
 		d.oldCalls++
 	}
 	return parts
 }
 
-// call returns a function call as a part. Arguments that are not a JSON object are kept
+// decodeCall returns a function call as a part. Arguments that are not a JSON object are kept
 // as Malformed.
-func (d *decoder) call(f *tree.Value, id string) llm.Part {
+func (d *decoder) decodeCall(f *tree.Value, id string) llm.Part {
 	c := &llm.ToolCall{ID: id, Name: d.o.Names.FromVendor(f.Take("name").Str())}
 	arguments := f.Take("arguments")
 	text := arguments.Str()
 	if arguments.Is(tree.Object) { // some servers send an object
-		text = string(arguments.Whole())
+		text = string(arguments.TakeRaw())
 	}
 	switch v, err := tree.Parse([]byte(text)); {
 	case strings.TrimSpace(text) == "":
@@ -243,10 +243,10 @@ func (d *decoder) call(f *tree.Value, id string) llm.Part {
 	return llm.Part{Type: llm.CallPart, ToolCall: c}
 }
 
-// result returns the result of a call as a part. It removes the mark at the beginning
+// decodeResult returns the result of a call as a part. It removes the mark at the beginning
 // of the text; errorMark makes the result an error.
-func (d *decoder) result(m *tree.Value, id string) llm.Part {
-	r := &llm.ToolResult{ID: id, Content: d.content(m.Take("content"))}
+func (d *decoder) decodeResult(m *tree.Value, id string) llm.Part {
+	r := &llm.ToolResult{ID: id, Content: d.decodeContent(m.Take("content"))}
 	if len(r.Content) > 0 && r.Content[0].Type == llm.TextPart {
 		first := r.Content[0].Text
 		text, isError := strings.CutPrefix(first, errorMark)

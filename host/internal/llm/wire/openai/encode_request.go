@@ -16,14 +16,14 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	if r.Model != "" {
 		body.Set("model", tree.Str(r.Model))
 	}
-	body.Set("messages", e.messages(r.Messages))
+	body.Set("messages", e.encodeMessages(r.Messages))
 	if len(r.Tools) > 0 {
 		tools, losses := EncodeTools(r.Tools, o)
 		e.losses = append(e.losses, losses...)
 		body.Set("tools", tools)
 	}
 	if r.Choice != nil {
-		body.Set("tool_choice", e.choice(r.Choice))
+		body.Set("tool_choice", e.encodeChoice(r.Choice))
 	}
 	if r.Parallel != nil {
 		body.Set("parallel_tool_calls", tree.Boolean(*r.Parallel))
@@ -66,8 +66,8 @@ type encoder struct {
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
-// choice returns the member tool_choice.
-func (e *encoder) choice(c *llm.Choice) *tree.Value {
+// encodeChoice returns the member tool_choice.
+func (e *encoder) encodeChoice(c *llm.Choice) *tree.Value {
 	function := func(name string) *tree.Value {
 		sent := e.o.Names.ToVendorReported(NameRule(), name, llm.AppendIndex("/choice/names", slices.Index(c.ToolNames, name)), &e.losses)
 		return tree.Obj("type", tree.Str("function"), "function", tree.Obj("name", tree.Str(sent)))
@@ -88,9 +88,9 @@ func (e *encoder) choice(c *llm.Choice) *tree.Value {
 	return tree.Obj("type", tree.Str("allowed_tools"), "allowed_tools", tree.Obj("mode", tree.Str(string(c.Mode)), "tools", list))
 }
 
-// messages returns the member messages. Images in results follow in a message of the
+// encodeMessages returns the member messages. Images in results follow in a message of the
 // user.
-func (e *encoder) messages(messages []llm.Message) *tree.Value {
+func (e *encoder) encodeMessages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	var images []*tree.Value
 	for i, m := range messages {
@@ -101,17 +101,17 @@ func (e *encoder) messages(messages []llm.Message) *tree.Value {
 		}
 		switch m.Role {
 		case llm.ToolRole:
-			made, seen := e.results(m, at)
+			made, seen := e.encodeResults(m, at)
 			list.Items = append(list.Items, made...)
 			images = append(images, seen...)
 			continue
 		case llm.AssistantRole:
-			if made := e.assistant(m, at); made != nil {
+			if made := e.encodeAssistant(m, at); made != nil {
 				list.Items = append(list.Items, made)
 			}
 			continue
 		}
-		if content := e.content(m, at); content != nil {
+		if content := e.encodeContent(m, at); content != nil {
 			made := tree.Obj("role", tree.Str(string(m.Role)), "content", content)
 			if m.Name != "" {
 				made.Set("name", tree.Str(m.Name))
@@ -125,8 +125,8 @@ func (e *encoder) messages(messages []llm.Message) *tree.Value {
 	return list
 }
 
-// content encodes the parts of a user or system message; nil: there are none.
-func (e *encoder) content(m llm.Message, at string) *tree.Value {
+// encodeContent encodes the parts of a user or system message; nil: there are none.
+func (e *encoder) encodeContent(m llm.Message, at string) *tree.Value {
 	list := tree.List()
 	for j, p := range m.Parts {
 		here := llm.AppendIndex(at+"/parts", j)
@@ -178,9 +178,9 @@ func (e *encoder) reportSignature(p llm.Part, at string) {
 	}
 }
 
-// assistant returns the message of a model, nil if nothing of it is left to send. Calls
+// encodeAssistant returns the message of a model, nil if nothing of it is left to send. Calls
 // are moved after the text.
-func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
+func (e *encoder) encodeAssistant(m llm.Message, at string) *tree.Value {
 	list, calls, thoughts := tree.List(), tree.List(), ""
 	var said, called []llm.Part
 	mixed := false
@@ -198,7 +198,7 @@ func (e *encoder) assistant(m llm.Message, at string) *tree.Value {
 		case p.Type == llm.RefusalPart:
 			list.Items = append(list.Items, tree.Obj("type", tree.Str("refusal"), "refusal", tree.Str(p.Text)))
 		case p.Type == llm.CallPart:
-			calls.Items = append(calls.Items, e.call(&p, here))
+			calls.Items = append(calls.Items, e.encodeCall(&p, here))
 			called = append(called, p)
 			continue
 		case p.Type == llm.OpaquePart && p.Vendor == llm.OpenAI && isCustomCall(p):
@@ -254,15 +254,15 @@ func isCustomCall(p llm.Part) bool {
 	return kind.Is(tree.String) && kind.Text == "custom"
 }
 
-// call encodes a call, and changes p to the call that a decoder would return.
-func (e *encoder) call(p *llm.Part, at string) *tree.Value {
+// encodeCall encodes a call, and changes p to the call that a decoder would return.
+func (e *encoder) encodeCall(p *llm.Part, at string) *tree.Value {
 	c := *p.ToolCall
 	arguments := c.Malformed
 	if arguments == "" {
 		c.Args = c.ArgumentsObject(at+"/call", &e.losses)
 		arguments = string(c.Args)
 	}
-	c.ID = e.id(c.ID, at+"/call/id")
+	c.ID = e.shortenID(c.ID, at+"/call/id")
 	p.ToolCall = &c
 	out := tree.Obj("id", tree.Str(c.ID), "type", tree.Str("function"), "function", tree.Obj(
 		"name", tree.Str(e.o.Names.ToVendorReported(NameRule(), c.Name, at+"/call/name", &e.losses)), "arguments", tree.Str(arguments)))
@@ -272,8 +272,8 @@ func (e *encoder) call(p *llm.Part, at string) *tree.Value {
 	return out
 }
 
-// id returns a valid ID: at most 40 characters.
-func (e *encoder) id(id, at string) string {
+// shortenID returns a valid ID: at most 40 characters.
+func (e *encoder) shortenID(id, at string) string {
 	if len(id) <= 40 {
 		return id
 	}
@@ -291,16 +291,16 @@ const (
 	imagesMark = "[images of tool results]"
 )
 
-// placeholder returns the text in place of image n in the result of the call id.
-func placeholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
+// imagePlaceholder returns the text in place of image n in the result of the call id.
+func imagePlaceholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
 
 // imagesMessage returns a message of the user with the images of results.
 func imagesMessage(images []*tree.Value) *tree.Value {
 	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{llm.TextBlock(imagesMark)}, images...)...))
 }
 
-// results encodes a message for each result, and returns the images of the results.
-func (e *encoder) results(m llm.Message, at string) (messages, images []*tree.Value) {
+// encodeResults encodes a message for each result, and returns the images of the results.
+func (e *encoder) encodeResults(m llm.Message, at string) (messages, images []*tree.Value) {
 	for j, p := range m.Parts {
 		here := llm.AppendIndex(at+"/parts", j)
 		if p.Type != llm.ResultPart {
@@ -313,7 +313,7 @@ func (e *encoder) results(m llm.Message, at string) (messages, images []*tree.Va
 		if r.Name != e.names[r.ID] {
 			e.losses.AddLost(path+"/name", "OpenAI's results have no tool name")
 		}
-		id := e.id(r.ID, path+"/id")
+		id := e.shortenID(r.ID, path+"/id")
 		list, seen := tree.List(), 0
 		for k, part := range r.ModelContent(llm.OpenAI, path, &e.losses) {
 			switch part.Type {
@@ -323,15 +323,15 @@ func (e *encoder) results(m llm.Message, at string) (messages, images []*tree.Va
 				}
 			case llm.ImagePart:
 				seen++
-				list.Items = append(list.Items, llm.TextBlock(placeholder(id, seen)))
-				images = append(images, llm.TextBlock(placeholder(id, seen)), imagePart(part.Media))
+				list.Items = append(list.Items, llm.TextBlock(imagePlaceholder(id, seen)))
+				images = append(images, llm.TextBlock(imagePlaceholder(id, seen)), imagePart(part.Media))
 				e.losses.AddEquivalent(llm.AppendIndex(path+"/content", k), "results contain only text; images were moved to a user message", llm.PartsJSON(part))
 				e.reportMedia(part.Media, llm.AppendIndex(path+"/content", k)+"/media")
 			case llm.OpaquePart:
 				list.Items = append(list.Items, tree.Raw(part.Raw))
 			}
 		}
-		mark(list, r.IsError)
+		markError(list, r.IsError)
 		if r.IsError {
 			e.losses.AddEquivalent(path+"/is_error", "results have no error flag; the text reports the error", tree.Boolean(true))
 		}
@@ -344,8 +344,8 @@ func (e *encoder) results(m llm.Message, at string) (messages, images []*tree.Va
 	return messages, images
 }
 
-// mark marks in the first text whether a result is an error.
-func mark(list *tree.Value, isError bool) {
+// markError marks in the first text whether a result is an error.
+func markError(list *tree.Value, isError bool) {
 	first := ""
 	if len(list.Items) > 0 && list.Items[0].Get("text").Is(tree.String) {
 		first = list.Items[0].Get("text").Text
