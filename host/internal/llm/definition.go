@@ -7,7 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// ParseTool decodes an entry of MCP's tools/list.
+// ParseTool decodes an entry of MCP's tools/list. It fails for invalid JSON and without a
+// name. Members of an unexpected type are kept in ExtraMembers.
 func ParseTool(definition json.RawMessage) (Tool, error) {
 	v, err := tree.Parse(definition)
 	if err != nil {
@@ -73,8 +74,9 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// ReportUnsupported reports the members of a definition that the vendor's format does
-// not have. With output, it has output schemas.
+// ReportUnsupported adds a loss for each member of the definition that the vendor's
+// format does not have: title, annotations, extra members, and the output schema unless
+// output is set.
 func (t Tool) ReportUnsupported(losses *Losses, vendor string, output bool) {
 	why := vendor + "'s definitions have no such field"
 	if t.Title != "" {

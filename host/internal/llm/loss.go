@@ -21,7 +21,7 @@ const (
 // A Loss is a value that a conversion dropped or replaced.
 type Loss struct {
 	Kind LossKind `json:"kind"`
-	Tool string   `json:"tool,omitempty"` // name of the definition
+	Tool string   `json:"tool,omitempty"` // name of the tool whose definition was converted; "": another value
 	Path string   `json:"path"`           // JSON pointer into the converted value
 	Why  string   `json:"why"`
 
@@ -66,8 +66,8 @@ func (l *Losses) AddEquivalent(path, why string, now *tree.Value) {
 // maxLosses bounds a report, because converted values can come from anyone.
 const maxLosses = 1000
 
-// add adds a loss unless an equal one is listed: a definition can be used in many
-// places.
+// add adds a loss unless an equal one is listed (a definition can be used in many
+// places) or the report is full.
 func (l *Losses) add(loss Loss) {
 	for _, known := range *l {
 		if known.Path == loss.Path && known.Kind == loss.Kind && known.Why == loss.Why && string(known.Replacement) == string(loss.Replacement) {
@@ -82,7 +82,8 @@ func (l *Losses) add(loss Loss) {
 	}
 }
 
-// AddUnread reports the members of v that the decoder has not read as lost.
+// AddUnread adds a loss for each value in v that the decoder has not read, and for each
+// string in which half of a surrogate pair was replaced.
 func (l *Losses) AddUnread(v *tree.Value) {
 	v.EachUnread("", func(pointer string, torn bool) {
 		if torn {
@@ -93,7 +94,7 @@ func (l *Losses) AddUnread(v *tree.Value) {
 	})
 }
 
-// WithTool sets the definition's name on all losses.
+// WithTool sets the definition's name on all losses, in place, and returns them.
 func (l Losses) WithTool(tool string) Losses {
 	for i := range l {
 		l[i].Tool = tool
@@ -101,8 +102,8 @@ func (l Losses) WithTool(tool string) Losses {
 	return l
 }
 
-// AppendIndex returns the JSON pointer of an item of the list at path.
+// AppendIndex returns the JSON pointer of item i of the list at path.
 func AppendIndex(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
-// AppendKey returns the JSON pointer of a member of the object at path.
+// AppendKey returns the JSON pointer of the member name of the object at path.
 func AppendKey(path, name string) string { return path + "/" + tree.Escape(name) }

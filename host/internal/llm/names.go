@@ -11,7 +11,7 @@ import (
 
 // A NameRule is a vendor's rule for the names of tools.
 type NameRule struct {
-	Max         int
+	Max         int  // largest number of characters
 	LetterFirst bool // the first character must be a letter or _
 }
 
@@ -75,7 +75,8 @@ type NameMap struct {
 	toVendor, fromVendor map[string]string
 }
 
-// NewNameMap returns the translation for tools.
+// NewNameMap returns the translation of the tools' names. Valid names stay as they are;
+// the others get the name of MakeValid, with more digits if two would be equal.
 func NewNameMap(rule NameRule, tools []Tool) *NameMap {
 	n := &NameMap{rule: rule, toVendor: map[string]string{}, fromVendor: map[string]string{}}
 	for _, t := range tools { // valid names first, so that no made name takes them
@@ -96,7 +97,7 @@ func NewNameMap(rule NameRule, tools []Tool) *NameMap {
 	return n
 }
 
-// ToVendor returns the vendor's name of a tool.
+// ToVendor returns the name under which the tool called own is sent to the vendor.
 func (n *NameMap) ToVendor(rule NameRule, own string) string {
 	if n != nil {
 		if sent := n.toVendor[own]; sent != "" {
@@ -116,7 +117,8 @@ func (n *NameMap) ToVendorReported(rule NameRule, own, path string, losses *Loss
 	return sent
 }
 
-// FromVendor returns the tool's name for a vendor's name.
+// FromVendor returns the name of the tool that was sent to the vendor as sent; sent
+// itself if there is none.
 func (n *NameMap) FromVendor(sent string) string {
 	if n != nil {
 		if own := n.fromVendor[sent]; own != "" {

@@ -28,8 +28,9 @@ func SystemFirst(messages []Message, losses *Losses) []Message {
 	return out
 }
 
-// SortResults sorts successive tool results in the order of their calls, for vendors
-// that match results and calls by position.
+// SortResults returns the messages with successive tool results in the order of their
+// calls, for vendors that match results and calls by position. It adds a loss if it moved
+// a result; messages itself is not changed.
 func SortResults(messages []Message, losses *Losses) []Message {
 	place, n := map[string]int{}, 0
 	for _, m := range messages {

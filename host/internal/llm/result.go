@@ -8,9 +8,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// ModelContent returns the parts of a tool's result that a model gets: texts, images,
-// and opaque content of this vendor. Other MCP content becomes text. The parts have
-// the same indexes as in Content.
+// ModelContent returns the parts of a tool's result that a model of the vendor gets:
+// texts, images, and opaque content of this vendor. Other MCP content becomes text. The
+// parts have the same indexes as in Content; a part that is not sent is empty. Without
+// Content, the structured result becomes a text. What is not sent is added to losses, with
+// pointers below path.
 func (r *ToolResult) ModelContent(vendor Vendor, path string, losses *Losses) []Part {
 	for i := range r.ExtraMembers {
 		losses.AddLost(AppendIndex(path+"/others", i), "not sent to models")
@@ -54,13 +56,14 @@ func asJSON(v any) *tree.Value {
 	return tree.Raw(raw)
 }
 
-// PartsJSON returns parts as a JSON tree, for reports.
+// PartsJSON returns parts, or one part, as a JSON tree for Loss.Replacement.
 func PartsJSON[T []Part | Part](v T) *tree.Value { return asJSON(v) }
 
-// ChoiceJSON returns a choice as a JSON tree, for reports.
+// ChoiceJSON returns a choice as a JSON tree for Loss.Replacement.
 func ChoiceJSON(c *Choice) *tree.Value { return asJSON(c) }
 
-// describeBlock returns an MCP content block as a text or image.
+// describeBlock returns an MCP content block (p.Raw) as a text or image: a resource by
+// its URI and text, other blocks by their type or size.
 func describeBlock(p Part) Part {
 	v := tree.Raw(p.Raw)
 	text := func(pointer string) string {
@@ -91,7 +94,8 @@ func describeBlock(p Part) Part {
 	return Part{Type: TextPart, Text: fmt.Sprintf("[%s]", text("/type"))}
 }
 
-// FillResultNames sets the tool names of results that have none, from the calls.
+// FillResultNames sets, in place, the tool names of results that have none, from the
+// calls before them with the same ID.
 func FillResultNames(messages []Message) {
 	names := map[string]string{}
 	for _, m := range messages {
@@ -120,7 +124,8 @@ func CallNames(messages []Message) map[string]string {
 }
 
 // ArgumentsObject returns the arguments as a JSON object. Malformed arguments are
-// wrapped in an object, and nil becomes {}.
+// wrapped in an object as malformed_arguments, and nil becomes {}; both are added to
+// losses, with pointers below path.
 func (c *ToolCall) ArgumentsObject(path string, losses *Losses) json.RawMessage {
 	switch {
 	case c.Malformed != "":

@@ -13,9 +13,9 @@ type Delta struct {
 	Type  PartType `json:"type"`
 
 	Text string `json:"text,omitempty"` // more of a text, thinking or refusal
-	ID   string `json:"id,omitempty"`   // of a call; in one delta
-	Name string `json:"name,omitempty"` // of a call; in its first delta
-	Args string `json:"args,omitempty"` // of a call: more of the JSON text of its arguments
+	ID   string `json:"id,omitempty"`   // ID of a call; in one delta
+	Name string `json:"name,omitempty"` // tool name of a call; in its first delta
+	Args string `json:"args,omitempty"` // more of the JSON text of a call's arguments
 
 	Signature *Signature `json:"signature,omitempty"` // in one delta
 	Part      *Part      `json:"whole,omitempty"`     // a part that is not sent in pieces: an image or opaque content
@@ -29,8 +29,8 @@ type ResponseBuilder struct {
 	texts, arguments map[int]*strings.Builder // by index of the part; String of a Builder does not copy
 }
 
-// appendText appends to the text of a part, which begins with before, and returns the
-// text so far.
+// appendText appends more to the text of the part with this index, and returns the text
+// so far. The first call for an index starts with the text before.
 func appendText(all *map[int]*strings.Builder, index int, before, more string) string {
 	if *all == nil {
 		*all = map[int]*strings.Builder{}
@@ -86,7 +86,8 @@ func newPart(d Delta) Part {
 	return p
 }
 
-// FinishCalls parses the arguments of the calls. Call it once, after the last delta.
+// FinishCalls sets Args or Malformed of the calls from the collected texts. Call it once,
+// after the last delta.
 func (s *ResponseBuilder) FinishCalls() {
 	for i := range s.Response.Parts {
 		c := s.Response.Parts[i].ToolCall

@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// EncodeTools encodes a list of tools with encode and sets the tool's name on each
-// loss.
+// EncodeTools returns the array of the definitions that encode returns for the tools, and
+// its losses with the tool's name.
 func EncodeTools(tools []Tool, encode func(Tool) (*tree.Value, Losses)) (*tree.Value, Losses) {
 	list := tree.List()
 	var all Losses
@@ -20,8 +20,9 @@ func EncodeTools(tools []Tool, encode func(Tool) (*tree.Value, Losses)) (*tree.V
 	return list, all
 }
 
-// NameAndDescription returns an object with the tool's name and description, with
-// which every vendor's definition begins.
+// NameAndDescription returns an object with the members name, valid for the vendor, and
+// description, with which every vendor's definition begins. It adds a loss if the name is
+// not the tool's own.
 func (t Tool) NameAndDescription(names *NameMap, rule NameRule, losses *Losses) *tree.Value {
 	name := names.ToVendor(rule, t.Name)
 	if name != t.Name {
@@ -34,8 +35,9 @@ func (t Tool) NameAndDescription(names *NameMap, rule NameRule, losses *Losses) 
 	return d
 }
 
-// DecodeTools decodes a list of tools with read, and reports members that read did not
-// read as lost.
+// DecodeTools parses the JSON array of a request's tools and returns what read makes of
+// it, and a loss for each value that read did not mark as read. The error is that of
+// invalid JSON.
 func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]Tool, Losses, error) {
 	v, err := tree.Parse(data)
 	if err != nil {
@@ -47,8 +49,9 @@ func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]To
 	return tools, losses, nil
 }
 
-// SplitResults returns a vendor's message as one or more messages: tool results, which
-// some vendors put next to other parts, become messages of their own.
+// SplitResults returns the parts of a vendor's message with this role as one or more
+// messages: successive tool results, which some vendors put next to other parts, become a
+// message with ToolRole.
 func SplitResults(role Role, parts []Part) []Message {
 	var out []Message
 	for _, p := range parts {

@@ -37,7 +37,7 @@ const (
 // A Tool is the definition of a tool. Its JSON form is an entry of MCP's tools/list.
 type Tool struct {
 	Name        string
-	Title       string
+	Title       string // MCP's name for people; "": none
 	Description string
 	Input       json.RawMessage // JSON Schema of the arguments; nil: not given
 	Output      json.RawMessage // JSON Schema of structured results; nil: none
@@ -231,7 +231,7 @@ const (
 	StopOther    StopReason = "other"
 )
 
-// Usage counts tokens. Input and Output are totals that include the other fields.
+// Usage counts tokens. Input includes CacheRead and CacheWrite, Output includes Reasoning.
 type Usage struct {
 	Input      int `json:"input,omitempty"`
 	CacheRead  int `json:"cache_read,omitempty"`

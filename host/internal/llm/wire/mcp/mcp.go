@@ -18,7 +18,8 @@ func EncodeCall(c *llm.ToolCall) (*tree.Value, llm.Losses) {
 	return tree.Obj("name", tree.Str(c.Name), "arguments", tree.Raw(arguments)), losses
 }
 
-// DecodeCall decodes the params of tools/call.
+// DecodeCall decodes the params of tools/call into a call with this ID. Arguments that are
+// not an object become {}. It fails without a name.
 func DecodeCall(params json.RawMessage, id string) (*llm.ToolCall, llm.Losses, error) {
 	v, err := tree.Parse(params)
 	if err != nil {
@@ -69,7 +70,8 @@ func EncodeResult(r *llm.ToolResult) (*tree.Value, llm.Losses) {
 	return out, losses
 }
 
-// encodeImage returns an image as MCP content: its data, or a link to its URL.
+// encodeImage returns an image as an MCP content block: image with its data, or
+// resource_link to its URL.
 func encodeImage(m *llm.Media, at string, losses *llm.Losses) *tree.Value {
 	if m.Detail != "" {
 		losses.AddLost(at+"/media/detail", "MCP has no such field")
@@ -91,7 +93,8 @@ func encodeImage(m *llm.Media, at string, losses *llm.Losses) *tree.Value {
 	return tree.Obj("type", tree.Str("image"), "data", tree.Str(m.Data), "mimeType", tree.Str(m.Type()))
 }
 
-// DecodeResult decodes a result of tools/call.
+// DecodeResult decodes a result of tools/call into the result of the call id of the tool
+// name. It fails if the result is not an object.
 func DecodeResult(result json.RawMessage, id, name string) (*llm.ToolResult, llm.Losses, error) {
 	v, err := tree.Parse(result)
 	if err != nil {

@@ -69,7 +69,8 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
-// decoder decodes one request or one response of OpenAI's Chat Completions API.
+// decoder holds the state of decoding one request or response of OpenAI's Chat Completions
+// API.
 type decoder struct {
 	o        Options
 	oldCalls int // number of calls in the old format, which have no IDs
@@ -97,7 +98,7 @@ func (d *decoder) decodeChoice(v *tree.Value) *llm.Choice {
 	return nil
 }
 
-// decodeOldChoice returns function_call, the former form of tool_choice, as a choice.
+// decodeOldChoice returns function_call, the deprecated form of tool_choice, as a choice.
 func (d *decoder) decodeOldChoice(v *tree.Value) *llm.Choice {
 	if v.Is(tree.String) {
 		return &llm.Choice{Mode: llm.ChoiceMode(v.Str())}
@@ -134,7 +135,8 @@ func (d *decoder) decodeMessages(list *tree.Value) []llm.Message {
 	return out
 }
 
-// oldCallID returns the id for call n in the former format, which has none.
+// oldCallID returns an ID for call n, from 0, in the deprecated format, whose calls have
+// none.
 func oldCallID(n int) string { return "function_call_" + strconv.Itoa(max(n, 0)) }
 
 // decodeContent returns the content of a message, a text or a list, as parts.
@@ -149,7 +151,7 @@ func (d *decoder) decodeContent(v *tree.Value) []llm.Part {
 	return parts
 }
 
-// textParts returns a text as a part, nil for "".
+// textParts returns a list with the text as a part, nil for "".
 func textParts(text string) []llm.Part {
 	if text == "" {
 		return nil
@@ -179,7 +181,8 @@ func (d *decoder) decodePart(v *tree.Value) llm.Part {
 	return llm.Part{Type: llm.OpaquePart, Vendor: llm.OpenAI, Raw: v.TakeRaw()}
 }
 
-// parseDataURL parses a base64 data URL (RFC 2397).
+// parseDataURL parses a base64 data URL (RFC 2397). ok is false for any other URL; data is
+// not decoded.
 func parseDataURL(url string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	head, data, cut := strings.Cut(rest, ",")
@@ -243,8 +246,8 @@ func (d *decoder) decodeCall(f *tree.Value, id string) llm.Part {
 	return llm.Part{Type: llm.CallPart, ToolCall: c}
 }
 
-// decodeResult returns the result of a call as a part. It removes the mark at the beginning
-// of the text; errorMark makes the result an error.
+// decodeResult returns the result of the call id as a part. It removes the mark of
+// markError from the text; errorMark makes the result an error.
 func (d *decoder) decodeResult(m *tree.Value, id string) llm.Part {
 	r := &llm.ToolResult{ID: id, Content: d.decodeContent(m.Take("content"))}
 	if len(r.Content) > 0 && r.Content[0].Type == llm.TextPart {
@@ -261,8 +264,9 @@ func (d *decoder) decodeResult(m *tree.Value, id string) llm.Part {
 	return llm.Part{Type: llm.ResultPart, ToolResult: r}
 }
 
-// restoreImages moves images that follow results back into the results. It reports
-// whether parts were such images and nothing else.
+// restoreImages replaces the placeholders in the last results of messages by the images in
+// parts, a user message of imagesMessage. It reports whether parts are such a message; if
+// not, it changes nothing.
 func (d *decoder) restoreImages(messages []llm.Message, parts []llm.Part) bool {
 	if len(parts) < 3 || len(parts)%2 == 0 || parts[0].Type != llm.TextPart || parts[0].Text != imagesMark {
 		return false

@@ -59,14 +59,15 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-// encoder encodes requests and responses, and records what the format cannot express.
+// encoder holds the state of encoding one request or response, and what the format cannot
+// express.
 type encoder struct {
 	o      Options
 	losses llm.Losses
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
-// encodeChoice returns the member tool_choice.
+// encodeChoice returns the value of tool_choice.
 func (e *encoder) encodeChoice(c *llm.Choice) *tree.Value {
 	function := func(name string) *tree.Value {
 		sent := e.o.Names.ToVendorReported(NameRule(), name, llm.AppendIndex("/choice/names", slices.Index(c.ToolNames, name)), &e.losses)
@@ -88,8 +89,8 @@ func (e *encoder) encodeChoice(c *llm.Choice) *tree.Value {
 	return tree.Obj("type", tree.Str("allowed_tools"), "allowed_tools", tree.Obj("mode", tree.Str(string(c.Mode)), "tools", list))
 }
 
-// encodeMessages returns the member messages. Images in results follow in a message of the
-// user.
+// encodeMessages returns the value of messages. Images of tool results follow in a message
+// of the user.
 func (e *encoder) encodeMessages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	var images []*tree.Value
@@ -147,8 +148,8 @@ func (e *encoder) encodeContent(m llm.Message, at string) *tree.Value {
 	return llm.CompactBlocks(list)
 }
 
-// reportMedia reports the lost members of an image: the URL of an image that also has
-// data.
+// reportMedia adds a loss for a member of an image that is not sent: the URL of an image
+// that also has data, or the MIME type of one that has only a URL.
 func (e *encoder) reportMedia(m *llm.Media, at string) {
 	switch {
 	case m.Data != "" && m.URL != "":
@@ -171,15 +172,15 @@ func imagePart(m *llm.Media) *tree.Value {
 	return tree.Obj("type", tree.Str("image_url"), "image_url", image)
 }
 
-// reportSignature reports a signature that is not sent.
+// reportSignature adds a loss if the part is signed, except thinking, which has its own.
 func (e *encoder) reportSignature(p llm.Part, at string) {
 	if p.Signature != nil && p.Type != llm.ThinkingPart && p.Type != llm.RedactedPart {
 		e.losses.AddLost(at+"/signature", "OpenAI's messages are not signed")
 	}
 }
 
-// encodeAssistant returns the message of a model, nil if nothing of it is left to send. Calls
-// are moved after the text.
+// encodeAssistant returns a message of the assistant, nil if nothing of it is left to send.
+// Calls are moved after the text.
 func (e *encoder) encodeAssistant(m llm.Message, at string) *tree.Value {
 	list, calls, thoughts := tree.List(), tree.List(), ""
 	var said, called []llm.Part
@@ -228,8 +229,8 @@ func (e *encoder) encodeAssistant(m llm.Message, at string) *tree.Value {
 	return assistantMessage(m.Name, thoughts, list, calls)
 }
 
-// assistantMessage returns a message of a model from its parts; calls and thoughts can
-// be empty.
+// assistantMessage returns a message of the assistant with the content blocks list and the
+// tool calls; name, thoughts, list and calls can be empty.
 func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Value {
 	content := llm.CompactBlocks(list)
 	if content == nil {
@@ -254,7 +255,8 @@ func isCustomCall(p llm.Part) bool {
 	return kind.Is(tree.String) && kind.Text == "custom"
 }
 
-// encodeCall encodes a call, and changes p to the call that a decoder would return.
+// encodeCall returns an entry of tool_calls, and sets p.ToolCall to a copy with the ID and
+// arguments that a decoder would return.
 func (e *encoder) encodeCall(p *llm.Part, at string) *tree.Value {
 	c := *p.ToolCall
 	arguments := c.Malformed
@@ -272,7 +274,8 @@ func (e *encoder) encodeCall(p *llm.Part, at string) *tree.Value {
 	return out
 }
 
-// shortenID returns a valid ID: at most 40 characters.
+// shortenID returns the ID of a call, or a shorter one made from it if it has more than the
+// 40 characters that OpenAI accepts, and adds a loss then.
 func (e *encoder) shortenID(id, at string) string {
 	if len(id) <= 40 {
 		return id
@@ -291,15 +294,18 @@ const (
 	imagesMark = "[images of tool results]"
 )
 
-// imagePlaceholder returns the text in place of image n in the result of the call id.
+// imagePlaceholder returns the text that replaces image n, from 1, in the result of the call
+// id.
 func imagePlaceholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
 
-// imagesMessage returns a message of the user with the images of results.
+// imagesMessage returns a message of the user with the images of tool results, each after
+// its placeholder.
 func imagesMessage(images []*tree.Value) *tree.Value {
 	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{llm.TextBlock(imagesMark)}, images...)...))
 }
 
-// encodeResults encodes a message for each result, and returns the images of the results.
+// encodeResults returns a message for each result, and the images of the results, each
+// after its placeholder.
 func (e *encoder) encodeResults(m llm.Message, at string) (messages, images []*tree.Value) {
 	for j, p := range m.Parts {
 		here := llm.AppendIndex(at+"/parts", j)
@@ -344,7 +350,8 @@ func (e *encoder) encodeResults(m llm.Message, at string) (messages, images []*t
 	return messages, images
 }
 
-// markError marks in the first text whether a result is an error.
+// markError sets errorMark before the first text of a result that is an error, and
+// resultMark before one that is none but begins with a mark.
 func markError(list *tree.Value, isError bool) {
 	first := ""
 	if len(list.Items) > 0 && list.Items[0].Get("text").Is(tree.String) {

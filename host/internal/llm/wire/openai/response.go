@@ -26,7 +26,7 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-// EncodeUsage encodes a usage, for responses and the end of a stream.
+// EncodeUsage returns the member usage of responses and of the end of a stream.
 func EncodeUsage(u *llm.Usage) *tree.Value {
 	prompt := tree.Obj("cached_tokens", tree.Int(u.CacheRead))
 	if u.CacheWrite > 0 {
@@ -137,7 +137,8 @@ func (e *encoder) decodedParts(kept []llm.Part) *tree.Value {
 	return llm.PartsJSON(parts)
 }
 
-// separateRefusal moves the refusal into the member refusal.
+// separateRefusal moves the refusal of a message from its content to the member refusal,
+// null without one.
 func (e *encoder) separateRefusal(message *tree.Value) {
 	refusal := &tree.Value{}
 	if content := message.Get("content"); content.Is(tree.Array) {
@@ -158,7 +159,8 @@ func (e *encoder) separateRefusal(message *tree.Value) {
 	message.Set("refusal", refusal)
 }
 
-// useFunctionCall encodes the first call in the old format, function_call.
+// useFunctionCall replaces tool_calls of the message by function_call, the deprecated form,
+// with the first call.
 func (e *encoder) useFunctionCall(message *tree.Value) {
 	calls := message.Get("tool_calls").PeekItems()
 	if len(calls) == 0 {
@@ -200,7 +202,8 @@ func (e *encoder) finishReason(r *llm.Response) *tree.Value {
 	return tree.Str(word)
 }
 
-// StopReason converts a finish_reason.
+// StopReason returns the reason for a finish_reason: "" for "", StopOther for an unknown
+// one.
 func StopReason(word string) llm.StopReason {
 	switch word {
 	case "":

@@ -30,7 +30,7 @@ func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return llm.EncodeTools(tools, func(t llm.Tool) (*tree.Value, llm.Losses) { return encodeTool(t, o) })
 }
 
-// encodeTool returns a tool's definition, and what the format cannot express.
+// encodeTool returns an entry of tools, and what the format cannot express.
 func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	var losses llm.Losses
 	t.ReportUnsupported(&losses, "OpenAI", false)
@@ -48,7 +48,8 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
 
-// decodeTools returns the functions of a request; OpenAI's own tools are left out.
+// decodeTools returns the functions in the array tools; OpenAI's built-in tools are left
+// unread.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, item := range list.TakeItems() {

@@ -43,10 +43,11 @@ func DecodeItems(list *tree.Value) (messages []llm.Message, ignored []string, er
 // decoder collects the messages of input items.
 type decoder struct {
 	messages []llm.Message
-	ignored  []string
+	ignored  []string // types of skipped items, each once
 }
 
-// addParts adds parts to the last message if the role is the same and join is set.
+// addParts adds parts to the last message if join is set and it has the same role, else as
+// a new message.
 func (d *decoder) addParts(role llm.Role, join bool, parts ...llm.Part) {
 	if last := len(d.messages) - 1; join && last >= 0 && d.messages[last].Role == role {
 		d.messages[last].Parts = append(d.messages[last].Parts, parts...)
@@ -55,8 +56,9 @@ func (d *decoder) addParts(role llm.Role, join bool, parts ...llm.Part) {
 	d.messages = append(d.messages, llm.Message{Role: role, Parts: parts})
 }
 
-// addItem adds an input item. It collects the types of ignoredTypes in ignored, and leaves
-// out reasoning and additional tools. It returns a RequestError for other types.
+// addItem adds an input item, whose path is at. It collects the types of ignoredTypes in
+// ignored, and leaves out reasoning and additional tools. It returns a *RequestError for
+// other types.
 func (d *decoder) addItem(v *tree.Value, at string) error {
 	switch kind := stringMember(v, "type"); {
 	case kind == "message", kind == "" && v.Get("role") != nil:
@@ -93,7 +95,8 @@ func (d *decoder) addMessage(v *tree.Value, at string) error {
 	return nil
 }
 
-// decodeContent decodes a text or a list of parts.
+// decodeContent returns the parts of a content, which is a text or a list of parts. It
+// returns a *RequestError for a part that a message of this role cannot have.
 func decodeContent(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) {
 	switch {
 	case v.Is(tree.String):
@@ -118,7 +121,8 @@ func decodeContent(v *tree.Value, role llm.Role, at string) ([]llm.Part, error) 
 	return parts, nil
 }
 
-// decodeImage returns an image from its URL, also a data URL (RFC 2397).
+// decodeImage returns an image with this URL; with the data of a base64 data URL (RFC
+// 2397).
 func decodeImage(url, detail string) *llm.Media {
 	m := &llm.Media{URL: url, Detail: detail}
 	rest, inline := strings.CutPrefix(url, "data:")

@@ -56,8 +56,8 @@ func (c Callable) CallItem(id, status, call, arguments string) *tree.Value {
 	return v
 }
 
-// CustomInput returns the text input of a call of a custom tool. Arguments in any
-// other form than the declared one are returned unchanged.
+// CustomInput returns the text for a custom tool from the model's arguments, a JSON object
+// with the member input. Other arguments are returned unchanged.
 func CustomInput(arguments string) string {
 	var made struct{ Input *string }
 	if json.Unmarshal([]byte(arguments), &made) != nil || made.Input == nil {

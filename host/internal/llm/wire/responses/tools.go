@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A RequestError is a member of a request that cannot be decoded.
+// A RequestError reports a member of a request that cannot be decoded.
 type RequestError struct {
 	Path    string // path of the member, such as input/3
 	Message string
@@ -24,14 +24,16 @@ func requestErrorf(path, format string, args ...any) error {
 	return &RequestError{path, fmt.Sprintf(format, args...)}
 }
 
-// A Callable is the identity of a client's tool in call items.
+// A Callable says how call items name a tool that the request declares: the model knows it
+// as ModelName.
 type Callable struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
 	Custom    bool   `json:"custom,omitempty"` // its input is text instead of an object
 }
 
-// ModelName returns the tool's name in requests to the model.
+// ModelName returns the tool's name in requests to the model: NAMESPACE__NAME in a
+// namespace.
 func (c Callable) ModelName() string { return modelName(c.Namespace, c.Name) }
 
 // modelName returns the name of a namespace's tool for the model.
@@ -52,7 +54,8 @@ type Tools struct {
 	Ignored []string
 }
 
-// Callable returns the tool with the name that the model called.
+// Callable returns the tool that the model called as name; for an undeclared one, a
+// function of this name.
 func (t *Tools) Callable(name string) Callable {
 	if c, ok := t.Callables[name]; ok {
 		return c
@@ -60,9 +63,10 @@ func (t *Tools) Callable(name string) Callable {
 	return Callable{Name: name}
 }
 
-// DecodeTools decodes the tools of a request. The model gets a custom tool as a
-// function with a text input, and a tool of a namespace as NAMESPACE__NAME. Items of
-// the input can also declare tools (additional_tools).
+// DecodeTools decodes the tools of a request, from the values of tools and input: items of
+// the input can also declare tools (additional_tools). The model gets a custom tool as a
+// function with a text input, and a tool of a namespace as NAMESPACE__NAME. The error is a
+// *RequestError.
 func DecodeTools(list, input *tree.Value) (*Tools, error) {
 	t := &Tools{Callables: map[string]Callable{}}
 	for i, item := range list.PeekItems() {
@@ -125,7 +129,8 @@ func (t *Tools) addTool(v *tree.Value, namespace, at string) error {
 	return nil
 }
 
-// DecodeChoice decodes tool_choice; nil: it is not given.
+// DecodeChoice decodes tool_choice; nil if it is absent or null. The error is a
+// *RequestError.
 func DecodeChoice(v *tree.Value) (*llm.Choice, error) {
 	const at = "tool_choice"
 	if v == nil || v.Kind == tree.Null {

@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// joinAllOf returns s with its allOf merged into it, if one schema can express that.
-// Otherwise the branches that cannot be merged are reported as lost.
+// joinAllOf returns s without allOf: its branches are merged into a copy, and those that
+// cannot be merged are reported as lost. Without allOf it returns s itself.
 func (w *converter) joinAllOf(s *tree.Value, at string) *tree.Value {
 	list := s.Get("allOf")
 	if !list.Is(tree.Array) {
@@ -34,9 +34,10 @@ func (w *converter) joinAllOf(s *tree.Value, at string) *tree.Value {
 	return out
 }
 
-// extractChoice returns the branches of a schema with anyOf or oneOf, and the keywords next
-// to it. These are moved into the branches; if that is not possible, the choice is
-// lost.
+// extractChoice splits a schema with anyOf or oneOf into its branches, into which the
+// restricting keywords next to the choice are moved, and the rest, such as title and
+// description. where is the pointer of the choice. If the keywords cannot be moved, the
+// choice is reported as lost. Without a choice, branches is nil and rest the schema.
 func (w *converter) extractChoice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
 	rest = s.Clone()
 	word := ""
@@ -79,13 +80,14 @@ func (w *converter) extractChoice(s *tree.Value, at string) (branches []*tree.Va
 	return branches, rest, at + "/" + word
 }
 
-// onlyRequires reports whether a branch only lists members that must occur together.
-// Such a choice can be left out: the object has the members anyway.
+// onlyRequires reports whether a branch has only the keyword required. Such a choice can
+// be left out: the object has the members anyway.
 func onlyRequires(s *tree.Value) bool {
 	return s.Is(tree.Object) && len(s.Members) == 1 && s.Members[0].Name == "required"
 }
 
-// tupleItems returns one schema for the items of a tuple: any of their schemas.
+// tupleItems returns one schema for all items of the tuple s: anyOf the schemas of its
+// positions and of the items after them.
 func tupleItems(s *tree.Value) *tree.Value {
 	var branches []*tree.Value
 	add := func(v *tree.Value) {

@@ -37,8 +37,8 @@ func subsetKeywords(typ string) []string {
 	return nil
 }
 
-// subset returns s in the subset of JSON Schema that Gemini takes. What does not fit is
-// recorded.
+// subset returns the schema s, whose pointer is at, in Gemini's form. What that form does
+// not have is added to the losses.
 func (w *converter) subset(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.losses.AddChanged(at, "the schema is too large once references are replaced", tree.Obj())
@@ -72,7 +72,8 @@ func (w *converter) subset(s *tree.Value, at string) *tree.Value {
 	return w.subsetType(s, names, values, at)
 }
 
-// subsetReference replaces a reference by its target.
+// subsetReference converts the target of the reference s. Inside its own definition, it
+// returns a schema with only the type.
 func (w *converter) subsetReference(s *tree.Value, at string) *tree.Value {
 	found, where := w.lookupRef(s.Get("$ref").Text)
 	switch {
@@ -105,7 +106,8 @@ func (w *converter) subsetReference(s *tree.Value, at string) *tree.Value {
 	return out
 }
 
-// subsetChoice converts a choice. null is a flag of the first branch.
+// subsetChoice converts what extractChoice returned for s into an anyOf. A branch of the
+// type null becomes nullable of the first other branch.
 func (w *converter) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	null := rest.Get("nullable").True()
 	list := tree.List()
@@ -142,7 +144,8 @@ func (w *converter) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tr
 	return out
 }
 
-// subsetTypes converts a schema of several types into a choice.
+// subsetTypes converts a schema of the types names into an anyOf with one branch for each.
+// null says that null is accepted too.
 func (w *converter) subsetTypes(s *tree.Value, names []string, null bool, at string) *tree.Value {
 	list := tree.List()
 	for _, b := range splitTypes(s, names) {
@@ -164,7 +167,8 @@ func (w *converter) subsetTypes(s *tree.Value, names []string, null bool, at str
 	return out
 }
 
-// subsetType converts a schema of one type, with or without null.
+// subsetType converts a schema of at most one type besides null. names are its types,
+// values those without null.
 func (w *converter) subsetType(s *tree.Value, names, values []string, at string) *tree.Value {
 	out := tree.Obj()
 	typ := ""
@@ -222,7 +226,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// reportSubsetDropped reports a keyword that the subset does not have.
+// reportSubsetDropped adds a loss for a keyword that Gemini's form does not have.
 func (w *converter) reportSubsetDropped(word, at string) {
 	switch word {
 	case "$defs", "definitions":
@@ -234,7 +238,8 @@ func (w *converter) reportSubsetDropped(word, at string) {
 	}
 }
 
-// subsetEnum converts enum or const into out.
+// subsetEnum converts the keyword m, enum or const, of s with the type typ into enum of
+// out. Other values than non-empty strings are lost.
 func (w *converter) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 	values := m.Value.PeekItems()
 	if m.Name == "const" {
@@ -308,8 +313,8 @@ func (w *converter) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	}
 }
 
-// subsetItems converts a keyword of arrays into out. A tuple becomes a list of any of
-// its items.
+// subsetItems converts word, items or prefixItems of s, into items of out. A tuple becomes
+// a list of any of its items.
 func (w *converter) subsetItems(s, out *tree.Value, word, typ, at string) {
 	prefix := s.Get("prefixItems")
 	switch {
@@ -330,7 +335,8 @@ func (w *converter) subsetItems(s, out *tree.Value, word, typ, at string) {
 	}
 }
 
-// subsetFormat keeps the formats that Gemini does not refuse.
+// subsetFormat sets the format of out if Gemini accepts it for the type, and reports it as
+// lost if not.
 func (w *converter) subsetFormat(out, format *tree.Value, typ, at string) {
 	known := map[string][]string{"string": {"date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"}}
 	if format.Is(tree.String) && slices.Contains(known[typ], format.Text) {
@@ -340,7 +346,8 @@ func (w *converter) subsetFormat(out, format *tree.Value, typ, at string) {
 	w.reportSubsetDropped("format", at)
 }
 
-// subsetExclusive converts an exclusive limit of whole numbers into an inclusive one.
+// subsetExclusive converts exclusiveMinimum or exclusiveMaximum of integers into minimum or
+// maximum of out. Other limits are lost.
 func (w *converter) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at string) {
 	n, err := strconv.Atoi(m.Value.Text)
 	word, step := "minimum", 1
@@ -356,8 +363,8 @@ func (w *converter) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at s
 	w.losses.AddEquivalent(at+"/"+word, "the limit became inclusive", tree.Int(n+step))
 }
 
-// FromSubset converts Gemini's Schema object into JSON Schema. It leaves unknown
-// members unread.
+// FromSubset converts Gemini's Schema object into JSON Schema. It does not mark members
+// that it does not know as read, so that the caller can report them.
 func FromSubset(v *tree.Value) *tree.Value {
 	out := tree.Obj()
 	v.MarkRead()
@@ -406,7 +413,8 @@ func FromSubset(v *tree.Value) *tree.Value {
 	return out
 }
 
-// fromSubsetNested converts the nested schemas of v from the subset into out.
+// fromSubsetNested converts the members of v with schemas in them (items, properties,
+// anyOf), and required, into out. null adds null to anyOf.
 func fromSubsetNested(v, out *tree.Value, null bool) {
 	if items := v.Take("items"); items != nil {
 		out.Set("items", FromSubset(items))

@@ -50,7 +50,8 @@ func possibleTypes(s *tree.Value) []string {
 	return nil
 }
 
-// typeOf returns the JSON Schema type of a value.
+// typeOf returns the JSON Schema type of a value; integer for a number without a dot and
+// exponent.
 func typeOf(v *tree.Value) string {
 	switch {
 	case v.Is(tree.Object):
@@ -70,7 +71,9 @@ func typeOf(v *tree.Value) string {
 	return "null"
 }
 
-// splitTypes returns a schema for each type of a schema with several types.
+// splitTypes returns a schema for each of the types names of s, with the keywords and
+// enum values of s that apply to the type. A type without any of the enum values is left
+// out.
 func splitTypes(s *tree.Value, names []string) []*tree.Value {
 	var branches []*tree.Value
 	for _, name := range names {
@@ -107,7 +110,8 @@ func keywordType(word string) string {
 	return ""
 }
 
-// acceptsNull reports whether a schema accepts null.
+// acceptsNull reports whether a schema of the document root accepts null. It reports true
+// for what it cannot tell: deeper than 20 levels, or a reference without a target.
 func acceptsNull(s, root *tree.Value, depth int) bool {
 	if depth > 20 || acceptsAnything(s) {
 		return true

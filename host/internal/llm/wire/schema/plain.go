@@ -8,8 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Plain converts a schema of arguments into the form that OpenAI and Anthropic accept
-// without strict mode: JSON Schema 2020-12 whose top level is an object and no choice.
+// Plain converts a tool's input schema into the form that OpenAI and Anthropic accept
+// without strict mode: JSON Schema 2020-12 whose top level has the type object and neither
+// anyOf, oneOf nor allOf. vendor is a name for the losses.
 func Plain(raw json.RawMessage, vendor string, losses *llm.Losses) *tree.Value {
 	w := newConverter(raw, "/inputSchema", losses)
 	top := w.topObject(vendor)
@@ -22,7 +23,8 @@ func Plain(raw json.RawMessage, vendor string, losses *llm.Losses) *tree.Value {
 	return top
 }
 
-// topObject returns a copy of the root as an object schema.
+// topObject returns a copy of the root as a schema of the type object, without a
+// reference, choice, enum, not or const at its top level.
 func (w *converter) topObject(vendor string) *tree.Value {
 	root := w.root
 	if !root.Is(tree.Object) {
@@ -57,7 +59,8 @@ func (w *converter) topObject(vendor string) *tree.Value {
 	return top
 }
 
-// inlineTopRef replaces a reference at the top level by its definition.
+// inlineTopRef returns top with its $ref replaced by the members of the definition,
+// through further references; without $ref if it has no target.
 func (w *converter) inlineTopRef(top *tree.Value, ref string) *tree.Value {
 	seen := []string{}
 	for {
@@ -83,8 +86,8 @@ func (w *converter) inlineTopRef(top *tree.Value, ref string) *tree.Value {
 	}
 }
 
-// mergeTopChoices replaces a choice between objects by one object that has the members
-// of all, and requires the members that all require.
+// mergeTopChoices replaces, in place, allOf, anyOf and oneOf of top by the members of all
+// branches. For anyOf and oneOf, only the members that all branches require are required.
 func (w *converter) mergeTopChoices(top *tree.Value, vendor string) {
 	changed := false
 	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
@@ -221,8 +224,8 @@ func (w *converter) modernize(s *tree.Value, at string) {
 	eachSubschema(s, at, w.modernize)
 }
 
-// modernizeExclusive converts a limit with an exclusive flag (draft 4) into an
-// exclusive limit.
+// modernizeExclusive converts the limit with a boolean flag exclusive (draft 4) into a
+// number under the name exclusive.
 func (w *converter) modernizeExclusive(s *tree.Value, at, limit, exclusive string) {
 	flag := s.Get(exclusive)
 	if !flag.Is(tree.Bool) {

@@ -25,11 +25,11 @@ func Restore(raw, args json.RawMessage) json.RawMessage {
 	return v.JSON()
 }
 
-// restorer restores arguments that a model wrote for a converted schema to the original
-// one.
+// restorer changes arguments that a model wrote for a converted schema into arguments for
+// the original one.
 type restorer struct {
-	root    *tree.Value
-	changed bool
+	root    *tree.Value // the original schema
+	changed bool        // whether an argument was changed
 }
 
 // parseJSONText parses a text as JSON; nil: it is not JSON.
@@ -55,7 +55,8 @@ func (r *restorer) resolve(s *tree.Value) *tree.Value {
 	return nil
 }
 
-// restore restores v in place.
+// restore restores v, an argument at a place with the schema s, in place. It leaves v as
+// it is deeper than 100 levels.
 func (r *restorer) restore(s, v *tree.Value, depth int) {
 	s = r.resolve(s)
 	if s == nil || depth > 100 {
@@ -96,8 +97,8 @@ func (r *restorer) restore(s, v *tree.Value, depth int) {
 	}
 }
 
-// restoreText replaces a string by the JSON in it, if the schema asks for a free object or any
-// value.
+// restoreText replaces the string v, in place, by the JSON value in it, if the schema s
+// accepts any value, or a free-form object and the JSON is one.
 func (r *restorer) restoreText(s, v *tree.Value) {
 	free := r.holdsObject(s, 0)
 	if !free && !acceptsAnything(s) {
@@ -111,8 +112,8 @@ func (r *restorer) restoreText(s, v *tree.Value) {
 	r.changed = true
 }
 
-// holdsObject reports whether a text at this place is the JSON of an object: the
-// schema accepts a free-form object and no text.
+// holdsObject reports whether a string for the schema s contains the JSON of an object:
+// the schema accepts a free-form object and no string.
 func (r *restorer) holdsObject(s *tree.Value, depth int) bool {
 	s = r.resolve(s)
 	if s == nil || depth > 20 {
@@ -127,8 +128,8 @@ func (r *restorer) holdsObject(s *tree.Value, depth int) bool {
 	return isFreeForm(s) && !slices.Contains(possibleTypes(s), "string")
 }
 
-// restoreMembers removes members that are null only because the converted schema required
-// them, and restores the others.
+// restoreMembers removes, in place, members of v that are null only because the converted
+// schema required them, and restores the others.
 func (r *restorer) restoreMembers(s, v *tree.Value, depth int) {
 	properties := s.Get("properties")
 	kept := v.Members[:0:0]

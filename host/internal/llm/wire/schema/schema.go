@@ -23,16 +23,17 @@ import (
 // maxSize bounds a schema with inlined references, in values.
 const maxSize = 5_000
 
-// converter converts one schema.
+// converter holds the state of the conversion of one schema.
 type converter struct {
 	root   *tree.Value // the original
 	at     string      // pointer to the original in the tool's definition
 	losses *llm.Losses
-	size   int
+	size   int           // values converted so far, bounded by maxSize
 	open   []*tree.Value // definitions that are being inlined
 }
 
-// newConverter parses the schema at the pointer; nil: there is no usable schema.
+// newConverter returns a converter for the schema raw, whose pointer in the tool's
+// definition is at. Without a schema its root is nil.
 func newConverter(raw json.RawMessage, at string, losses *llm.Losses) *converter {
 	return &converter{root: tree.Raw(raw), at: at, losses: losses}
 }
@@ -64,8 +65,7 @@ func eachSubschema(v *tree.Value, at string, visit func(s *tree.Value, at string
 	}
 }
 
-// declaredTypes returns the types that a schema names; none: it does not restrict the
-// type.
+// declaredTypes returns the types in the keyword type; nil: the type is not restricted.
 func declaredTypes(s *tree.Value) []string {
 	t := s.Get("type")
 	if t.Is(tree.String) {
@@ -82,7 +82,8 @@ func declaredTypes(s *tree.Value) []string {
 	return names
 }
 
-// typeValue returns types as the value of the keyword type.
+// typeValue returns types as the value of the keyword type: a string for one, else an
+// array.
 func typeValue(names []string) *tree.Value {
 	if len(names) == 1 {
 		return tree.Str(names[0])
@@ -90,8 +91,8 @@ func typeValue(names []string) *tree.Value {
 	return tree.Strs(names...)
 }
 
-// lookupRef returns the target of a reference and its pointer; nil: it is not in this
-// schema.
+// lookupRef returns the schema to which a $ref refers, and its pointer in the tool's
+// definition; nil if it is not in this document.
 func (w *converter) lookupRef(ref string) (*tree.Value, string) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -116,8 +117,9 @@ func acceptsAnything(s *tree.Value) bool {
 	})
 }
 
-// merge merges b into a copy of a. It returns false if one schema cannot express that
-// both must hold.
+// merge returns one schema that accepts what both a and b accept: a copy of a with the
+// keywords of b. It returns false if their keywords differ in a way that it cannot
+// combine.
 func merge(a, b *tree.Value) (*tree.Value, bool) {
 	if !a.Is(tree.Object) || !b.Is(tree.Object) || isClosed(a) || isClosed(b) {
 		return nil, false
@@ -150,8 +152,8 @@ func merge(a, b *tree.Value) (*tree.Value, bool) {
 	return out, true
 }
 
-// isClosed reports whether the meaning of a schema depends on the list of all its
-// members, so that no member may be added.
+// isClosed reports whether a schema has a keyword whose meaning changes with the keywords
+// next to it, such as additionalProperties or $ref, so that nothing may be merged into it.
 func isClosed(s *tree.Value) bool {
 	for _, name := range []string{"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "$dynamicRef", "if"} {
 		if v := s.Get(name); v != nil && !v.True() {

@@ -16,8 +16,8 @@ type StrictLimits struct {
 	keywords    []string // supported keywords, besides those of structure
 	formats     []string
 	requiresAll bool // every member is required; an optional one may be null instead
-	recursive   bool
-	maxMinItems int // largest supported minItems; -1: any
+	recursive   bool // definitions may refer to themselves
+	maxMinItems int  // largest supported minItems; -1: any
 	// Largest number of members, levels, enum values, and bytes of names and values;
 	// 0: no limit.
 	members, depth, values, bytes int
@@ -46,8 +46,8 @@ func AnthropicLimits() StrictLimits {
 	}
 }
 
-// StrictOrPlain converts a schema of arguments with Strict if that is wanted and possible,
-// otherwise with Plain. strict reports which one.
+// StrictOrPlain converts a tool's input schema with Strict if that is wanted and possible,
+// otherwise with Plain. strict says whether it was Strict. vendor is a name for the losses.
 func StrictOrPlain(raw json.RawMessage, wanted bool, h StrictLimits, vendor string, losses *llm.Losses) (converted *tree.Value, strict bool) {
 	if wanted {
 		if converted = Strict(raw, h, losses); converted != nil {
@@ -57,10 +57,10 @@ func StrictOrPlain(raw json.RawMessage, wanted bool, h StrictLimits, vendor stri
 	return Plain(raw, vendor, losses), false
 }
 
-// Strict converts a schema of arguments into the form for strict mode, in which a
-// vendor constrains its model; Restore reverts it in the arguments. If that is not
-// possible, for example because the schema is too large, it returns nil and reports
-// the reason; then use Plain.
+// Strict converts a tool's input schema into the form for strict mode, in which a vendor
+// constrains its model; Restore reverts it in the arguments. If that is not possible, for
+// example because the schema is too large, it returns nil and adds a loss with the reason
+// (Refused); then use Plain.
 func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value {
 	var mine llm.Losses
 	w := &strictConverter{converter: newConverter(raw, "/inputSchema", &mine), limits: h, defs: map[string]*tree.Value{}}
@@ -87,17 +87,19 @@ func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value
 	return out
 }
 
-// strictConverter converts a schema for a vendor's strict mode.
+// strictConverter holds the state of the conversion of one schema for a vendor's strict
+// mode.
 type strictConverter struct {
 	*converter
 	limits  StrictLimits
-	rootTop *tree.Value
-	defs    map[string]*tree.Value // by name; nil: not converted yet
-	order   []string
-	failed  string
+	rootTop *tree.Value            // the root as an object schema, the target of "#"; nil: it is a reference
+	defs    map[string]*tree.Value // converted definitions by name; nil: not converted yet
+	order   []string               // names of defs in the order of their first use
+	failed  string                 // reason why the schema cannot be strict; "": none so far
 }
 
-// anyValueAsText returns a schema for any value, as JSON in a string.
+// anyValueAsText returns the schema of a string that contains any value as JSON, with the
+// description of s. It reports that what, at the pointer, was replaced.
 func (w *strictConverter) anyValueAsText(s *tree.Value, at, what string) *tree.Value {
 	text := "as JSON text"
 	if d := s.Get("description"); d.Is(tree.String) {
@@ -108,8 +110,8 @@ func (w *strictConverter) anyValueAsText(s *tree.Value, at, what string) *tree.V
 	return out
 }
 
-// convert returns a schema converted for the strict mode. It sets w.failed if that is
-// impossible.
+// convert returns the schema s, whose pointer is at, converted for strict mode. It sets
+// w.failed if that is impossible.
 func (w *strictConverter) convert(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.failed = "it is too large with its references in place"
@@ -155,7 +157,7 @@ func (w *strictConverter) convert(s *tree.Value, at string) *tree.Value {
 	return w.convertUncomposed(s, names, at)
 }
 
-// orNull adds null to the allowed types of out, if null says so.
+// orNull returns out, to whose types it adds null if null is true.
 func (w *strictConverter) orNull(out *tree.Value, null bool, at string) *tree.Value {
 	if null {
 		out.Set("type", tree.Strs(out.Get("type").Text, "null"))
@@ -209,14 +211,14 @@ func (w *strictConverter) convertReference(s *tree.Value, ref, at string) *tree.
 	return out
 }
 
-// refuseRecursion makes the conversion fail if the vendor allows no recursion.
+// refuseRecursion sets w.failed if the vendor allows no recursion.
 func (w *strictConverter) refuseRecursion() {
 	if !w.limits.recursive && w.failed == "" {
 		w.failed = w.limits.vendor + " takes no recursion"
 	}
 }
 
-// writeDefinitions converts the definitions that are used.
+// writeDefinitions converts the definitions that are used and sets them as $defs of out.
 func (w *strictConverter) writeDefinitions(out *tree.Value) {
 	defs := tree.Obj()
 	for i := 0; i < len(w.order); i++ { // grows while definitions use others
@@ -253,8 +255,8 @@ func (w *strictConverter) writeDefinitions(out *tree.Value) {
 	}
 }
 
-// convertChoice returns a schema that allows one of branches, with the members of rest that
-// can stay.
+// convertChoice returns an anyOf of the converted branches, with the title and description
+// of rest. where is the pointer of the choice.
 func (w *strictConverter) convertChoice(branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	list := tree.List()
 	for i, b := range branches {
@@ -295,8 +297,8 @@ func (w *strictConverter) reportDropped(word, at string) {
 	}
 }
 
-// convertUncomposed converts a schema without allOf, anyOf and oneOf, of one or several
-// types.
+// convertUncomposed converts a schema without $ref, allOf, anyOf and oneOf that has the
+// types names.
 func (w *strictConverter) convertUncomposed(s *tree.Value, names []string, at string) *tree.Value {
 	if s.Get("nullable").True() && !slices.Contains(names, "null") {
 		names = append(slices.Clone(names), "null")
@@ -343,7 +345,7 @@ func (w *strictConverter) convertUncomposed(s *tree.Value, names []string, at st
 	return out
 }
 
-// isSupported reports whether the strict mode allows a keyword with its value.
+// isSupported reports whether the strict mode allows the keyword m.Name with its value.
 func (w *strictConverter) isSupported(m tree.Member) bool {
 	switch {
 	case !slices.Contains(w.limits.keywords, m.Name):
@@ -358,12 +360,13 @@ func (w *strictConverter) isSupported(m tree.Member) bool {
 	return true
 }
 
-// backreferences marks parts of a pattern that strict mode does not support.
+// backreferences replaces the backreferences and word boundaries in a pattern, which strict
+// mode does not support, by NUL.
 var backreferences = strings.NewReplacer(`\\`, "", `\1`, "\x00", `\2`, "\x00", `\3`, "\x00", `\k`, "\x00", `\b`, "\x00", `\B`, "\x00")
 
 // convertMembers converts the properties of s into out, and forbids others. If the vendor
-// allows null, all become required, and optional ones can be null; otherwise the
-// required ones stay.
+// requires all, all become required, and optional ones can be null; otherwise the required
+// ones stay.
 func (w *strictConverter) convertMembers(s, out *tree.Value, at string) {
 	made, all := tree.Obj(), tree.List()
 	required := s.Get("required")
@@ -406,7 +409,7 @@ func (w *strictConverter) convertMembers(s, out *tree.Value, at string) {
 	}
 }
 
-// nullable adds null to the accepted values of a schema.
+// nullable returns the converted schema s with null added to its accepted values.
 func nullable(s *tree.Value) *tree.Value {
 	t := s.Get("type")
 	if s.Get("properties") != nil || s.Get("items") != nil || s.Get("const") != nil || t == nil {
@@ -425,8 +428,8 @@ func nullable(s *tree.Value) *tree.Value {
 	return out
 }
 
-// convertItems converts the items of an array into out. A tuple becomes a list of any of its
-// items.
+// convertItems converts word, items or prefixItems of s, which has the types names, into
+// items of out. A tuple becomes a list of any of its items.
 func (w *strictConverter) convertItems(s, out *tree.Value, word string, names []string, at string) {
 	prefix := s.Get("prefixItems")
 	switch {

@@ -7,7 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// isCyclic reports whether a definition refers to itself, directly or through others.
+// isCyclic reports whether one of the definitions (the value of $defs) refers to itself,
+// directly or through others.
 func isCyclic(defs *tree.Value) bool {
 	state := map[string]int{}
 	var visit func(name string) bool
@@ -32,7 +33,8 @@ func isCyclic(defs *tree.Value) bool {
 	return slices.ContainsFunc(defs.Members, func(m tree.Member) bool { return visit(m.Name) })
 }
 
-// exceededLimit describes the limit that a schema exceeds; "": none.
+// exceededLimit returns a message about the first limit that a converted schema exceeds;
+// "": none.
 func (h StrictLimits) exceededLimit(s *tree.Value) string {
 	members, values, bytes := 0, 0, 0
 	var count func(s *tree.Value, depth int) int

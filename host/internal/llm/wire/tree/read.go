@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Take returns a member of an object and marks the member as read. It returns nil if
-// the member is absent or null, which mean the same.
+// Take returns the member called name and marks the object and the member, but not what is
+// in it, as read. It returns nil if the member is absent or null, which mean the same.
 func (v *Value) Take(name string) *Value {
 	if v == nil {
 		return nil
@@ -24,7 +24,8 @@ func (v *Value) Take(name string) *Value {
 	return nil
 }
 
-// TakeItems returns the items of an array and marks the array as read.
+// TakeItems returns the items of an array and marks the array, but not its items, as read;
+// nil for any other value.
 func (v *Value) TakeItems() []*Value {
 	if !v.Is(Array) {
 		return nil
@@ -34,7 +35,7 @@ func (v *Value) TakeItems() []*Value {
 }
 
 // TakeMembers returns the members of an object and marks the object, but not the values of
-// its members, as read.
+// its members, as read; nil for any other value.
 func (v *Value) TakeMembers() []Member {
 	if !v.Is(Object) {
 		return nil
@@ -56,7 +57,7 @@ func (v *Value) Str() string {
 	return v.Text
 }
 
-// Flag returns a boolean; nil for any other value.
+// Flag returns a boolean and marks it as read; nil for any other value.
 func (v *Value) Flag() *bool {
 	if !v.Is(Bool) {
 		return nil
@@ -66,7 +67,8 @@ func (v *Value) Flag() *bool {
 	return &b
 }
 
-// Float returns a number; nil for any other value and for a number out of range.
+// Float returns a number and marks it as read; nil for any other value and for a number
+// out of range.
 func (v *Value) Float() *float64 {
 	if !v.Is(Number) {
 		return nil
@@ -79,8 +81,8 @@ func (v *Value) Float() *float64 {
 	return &f
 }
 
-// Int returns a whole number, 0 for any other value. It accepts a string of digits,
-// because some programs write 64-bit numbers as strings.
+// Int returns a whole number and marks it as read; 0 for any other value. It accepts a
+// string of digits, because some programs write 64-bit numbers as strings.
 func (v *Value) Int() int {
 	if !v.Is(Number) && !v.Is(String) {
 		return 0
@@ -93,8 +95,8 @@ func (v *Value) Int() int {
 	return n
 }
 
-// TakeRaw returns the JSON text of the value as received and marks the value and its
-// contents as read; nil if the value is absent.
+// TakeRaw returns the JSON text of the whole value as received and marks the value and all
+// in it as read; nil if the value is absent.
 func (v *Value) TakeRaw() json.RawMessage {
 	if v == nil {
 		return nil
@@ -126,7 +128,7 @@ func (v *Value) MarkRead() {
 	}
 }
 
-// MarkAllRead marks a value and its contents as read: they contain nothing to keep.
+// MarkAllRead marks a value and all in it as read, since they contain nothing to keep.
 func (v *Value) MarkAllRead() {
 	if v != nil {
 		v.markAll()
@@ -161,7 +163,7 @@ func (v *Value) EachUnread(at string, visit func(pointer string, torn bool)) {
 	}
 }
 
-// Escape returns a name as a token of a JSON pointer (RFC 6901).
+// Escape returns the name of a member as a token of a JSON pointer (RFC 6901).
 func Escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
@@ -171,7 +173,7 @@ func Unescape(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
-// At returns the value at a JSON pointer; nil: no such value.
+// At returns the value at a JSON pointer without marking it as read; nil: no such value.
 func (v *Value) At(pointer string) *Value {
 	if pointer == "" {
 		return v

@@ -42,19 +42,20 @@ type Value struct {
 	Items   []*Value
 	Members []Member
 
-	raw        []byte // JSON text as received; nil: created here or changed
+	raw        []byte // JSON text as received; nil: created here
 	brokenText bool   // the string contained half of a surrogate pair
-	read       bool
+	read       bool   // a decoder has read the value, not always what is in it
 }
 
 // A Member is a member of an object.
 type Member struct {
 	Name  string
 	Value *Value
-	read  bool
+	read  bool // a decoder has taken the member, not always its value
 }
 
-// Parse decodes a JSON value. A name that appears twice in an object is an error.
+// Parse decodes a JSON value. A name that appears twice in an object is an error, and so
+// are values above maxDepth and maxValues.
 func Parse(data []byte) (*Value, error) {
 	if err := jsonrpc.Valid(data); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func Parse(data []byte) (*Value, error) {
 	return p.parseValue(0)
 }
 
-// parser builds the tree of a text that is known to be valid JSON.
+// parser parses a text that is known to be valid JSON.
 type parser struct {
 	data   []byte
 	at     int
@@ -216,7 +217,8 @@ func parseHex(raw []byte, at int) uint64 {
 	return n
 }
 
-// Append appends the JSON text of v to dst, without white space.
+// Append appends the JSON text of v to dst, without white space, and returns it; null for
+// nil.
 func (v *Value) Append(dst []byte) []byte {
 	if v == nil {
 		return append(dst, "null"...)
@@ -249,13 +251,14 @@ func (v *Value) Append(dst []byte) []byte {
 	return append(dst, "null"...)
 }
 
-// JSON returns the JSON text of v.
+// JSON returns the JSON text of v without white space; null for nil.
 func (v *Value) JSON() json.RawMessage { return v.Append(nil) }
 
 // MarshalJSON returns the JSON text of v.
 func (v *Value) MarshalJSON() ([]byte, error) { return v.Append(nil), nil }
 
-// Get returns a member of an object without marking it as read; nil: it is absent.
+// Get returns the member called name without marking it as read; nil: it is absent. A
+// member that is null is not nil.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
@@ -268,7 +271,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Set sets a member of an object. A new member becomes the last one.
+// Set sets the member called name. A new member becomes the last one.
 func (v *Value) Set(name string, value *Value) {
 	for i := range v.Members {
 		if v.Members[i].Name == name {
@@ -284,7 +287,7 @@ func (v *Value) Delete(name string) {
 	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.Name == name })
 }
 
-// Clone returns a deep copy.
+// Clone returns a deep copy in which no value is marked as read; nil for nil.
 func (v *Value) Clone() *Value {
 	if v == nil {
 		return nil
@@ -340,7 +343,8 @@ func Obj(pairs ...any) *Value {
 	return object
 }
 
-// Raw returns the tree of a JSON text that is known to be valid; nil for nil.
+// Raw returns the tree of a JSON text that is known to be valid: nil for an empty text,
+// null for one that Parse refuses.
 func Raw(data json.RawMessage) *Value {
 	if len(data) == 0 {
 		return nil
@@ -352,7 +356,8 @@ func Raw(data json.RawMessage) *Value {
 	return v
 }
 
-// PeekItems returns the items of an array without marking it as read; none for nil.
+// PeekItems returns the items of an array without marking it as read; none for any other
+// value and nil.
 func (v *Value) PeekItems() []*Value {
 	if v == nil {
 		return nil
@@ -360,7 +365,8 @@ func (v *Value) PeekItems() []*Value {
 	return v.Items
 }
 
-// PeekMembers returns the members of an object without marking it as read; none for nil.
+// PeekMembers returns the members of an object without marking it as read; none for any
+// other value and nil.
 func (v *Value) PeekMembers() []Member {
 	if v == nil {
 		return nil
