@@ -178,6 +178,8 @@ var libraryOwners = map[string][]string{
 	"golang.org/x/image":                         {"tools/view"},
 	"github.com/santhosh-tekuri/jsonschema":      {"pkg/mcpkit", "internal/schemacheck", "bench"},
 	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
+	"github.com/zalando/go-keyring":              {"host/internal/keyring"},
+	"github.com/godbus/dbus":                     {"host/internal/keyring", "internal/testkit/secretservice"},
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
 	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},
 	"github.com/coreos/go-oidc":                  {"host/internal/accesstoken"},

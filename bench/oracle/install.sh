@@ -12,11 +12,11 @@ if ! cmp -s package-lock.json "$stamp" 2>/dev/null; then
 	cp package-lock.json "$stamp"
 fi
 missing=
-for program in fdfind git bash gcc tmux rpm openssl; do
+for program in fdfind git bash gcc tmux rpm openssl dbus-daemon gnome-keyring-daemon secret-tool; do
 	command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
 done
 if [ -n "$missing" ]; then
-	packages=$(echo "$missing" | sed 's/fdfind/fd-find/')
+	packages=$(echo "$missing" | sed "s/fdfind/fd-find/; s/-daemon//g; s/secret-tool/libsecret-tools/")
 	sudo=
 	[ "$(id -u)" = 0 ] || sudo=sudo
 	$sudo apt-get update -qq

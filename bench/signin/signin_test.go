@@ -38,6 +38,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(page)
 		return
 	}
+	// The keyring of the developer is not for tests.
+	if err := os.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

@@ -82,7 +82,7 @@ type signInView struct {
 func signIns(cfg config.Config) (views []signInView, problems []string) {
 	views = []signInView{}
 	for _, spec := range cfg.Remote {
-		c, ok := config.SignIn(spec, cfg.State, buildinfo.Version())
+		c, ok := config.SignIn(spec, cfg.TokenStorage(), buildinfo.Version())
 		if !ok {
 			continue
 		}

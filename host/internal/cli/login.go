@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/keyring"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
@@ -23,6 +24,7 @@ import (
 type loginFlags struct {
 	noBrowser, paste, device bool
 	wait                     time.Duration
+	store                    string // of the tokens; "": as the configuration says
 }
 
 func (p *program) login() *cobra.Command {
@@ -32,9 +34,9 @@ func (p *program) login() *cobra.Command {
 		Short: "Sign in to a server that uses OAuth",
 		Long: `login signs in to the configured server NAME: it opens the page of the server's
 identity provider in the browser, waits for the answer on a port of this machine and
-stores the tokens in the state directory, in a file that only you can read. All hosts
-with that state directory, including running ones, use the tokens immediately, and
-refresh them. Without a browser on this machine, use --device, or --paste: open the
+stores the tokens in the state directory, encrypted with a key in the keyring of the
+system; without a keyring, in a file that only you can read. All hosts with that state
+directory, including running ones, use the tokens immediately, and refresh them. Without a browser on this machine, use --device, or --paste: open the
 printed link anywhere, sign in, and paste the URL that the browser shows at the end.`,
 		Example: "  mcp-host login github\n  mcp-host login github --paste\n  mcp-host login github --device",
 		Args:    arguments(1, 1),
@@ -42,12 +44,16 @@ printed link anywhere, sign in, and paste the URL that the browser shows at the 
 			if f.paste && f.device {
 				return usage("give only one of --paste and --device")
 			}
+			if f.store != "" && f.store != "auto" && f.store != oauth.InKeyring && f.store != oauth.InFile {
+				return usage("--token-store %q is not supported; use auto, keyring or file", f.store)
+			}
 			return p.runLogin(cmd.Context(), args[0], f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the link instead of opening the browser")
 	cmd.Flags().BoolVar(&f.paste, "paste", false, "print the link and read the address that the browser was redirected to")
 	cmd.Flags().BoolVar(&f.device, "device", false, "print a code to enter on another device (RFC 8628)")
+	cmd.Flags().StringVar(&f.store, "token-store", "", "store the tokens in `PLACE`: keyring, file or auto (default: token_store of the configuration)")
 	cmd.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "wait at most `DURATION` for the sign-in")
 	return cmd
 }
@@ -81,13 +87,14 @@ func (p *program) signIn(name string) (oauth.Config, error) {
 		if spec.Name != name {
 			continue
 		}
-		c, ok := config.SignIn(spec, cfg.State, buildinfo.Version())
+		c, ok := config.SignIn(spec, cfg.TokenStorage(), buildinfo.Version())
 		switch {
 		case cfg.State == "":
 			return c, exit(exitUsage, fmt.Errorf("no directory for tokens: set --state, MCP_STATE_DIR or HOME"))
 		case !ok:
 			return c, usage("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
 		}
+		c.Keyring = keyring.New(keyring.Long) // the user is here to enter its password
 		return c, nil
 	}
 	if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) {
@@ -100,6 +107,13 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	c, err := p.signIn(name)
 	if err != nil {
 		return err
+	}
+	switch f.store {
+	case "":
+	case "auto":
+		c.Kind = ""
+	default:
+		c.Kind = f.store
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -116,7 +130,13 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	if err := p.printf("%s: %s\n", printable(name), printable(account.String())); err != nil {
 		return err
 	}
-	if before.Issuer == "" {
+	switch {
+	case before.Issuer != "" && before.Keyring == account.Keyring:
+	case account.Keyring:
+		p.logf("the tokens are in %s, encrypted with a key in the keyring of the system", c.File())
+	case account.NoKeyring != nil:
+		p.logf("the tokens are in %s, readable by you alone; the keyring of the system cannot be used: %v", c.File(), account.NoKeyring)
+	default:
 		p.logf("the tokens are in %s, readable by you alone", c.File())
 	}
 	p.retake(ctx, name, true)

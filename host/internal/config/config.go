@@ -36,10 +36,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
+	"github.com/toolroom-mcp/toolroom/host/internal/keyring"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -91,7 +93,10 @@ type Config struct {
 	Offer    toolsearch.Config   // limits of the tool list
 	Store    backend.Config      // storage of state; zero: none
 	Models   lookup.Config       // the models
-	Settings []dialect.Setting   // the written settings with their positions
+
+	TokenStore string            // storage of the tokens of sign-ins, as oauth.Storage.Kind
+	Keyring    oauth.Keyring     // of the system, for these tokens; nil: none
+	Settings   []dialect.Setting // the written settings with their positions
 
 	Share       bool // other hosts of the user share the processes of servers
 	ShareStarts bool // this host may start the process that shares them; set by the caller of Load
@@ -122,7 +127,7 @@ type Server struct {
 // made. Load returns an error if a flag or a file is invalid or cannot be read; the
 // Config is then incomplete.
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
-	c := Config{Dir: dir, Version: version}
+	c := Config{Dir: dir, Version: version, Keyring: keyring.New(keyring.Short)}
 	var err error
 	if !f.Memory {
 		c.State, err = StateDir(f.State, getenv)

@@ -49,7 +49,7 @@ func Diff(before, after Config) Change {
 		was, is any
 	}{
 		{"servers", placeless(before.Off), placeless(after.Off)}, {"profiles", before.Profiles, after.Profiles}, {"auth", before.Auth, after.Auth},
-		{"tool_pins", before.Pins, after.Pins}, {"share_servers", before.Share, after.Share}, {"store", before.Store, after.Store},
+		{"tool_pins", before.Pins, after.Pins}, {"share_servers", before.Share, after.Share}, {"store", before.Store, after.Store}, {"token_store", before.TokenStore, after.TokenStore},
 		{"audit", before.Stages.Audit, after.Stages.Audit}, {"max_result", before.Stages.Spill.MaxResult, after.Stages.Spill.MaxResult},
 		{"validate", before.Stages.Schemas, after.Stages.Schemas}, {"policy", before.Stages.Policy, after.Stages.Policy},
 		{"cache", before.Stages.Cache, after.Stages.Cache}, {"limits", before.Stages.Limit, after.Stages.Limit},

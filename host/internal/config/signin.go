@@ -7,15 +7,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
+// TokenStorage tells where the tokens of sign-ins are stored.
+func (c Config) TokenStorage() oauth.Storage {
+	return oauth.Storage{State: c.State, Kind: c.TokenStore, Keyring: c.Keyring}
+}
+
+// tokenStore returns the oauth.Storage.Kind for a value of token_store.
+func tokenStore(value string) string {
+	if value == "auto" {
+		return ""
+	}
+	return value
+}
+
 // SignIn returns the OAuth configuration of a server. ok is false for servers without
 // a URL, with fixed credentials, or with oauth: false, and without a state directory.
-func (s Server) SignIn(state, version string) (c oauth.Config, ok bool) {
-	return SignIn(s.Spec, state, version)
+func (s Server) SignIn(storage oauth.Storage, version string) (c oauth.Config, ok bool) {
+	return SignIn(s.Spec, storage, version)
 }
 
 // SignIn does the same as Server.SignIn for a server as written in a file.
-func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool) {
-	if spec.URL == "" || spec.APIKey != "" || len(spec.HeadersHelper) > 0 || spec.OAuth.Off || state == "" {
+func SignIn(spec dialect.Server, storage oauth.Storage, version string) (c oauth.Config, ok bool) {
+	if spec.URL == "" || spec.APIKey != "" || len(spec.HeadersHelper) > 0 || spec.OAuth.Off || storage.State == "" {
 		return c, false
 	}
 	for name := range spec.Headers {
@@ -25,7 +38,7 @@ func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool
 	}
 	o := spec.OAuth
 	return oauth.Config{
-		Server: spec.Name, URL: spec.URL, State: state, Account: o.Account, AllowPrivate: spec.AllowPrivate, Version: version,
+		Server: spec.Name, URL: spec.URL, Storage: storage, Account: o.Account, AllowPrivate: spec.AllowPrivate, Version: version,
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientMetadataURL: o.ClientMetadataURL,
 		Grant: o.Grant, PrivateKey: o.PrivateKey, KeyAlgorithm: o.KeyAlgorithm, AssertionFile: o.AssertionFile, IdentityProvider: oauth.IdentityProvider(o.IdentityProvider),
 		Scopes: o.Scopes, DPoP: o.DPoP, RedirectPort: o.RedirectPort,
@@ -35,11 +48,11 @@ func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool
 // SignInOf returns the OAuth configuration of a server for a user of serve, who signs
 // in by a link. ok is false if the server does not have credentials: caller, subject is
 // "", or SignIn has none.
-func (s Server) SignInOf(subject, state, version string) (c oauth.Config, ok bool) {
+func (s Server) SignInOf(subject string, storage oauth.Storage, version string) (c oauth.Config, ok bool) {
 	if s.Spec.Credentials != dialect.CallerCredentials || subject == "" {
 		return c, false
 	}
-	c, ok = s.SignIn(state, version)
+	c, ok = s.SignIn(storage, version)
 	c.Subject, c.SignInLink, c.Grant, c.AssertionFile, c.IdentityProvider = subject, true, "", "", oauth.IdentityProvider{}
 	return c, ok
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
 // loadServer reads a configuration with one server.
@@ -51,14 +52,14 @@ func TestSignInOf(t *testing.T) {
 	c, err := loadServer(t, "url: 'https://notes.example.com/mcp', credentials: caller, oauth: {grant: client_credentials, client_id: host, client_secret: s, account: work}")
 	require.NoError(t, err)
 	server := config.Server{Spec: c.Remote[0]}
-	own, ok := server.SignIn("state", "1")
+	own, ok := server.SignIn(oauth.Storage{State: "state"}, "1")
 	require.True(t, ok)
 	require.Equal(t, "client_credentials", own.Grant)
-	of, ok := server.SignInOf("issuer\nalice", "state", "1")
+	of, ok := server.SignInOf("issuer\nalice", oauth.Storage{State: "state"}, "1")
 	require.True(t, ok)
 	require.Empty(t, of.Grant)
 	require.Equal(t, "host", of.ClientID)
 	require.NotEqual(t, own.File(), of.File())
-	_, ok = server.SignInOf("", "state", "1")
+	_, ok = server.SignInOf("", oauth.Storage{State: "state"}, "1")
 	require.False(t, ok, "nobody is not the host")
 }

@@ -118,6 +118,9 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	if slices.Contains(diff.Settings, "store") {
 		a.notify("store: the previous store is used until the host is restarted")
 	}
+	if slices.Contains(diff.Settings, "token_store") {
+		a.notify("token_store: the previous setting is used until the host is restarted")
+	}
 	if slices.Contains(diff.Settings, "auth") {
 		a.notify("auth: the previous settings are used until the host is restarted")
 	}

@@ -19,7 +19,7 @@ import (
 func waiting(t *testing.T, login bool) (*App, *userSignIn) {
 	t.Helper()
 	a := &App{Config: config.Config{Auth: &accesstoken.Config{URL: "https://tools.example.com"}}}
-	one, err := a.links.open(oauth.Config{Server: "notes", URL: "https://notes.example.com", State: t.TempDir(), Subject: "alice"})
+	one, err := a.links.open(oauth.Config{Server: "notes", URL: "https://notes.example.com", Storage: oauth.Storage{State: t.TempDir()}, Subject: "alice"})
 	require.NoError(t, err)
 	step := &browserStep{signIn: one, cookie: sha256.Sum256([]byte("C"))}
 	if login {

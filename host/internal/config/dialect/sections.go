@@ -25,10 +25,7 @@ func settings() []setting {
 		{"auth", nil, "Sign-in of users to serve, by OAuth; default: one token for all clients.", objectOf(authFields(&accesstoken.Config{}), "issuer", "url"), readSignIn},
 		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
 		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
-			map[string]any{"enum": []any{"off", "warn", "enforce", false}},
-			func(r *reader, n *node, s *Settings) {
-				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
-			}},
+			map[string]any{"enum": []any{"off", "warn", "enforce", false}}, readPins},
 		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory (default false).", typed("boolean"),
 			func(r *reader, n *node, s *Settings) { s.ShareServers, _ = r.boolean(n) }},
 		{"tools", []string{"declared_tools"}, "Declared tools, which need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
@@ -36,6 +33,8 @@ func settings() []setting {
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
 		{"store", []string{"state_store"}, "Where state is stored: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
 			orSection("string", storeFields(&Store{})), readStore},
+		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted with a key in the system's keyring (keyring), in files that only the user can read (file), or in files only if the keyring cannot be used (auto); default auto.", map[string]any{"enum": []any{"auto", "keyring", "file"}},
+			func(r *reader, n *node, s *Settings) { s.TokenStore = r.choice(n, "auto", "keyring", "file") }},
 		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
@@ -302,4 +301,8 @@ func (r *reader) members(n *node, all []field) {
 		all[i].read(r, p.value)
 	}
 	r.field, r.line = path, line
+}
+
+func readPins(r *reader, n *node, s *Settings) {
+	s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
 }

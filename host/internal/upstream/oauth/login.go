@@ -71,7 +71,12 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 
 // keep stores the tokens of a sign-in, also if ctx has ended, and returns the account.
 func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
-	err := f.update(context.WithoutCancel(ctx), func(r *record) (bool, error) {
+	ctx = context.WithoutCancel(ctx)
+	var noKeyring error
+	err := f.update(ctx, func(r *record) (_ bool, err error) {
+		if noKeyring, err = f.place(ctx, r); err != nil {
+			return false, err
+		}
 		if t.Client.RedirectURI != "" {
 			r.Clients = map[string]registration{f.server.Issuer: t.Client}
 		}
@@ -87,6 +92,7 @@ func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
 		return Account{}, err
 	}
 	a, _, err := f.Status()
+	a.NoKeyring = noKeyring
 	return a, err
 }
 
@@ -94,7 +100,11 @@ func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
 // sign in.
 func (f *flow) prepare(ctx context.Context) error {
 	var err error
-	if f.before, err = f.load(); err != nil {
+	f.discard = true // a sign-in replaces tokens that cannot be read
+	if f.before, err = f.load(ctx); err != nil {
+		return err
+	}
+	if err := f.checkKeyring(ctx); err != nil {
 		return err
 	}
 	if len(f.before.Wanted) > 0 && f.before.StepUps >= maxStepUps {

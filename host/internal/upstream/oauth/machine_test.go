@@ -97,7 +97,7 @@ func TestSettingsOfMachines(t *testing.T) {
 		},
 		"private_key needs": func(c *Config) { c.PrivateKey = "x" },
 	} {
-		c := Config{Server: "s", URL: "https://a.example/mcp", State: "x"}
+		c := Config{Server: "s", URL: "https://a.example/mcp", Storage: Storage{State: "x"}}
 		change(&c)
 		require.ErrorContains(t, c.Validate(), want)
 	}

@@ -1,6 +1,6 @@
 // Package oauth signs the host in to MCP servers that require OAuth: it finds
 // the authorization server, registers a client, runs the authorization code or
-// device flow, keeps the tokens in the state directory and refreshes them.
+// device flow, stores the tokens and refreshes them.
 //
 // A Source supplies the access token of one server to package upstream and does
 // nothing until a request is sent. Login, Logout and Status belong to the
@@ -32,7 +32,7 @@ import (
 type Config struct {
 	Server       string // its name in the configuration, for messages
 	URL          string // of the MCP server
-	State        string // the state directory; tokens are in its directory "oauth"
+	Storage             // of the tokens
 	DPoP         bool   // bind tokens to a key, also if the metadata of the server does not ask for it
 	Account      string // tells several sign-ins to one address apart; may be empty
 	Subject      string // the user of serve that the sign-in belongs to; "": the host's own
@@ -50,6 +50,8 @@ type Config struct {
 	ClientMetadataURL string   // of a client metadata document, which is the client id
 	Scopes            []string // to ask for; none: those that the server names
 	RedirectPort      int      // of the redirect address; 0: any free port
+
+	discard bool // tokens whose key cannot be read count as none
 }
 
 // Validate names the setting that is wrong.
@@ -148,7 +150,10 @@ type Account struct {
 	Until     time.Time `json:"until,omitzero"` // when the access token expires; zero: not said
 	Refreshes bool      `json:"refreshes"`      // whether it is renewed without a sign-in
 	Scopes    []string  `json:"scopes,omitempty"`
-	Wanted    []string  `json:"wanted,omitempty"` // scopes that the server asked for since
+	Wanted    []string  `json:"wanted,omitempty"`  // scopes that the server asked for since
+	Keyring   bool      `json:"keyring,omitempty"` // the key of the tokens is in the keyring of the system
+
+	NoKeyring error `json:"-"` // after a sign-in: why the keyring is not used; nil: it is, or the configuration says so
 }
 
 // String describes the sign-in in a line.

@@ -22,7 +22,7 @@ import (
 // TestRefreshByTwentyProcesses.
 func TestMain(m *testing.M) {
 	if address := os.Getenv("OAUTH_TEST_URL"); address != "" {
-		token, err := NewSource(Config{Server: "notes", URL: address, State: os.Getenv("OAUTH_TEST_STATE")}).Token(context.Background())
+		token, err := NewSource(Config{Server: "notes", URL: address, Storage: Storage{State: os.Getenv("OAUTH_TEST_STATE")}}).Token(context.Background())
 		fmt.Print(token, err)
 		return
 	}

@@ -140,7 +140,7 @@ func (p *provider) serveToken(w http.ResponseWriter, req *http.Request) {
 
 // config returns the settings of the MCP server with a new state directory.
 func (p *provider) config() Config {
-	return Config{Server: "notes", URL: p.mcp.URL + "/mcp", State: p.t.TempDir(), Version: "test"}
+	return Config{Server: "notes", URL: p.mcp.URL + "/mcp", Storage: Storage{State: p.t.TempDir()}, Version: "test"}
 }
 
 // browse opens the authorization address as a browser would.

@@ -15,7 +15,7 @@ import (
 )
 
 // Source supplies the access token of one server. It is safe for concurrent
-// use, also by several processes. Tokens are read from the state directory at
+// use, also by several processes. Tokens are read from the store at
 // the first request and after a refusal.
 type Source struct {
 	cfg Config
@@ -40,7 +40,7 @@ func NewSource(cfg Config) *Source { return &Source{cfg: cfg} }
 // is necessary.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	if !s.read.Load() {
-		if err := s.reload(); err != nil {
+		if err := s.reload(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	}
 	if now := time.Now().UnixNano(); now-s.looked.Load() > int64(lookPause) {
 		s.looked.Store(now)
-		if err := s.look(); err != nil {
+		if err := s.look(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 // to the first request.
 func (s *Source) note(ctx context.Context, challenge Challenge) error {
 	same := func(r *record) bool { return r.Asked != nil && reflect.DeepEqual(*r.Asked, challenge) }
-	if r, err := s.cfg.load(); err != nil || same(&r) {
+	if r, err := s.cfg.load(ctx); err != nil || same(&r) {
 		return err
 	}
 	return s.cfg.update(ctx, func(r *record) (bool, error) {
@@ -154,9 +154,12 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 		return t, nil
 	}
 	// Without tokens in the store there is nothing to lock.
-	if r, err := s.cfg.load(); err != nil || r.Tokens == nil && !s.cfg.machine() {
-		s.keep(nil)
+	switch r, err := s.cfg.load(ctx); {
+	case err != nil:
 		return nil, err
+	case r.Tokens == nil && !s.cfg.machine():
+		s.keep(nil)
+		return nil, nil
 	}
 	var result *tokens
 	err := s.cfg.update(ctx, func(r *record) (bool, error) {
@@ -171,6 +174,11 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 			fresh, err := s.cfg.obtain(ctx)
 			if err != nil {
 				return false, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
+			}
+			if s.cfg.Kind == InKeyring {
+				if _, err := s.cfg.place(ctx, r); err != nil {
+					return false, err
+				}
 			}
 			r.Tokens, result = &fresh, &fresh
 			return true, nil
@@ -200,13 +208,13 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 }
 
 // reload reads the store for the first time.
-func (s *Source) reload() error {
+func (s *Source) reload(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.read.Load() {
 		return nil
 	}
-	r, err := s.cfg.load()
+	r, err := s.cfg.load(ctx)
 	if err == nil {
 		s.keep(r.Tokens)
 	}
@@ -218,7 +226,7 @@ func (s *Source) reload() error {
 const lookPause = 5 * time.Second
 
 // look reads the store again if its file has been replaced.
-func (s *Source) look() error {
+func (s *Source) look(ctx context.Context) error {
 	info, err := os.Stat(s.cfg.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -228,7 +236,7 @@ func (s *Source) look() error {
 	if err != nil || info != nil && s.file != nil && os.SameFile(info, s.file) && info.ModTime().Equal(s.file.ModTime()) {
 		return err
 	}
-	r, err := s.cfg.load()
+	r, err := s.cfg.load(ctx)
 	if err == nil {
 		s.keep(r.Tokens)
 	}
@@ -251,7 +259,7 @@ func (s *Source) keep(t *tokens) {
 // Changed reports whether the store has tokens that this source has not, as
 // after a sign-in by another process.
 func (s *Source) Changed() bool {
-	r, err := s.cfg.load()
+	r, err := s.cfg.load(context.Background())
 	if err != nil || r.Tokens == nil {
 		return false
 	}

@@ -54,6 +54,18 @@ type record struct {
 	Asked   *Challenge              `json:"asked,omitempty"`   // of the last 401
 	Wanted  []string                `json:"wanted,omitempty"`  // scopes of the last insufficient_scope
 	StepUps int                     `json:"step_ups,omitempty"`
+	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients and Tokens in the file; nil: they are not encrypted
+	lost    error                   // why the tokens cannot be decrypted, if load ignored it
+}
+
+// hasSecrets reports whether the record has tokens, or the secret of a client.
+func (r record) hasSecrets() bool {
+	for _, client := range r.Clients {
+		if client.ClientSecret != "" {
+			return true
+		}
+	}
+	return r.Tokens != nil
 }
 
 // maxRecord bounds the file.
@@ -74,9 +86,25 @@ func (c Config) path() string {
 	return filepath.Join(c.dir(), hex.EncodeToString(sum[:16])+".json")
 }
 
-// load reads the record. It returns an empty record if the file does not exist,
-// and an error if other users can read it.
-func (c Config) load() (record, error) {
+// load reads the record with its tokens. It returns an empty record if the file does not
+// exist, and an error if other users can read it, or if its key cannot be read.
+func (c Config) load(ctx context.Context) (record, error) {
+	r, err := c.read()
+	if err == nil {
+		err = c.unseal(ctx, &r)
+	}
+	var locked *keyringError
+	if (c.discard || c.machine()) && errors.As(err, &locked) { // machines can sign in at any time
+		r.Sealed, r.lost, err = nil, err, nil
+	}
+	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
+		r.Tokens = nil // of another client than the configured one
+	}
+	return r, err
+}
+
+// read reads the record, with its tokens if they are not encrypted.
+func (c Config) read() (record, error) {
 	empty := record{URL: c.URL, Account: c.Account, Subject: c.Subject}
 	f, err := os.Open(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,9 +131,6 @@ func (c Config) load() (record, error) {
 	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account || r.Subject != c.Subject {
 		return empty, fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.path(), c.Server)
 	}
-	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
-		r.Tokens = nil // of another client than the configured one
-	}
 	return r, nil
 }
 
@@ -123,13 +148,28 @@ func subjectIn(file string) string {
 	return r.Subject
 }
 
-// save replaces the record's file. The caller holds the lock.
-func (c Config) save(r record) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("tokens cannot be stored: %w", err)
+// save replaces the record's file. It deletes the key of a record that is no longer
+// encrypted. The caller holds the lock.
+func (c Config) save(ctx context.Context, r record) (err error) {
+	item := ""
+	if r.Sealed != nil {
+		item = r.Sealed.Item
+		if c.Kind == InFile || !r.hasSecrets() {
+			r.Sealed = nil
+		} else if r, err = c.seal(ctx, r); err != nil {
+			return err
 		}
-	}()
+	}
+	if err := c.replace(r); err != nil {
+		return fmt.Errorf("tokens cannot be stored: %w", err)
+	}
+	if item != "" && r.Sealed == nil && c.Keyring != nil {
+		return c.Keyring.Delete(ctx, item)
+	}
+	return nil
+}
+
+func (c Config) replace(r record) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -154,13 +194,13 @@ func (c Config) update(ctx context.Context, change func(*record) (bool, error)) 
 		return err
 	}
 	defer unlock()
-	r, err := c.load()
+	r, err := c.load(ctx)
 	if err != nil {
 		return err
 	}
 	store, err := change(&r)
 	if store {
-		err = errors.Join(err, c.save(r))
+		err = errors.Join(err, c.save(ctx, r))
 	}
 	return err
 }
@@ -187,16 +227,20 @@ func (c Config) lock(ctx context.Context) (unlock func(), err error) {
 	}, nil
 }
 
-// Status returns the sign-in as it is stored. ok is false if there has been
-// none.
+// Status returns the sign-in as it is stored, without asking the keyring. ok is false if
+// there has been none.
 func (c Config) Status() (a Account, ok bool, err error) {
-	r, err := c.load()
-	a = Account{Account: c.Account, Wanted: r.Wanted}
-	if t := r.Tokens; t != nil {
-		a.SignedIn = t.Refresh != "" || t.Expires.IsZero() || time.Now().Before(t.Expires)
-		a.Issuer, a.Until, a.Refreshes, a.Scopes = t.Issuer, t.Expires, t.Refresh != "", t.Scopes
+	r, err := c.read()
+	a = Account{Account: c.Account, Wanted: r.Wanted, Keyring: r.Sealed != nil}
+	of := summaryOf(r.Tokens)
+	if r.Sealed != nil {
+		of = r.Sealed.Of
 	}
-	return a, r.Tokens != nil || r.Asked != nil || len(r.Clients) > 0 || len(r.Wanted) > 0, err
+	if of != nil && (c.ClientID == "" || of.ClientID == c.ClientID) {
+		a.SignedIn = of.Refreshes || of.Expires.IsZero() || time.Now().Before(of.Expires)
+		a.Issuer, a.Until, a.Refreshes, a.Scopes = of.Issuer, of.Expires, of.Refreshes, of.Scopes
+	}
+	return a, of != nil || r.Asked != nil || len(r.Clients) > 0 || r.Sealed != nil || len(r.Wanted) > 0, err
 }
 
 // File returns the file that holds the tokens.

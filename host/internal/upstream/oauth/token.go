@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -114,9 +115,17 @@ func isRefused(err error) bool {
 // the revocation fails, whose error it returns. found is false if there were
 // none.
 func Logout(ctx context.Context, c Config) (found bool, err error) {
+	c.discard = true
 	err = c.update(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		r.Tokens, r.Wanted, r.StepUps = nil, nil, 0
+		if r.Sealed != nil { // without secrets, its key is deleted, too
+			maps.DeleteFunc(r.Clients, func(_ string, client registration) bool { return client.ClientSecret != "" })
+		}
+		if r.lost != nil {
+			found = true
+			return true, fmt.Errorf("they are not revoked: %w", r.lost)
+		}
 		if found = t != nil; !found {
 			return true, nil
 		}
