@@ -89,9 +89,9 @@ func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
 	for next, n := item, 0; next != nil && next.of != (Target{}) && n < maxNames; n++ {
 		of := next.of
 		c.list(ctx, call.Tools, func(s *server) bool { return s.Source.Name() == of.Server })
-		next = of.findIn(c.current.Load().Items(call.Tools))
+		next = of.findIn(c.now().Items(call.Tools))
 	}
-	if now, ok := c.current.Load().byName(item.Kind, item.Name); ok {
+	if now, ok := c.now().byName(item.Kind, item.Name); ok {
 		return now
 	}
 	return item

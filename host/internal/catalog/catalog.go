@@ -69,7 +69,8 @@ type Catalog struct {
 	onMissing func(ctx context.Context, name string) bool
 	onUse     func(ctx context.Context, tool *call.Tool) bool
 	starts    chan struct{}
-	current   atomic.Pointer[Snapshot]
+	current   atomic.Pointer[Snapshot] // see now
+	outdated  atomic.Bool              // current lacks lists that no client has seen
 
 	life   context.Context
 	cancel context.CancelFunc
@@ -79,7 +80,7 @@ type Catalog struct {
 	closed bool
 	faults []error // items that are not served, with the reasons
 	pins   *pins
-	checks map[chan struct{}]struct{} // running checks of pins
+	checks pinChecks
 }
 
 // A Change is the replacement of a list that a client may have seen.
@@ -111,7 +112,7 @@ type listing struct {
 // was replaced that a client may have seen; it may be nil. identity is the host's
 // identity as a JSON object.
 func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Catalog {
-	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts), checks: map[chan struct{}]struct{}{}}
+	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts), checks: pinChecks{open: map[chan struct{}]struct{}{}, hurry: make(chan struct{}, 1)}}
 	servers := make([]*server, 0, len(entries))
 	for _, e := range entries {
 		servers = append(servers, newServer(e))
@@ -172,7 +173,35 @@ func (c *Catalog) snapshot(ctx context.Context, kind call.ListKind) *Snapshot {
 		c.onUse(ctx, nil)
 	}
 	c.list(ctx, kind, nil)
+	return c.now()
+}
+
+// now returns the current snapshot. Many servers are listed at the same time when a
+// client first needs a list, so it is built when it is needed, not after each of them.
+func (c *Catalog) now() *Snapshot {
+	if c.outdated.Load() {
+		c.mu.Lock()
+		c.complete()
+		c.mu.Unlock()
+	}
 	return c.current.Load()
+}
+
+// complete rebuilds an outdated snapshot. The caller holds c.mu.
+func (c *Catalog) complete() {
+	if !c.outdated.Load() {
+		return
+	}
+	before := c.current.Load()
+	next, faults := c.assemble()
+	c.faults = faults
+	for _, kind := range kinds() {
+		if !before.same(next, kind) || !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) {
+			c.current.Store(next)
+			break
+		}
+	}
+	c.outdated.Store(false)
 }
 
 // Lookup returns the tool with a served name. It first asks the servers that probably
@@ -187,13 +216,13 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 
 // find does the same as Lookup for any kind of items with names.
 func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
-	if item, ok := c.current.Load().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
+	if item, ok := c.now().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
 		return c.withTarget(ctx, item), true
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
 	for _, group := range []func(*server) bool{likely, nil} {
 		c.list(ctx, kind, group)
-		if item, ok := c.current.Load().byName(kind, name); ok {
+		if item, ok := c.now().byName(kind, name); ok {
 			return c.withTarget(ctx, item), true
 		}
 	}
@@ -201,7 +230,7 @@ func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*I
 		return nil, false
 	}
 	c.list(ctx, kind, likely)
-	item, ok := c.current.Load().byName(kind, name)
+	item, ok := c.now().byName(kind, name)
 	if !ok {
 		return nil, false
 	}
@@ -232,6 +261,7 @@ func (s *server) mayServe(name string) bool {
 func (c *Catalog) Errors() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.complete()
 	var errs []error
 	for _, s := range c.all() {
 		for _, kind := range kinds() {
@@ -308,7 +338,7 @@ func (c *Catalog) Close() {
 }
 
 // rebuild builds a new snapshot and reports whether the list of the kind has changed.
-// The caller holds c.mu.
+// The caller holds c.mu and has called complete before the change.
 func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 	before := c.current.Load()
 	next, faults := c.assemble()

@@ -30,6 +30,7 @@ type Item struct {
 	whole    bool     // the target was looked up
 	also     []string // names of the target
 	span     [2]int   // position of the name's value in Definition
+	ui       bool     // its _meta may refer to a user interface
 }
 
 // nameMember returns the member that identifies an item of the kind.
@@ -66,13 +67,15 @@ func newItem(server Entry, kind call.ListKind, definition json.RawMessage) (*Ite
 				return nil, fmt.Errorf("server %s: the %s of an entry of its %s is %s, not a string", of, m.Name, kind, m.Value)
 			}
 			item.span = [2]int{m.Start, m.End}
+		case m.Name == "_meta":
+			item.ui = mayNameUI(m.Value)
 		}
 	}
 	if item.Original == "" {
 		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, nameMember(kind))
 	}
 	// Clients would read it differently, and only one reading would be pinned.
-	if _, sure := jsonrpc.Canonical(nil, item.received); kind == call.Tools && !sure {
+	if kind == call.Tools && !jsonrpc.Unambiguous(item.received) {
 		return nil, fmt.Errorf("server %s: the definition of tool %s has a duplicate member, or is nested too deep", of, item.Original)
 	}
 	if len(lost) > 0 {
@@ -92,7 +95,7 @@ func newItem(server Entry, kind call.ListKind, definition json.RawMessage) (*Ite
 			}
 			item.Definition = described
 		}
-		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, Traits: traits(item.Definition)}
+		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, Traits: traits(members)}
 		if plain := ServedName(of, item.Original, server.Plain); plain != item.Name {
 			item.Tool.Unrenamed = plain
 		}

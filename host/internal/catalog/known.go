@@ -7,7 +7,7 @@ import (
 )
 
 // Known returns the current snapshot without asking any server.
-func (c *Catalog) Known() *Snapshot { return c.current.Load() }
+func (c *Catalog) Known() *Snapshot { return c.now() }
 
 // Now asks a server for its tools, even if it was asked before, and waits until the
 // catalog has them. It returns only the error of ctx.

@@ -110,6 +110,9 @@ func (s *server) items(kind call.ListKind, raw []json.RawMessage) (items []*Item
 func (c *Catalog) storeList(l *listing, kind call.ListKind, busy chan struct{}, items []*Item, faults []error, err error) {
 	c.mu.Lock()
 	seen := l.tried
+	if seen {
+		c.complete()
+	}
 	l.tried, l.err = true, err
 	if err == nil || len(items) > 0 {
 		l.items, l.faults = items, faults
@@ -117,11 +120,17 @@ func (c *Catalog) storeList(l *listing, kind call.ListKind, busy chan struct{}, 
 	if l.busy == busy {
 		l.busy = nil
 	}
-	change, changed := c.rebuild(kind)
+	var change Change
+	changed := false
+	if seen {
+		change, changed = c.rebuild(kind)
+	} else {
+		c.outdated.Store(true)
+	}
 	closed := c.closed
 	c.mu.Unlock()
 	close(busy)
-	if changed && seen && !closed && c.onChange != nil {
+	if changed && !closed && c.onChange != nil {
 		c.onChange(change)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,26 +152,6 @@ func (c *Catalog) Recheck(ctx context.Context) {
 	}
 }
 
-// Settle waits until all lists so far have been compared and pinned.
-func (c *Catalog) Settle(ctx context.Context) {
-	for {
-		var one chan struct{}
-		c.mu.Lock()
-		for one = range c.checks {
-			break
-		}
-		c.mu.Unlock()
-		if one == nil {
-			return
-		}
-		select {
-		case <-one:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // withhold removes the tools whose definitions have changed.
 func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
 	found, err := p.compare(c.life, server, items)
@@ -184,28 +165,6 @@ func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([
 	return slices.DeleteFunc(slices.Clone(items), func(i *Item) bool {
 		return slices.ContainsFunc(found.changed, func(e *ChangedError) bool { return e.Tool == i.Original })
 	}), nil
-}
-
-// check compares a list in the background and pins its new tools.
-func (c *Catalog) check(l *listing, asked int, p *pins, server string, items []*Item) {
-	done := make(chan struct{})
-	c.mu.Lock()
-	c.checks[done] = struct{}{}
-	c.mu.Unlock()
-	c.work.Go(func() {
-		defer func() {
-			c.mu.Lock()
-			delete(c.checks, done)
-			c.mu.Unlock()
-			close(done)
-		}()
-		drift := p.pinNew(c.life, server, items, func(changed []*ChangedError) { c.reportDrift(p, server, changed) })
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if l.asked == asked {
-			l.drift = drift
-		}
-	})
 }
 
 // reportDrift stores the changed tools of a server and reports the new changes.
@@ -300,13 +259,12 @@ func (p *pins) pinNew(ctx context.Context, server string, items []*Item, tell fu
 }
 
 // canonical returns a definition in a form that is equal for all texts of the same
-// JSON value: sorted members, numbers as written, no spaces.
+// JSON value: sorted members, numbers as written, no spaces. The form is stored, so it
+// must not change.
 func canonical(definition json.RawMessage) (json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader(definition))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
+	form, ok := jsonrpc.Canonical(nil, bytes.TrimSpace(definition))
+	if !ok {
+		return nil, errors.New("its definition has a duplicate member, or is nested too deep")
 	}
-	return jsonrpc.Marshal(value)
+	return form, nil
 }

@@ -95,12 +95,12 @@ func (v *View) apply(s *Snapshot) *Snapshot {
 
 // Same reports whether two views show the same items now.
 func (v *View) Same(other *View, kind call.ListKind) bool {
-	now := v.catalog.current.Load()
+	now := v.catalog.now()
 	return v.apply(now).same(other.apply(now), kind)
 }
 
 // Now returns the view's current snapshot.
-func (v *View) Now() *Snapshot { return v.apply(v.catalog.current.Load()) }
+func (v *View) Now() *Snapshot { return v.apply(v.catalog.now()) }
 
 // Snapshot returns the view's snapshot after every server has been asked for its tools
 // once; see Catalog.Snapshot.
@@ -150,7 +150,7 @@ func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 // no shown server has it.
 func (v *View) locateURI(ctx context.Context, uri string) (server, original string, ok bool) {
 	for _, ask := range []bool{false, true} {
-		s := v.catalog.current.Load()
+		s := v.catalog.now()
 		if ask {
 			v.catalog.list(ctx, call.Resources, nil)
 			s = v.catalog.snapshot(ctx, call.Templates)

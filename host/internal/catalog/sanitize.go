@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
@@ -18,9 +19,18 @@ import (
 // whole: one entry with an invalid member, and they have none of any server's tools.
 type sanitizer func(value json.RawMessage) (fitted json.RawMessage, lost bool)
 
-// sanitizers returns the sanitizers of the members of a kind's entries, according to
+// sanitizersOf holds the sanitizers of each kind, made when they are first needed.
+var sanitizersOf = func() map[call.ListKind]func() map[string]sanitizer {
+	all := map[call.ListKind]func() map[string]sanitizer{}
+	for _, kind := range kinds() {
+		all[kind] = sync.OnceValue(func() map[string]sanitizer { return newSanitizers(kind) })
+	}
+	return all
+}()
+
+// newSanitizers returns the sanitizers of the members of a kind's entries, according to
 // the schema of version 2025-11-25.
-func sanitizers(kind call.ListKind) map[string]sanitizer {
+func newSanitizers(kind call.ListKind) map[string]sanitizer {
 	all := map[string]sanitizer{
 		"title": isText, "description": isText, "_meta": members(nil),
 		"icons": listOf(members(map[string]sanitizer{"src": isText, "mimeType": isText, "sizes": listOf(isText), "theme": oneOf("light", "dark")}, "src")),
@@ -43,7 +53,7 @@ func sanitizers(kind call.ListKind) map[string]sanitizer {
 // which information was lost. A missing required member gets the shortest valid value.
 func sanitize(kind call.ListKind, definition json.RawMessage, entry []jsonrpc.Member) (json.RawMessage, []string) {
 	var lost []string
-	wanted := sanitizers(kind)
+	wanted := sanitizersOf[kind]()
 	needs, otherwise := "name", jsonrpc.MemberOf(definition, nameMember(kind))
 	if kind == call.Tools {
 		needs, otherwise = "inputSchema", json.RawMessage(anyArguments)
@@ -69,11 +79,17 @@ func sanitize(kind call.ListKind, definition json.RawMessage, entry []jsonrpc.Me
 // removes it. All other bytes stay unchanged.
 func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc.Member) json.RawMessage) json.RawMessage {
 	open := bytes.IndexByte(object, '{') + 1
-	out, changed, end := slices.Clone(object[:open]), false, open
+	var out json.RawMessage // nil: all values so far are the same
+	end := open
 	for i, m := range all {
 		value, before := f(m), object[end:m.Start]
 		end = m.End
-		changed = changed || !bytes.Equal(value, m.Value)
+		if out == nil {
+			if bytes.Equal(value, m.Value) {
+				continue
+			}
+			out = slices.Clone(object[:m.Start-len(before)])
+		}
 		switch {
 		case value == nil:
 			continue
@@ -82,7 +98,7 @@ func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc
 		}
 		out = append(append(out, before...), value...)
 	}
-	if !changed {
+	if out == nil {
 		return object
 	}
 	return append(out, object[end:]...)

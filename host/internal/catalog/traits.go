@@ -1,39 +1,35 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // metaCall is the _meta member in which tools made with mcpkit tell a host how to call
 // them.
 const metaCall = "toolroom/call"
 
-// traits returns the call traits of a definition. A member with an unexpected type
-// counts as missing.
-func traits(definition json.RawMessage) call.Traits {
-	var d struct {
-		Input       json.RawMessage            `json:"inputSchema"`
-		Output      json.RawMessage            `json:"outputSchema"`
-		Annotations json.RawMessage            `json:"annotations"`
-		Meta        map[string]json.RawMessage `json:"_meta"`
-	}
-	if json.Unmarshal(definition, &d) != nil {
-		return call.Traits{}
-	}
-	t := call.Traits{Input: d.Input}
-	if len(d.Output) > 0 && !bytes.Equal(d.Output, []byte("null")) {
-		t.Output = d.Output
-	}
-	var hints struct {
-		ReadOnly   bool `json:"readOnlyHint"`
-		Idempotent bool `json:"idempotentHint"`
-	}
-	if json.Unmarshal(d.Annotations, &hints) == nil {
-		t.ReadOnly, t.Idempotent = hints.ReadOnly, hints.Idempotent
+// traits returns the call traits of a definition with these members. A member with an
+// unexpected type counts as missing.
+func traits(members []jsonrpc.Member) (t call.Traits) {
+	var ours json.RawMessage
+	for _, m := range members {
+		switch m.Name {
+		case "inputSchema":
+			t.Input = m.Value
+		case "outputSchema":
+			if !isNull(m.Value) {
+				t.Output = m.Value
+			}
+		case "annotations":
+			t.ReadOnly = string(jsonrpc.MemberOf(m.Value, "readOnlyHint")) == "true"
+			t.Idempotent = string(jsonrpc.MemberOf(m.Value, "idempotentHint")) == "true"
+		case "_meta":
+			ours = jsonrpc.MemberOf(m.Value, metaCall)
+		}
 	}
 	var said struct {
 		Validates  bool   `json:"validates"`
@@ -41,7 +37,7 @@ func traits(definition json.RawMessage) call.Traits {
 		Concurrent int    `json:"concurrency"`
 		Control    bool   `json:"control"`
 	}
-	if raw, ok := d.Meta[metaCall]; ok && json.Unmarshal(raw, &said) == nil {
+	if ours != nil && json.Unmarshal(ours, &said) == nil {
 		t.Validates, t.Control, t.MaxConcurrent = said.Validates, said.Control, max(0, said.Concurrent)
 		if said.TimeoutMS != nil {
 			t.OwnsDeadline = *said.TimeoutMS == 0

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -62,21 +63,17 @@ func ownersOf(all map[call.ListKind][]*Item) owners {
 	return o
 }
 
+// mayNameUI reports whether a _meta may refer to a user interface, perhaps with escapes.
+func mayNameUI(meta json.RawMessage) bool {
+	return bytes.Contains(meta, []byte("ui:")) || bytes.IndexByte(meta, '\\') >= 0
+}
+
 // uiMeta returns the _meta of a tool that may refer to a user interface, or nil.
 func (i *Item) uiMeta() json.RawMessage {
-	if i.Tool == nil || !strings.Contains(string(i.Definition), "ui:") && !strings.Contains(string(i.Definition), `\`) {
+	if i.Tool == nil || !i.ui {
 		return nil
 	}
-	members, err := jsonrpc.Members(i.Definition)
-	if err != nil {
-		return nil
-	}
-	for _, m := range members {
-		if m.Name == "_meta" {
-			return m.Value
-		}
-	}
-	return nil
+	return jsonrpc.MemberOf(i.Definition, "_meta")
 }
 
 // withServedUI returns a tool whose _meta refers to user interfaces by their served URIs.

@@ -19,6 +19,7 @@ func (c *Catalog) Update(entries []Entry) {
 		c.mu.Unlock()
 		return
 	}
+	c.complete()
 	before := map[string]*server{}
 	tried, seen := map[call.ListKind]bool{}, map[call.ListKind]bool{}
 	for _, s := range c.all() {

@@ -230,7 +230,13 @@ func Items(array []byte) ([]json.RawMessage, error) {
 		return nil, syntaxError(pos, "expected [")
 	}
 	var items []json.RawMessage
-	end, err := eachItem(array, pos, 0, func(start, end int) { items = append(items, array[start:end:end]) })
+	end, err := eachItem(array, pos, 0, func(start int) (int, error) {
+		end, err := skipValue(array, start, 1)
+		if err == nil {
+			items = append(items, array[start:end:end])
+		}
+		return end, err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -36,19 +36,21 @@ func skipValue(b []byte, pos, depth int) (after int, err error) {
 }
 
 // eachItem scans the array at pos and returns the position after it. visit,
-// unless nil, gets the start and end of each item.
-func eachItem(b []byte, pos, depth int, visit func(start, end int)) (after int, err error) {
+// unless nil, gets the start of each item and must return its end.
+func eachItem(b []byte, pos, depth int, visit func(start int) (end int, err error)) (after int, err error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == ']' {
 		return pos + 1, nil
 	}
 	for {
-		end, err := skipValue(b, pos, depth+1)
+		var end int
+		if visit == nil {
+			end, err = skipValue(b, pos, depth+1)
+		} else {
+			end, err = visit(pos)
+		}
 		if err != nil {
 			return 0, err
-		}
-		if visit != nil {
-			visit(pos, end)
 		}
 		pos = skipSpace(b, end)
 		switch {
