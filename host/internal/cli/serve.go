@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
@@ -41,6 +42,7 @@ func (p *program) stdio() *cobra.Command {
 // serveStdio serves one client. around and aroundOut can wrap its streams.
 func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
 	p.serves = true
+	core.StartUp()
 	a, err := p.open()
 	var loop *nesting.LoopError
 	if errors.As(err, &loop) {
@@ -57,6 +59,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	defer a.Close()
 	p.listen(a, "stdio")
 	a.Begin()
+	defer time.AfterFunc(startTime, a.Started).Stop()
 	defer p.follow(ctx, a)()
 	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
 	if err != nil && !errors.Is(err, wire.ErrStopped) {
@@ -64,6 +67,9 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	}
 	return nil
 }
+
+// startTime is the time in which a host usually has started its servers and listed them.
+const startTime = 5 * time.Second
 
 // serveFlags are the flags of serve.
 type serveFlags struct {

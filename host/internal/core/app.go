@@ -87,6 +87,7 @@ type App struct {
 
 	confiner     *confine.Confiner
 	notices      sync.Map // see notifyOnce
+	gc           gcTuning
 	recheckEvery time.Duration
 
 	id string // random; identifies this host

@@ -19,11 +19,29 @@ func TestABusyHostCollectsLessOften(t *testing.T) {
 		t.Setenv("GOMEMLIMIT", "")
 		t.Setenv(c.name, c.value)
 		before := debug.SetGCPercent(70)
-		h := gcTuning()(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
+		a := &App{}
+		h := a.gc.stage()(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
 		require.Equal(t, 70, debug.SetGCPercent(70), "not before the first call")
 		res, err := h(t.Context(), stagetest.Request("a", `{}`))
 		require.NoError(t, err)
 		require.Equal(t, stagetest.Text("x"), res)
-		require.Equal(t, c.want, debug.SetGCPercent(before))
+		require.Equal(t, c.want, debug.SetGCPercent(c.want))
+		a.Started()
+		require.Equal(t, c.want, debug.SetGCPercent(before), "also after the start")
+	}
+}
+
+func TestAStartingHostCollectsLessOften(t *testing.T) {
+	for _, c := range []struct {
+		gogc              string
+		starting, started int
+	}{{"", busyPercent, idlePercent}, {"70", 70, 70}} {
+		t.Setenv("GOGC", c.gogc)
+		t.Setenv("GOMEMLIMIT", "")
+		before := debug.SetGCPercent(70)
+		StartUp()
+		require.Equal(t, c.starting, debug.SetGCPercent(c.starting))
+		(&App{}).Started()
+		require.Equal(t, c.started, debug.SetGCPercent(before))
 	}
 }

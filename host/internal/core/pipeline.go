@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"maps"
@@ -43,6 +44,7 @@ type pipeline struct {
 	breaker     *breaker.Breaker
 	unchecked   *notices
 	callsOthers func(server string) bool // of dependencies
+	gc          *gcTuning
 }
 
 // dependencies are the functions of the host that the stages need.
@@ -53,6 +55,7 @@ type dependencies struct {
 	tell        func(string)
 	isPerCaller func(server string) bool // whether each caller has its own instance
 	clientRoots func() []string          // roots of the client; nil: none
+	gc          *gcTuning                // of the process; nil: not known
 }
 
 // newPipeline builds the stages. before is the previous snapshot, or nil. A stage with
@@ -66,7 +69,7 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 	if err := s.Validate(); err != nil {
 		return pipeline{}, err
 	}
-	w := pipeline{cfg: s, stats: &stats.Recorder{}, unchecked: &notices{}, callsOthers: of.callsOthers}
+	w := pipeline{cfg: s, stats: &stats.Recorder{}, unchecked: &notices{}, callsOthers: of.callsOthers, gc: cmp.Or(of.gc, &gcTuning{})}
 	w.cfg.Spill.Dir = nil
 	w.spill = spill.New(s.Spill)
 	if before != nil {
@@ -151,7 +154,7 @@ func (a *App) currentPipeline() pipeline { return a.snapshot.Load().pipeline }
 func (p pipeline) stages() []call.Stage {
 	timed := p.cfg.Timeout
 	timed.MakesCalls = p.callsOthers
-	stages := []call.Stage{gcTuning(), p.stats.Stage}
+	stages := []call.Stage{p.gc.stage(), p.stats.Stage}
 	if p.audit != nil {
 		stages = append(stages, p.audit.Stage)
 	}

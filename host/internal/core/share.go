@@ -112,17 +112,33 @@ func keepsState(sc config.Server) bool {
 	return false
 }
 
-// sessionVariables matches variables that describe the terminal, login session or client
-// of a host. Hosts with different values could not share a server.
-var sessionVariables = regexp.MustCompile(`^(_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|TERM|COLORTERM|TERMINFO|WINDOWID|WINDOWPATH|GPG_TTY|STY|TMUX|TMUX_PANE|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MANAGERPID|LESSOPEN|LESSCLOSE|LS_COLORS|CLAUDECODE|CLAUDE_PID|npm_lifecycle_event|npm_lifecycle_script|INIT_CWD)$` +
-	`|^(TERM_|ITERM_|KITTY_|WEZTERM_|ALACRITTY_|GHOSTTY_|KONSOLE_|VTE_|GNOME_TERMINAL_|TILIX_|ZELLIJ|WT_|SSH_CLIENT|SSH_CONNECTION|SSH_TTY|XDG_SESSION_|XDG_ACTIVATION_|DESKTOP_STARTUP_|VSCODE_|CURSOR_|CLAUDE_CODE_|CODEX_|__CF|Apple_|SECURITYSESSIONID|COMMAND_MODE)`)
+// sessionVariables are variables that describe the terminal, login session or client of a
+// host, and sessionPrefixes the beginnings of the names of others. Hosts with different
+// values could not share a server.
+var (
+	sessionVariables = []string{
+		"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "COLORTERM", "TERMINFO", "WINDOWID", "WINDOWPATH", "GPG_TTY", "STY", "TMUX", "TMUX_PANE",
+		"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID", "LESSOPEN", "LESSCLOSE", "LS_COLORS", "CLAUDECODE", "CLAUDE_PID",
+		"npm_lifecycle_event", "npm_lifecycle_script", "INIT_CWD",
+	}
+	sessionPrefixes = []string{
+		"TERM_", "ITERM_", "KITTY_", "WEZTERM_", "ALACRITTY_", "GHOSTTY_", "KONSOLE_", "VTE_", "GNOME_TERMINAL_", "TILIX_", "ZELLIJ", "WT_",
+		"SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "XDG_SESSION_", "XDG_ACTIVATION_", "DESKTOP_STARTUP_", "VSCODE_", "CURSOR_", "CLAUDE_CODE_", "CODEX_",
+		"__CF", "Apple_", "SECURITYSESSIONID", "COMMAND_MODE",
+	}
+)
 
-// withoutSessionVariables returns an environment without sessionVariables, except those
+// isSessionVariable reports whether a variable describes the session of a host.
+func isSessionVariable(name string) bool {
+	return slices.Contains(sessionVariables, name) || slices.ContainsFunc(sessionPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// withoutSessionVariables returns an environment without the variables of sessions, except those
 // that the server's own settings set.
 func withoutSessionVariables(env []string, sc config.Server) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, configured := sc.Spec.Env[name]
-		return !configured && sessionVariables.MatchString(name)
+		return !configured && isSessionVariable(name)
 	})
 }

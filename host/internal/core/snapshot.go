@@ -63,7 +63,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.pipeline, err = newPipeline(a.configWithStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths}, before); err != nil {
+	if p.pipeline, err = newPipeline(a.configWithStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths, &a.gc}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remoteServers(cfg, a.version), a.goTools.config(a.version)) {

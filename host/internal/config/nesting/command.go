@@ -94,18 +94,18 @@ func (s *Search) find(words []string, depth int) ([]string, bool) {
 	inText, inLine := subcommandsAfter(words)
 	for i, word := range words {
 		rest := words[i+1:]
-		if inText[i] && (hostName(word) || remember(&s.paths, word, isHostPath)) || inLine[i] && remember(&s.names, word, isHostInPath) {
+		if inText[i] && (hostName(word) || isPath(word) && remember(&s.paths, word, isHostPath)) || inLine[i] && remember(&s.names, word, isHostInPath) {
 			return slices.DeleteFunc(slices.Clone(rest), func(word string) bool { return word == endOfLine }), true
 		}
 		if depth == deepest || word == endOfLine {
 			continue
 		}
-		if strings.ContainsAny(word, " \t\n") { // sh -c
+		if containsAny(word, ' ', '\t', '\n') { // sh -c
 			if args, ok := s.find(split(word), depth+1); ok {
 				return args, true
 			}
 		}
-		if i == 0 || strings.ContainsAny(word, `/\`) {
+		if i == 0 || isPath(word) {
 			if inner := remember(&s.scripts, word, script); inner != nil {
 				if args, ok := s.find(withArguments(inner, rest), depth+1); ok {
 					return args, true
@@ -119,8 +119,9 @@ func (s *Search) find(words []string, depth int) ([]string, bool) {
 // withArguments returns the words of a script with its arguments before each word that
 // contains "$@", and at the end.
 func withArguments(script, args []string) (words []string) {
+	words = make([]string, 0, len(script)+2*len(args))
 	for _, word := range script {
-		if slices.ContainsFunc([]string{"$@", "$*", "${@", "${*", "%*"}, func(all string) bool { return strings.Contains(word, all) }) {
+		if containsAny(word, '$', '%') && slices.ContainsFunc([]string{"$@", "$*", "${@", "${*", "%*"}, func(all string) bool { return strings.Contains(word, all) }) {
 			words = append(words, args...)
 		}
 		words = append(words, word)
@@ -143,16 +144,30 @@ func subcommandsAfter(words []string) (inText, inLine []bool) {
 	return inText, inLine
 }
 
+// isPath reports whether a word has a separator of paths.
+func isPath(word string) bool { return containsAny(word, '/', '\\') }
+
+// containsAny reports whether a word contains one of the bytes. For the short words of
+// scripts it is faster than strings.ContainsAny.
+func containsAny(word string, set ...byte) bool {
+	for i := range len(word) {
+		if slices.Contains(set, word[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // isHostPath reports whether a word is the path of this program.
 func isHostPath(word string) bool {
-	return strings.ContainsAny(word, `/\`) && !strings.HasPrefix(word, "-") && Program(word)
+	return isPath(word) && !strings.HasPrefix(word, "-") && Program(word)
 }
 
 // isHostInPath reports whether a word is the name of this program in PATH. The search
 // takes a system call for each directory of PATH: it is only for words that a
 // subcommand follows in their line, not for each word of a script.
 func isHostInPath(word string) bool {
-	if word == "" || word == endOfLine || strings.HasPrefix(word, "-") || strings.ContainsAny(word, `/\`) {
+	if word == "" || word == endOfLine || strings.HasPrefix(word, "-") || isPath(word) {
 		return false
 	}
 	found, err := exec.LookPath(word)
