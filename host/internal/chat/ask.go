@@ -86,7 +86,7 @@ func (c *Chat) hold() (release func()) {
 	if c.editor == nil {
 		return func() {}
 	}
-	c.editor.Forget()
+	c.editor.DiscardInput()
 	c.screen.Hold()
 	return c.screen.Release
 }
@@ -236,7 +236,7 @@ func (c *Chat) show(text string) {
 // key asks for one of the keys in choices.
 func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
 	if c.editor != nil {
-		return c.editor.Key(ctx, prompt, choices)
+		return c.editor.ReadKey(ctx, prompt, choices)
 	}
 	for {
 		line, err := c.line(ctx, prompt, "")
@@ -258,7 +258,7 @@ func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error)
 		return c.editor.ReadOrEscape(ctx, prompt, initial)
 	}
 	c.show(prompt)
-	return c.source.Line(ctx)
+	return c.source.ReadLine(ctx)
 }
 
 // yes asks a yes-or-no question of the chat itself.
@@ -370,9 +370,9 @@ func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
 
 // value asks for a field of a form; nil: the field is left out.
 func (c *Chat) value(ctx context.Context, name string, f field, required bool) (any, error) {
-	label := screen.Line(name, 40)
+	label := screen.OneLine(name, 40)
 	if f.Title != "" {
-		label = screen.Line(f.Title, 60)
+		label = screen.OneLine(f.Title, 60)
 	}
 	if f.Type == "boolean" {
 		key, err := c.key(ctx, label+"? [y]es, [n]o: ", "yn")
@@ -382,7 +382,7 @@ func (c *Chat) value(ctx context.Context, name string, f field, required bool) (
 		c.show(f.Description + "\n")
 	}
 	if len(f.Enum) > 0 {
-		label += " (" + screen.Line(strings.Join(f.Enum, ", "), 200) + ")"
+		label += " (" + screen.OneLine(strings.Join(f.Enum, ", "), 200) + ")"
 	}
 	for {
 		text, err := c.line(ctx, label+": ", "")

@@ -79,8 +79,8 @@ type Host struct {
 type Terminal interface {
 	lineedit.Terminal
 
-	// Quiet turns the echo of typed characters off until restore is called.
-	Quiet() (restore func())
+	// DisableEcho turns the echo of typed characters off until restore is called.
+	DisableEcho() (restore func())
 }
 
 // Config configures a chat.
@@ -327,7 +327,7 @@ func (c *Chat) lines(ctx context.Context) (string, error) {
 		if c.cfg.Typing && !c.cfg.JSON {
 			fmt.Fprint(c.cfg.Err, map[bool]string{true: "> ", false: "  "}[len(all) == 0]) //nolint:errcheck // an error of the output cannot be shown
 		}
-		line, err := c.source.Line(ctx)
+		line, err := c.source.ReadLine(ctx)
 		if err != nil {
 			if err == io.EOF && len(all) > 0 {
 				return strings.Join(all, "\n"), nil

@@ -180,7 +180,7 @@ func (c *Chat) tools(ctx context.Context, text string) error {
 		if d.Description == "" {
 			d.Description = d.Title
 		}
-		rows = append(rows, []string{t.Name, screen.Line(d.Description, 70)})
+		rows = append(rows, []string{t.Name, screen.OneLine(d.Description, 70)})
 	}
 	if len(rows) == 0 {
 		c.view.print("no such tool")
@@ -199,7 +199,7 @@ func (c *Chat) servers() {
 				detail = textfmt.Count(s.Tools, "tool")
 			}
 			if s.Last != nil {
-				detail = s.Last.Stage + ": " + screen.Line(s.Last.Message, 100)
+				detail = s.Last.Stage + ": " + screen.OneLine(s.Last.Message, 100)
 			}
 			rows = append(rows, []string{s.Name, s.State, detail})
 		}

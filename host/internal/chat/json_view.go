@@ -64,7 +64,7 @@ func (v *jsonView) write(r jsonLine) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.out.Write(append(screen.JSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
+	v.out.Write(append(screen.EscapeJSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
 }
 
 // event writes a line for an event. It leaves out pieces of calls, pieces without text,

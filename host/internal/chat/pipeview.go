@@ -54,12 +54,12 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 		if e.Result != nil && e.Result.IsError {
 			state = "failed"
 		}
-		v.tell("%s: %s, %s: %s", screen.Line(described(e.Call), 200), state, duration(e.Took), screen.Line(outcome(e.Result), 200))
+		v.tell("%s: %s, %s: %s", screen.OneLine(described(e.Call), 200), state, duration(e.Took), screen.OneLine(outcome(e.Result), 200))
 		if v.verbose && e.Result != nil {
 			v.tell("%s", beginning(resultText(e.Result), 2000))
 		}
 	case agent.CompactedEvent:
-		v.tell("%s", screen.Line(e.Text, 500))
+		v.tell("%s", screen.OneLine(e.Text, 500))
 	case agent.ErrorEvent:
 		v.end()
 		if e.Err != nil {

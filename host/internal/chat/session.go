@@ -88,7 +88,7 @@ func (c *Chat) keep(ctx context.Context, u *underway, added ...llm.Message) {
 func (c *Chat) append(ctx context.Context, book *conversation.Store, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
-		s, err := book.Create(ctx, conversation.Session{Name: screen.Line(u.said, 60), Model: model})
+		s, err := book.Create(ctx, conversation.Session{Name: screen.OneLine(u.said, 60), Model: model})
 		if err == nil {
 			s, err = book.Append(ctx, s.ID, c.history...)
 		}
@@ -140,10 +140,10 @@ func (c *Chat) summary() string {
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
 		if m.Role == llm.UserRole && i == len(c.history)-1 {
-			text += "\nunanswered: " + screen.Line(spoken(m), 200)
+			text += "\nunanswered: " + screen.OneLine(spoken(m), 200)
 		}
 		if m.Role == llm.AssistantRole && spoken(m) != "" {
-			return text + "\nlast: " + screen.Line(spoken(m), 200)
+			return text + "\nlast: " + screen.OneLine(spoken(m), 200)
 		}
 	}
 	return text
@@ -205,7 +205,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if yes, err := c.yes(ctx, fmt.Sprintf("Delete %s (%s)?", s.ID, screen.Line(s.Name, 60))); !yes {
+		if yes, err := c.yes(ctx, fmt.Sprintf("Delete %s (%s)?", s.ID, screen.OneLine(s.Name, 60))); !yes {
 			return err
 		}
 		if c.session != nil && c.session.ID == s.ID {
@@ -241,7 +241,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		if c.session != nil && c.session.ID == s.ID {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), textfmt.Count(s.Messages, "message"), screen.Line(s.Name, 60)})
+		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), textfmt.Count(s.Messages, "message"), screen.OneLine(s.Name, 60)})
 	}
 	text := formatColumns(rows)
 	if len(all) > mostListed {

@@ -46,9 +46,9 @@ func described(c *llm.ToolCall) string {
 func valued(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
-		return screen.Line(s, 60)
+		return screen.OneLine(s, 60)
 	}
-	return screen.Line(string(raw), 60)
+	return screen.OneLine(string(raw), 60)
 }
 
 // outcome returns the first line of a call's result, or its error if the agent has

@@ -106,7 +106,7 @@ func (c *Chat) runInterruptible(ctx context.Context, work func(context.Context))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.cfg.Terminal != nil {
-		defer c.cfg.Terminal.Quiet()()
+		defer c.cfg.Terminal.DisableEcho()()
 	}
 	done := make(chan any, 1) // value of a panic of work; nil: none
 	go func() {

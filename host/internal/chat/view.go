@@ -120,7 +120,7 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 		v.running = slices.DeleteFunc(v.running, func(r running) bool { return r.id == e.ID })
 		v.returned(e)
 	case agent.CompactedEvent:
-		v.write("%s\n", v.paint(faint, "… "+screen.Line(e.Text, 500)))
+		v.write("%s\n", v.paint(faint, "… "+screen.OneLine(e.Text, 500)))
 	case agent.ErrorEvent:
 		if e.Err != nil {
 			v.close()
@@ -188,8 +188,8 @@ func (v *screenView) returned(e agent.Event) {
 	head := described(e.Call)
 	took := duration(e.Took)
 	room := max(v.width()-6-len(took), 20)
-	head = screen.Line(head, room*2/3)
-	rest := screen.Line(text, max(room-screen.Columns(head), 10))
+	head = screen.OneLine(head, room*2/3)
+	rest := screen.OneLine(text, max(room-screen.Columns(head), 10))
 	v.write("%s %s  %s\n", mark, head, v.paint(faint, took+"  "+rest))
 	if v.verbose && e.Result != nil {
 		for line := range strings.Lines(beginning(resultText(e.Result), 2000)) {
@@ -204,9 +204,9 @@ func (v *screenView) line(now time.Time) {
 	switch n := len(v.running); {
 	case n > 0:
 		last := v.running[0]
-		text = "… " + screen.Line(last.text, v.width()/2)
+		text = "… " + screen.OneLine(last.text, v.width()/2)
 		if n > 1 {
-			text = fmt.Sprintf("… %d calls, %s", n, screen.Line(last.text, v.width()/2))
+			text = fmt.Sprintf("… %d calls, %s", n, screen.OneLine(last.text, v.width()/2))
 		}
 		if s := int((now.Sub(last.since) - v.waited(last.id)).Seconds()); s > 0 {
 			text += fmt.Sprintf(" · %d s", s)
@@ -220,7 +220,7 @@ func (v *screenView) line(now time.Time) {
 			text += fmt.Sprintf(" · %d s", s)
 		}
 	}
-	v.screen.Line(text)
+	v.screen.SetStatusLine(text)
 }
 
 // tick updates the status line.
@@ -236,7 +236,7 @@ func (v *screenView) idle() {
 	defer v.mu.Unlock()
 	v.close()
 	v.doing, v.running = "", nil
-	v.screen.Line("")
+	v.screen.SetStatusLine("")
 	v.screen.EndLine()
 }
 

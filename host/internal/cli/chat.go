@@ -243,7 +243,7 @@ func (p *program) atTerminal(cfg *chat.Config) {
 	if !ok || !lineedit.IsTerminal(out) || cfg.JSON || p.getenv("TERM") == "dumb" {
 		return
 	}
-	cfg.Terminal = lineedit.File{In: in, Out: out}
+	cfg.Terminal = lineedit.TerminalFile{In: in, Out: out}
 	cfg.Styled = p.getenv("NO_COLOR") == ""
 }
 

@@ -39,7 +39,7 @@ func newStatusLine(stderr io.Writer, getenv func(string) string) *statusLine {
 		return nil
 	}
 	return &statusLine{to: f, width: func() int {
-		columns, _ := lineedit.File{In: f, Out: f}.Size()
+		columns, _ := lineedit.TerminalFile{In: f, Out: f}.Size()
 		return columns
 	}}
 }

@@ -183,7 +183,7 @@ func (p *program) printJSON(v any) error {
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	return p.printf("%s\n", screen.JSON(raw))
+	return p.printf("%s\n", screen.EscapeJSON(raw))
 }
 
 func (p *program) call() *cobra.Command {

@@ -79,7 +79,7 @@ func (h *History) shorten() error {
 	var lines [][]byte
 	size := 0
 	for i := len(h.entries) - 1; i >= 0 && len(lines) < maxEntries/2; i-- {
-		line := lineOf(h.entries[i])
+		line := encodeEntry(h.entries[i])
 		if size += len(line); size > maxHistory/2 {
 			break
 		}
@@ -102,8 +102,8 @@ func (h *History) shorten() error {
 	return err
 }
 
-// lineOf returns an entry as a line of the history file: a JSON string.
-func lineOf(entry string) []byte {
+// encodeEntry returns an entry as a line of the history file: a JSON string.
+func encodeEntry(entry string) []byte {
 	line, _ := json.Marshal(entry) //nolint:errcheck // a string always encodes
 	return append(line, '\n')
 }
@@ -128,7 +128,7 @@ func (h *History) Add(entry string) error {
 		return err
 	}
 	err = f.Chmod(0o600)
-	_, failed := f.Write(lineOf(entry))
+	_, failed := f.Write(encodeEntry(entry))
 	return errors.Join(err, failed, f.Close())
 }
 

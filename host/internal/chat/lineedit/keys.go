@@ -141,8 +141,8 @@ type keys struct {
 	escapes bool // Esc alone is a key
 }
 
-// byte returns the next byte of the terminal. It waits for one.
-func (k *keys) byte(ctx context.Context) (byte, error) {
+// readByte returns the next byte of the terminal. It waits for one.
+func (k *keys) readByte(ctx context.Context) (byte, error) {
 	for len(k.waiting) == 0 {
 		more, err := k.from.read(ctx)
 		if err != nil {
@@ -155,20 +155,20 @@ func (k *keys) byte(ctx context.Context) (byte, error) {
 	return b, nil
 }
 
-// forget discards bytes that were read already.
-func (k *keys) forget() {
+// discard discards bytes that were read already.
+func (k *keys) discard() {
 	k.waiting = nil
-	k.from.forget()
+	k.from.discard()
 }
 
-// next returns the next key.
-func (k *keys) next(ctx context.Context) (key, error) {
-	b, err := k.byte(ctx)
+// readKey returns the next key.
+func (k *keys) readKey(ctx context.Context) (key, error) {
+	b, err := k.readByte(ctx)
 	switch {
 	case err != nil:
 		return key{}, err
 	case b == 0x1b:
-		return k.escaped(ctx)
+		return k.readEscape(ctx)
 	case b < ' ' || b == 127:
 		return key{action: controlAction(b)}, nil
 	case b < utf8.RuneSelf:
@@ -176,7 +176,7 @@ func (k *keys) next(ctx context.Context) (key, error) {
 	}
 	text := []byte{b}
 	for !utf8.FullRune(text) {
-		if b, err = k.byte(ctx); err != nil {
+		if b, err = k.readByte(ctx); err != nil {
 			return key{}, err
 		}
 		text = append(text, b)
@@ -187,15 +187,15 @@ func (k *keys) next(ctx context.Context) (key, error) {
 	return key{insert, string(text)}, nil
 }
 
-// escaped reads the rest of an escape sequence.
-func (k *keys) escaped(ctx context.Context) (key, error) {
-	alone, err := k.isAlone(ctx)
+// readEscape reads the rest of an escape sequence.
+func (k *keys) readEscape(ctx context.Context) (key, error) {
+	alone, err := k.isEscapeAlone(ctx)
 	if err != nil || alone {
 		return key{action: escape}, err
 	}
-	b, err := k.byte(ctx)
+	b, err := k.readByte(ctx)
 	for err == nil && b == 0x1b { // Esc was pressed before
-		b, err = k.byte(ctx)
+		b, err = k.readByte(ctx)
 	}
 	if err != nil {
 		return key{}, err
@@ -203,13 +203,13 @@ func (k *keys) escaped(ctx context.Context) (key, error) {
 	seq := []byte{b}
 	switch b {
 	case 'O': // of keypads: one more character
-		if b, err = k.byte(ctx); err != nil {
+		if b, err = k.readByte(ctx); err != nil {
 			return key{}, err
 		}
 		seq = []byte{'[', b}
 	case '[':
 		for len(seq) < maxSequence {
-			if b, err = k.byte(ctx); err != nil {
+			if b, err = k.readByte(ctx); err != nil {
 				return key{}, err
 			}
 			if seq = append(seq, b); b >= 0x40 && b <= 0x7e {
@@ -218,13 +218,13 @@ func (k *keys) escaped(ctx context.Context) (key, error) {
 		}
 	}
 	if string(seq) == pasteBegin {
-		return k.paste(ctx)
+		return k.readPaste(ctx)
 	}
 	return key{action: sequenceAction(string(seq))}, nil
 }
 
-// isAlone reports whether nothing follows the escape character, if Esc alone is a key.
-func (k *keys) isAlone(ctx context.Context) (bool, error) {
+// isEscapeAlone reports whether nothing follows the escape character, if Esc alone is a key.
+func (k *keys) isEscapeAlone(ctx context.Context) (bool, error) {
 	if !k.escapes || len(k.waiting) > 0 {
 		return false, nil
 	}
@@ -241,11 +241,11 @@ func (k *keys) isAlone(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// paste reads a pasted text with its lines.
-func (k *keys) paste(ctx context.Context) (key, error) {
+// readPaste reads a pasted text with its lines.
+func (k *keys) readPaste(ctx context.Context) (key, error) {
 	var text []byte
 	for !bytes.HasSuffix(text, []byte(pasteEnd)) {
-		b, err := k.byte(ctx)
+		b, err := k.readByte(ctx)
 		if err != nil {
 			return key{}, err
 		}

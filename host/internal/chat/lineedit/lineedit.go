@@ -50,7 +50,7 @@ type Terminal interface {
 	Size() (columns, rows int)
 
 	// Flush discards typed keys that were not read yet.
-	Flush()
+	FlushInput()
 }
 
 // An Editor reads texts. It is used by one goroutine.
@@ -93,19 +93,19 @@ func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (stri
 // read reads a text that the user edits, beginning with initial. It returns
 // ErrInterrupt after Ctrl-C and io.EOF after Ctrl-D in an empty text.
 func (e *Editor) read(ctx context.Context, prompt, initial string) (string, error) {
-	r := &reading{editor: e, prompt: screen.Clean(prompt), place: e.History.len()}
+	r := &reading{editor: e, prompt: screen.Clean(prompt), historyIndex: e.History.len()}
 	r.text.set(initial)
-	if err := r.raw(); err != nil {
+	if err := r.enterRaw(); err != nil {
 		return "", err
 	}
 	defer r.restore()
-	r.show()
+	r.redraw()
 	for {
-		k, err := e.keys.next(ctx)
+		k, err := e.keys.readKey(ctx)
 		if err == nil {
 			var done bool
 			if done, err = r.handleKey(k); done {
-				r.leave("")
+				r.moveBelow("")
 				return string(r.text.runes), nil
 			}
 		}
@@ -114,61 +114,61 @@ func (e *Editor) read(ctx context.Context, prompt, initial string) (string, erro
 			if errors.Is(err, ErrInterrupt) {
 				mark = "^C"
 			}
-			r.leave(mark)
+			r.moveBelow(mark)
 			return "", err
 		}
 	}
 }
 
-// Key writes prompt and reads one of the keys in choices. Ctrl-C returns ErrInterrupt.
-func (e *Editor) Key(ctx context.Context, prompt, choices string) (rune, error) {
+// ReadKey writes prompt and reads one of the keys in choices. Ctrl-C returns ErrInterrupt.
+func (e *Editor) ReadKey(ctx context.Context, prompt, choices string) (rune, error) {
 	r := &reading{editor: e, prompt: screen.Clean(prompt)}
-	if err := r.raw(); err != nil {
+	if err := r.enterRaw(); err != nil {
 		return 0, err
 	}
 	defer r.restore()
-	r.show()
+	r.redraw()
 	for {
-		k, err := e.keys.next(ctx)
+		k, err := e.keys.readKey(ctx)
 		if err == nil && (k.action == interrupt || k.action == eof) {
 			err = ErrInterrupt
 		}
 		if err != nil {
-			r.leave("^C")
+			r.moveBelow("^C")
 			return 0, err
 		}
 		if k.action == insert && len([]rune(k.text)) == 1 {
 			if c := strings.ToLower(k.text); strings.Contains(choices, c) {
 				r.text.set(c)
-				r.show()
-				r.leave("")
+				r.redraw()
+				r.moveBelow("")
 				return []rune(c)[0], nil
 			}
 		}
 	}
 }
 
-// Forget discards typed keys that were not read yet, so that they do not answer the
+// DiscardInput discards typed keys that were not read yet, so that they do not answer the
 // next question.
-func (e *Editor) Forget() {
-	e.keys.forget()
-	e.Terminal.Flush()
+func (e *Editor) DiscardInput() {
+	e.keys.discard()
+	e.Terminal.FlushInput()
 }
 
 // reading is a text that is being read.
 type reading struct {
-	editor  *Editor
-	prompt  string
-	text    text
-	restore func()
-	row     int // row of the cursor, from the first shown row
+	editor    *Editor
+	prompt    string
+	text      text
+	restore   func()
+	cursorRow int // row of the cursor, from the first shown row
 
-	place int    // index in the history
-	typed string // the text that was replaced by a history entry
+	historyIndex int    // index in the history
+	typed        string // the text that was replaced by a history entry
 }
 
-// raw puts the terminal into raw mode until r.restore is called.
-func (r *reading) raw() error {
+// enterRaw puts the terminal into raw mode until r.restore is called.
+func (r *reading) enterRaw() error {
 	restore, err := r.editor.Terminal.Raw()
 	if err != nil {
 		return fmt.Errorf("the terminal: %w", err)
@@ -186,12 +186,12 @@ func (r *reading) write(s string) {
 	io.WriteString(r.editor.Out, s) //nolint:errcheck // reading ends if the terminal is gone
 }
 
-// show redraws the text.
-func (r *reading) show() {
+// redraw redraws the text.
+func (r *reading) redraw() {
 	columns, rows := r.editor.Terminal.Size()
-	p := r.text.draw(r.prompt, max(columns, 10), max(rows-1, 1))
+	p := r.text.render(r.prompt, max(columns, 10), max(rows-1, 1))
 	var b strings.Builder
-	r.top(&b)
+	r.moveToStart(&b)
 	b.WriteString(clearDown + strings.Join(p.rows, "\r\n"))
 	if up := len(p.rows) - 1 - p.row; up > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", up)
@@ -200,22 +200,22 @@ func (r *reading) show() {
 	if p.col > 0 {
 		fmt.Fprintf(&b, "\x1b[%dC", p.col)
 	}
-	r.row = p.row
+	r.cursorRow = p.row
 	r.write(b.String())
 }
 
-// top moves the cursor to the beginning of the text.
-func (r *reading) top(b *strings.Builder) {
-	if r.row > 0 {
-		fmt.Fprintf(b, "\x1b[%dA", r.row)
+// moveToStart moves the cursor to the beginning of the text.
+func (r *reading) moveToStart(b *strings.Builder) {
+	if r.cursorRow > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", r.cursorRow)
 	}
 	b.WriteByte('\r')
 }
 
-// leave moves the cursor below the text.
-func (r *reading) leave(mark string) {
+// moveBelow moves the cursor below the text.
+func (r *reading) moveBelow(mark string) {
 	r.text.at = len(r.text.runes)
-	r.show()
+	r.redraw()
 	r.write(mark + "\r\n")
 }
 
@@ -227,7 +227,7 @@ func (r *reading) handleKey(k key) (done bool, err error) {
 		return false, nil
 	case enter:
 		if t.at > 0 && t.at == t.lineEnd() && t.runes[t.at-1] == '\\' {
-			t.cut(t.at-1, t.at, false)
+			t.removeRange(t.at-1, t.at, false)
 			t.insert("\n")
 			break
 		}
@@ -238,8 +238,8 @@ func (r *reading) handleKey(k key) (done bool, err error) {
 		if len(t.runes) == 0 {
 			return false, ErrInterrupt
 		}
-		r.leave("^C")
-		r.row = 0
+		r.moveBelow("^C")
+		r.cursorRow = 0
 		t.set("")
 	case eof:
 		if len(t.runes) == 0 {
@@ -247,18 +247,18 @@ func (r *reading) handleKey(k key) (done bool, err error) {
 		}
 		t.apply(k)
 	case suspend:
-		r.leave("")
+		r.moveBelow("")
 		r.restore()
-		stop()
-		if err := r.raw(); err != nil {
+		suspendProcess()
+		if err := r.enterRaw(); err != nil {
 			return false, err
 		}
-		r.row = 0
+		r.cursorRow = 0
 	case clear:
 		r.write(clearAll)
-		r.row = 0
+		r.cursorRow = 0
 	case up, down:
-		if by := map[action]int{up: -1, down: 1}[k.action]; !t.vertical(by) {
+		if by := map[action]int{up: -1, down: 1}[k.action]; !t.moveLine(by) {
 			r.showHistory(by)
 		}
 	case earlier:
@@ -266,25 +266,25 @@ func (r *reading) handleKey(k key) (done bool, err error) {
 	case later:
 		r.showHistory(1)
 	case complete:
-		r.complete()
+		r.completeText()
 	default:
 		t.apply(k)
 	}
-	r.show()
+	r.redraw()
 	return false, nil
 }
 
 // showHistory shows the history entry before or after the current one.
 func (r *reading) showHistory(by int) {
 	h := r.editor.History
-	to := r.place + by
+	to := r.historyIndex + by
 	if to < 0 || to > h.len() {
 		return
 	}
-	if r.place == h.len() {
+	if r.historyIndex == h.len() {
 		r.typed = string(r.text.runes)
 	}
-	r.place = to
+	r.historyIndex = to
 	if to == h.len() {
 		r.text.set(r.typed)
 		return
@@ -292,9 +292,9 @@ func (r *reading) showHistory(by int) {
 	r.text.set(h.at(to))
 }
 
-// complete extends the text before the cursor by what all its completions have in common.
+// completeText extends the text before the cursor by what all its completions have in common.
 // If that adds nothing and there are several completions, it lists them.
-func (r *reading) complete() {
+func (r *reading) completeText() {
 	if r.editor.Complete == nil {
 		return
 	}
@@ -315,8 +315,8 @@ func (r *reading) complete() {
 	}
 	if len(found) > 1 {
 		at := r.text.at
-		r.leave("")
+		r.moveBelow("")
 		r.write(strings.Join(found, "  ") + "\r\n")
-		r.text.at, r.row = at, 0
+		r.text.at, r.cursorRow = at, 0
 	}
 }

@@ -40,7 +40,7 @@ func (w *window) Raw() (func(), error) {
 	}, nil
 }
 
-func (w *window) Flush() {}
+func (w *window) FlushInput() {}
 
 func (w *window) Size() (int, int) { return w.columns, w.height }
 
@@ -342,21 +342,21 @@ func TestTheTerminalIsRestored(t *testing.T) {
 func TestChoosingAKey(t *testing.T) {
 	ty := newTyping(t, 40)
 	go io.WriteString(ty.keys, "x\rqY") //nolint:errcheck // the reader tells
-	key, err := ty.editor.Key(t.Context(), "Sure? ", "yn")
+	key, err := ty.editor.ReadKey(t.Context(), "Sure? ", "yn")
 	require.NoError(t, err)
 	require.Equal(t, 'y', key)
 	require.Equal(t, "Sure? y\n▮", ty.seen())
 	go io.WriteString(ty.keys, "\x03") //nolint:errcheck // likewise
-	_, err = ty.editor.Key(t.Context(), "Sure? ", "yn")
+	_, err = ty.editor.ReadKey(t.Context(), "Sure? ", "yn")
 	require.ErrorIs(t, err, lineedit.ErrInterrupt)
 
 	// What was typed before the question is no answer to it.
 	text, err := ty.read(t, "said\ryyy")
 	require.NoError(t, err)
 	require.Equal(t, "said", text)
-	ty.editor.Forget()
+	ty.editor.DiscardInput()
 	go io.WriteString(ty.keys, "n") //nolint:errcheck // likewise
-	key, err = ty.editor.Key(t.Context(), "Sure? ", "yn")
+	key, err = ty.editor.ReadKey(t.Context(), "Sure? ", "yn")
 	require.NoError(t, err)
 	require.Equal(t, 'n', key)
 }
@@ -365,17 +365,17 @@ func TestLinesOfAPipe(t *testing.T) {
 	s := lineedit.NewSource(strings.NewReader("one\r\ntwo\n\nlast"))
 	t.Cleanup(s.Close)
 	for _, want := range []string{"one", "two", "", "last"} {
-		got, err := s.Line(t.Context())
+		got, err := s.ReadLine(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for range 2 {
-		_, err := s.Line(t.Context())
+		_, err := s.ReadLine(t.Context())
 		require.ErrorIs(t, err, io.EOF)
 	}
 	endless := lineedit.NewSource(strings.NewReader(strings.Repeat("x", 5<<20)))
 	t.Cleanup(endless.Close)
-	_, err := endless.Line(t.Context())
+	_, err := endless.ReadLine(t.Context())
 	require.ErrorContains(t, err, "longer than")
 }
 
@@ -387,13 +387,13 @@ func TestAWaitThatIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Line(ctx)
+		_, err := s.ReadLine(ctx)
 		done <- err
 	}()
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 	go io.WriteString(keys, "typed\n") //nolint:errcheck // the reader tells
-	got, err := s.Line(t.Context())
+	got, err := s.ReadLine(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "typed", got)
 }

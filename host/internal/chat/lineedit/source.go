@@ -13,15 +13,15 @@ import (
 type Source struct {
 	from io.Reader
 
-	once sync.Once
-	want chan struct{}
-	got  chan chunk
-	busy bool // a read is running, and no caller waits for it
-	held []byte
+	once     sync.Once
+	requests chan struct{}
+	results  chan readResult
+	reading  bool // a read is running, and no caller waits for it
+	rest     []byte
 }
 
-// chunk is the result of one read.
-type chunk struct {
+// readResult is the result of one read.
+type readResult struct {
 	text []byte
 	err  error
 }
@@ -29,19 +29,19 @@ type chunk struct {
 // NewSource returns a source of the bytes of from. It is used by one goroutine at a
 // time, which closes it.
 func NewSource(from io.Reader) *Source {
-	return &Source{from: from, want: make(chan struct{}), got: make(chan chunk, 1)}
+	return &Source{from: from, requests: make(chan struct{}), results: make(chan readResult, 1)}
 }
 
 // Close ends the source, which must not be used afterwards. A read that is running ends
 // with the terminal or pipe.
-func (s *Source) Close() { close(s.want) }
+func (s *Source) Close() { close(s.requests) }
 
-// serve reads once for each request. It ends after Close or an error of the reader.
-func (s *Source) serve() {
+// readLoop reads once for each request. It ends after Close or an error of the reader.
+func (s *Source) readLoop() {
 	buf := make([]byte, 4096)
-	for range s.want {
+	for range s.requests {
 		n, err := s.from.Read(buf)
-		s.got <- chunk{bytes.Clone(buf[:n]), err}
+		s.results <- readResult{bytes.Clone(buf[:n]), err}
 		if err != nil {
 			return
 		}
@@ -50,26 +50,26 @@ func (s *Source) serve() {
 
 // read returns the available bytes, at least one.
 func (s *Source) read(ctx context.Context) ([]byte, error) {
-	if len(s.held) > 0 {
-		held := s.held
-		s.held = nil
+	if len(s.rest) > 0 {
+		held := s.rest
+		s.rest = nil
 		return held, nil
 	}
-	s.once.Do(func() { go s.serve() })
+	s.once.Do(func() { go s.readLoop() })
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if !s.busy {
-			s.busy = true
-			s.want <- struct{}{}
+		if !s.reading {
+			s.reading = true
+			s.requests <- struct{}{}
 		}
 		select {
-		case c := <-s.got:
-			s.busy = false
+		case c := <-s.results:
+			s.reading = false
 			if c.err != nil { // later reads return the same error
-				s.busy = true
-				s.got <- chunk{err: c.err}
+				s.reading = true
+				s.results <- readResult{err: c.err}
 			}
 			if len(c.text) > 0 {
 				return c.text, nil
@@ -83,21 +83,21 @@ func (s *Source) read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// forget discards bytes that were read already, but not the end of the input.
-func (s *Source) forget() {
-	s.held = nil
+// discard discards bytes that were read already, but not the end of the input.
+func (s *Source) discard() {
+	s.rest = nil
 	select {
-	case c := <-s.got:
-		if s.busy = c.err != nil; s.busy {
-			s.got <- chunk{err: c.err}
+	case c := <-s.results:
+		if s.reading = c.err != nil; s.reading {
+			s.results <- readResult{err: c.err}
 		}
 	default:
 	}
 }
 
-// Line returns the next line without its end, of at most maxLine bytes, as from a
+// ReadLine returns the next line without its end, of at most maxLine bytes, as from a
 // pipe. At the end of the input it returns io.EOF.
-func (s *Source) Line(ctx context.Context) (string, error) {
+func (s *Source) ReadLine(ctx context.Context) (string, error) {
 	var line []byte
 	for {
 		text, err := s.read(ctx)
@@ -112,7 +112,7 @@ func (s *Source) Line(ctx context.Context) (string, error) {
 			return "", errTooLong
 		}
 		if ended {
-			s.held = after
+			s.rest = after
 			return string(bytes.TrimSuffix(line, []byte{'\r'})), nil
 		}
 	}

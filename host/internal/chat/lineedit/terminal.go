@@ -6,14 +6,14 @@ import (
 	"golang.org/x/term"
 )
 
-// File is a terminal: keys come from In, and Out has the size.
-type File struct{ In, Out *os.File }
+// TerminalFile is a terminal: keys come from In, and Out has the size.
+type TerminalFile struct{ In, Out *os.File }
 
 // IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Raw makes the terminal send each key at once, until restore is called.
-func (f File) Raw() (restore func(), err error) {
+func (f TerminalFile) Raw() (restore func(), err error) {
 	was, err := term.MakeRaw(int(f.In.Fd()))
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (f File) Raw() (restore func(), err error) {
 }
 
 // Size returns the size of the terminal, 80 by 24 if it is unknown.
-func (f File) Size() (columns, rows int) {
+func (f TerminalFile) Size() (columns, rows int) {
 	columns, rows, err := term.GetSize(int(f.Out.Fd()))
 	if err != nil || columns < 1 || rows < 1 {
 		return 80, 24

@@ -30,8 +30,8 @@ func (t *text) insert(s string) {
 	t.at += len(more)
 }
 
-// cut removes the text between two indexes, and keeps it for yank if keep is set.
-func (t *text) cut(from, to int, keep bool) {
+// removeRange removes the text between two indexes, and keeps it for yank if keep is set.
+func (t *text) removeRange(from, to int, keep bool) {
 	if from == to {
 		return
 	}
@@ -42,16 +42,16 @@ func (t *text) cut(from, to int, keep bool) {
 	t.at = from
 }
 
-// step returns the index of the previous (-1) or next (1) character; combining runes
+// charIndex returns the index of the previous (-1) or next (1) character; combining runes
 // belong to their character.
-func (t *text) step(at, by int) int {
+func (t *text) charIndex(at, by int) int {
 	for at += by; at > 0 && at < len(t.runes) && (screen.Width(t.runes[at]) == 0 || t.runes[at-1] == '\u200d'); at += by {
 	}
 	return min(max(at, 0), len(t.runes))
 }
 
-// word returns the index of the beginning (-1) or end (1) of a word.
-func (t *text) word(by int) int {
+// wordBoundary returns the index of the beginning (-1) or end (1) of a word.
+func (t *text) wordBoundary(by int) int {
 	at := t.at
 	next := func() rune {
 		if by < 0 {
@@ -88,9 +88,9 @@ func (t *text) lineEnd() int {
 	return at
 }
 
-// vertical moves the cursor a line up or down. It returns false if there is no such
+// moveLine moves the cursor a line up or down. It returns false if there is no such
 // line.
-func (t *text) vertical(by int) bool {
+func (t *text) moveLine(by int) bool {
 	column := screen.Columns(string(t.runes[t.lineBegin():t.at]))
 	was := t.at
 	if by < 0 {
@@ -121,53 +121,53 @@ func (t *text) apply(k key) {
 	case newline:
 		t.insert("\n")
 	case left:
-		t.at = t.step(t.at, -1)
+		t.at = t.charIndex(t.at, -1)
 	case right:
-		t.at = t.step(t.at, 1)
+		t.at = t.charIndex(t.at, 1)
 	case home:
 		t.at = t.lineBegin()
 	case end:
 		t.at = t.lineEnd()
 	case wordLeft:
-		t.at = t.word(-1)
+		t.at = t.wordBoundary(-1)
 	case wordRight:
-		t.at = t.word(1)
+		t.at = t.wordBoundary(1)
 	case backspace:
-		t.cut(t.step(t.at, -1), t.at, false)
+		t.removeRange(t.charIndex(t.at, -1), t.at, false)
 	case remove, eof:
-		t.cut(t.at, t.step(t.at, 1), false)
+		t.removeRange(t.at, t.charIndex(t.at, 1), false)
 	case removeWordLeft:
-		t.cut(t.word(-1), t.at, true)
+		t.removeRange(t.wordBoundary(-1), t.at, true)
 	case removeWordRight:
-		t.cut(t.at, t.word(1), true)
+		t.removeRange(t.at, t.wordBoundary(1), true)
 	case removeLeft:
-		t.cut(t.lineBegin(), t.at, true)
+		t.removeRange(t.lineBegin(), t.at, true)
 	case removeRight:
 		to := t.lineEnd()
 		if to == t.at && to < len(t.runes) {
 			to++
 		}
-		t.cut(t.at, to, true)
+		t.removeRange(t.at, to, true)
 	case yank:
 		t.insert(string(t.killed))
 	}
 }
 
 // A picture is a rendered text: rows of a terminal and the position of the cursor.
-type picture struct {
+type rendering struct {
 	rows     []string
 	row, col int
 }
 
-// draw renders a text with its prompt before the first line, and spaces before the
+// render renders a text with its prompt before the first line, and spaces before the
 // others, in rows of width columns. At most height rows around the cursor are
 // rendered.
-func (t *text) draw(prompt string, width, height int) picture {
+func (t *text) render(prompt string, width, height int) rendering {
 	margin := screen.Columns(prompt)
 	if margin > width/2 {
 		margin = 0
 	}
-	var p picture
+	var p rendering
 	var b strings.Builder
 	col := 0
 	wrap := func() {
@@ -196,7 +196,7 @@ func (t *text) draw(prompt string, width, height int) picture {
 			wrap()
 			continue
 		}
-		shown := screen.Shown(before, r)
+		shown := screen.EscapeRune(before, r)
 		before = r
 		if r == '\t' {
 			shown = "    "

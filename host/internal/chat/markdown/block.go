@@ -40,9 +40,9 @@ func (b block) style() style {
 	return 0
 }
 
-// blockOf determines the block of a line from its beginning. known is false if more
-// text is needed; with whole, line is complete, and the block is always known.
-func blockOf(line []rune, whole bool) (b block, known bool) {
+// parseBlock determines the block of a line from its beginning. known is false if more
+// writeText is needed; with whole, line is complete, and the block is always known.
+func parseBlock(line []rune, whole bool) (b block, known bool) {
 	column := 0 // number of columns within the innermost quote
 	for range maxNest {
 		at := b.length
@@ -60,12 +60,12 @@ func blockOf(line []rune, whole bool) (b block, known bool) {
 		if at == len(line) {
 			return b, whole
 		}
-		marker, length, known := containerOf(line[at:], whole)
+		marker, length, known := parseContainer(line[at:], whole)
 		if !known {
 			return b, false
 		}
 		if length == 0 {
-			return b.leaf(line[at:], whole, column)
+			return b.withLeafKind(line[at:], whole, column)
 		}
 		b.length += length
 		b.first += marker
@@ -81,10 +81,10 @@ func blockOf(line []rune, whole bool) (b block, known bool) {
 	return b, true
 }
 
-// containerOf returns the shown marker of a quote or list item and its length in the
+// parseContainer returns the shown marker of a quote or list item and its length in the
 // line, or 0. whole means that no more text of the line follows; known is false if more
 // text could change the result.
-func containerOf(line []rune, whole bool) (marker string, length int, known bool) {
+func parseContainer(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {
 		case at == len(line):
@@ -104,7 +104,7 @@ func containerOf(line []rune, whole bool) (marker string, length int, known bool
 		}
 		return quoteMark, 1, true
 	case r == '-' || r == '*' || r == '+':
-		if n, all := marks(line, r); all && r != '+' {
+		if n, all := countMarks(line, r); all && r != '+' {
 			if !whole {
 				return "", 0, false
 			}
@@ -128,8 +128,8 @@ func containerOf(line []rune, whole bool) (marker string, length int, known bool
 	return "", 0, true
 }
 
-// leaf determines the kind of a line within the containers of b.
-func (b block) leaf(line []rune, whole bool, column int) (block, bool) {
+// withLeafKind determines the kind of a line within the containers of b.
+func (b block) withLeafKind(line []rune, whole bool, column int) (block, bool) {
 	r := line[0]
 	n := 1
 	for n < len(line) && line[n] == r {
@@ -157,7 +157,7 @@ func (b block) leaf(line []rune, whole bool, column int) (block, bool) {
 			b.fence.mark, b.fence.length, b.fence.indent = r, n, column
 		}
 	case '-', '*', '_':
-		n, all := marks(line, r)
+		n, all := countMarks(line, r)
 		switch {
 		case all && !whole:
 			return b, false
@@ -173,9 +173,9 @@ func (b block) leaf(line []rune, whole bool, column int) (block, bool) {
 	return b, true
 }
 
-// marks counts a character in a line. all reports whether all other characters are
+// countMarks counts a character in a line. all reports whether all other characters are
 // white space.
-func marks(line []rune, mark rune) (n int, all bool) {
+func countMarks(line []rune, mark rune) (n int, all bool) {
 	for _, r := range line {
 		switch r {
 		case mark:

@@ -30,28 +30,30 @@ type search struct {
 	target int // index of the address of a link; 0: not reached
 }
 
-// begin begins a line.
-func (in *inline) begin(s style) { in.style, in.held, in.prev, in.find = s, in.held[:0], 0, search{} }
-
-// add adds a rune of the line.
-func (in *inline) add(r rune) {
-	in.held = append(in.held, r)
-	in.run(false)
+// beginLine begins a line.
+func (in *inline) beginLine(s style) {
+	in.style, in.held, in.prev, in.find = s, in.held[:0], 0, search{}
 }
 
-// end ends the line.
-func (in *inline) end() { in.run(true) }
+// addRune adds a rune of the line.
+func (in *inline) addRune(r rune) {
+	in.held = append(in.held, r)
+	in.writeKnown(false)
+}
 
-// run writes the text that is known to be text or a complete element. whole means that
+// endLine ends the line.
+func (in *inline) endLine() { in.writeKnown(true) }
+
+// writeKnown writes the text that is known to be text or a complete element. whole means that
 // no more text follows.
-func (in *inline) run(whole bool) {
+func (in *inline) writeKnown(whole bool) {
 	for len(in.held) > 0 {
-		used := in.step(whole)
+		used := in.writeElement(whole)
 		if used == 0 && !whole && len(in.held) < maxHeld {
 			return
 		}
 		if used == 0 { // no element begins here
-			used = in.literal(in.runLength(0))
+			used = in.writeLiteral(in.runLength(0))
 		}
 		in.prev = in.held[used-1]
 		in.held = in.held[used:]
@@ -60,8 +62,8 @@ func (in *inline) run(whole bool) {
 	in.held = nil
 }
 
-// literal writes the first n runes unchanged.
-func (in *inline) literal(n int) int {
+// writeLiteral writes the first n runes unchanged.
+func (in *inline) writeLiteral(n int) int {
 	for _, r := range in.held[:n] {
 		in.put(cell{r, in.style})
 	}
@@ -77,9 +79,9 @@ func (in *inline) runLength(i int) int {
 	return n
 }
 
-// step writes the element at the beginning of held, and returns its length; 0: more
-// text is needed, or, with whole, there is no element.
-func (in *inline) step(whole bool) int {
+// writeElement writes the element at the beginning of held, and returns its length; 0: more
+// writeText is needed, or, with whole, there is no element.
+func (in *inline) writeElement(whole bool) int {
 	r := in.held[0]
 	switch r {
 	case '`', '*', '_', '~':
@@ -91,21 +93,21 @@ func (in *inline) step(whole bool) int {
 			in.put(cell{in.held[1], in.style})
 			return 2
 		}
-		return in.literal(1)
+		return in.writeLiteral(1)
 	case '!':
 		if len(in.held) == 1 {
 			return 0
 		}
 		if in.held[1] == '[' {
-			return in.link(1)
+			return in.writeLink(1)
 		}
-		return in.literal(1)
+		return in.writeLiteral(1)
 	case '[':
-		return in.link(0)
+		return in.writeLink(0)
 	case '<':
-		return in.autolink()
+		return in.writeAutolink()
 	default:
-		return in.literal(1)
+		return in.writeLiteral(1)
 	}
 	n := in.runLength(0)
 	if n == len(in.held) {
@@ -113,17 +115,17 @@ func (in *inline) step(whole bool) int {
 	}
 	switch {
 	case r == '`':
-		return in.codeSpan(n, whole)
-	case n > 3, r == '~' && n != 2, !in.opens(0, n):
-		return in.literal(n)
+		return in.writeCodeSpan(n, whole)
+	case n > 3, r == '~' && n != 2, !in.canOpen(0, n):
+		return in.writeLiteral(n)
 	}
-	return in.emphasis(n, whole)
+	return in.writeEmphasis(n, whole)
 }
 
-// codeSpan shows the code span that begins with n held backticks. It returns the number
+// writeCodeSpan shows the code span that begins with n held backticks. It returns the number
 // of characters that it covers, 0 if the held text does not close it. whole means that
 // no more text follows.
-func (in *inline) codeSpan(n int, whole bool) int {
+func (in *inline) writeCodeSpan(n int, whole bool) int {
 	at := max(in.find.at, n)
 	for at < len(in.held) {
 		if in.held[at] != '`' {
@@ -153,16 +155,16 @@ func (in *inline) codeSpan(n int, whole bool) int {
 	return 0
 }
 
-// boundary reports whether emphasis may begin or end next to a rune: white space,
+// isBoundary reports whether emphasis may begin or end next to a rune: white space,
 // punctuation, or a wide character, as in scripts without spaces.
-func boundary(r rune) bool {
+func isBoundary(r rune) bool {
 	return r == 0 || unicode.IsSpace(r) || unicode.In(r, unicode.P, unicode.S) || screen.Width(r) == 2
 }
 
-// around returns the characters before and after the n held characters at a position.
+// neighbours returns the characters before and after the n held characters at a position.
 // At the beginning of the held text, before is the last character shown before it.
 // after is 0 at its end.
-func (in *inline) around(at, n int) (before, after rune) {
+func (in *inline) neighbours(at, n int) (before, after rune) {
 	if before = in.prev; at > 0 {
 		before = in.held[at-1]
 	}
@@ -172,33 +174,33 @@ func (in *inline) around(at, n int) (before, after rune) {
 	return before, after
 }
 
-// opens reports whether a run of marks can begin emphasis. A single mark, and
+// canOpen reports whether a run of marks can begin emphasis. A single mark, and
 // any underscore, does not within a word.
-func (in *inline) opens(at, n int) bool {
-	before, after := in.around(at, n)
+func (in *inline) canOpen(at, n int) bool {
+	before, after := in.neighbours(at, n)
 	if after == 0 || unicode.IsSpace(after) {
 		return false
 	}
 	if n == 1 || in.held[at] == '_' {
-		return boundary(before)
+		return isBoundary(before)
 	}
-	return !unicode.In(after, unicode.P) || boundary(before)
+	return !unicode.In(after, unicode.P) || isBoundary(before)
 }
 
-// closes reports whether a run of marks can end emphasis.
-func (in *inline) closes(at, n int) bool {
-	before, after := in.around(at, n)
+// canClose reports whether a run of marks can end emphasis.
+func (in *inline) canClose(at, n int) bool {
+	before, after := in.neighbours(at, n)
 	if before == 0 || unicode.IsSpace(before) {
 		return false
 	}
 	if n == 1 || in.held[at] == '_' {
-		return boundary(after)
+		return isBoundary(after)
 	}
-	return !unicode.In(before, unicode.P) || boundary(after)
+	return !unicode.In(before, unicode.P) || isBoundary(after)
 }
 
-// emphasis writes the text between n marks and the marks that end it.
-func (in *inline) emphasis(n int, whole bool) int {
+// writeEmphasis writes the text between n marks and the marks that end it.
+func (in *inline) writeEmphasis(n int, whole bool) int {
 	f := &in.find
 	for f.at = max(f.at, n); f.at < len(in.held); {
 		r := in.held[f.at]
@@ -226,7 +228,7 @@ func (in *inline) emphasis(n int, whole bool) int {
 			continue
 		}
 		within := f.at
-		switch ends := in.closes(f.at, run); {
+		switch ends := in.canClose(f.at, run); {
 		case ends && run == n && f.inner == 0:
 		case ends && f.inner > 0 && run == n+f.inner:
 			within += f.inner
@@ -235,40 +237,40 @@ func (in *inline) emphasis(n int, whole bool) int {
 			continue
 		case ends && run == n:
 		default:
-			if run != n && run <= 3 && in.opens(f.at, run) {
+			if run != n && run <= 3 && in.canOpen(f.at, run) {
 				f.inner = run
 			}
 			f.at += run
 			continue
 		}
-		in.nested(in.held[n:within], in.emphasised(n))
+		in.writeNested(in.held[n:within], in.emphasisStyle(n))
 		return f.at + run
 	}
 	return 0
 }
 
-// emphasised returns the style that n marks, 1 to 3, like the first held character
+// emphasisStyle returns the style that n marks, 1 to 3, like the first held character
 // give.
-func (in *inline) emphasised(n int) style {
+func (in *inline) emphasisStyle(n int) style {
 	if in.held[0] == '~' {
 		return struck
 	}
 	return []style{italic, bold, bold | italic}[n-1]
 }
 
-// nested writes the content of an element.
-func (in *inline) nested(text []rune, s style) {
+// writeNested writes the content of an element.
+func (in *inline) writeNested(text []rune, s style) {
 	sub := inline{put: in.put, plain: in.plain, style: in.style | s, depth: in.depth + 1, held: append([]rune(nil), text...)}
 	if sub.depth > maxNest {
-		sub.literal(len(text))
+		sub.writeLiteral(len(text))
 		return
 	}
-	sub.run(true)
+	sub.writeKnown(true)
 }
 
-// link writes a link or an image whose bracket is at held[from]: its text, and its
+// writeLink writes a link or an image whose bracket is at held[from]: its text, and its
 // address if that differs.
-func (in *inline) link(from int) int {
+func (in *inline) writeLink(from int) int {
 	f := &in.find
 	for f.at = max(f.at, from); f.target == 0; f.at++ {
 		if f.at == len(in.held) {
@@ -290,7 +292,7 @@ func (in *inline) link(from int) int {
 				continue
 			}
 			if in.held[f.at+1] != '(' {
-				return in.literal(from + 1)
+				return in.writeLiteral(from + 1)
 			}
 			f.at++
 			f.target = f.at + 1
@@ -302,7 +304,7 @@ func (in *inline) link(from int) int {
 			f.depth++
 		case ')':
 			if f.depth--; f.depth < 0 {
-				in.linked(from, f.target, f.at)
+				in.writeLinkParts(from, f.target, f.at)
 				return f.at + 1
 			}
 		}
@@ -310,9 +312,9 @@ func (in *inline) link(from int) int {
 	return 0
 }
 
-// linked shows a link or, with from above 0, an image: the label, which begins after
+// writeLinkParts shows a link or, with from above 0, an image: the label, which begins after
 // from, and the address between target and end, if it differs from the label.
-func (in *inline) linked(from, target, end int) {
+func (in *inline) writeLinkParts(from, target, end int) {
 	label, address := in.held[from+1:target-2], strings.TrimSpace(string(in.held[target:end]))
 	if i := strings.IndexAny(address, " \t"); i >= 0 { // a title
 		address = address[:i]
@@ -324,24 +326,24 @@ func (in *inline) linked(from, target, end int) {
 		}
 	}
 	if string(label) == address || len(label) == 0 {
-		in.text(address, underlined)
+		in.writeText(address, underlined)
 		return
 	}
-	in.nested(label, underlined)
+	in.writeNested(label, underlined)
 	if address != "" {
-		in.text(" ("+address+")", dim)
+		in.writeText(" ("+address+")", dim)
 	}
 }
 
-// text shows s in the current style, combined with more.
-func (in *inline) text(s string, more style) {
+// writeText shows s in the current style, combined with more.
+func (in *inline) writeText(s string, more style) {
 	for _, r := range s {
 		in.put(cell{r, in.style | more})
 	}
 }
 
-// autolink writes an address in angle brackets.
-func (in *inline) autolink() int {
+// writeAutolink writes an address in angle brackets.
+func (in *inline) writeAutolink() int {
 	for i, r := range in.held {
 		if i == 0 {
 			continue
@@ -351,7 +353,7 @@ func (in *inline) autolink() int {
 			if !strings.Contains(address, ":") && !strings.Contains(address, "@") {
 				break
 			}
-			in.text(address, underlined)
+			in.writeText(address, underlined)
 			return i + 1
 		}
 		if unicode.IsSpace(r) || r == '<' || i == 1 && !unicode.IsLetter(r) {
@@ -364,5 +366,5 @@ func (in *inline) autolink() int {
 	if len(in.held) == 1 {
 		return 0
 	}
-	return in.literal(1)
+	return in.writeLiteral(1)
 }

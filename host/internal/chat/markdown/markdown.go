@@ -47,14 +47,14 @@ type Writer struct {
 	page   page
 	inline inline
 
-	partial []byte // incomplete UTF-8 sequence
-	head    []rune // beginning of a line whose block is not known yet, or a whole table row
-	row     bool   // the line is a row of a table
-	within  bool   // a part of the line was written
-	cr      bool   // the last rune was a carriage return
-	fence   fence
-	table   []string
-	size    int // size of table, in runes
+	partial     []byte // incomplete UTF-8 sequence
+	head        []rune // beginning of a line whose block is not known yet, or a whole table row
+	inRow       bool   // the line is a row of a table
+	lineStarted bool   // a part of the line was written
+	cr          bool   // the last rune was a carriage return
+	fence       fence
+	table       []string
+	size        int // size of table, in runes
 }
 
 // A fence is the opening line of a code block. The zero value means none.
@@ -86,7 +86,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 			break
 		}
 		r, size := utf8.DecodeRune(text)
-		w.rune(r)
+		w.writeRune(r)
 		text = text[size:]
 	}
 	return n, w.page.flush()
@@ -96,14 +96,14 @@ func (w *Writer) Write(text []byte) (int, error) {
 // another text can begin.
 func (w *Writer) Close() error {
 	for range w.partial {
-		w.rune(utf8.RuneError)
+		w.writeRune(utf8.RuneError)
 	}
 	w.partial = nil
 	if w.cr {
 		w.cr = false
-		w.plain('\r')
+		w.addToLine('\r')
 	}
-	if w.within || len(w.head) > 0 {
+	if w.lineStarted || len(w.head) > 0 {
 		w.endLine()
 	}
 	w.endTable()
@@ -111,12 +111,12 @@ func (w *Writer) Close() error {
 	return w.page.flush()
 }
 
-// rune adds a rune; the carriage return of a line end is dropped.
-func (w *Writer) rune(r rune) {
+// writeRune adds a rune; the carriage return of a line end is dropped.
+func (w *Writer) writeRune(r rune) {
 	if w.cr {
 		w.cr = false
 		if r != '\n' {
-			w.plain('\r')
+			w.addToLine('\r')
 		}
 	}
 	switch r {
@@ -125,44 +125,44 @@ func (w *Writer) rune(r rune) {
 	case '\n':
 		w.endLine()
 	default:
-		w.plain(r)
+		w.addToLine(r)
 	}
 }
 
-// plain adds a rune of a line.
-func (w *Writer) plain(r rune) {
+// addToLine adds a rune of a line.
+func (w *Writer) addToLine(r rune) {
 	switch {
-	case w.row:
+	case w.inRow:
 		if w.head = append(w.head, r); w.size+len(w.head) >= maxTable {
-			w.row = false
+			w.inRow = false
 			w.endTable()
-			w.open(block{kind: text})
+			w.beginBlock(block{kind: text})
 		}
-	case !w.within:
+	case !w.lineStarted:
 		w.head = append(w.head, r)
 		w.beginLine(false)
 	case w.fence.mark != 0:
-		w.page.raw(r, code)
+		w.page.writeUnwrapped(r, code)
 	default:
-		w.inline.add(r)
+		w.inline.addRune(r)
 	}
 }
 
 // endLine ends the current line: a row is added to the table, other text is shown
 // completely.
 func (w *Writer) endLine() {
-	if !w.within && !w.row {
+	if !w.lineStarted && !w.inRow {
 		w.beginLine(true)
 	}
 	switch {
-	case w.row:
+	case w.inRow:
 		w.table = append(w.table, string(w.head))
 		w.size += len(w.head)
-	case w.within:
-		w.inline.end()
-		w.page.end()
+	case w.lineStarted:
+		w.inline.endLine()
+		w.page.endLine()
 	}
-	w.within, w.row, w.head = false, false, w.head[:0]
+	w.lineStarted, w.inRow, w.head = false, false, w.head[:0]
 }
 
 // beginLine examines the beginning of a line; with whole, the line is complete.
@@ -171,36 +171,36 @@ func (w *Writer) beginLine(whole bool) {
 		w.beginCodeLine(whole)
 		return
 	}
-	b, known := blockOf(w.head, whole)
+	b, known := parseBlock(w.head, whole)
 	switch {
 	case !known && !whole && len(w.head) < maxHead:
 		return
 	case !known:
 		b = block{kind: text}
 	case b.kind == row:
-		w.row = true
+		w.inRow = true
 		return
 	}
 	w.endTable()
-	w.open(b)
+	w.beginBlock(b)
 }
 
-// open begins a line of a known block.
-func (w *Writer) open(b block) {
+// beginBlock begins a line of a known block.
+func (w *Writer) beginBlock(b block) {
 	rest := w.head[b.length:]
-	w.within = true
-	w.page.begin(w.width(), b.first, b.hang)
-	w.inline.begin(b.style())
+	w.lineStarted = true
+	w.page.beginLine(w.textWidth(), b.first, b.hang)
+	w.inline.beginLine(b.style())
 	switch b.kind {
 	case rule:
-		for range w.page.room() {
-			w.page.raw('─', dim)
+		for range w.page.freeColumns() {
+			w.page.writeUnwrapped('─', dim)
 		}
 		return
 	case fenced:
 		w.fence = b.fence
 		for _, r := range strings.TrimSpace(string(rest)) {
-			w.page.raw(r, dim)
+			w.page.writeUnwrapped(r, dim)
 		}
 		return
 	case heading:
@@ -211,13 +211,13 @@ func (w *Writer) open(b block) {
 		}
 	}
 	for _, r := range rest {
-		w.inline.add(r)
+		w.inline.addRune(r)
 	}
 }
 
-// width returns the columns to use: one less than the terminal has, and at least
+// textWidth returns the columns to use: one less than the terminal has, and at least
 // minWidth.
-func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
+func (w *Writer) textWidth() int { return max(w.o.Width()-1, minWidth) }
 
 // beginCodeLine decides whether the current line of a code block is the fence that
 // closes the block, and shows the beginning of the line. complete means that the whole
@@ -225,7 +225,7 @@ func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
 // stays false.
 func (w *Writer) beginCodeLine(complete bool) {
 	f := w.fence
-	rest := unquoted(w.head, f.quotes)
+	rest := trimQuotes(w.head, f.quotes)
 	trimmed := strings.TrimLeftFunc(string(rest), unicode.IsSpace)
 	run := len(trimmed) - len(strings.TrimLeft(trimmed, string(f.mark)))
 	closing := strings.TrimRightFunc(trimmed[run:], unicode.IsSpace) == ""
@@ -235,28 +235,28 @@ func (w *Writer) beginCodeLine(complete bool) {
 	if !closing && !complete && len(w.head) < f.indent+2*f.quotes { // the part to remove is not complete
 		return
 	}
-	w.within = true
+	w.lineStarted = true
 	margin := strings.Repeat(quoteMark, f.quotes) + strings.Repeat(" ", f.indent)
-	w.page.begin(w.width(), margin, margin)
+	w.page.beginLine(w.textWidth(), margin, margin)
 	if closing && run >= f.length {
 		w.fence = fence{}
 		for range run {
-			w.page.raw(f.mark, dim)
+			w.page.writeUnwrapped(f.mark, dim)
 		}
 		return
 	}
 	for i, r := range rest {
 		if i >= f.indent || !unicode.IsSpace(r) {
 			for _, r := range rest[i:] {
-				w.page.raw(r, code)
+				w.page.writeUnwrapped(r, code)
 			}
 			break
 		}
 	}
 }
 
-// unquoted removes the marks of quotes from a line.
-func unquoted(line []rune, quotes int) []rune {
+// trimQuotes removes the marks of quotes from a line.
+func trimQuotes(line []rune, quotes int) []rune {
 	for range quotes {
 		at := 0
 		for at < len(line) && at < 3 && line[at] == ' ' {

@@ -117,7 +117,7 @@ func requireHarmless(t *testing.T, out string, styled bool) {
 	}
 	before := rune(0)
 	for _, r := range rest {
-		require.False(t, screen.Steers(before, r), "%q", out)
+		require.False(t, screen.NeedsEscape(before, r), "%q", out)
 		before = r
 		require.True(t, r == '\n' || r == '\t' || !unicode.IsControl(r), "%q", out)
 	}

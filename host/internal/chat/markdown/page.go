@@ -39,17 +39,17 @@ type cell struct {
 
 // A gate passes characters on, and replaces characters that control a terminal by a
 // visible form.
-type gate struct{ before rune }
+type escaper struct{ before rune }
 
-// pass passes a character to put, or its visible form if it would control the terminal.
-func (g *gate) pass(c cell, put func(cell)) {
+// write passes a character to put, or its visible form if it would control the terminal.
+func (g *escaper) write(c cell, put func(cell)) {
 	before := g.before
 	g.before = c.r
-	if !screen.Steers(before, c.r) {
+	if !screen.NeedsEscape(before, c.r) {
 		put(c)
 		return
 	}
-	for _, r := range screen.Shown(before, c.r) {
+	for _, r := range screen.EscapeRune(before, c.r) {
 		put(cell{r, c.s})
 	}
 }
@@ -67,14 +67,14 @@ func columns(cells []cell) int {
 type page struct {
 	out    io.Writer
 	styled bool
-	gate   gate
+	gate   escaper
 
-	buf   []byte
-	now   style // style that was set last in the terminal
-	width int
-	hang  string // written before each line except the first
-	from  int    // the column after hang
-	col   int
+	buf         []byte
+	current     style // style that was set last in the terminal
+	width       int
+	hang        string // written before each line except the first
+	marginWidth int    // the column after hang
+	col         int
 
 	gap  []cell // white space before the word
 	word []cell
@@ -82,36 +82,36 @@ type page struct {
 	join bool // the next rune belongs to the word nevertheless
 }
 
-// begin begins a line of the text, which is wrapped at width columns. first is written
+// beginLine begins a line of the text, which is wrapped at width columns. first is written
 // before it, and hang before each further line of the page. A hang wider than half of
-// width is not written, and such a first loses its leading spaces.
-func (p *page) begin(width int, first, hang string) {
+// textWidth is not written, and such a first loses its leading spaces.
+func (p *page) beginLine(width int, first, hang string) {
 	if screen.Columns(hang) > width/2 {
 		hang = ""
 	}
 	if screen.Columns(first) > width/2 {
 		first = strings.TrimLeft(first, " ")
 	}
-	p.width, p.hang, p.from, p.col = width, hang, screen.Columns(hang), 0
-	p.margin(first)
+	p.width, p.hang, p.marginWidth, p.col = width, hang, screen.Columns(hang), 0
+	p.writeMargin(first)
 }
 
-// margin writes the beginning of a line, dimmed.
-func (p *page) margin(text string) {
+// writeMargin writes the beginning of a line, dimmed.
+func (p *page) writeMargin(text string) {
 	for _, r := range text {
 		p.emit(cell{r, dim})
 	}
 }
 
-// room returns the number of free columns on the line.
-func (p *page) room() int { return max(p.width-p.col, 0) }
+// freeColumns returns the number of free columns on the line.
+func (p *page) freeColumns() int { return max(p.width-p.col, 0) }
 
 // add adds a character. It starts a new line if the word does not fit.
-func (p *page) add(c cell) { p.gate.pass(c, p.place) }
+func (p *page) add(c cell) { p.gate.write(c, p.placeInWord) }
 
-// place adds a character to the current word, or ends the word at white space. Between
+// placeInWord adds a character to the current word, or ends the word at white space. Between
 // wide characters a line can break without a space.
-func (p *page) place(c cell) {
+func (p *page) placeInWord(c cell) {
 	if c.r == ' ' || c.r == '\t' {
 		p.endWord()
 		if len(p.gap) < p.width {
@@ -126,7 +126,7 @@ func (p *page) place(c cell) {
 	}
 	p.join = c.r == '\u200d'
 	p.word = append(p.word, c)
-	if len(p.word) >= p.width-p.from {
+	if len(p.word) >= p.width-p.marginWidth {
 		p.endWord()
 	}
 }
@@ -134,10 +134,10 @@ func (p *page) place(c cell) {
 // endWord writes the word, on the next line if it does not fit.
 func (p *page) endWord() {
 	if len(p.word) > 0 {
-		if p.col+len(p.gap)+columns(p.word) > p.width && p.col > p.from {
+		if p.col+len(p.gap)+columns(p.word) > p.width && p.col > p.marginWidth {
 			p.newline()
 			p.col = 0
-			p.margin(p.hang)
+			p.writeMargin(p.hang)
 		} else {
 			for _, c := range p.gap {
 				p.emit(c)
@@ -151,26 +151,26 @@ func (p *page) endWord() {
 	p.word, p.wide, p.join = p.word[:0], false, false
 }
 
-// raw adds a character where it is.
-func (p *page) raw(r rune, s style) { p.gate.pass(cell{r, s}, p.emit) }
+// writeUnwrapped adds a character where it is.
+func (p *page) writeUnwrapped(r rune, s style) { p.gate.write(cell{r, s}, p.emit) }
 
 // emit writes a character at the current position.
 func (p *page) emit(c cell) {
-	p.set(c.s)
+	p.setStyle(c.s)
 	p.buf = append(p.buf, string(c.r)...)
 	p.col += screen.Width(c.r)
 }
 
-// set switches the terminal to a style, if it has another one.
-func (p *page) set(s style) {
-	if p.styled && s != p.now {
+// setStyle switches the terminal to a style, if it has another one.
+func (p *page) setStyle(s style) {
+	if p.styled && s != p.current {
 		p.buf = append(p.buf, s.sgr()...)
-		p.now = s
+		p.current = s
 	}
 }
 
-// end ends the line of the text.
-func (p *page) end() {
+// endLine ends the line of the text.
+func (p *page) endLine() {
 	p.endWord()
 	p.newline()
 }
@@ -178,7 +178,7 @@ func (p *page) end() {
 // newline ends a line of the page, and leaves the terminal as it was found.
 func (p *page) newline() {
 	p.gap = p.gap[:0]
-	p.set(0)
+	p.setStyle(0)
 	p.buf = append(p.buf, '\n')
 }
 

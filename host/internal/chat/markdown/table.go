@@ -18,17 +18,17 @@ func (w *Writer) endTable() {
 	if len(lines) == 0 {
 		return
 	}
-	width := w.width()
-	sides, ok := alignments(lines)
+	width := w.textWidth()
+	sides, ok := parseAlignments(lines)
 	if !ok || len(sides)*len(lines) > maxCells {
 		for _, line := range lines {
-			w.page.begin(width, "", "")
-			w.inline.begin(0)
+			w.page.beginLine(width, "", "")
+			w.inline.beginLine(0)
 			for _, r := range line {
-				w.inline.add(r)
+				w.inline.addRune(r)
 			}
-			w.inline.end()
-			w.page.end()
+			w.inline.endLine()
+			w.page.endLine()
 		}
 		return
 	}
@@ -42,23 +42,23 @@ func (w *Writer) endTable() {
 			s = bold
 		}
 		cells := make([][]cell, len(sides))
-		for j, text := range split(line) {
+		for j, text := range splitRow(line) {
 			if j < len(cells) {
-				cells[j] = w.cells(text, s)
+				cells[j] = w.parseCell(text, s)
 			}
 		}
 		rows = append(rows, cells)
 	}
-	widths, ok := fit(rows, width)
+	widths, ok := fitWidths(rows, width)
 	if !ok {
-		w.list(rows, width)
+		w.writeList(rows, width)
 		return
 	}
-	w.grid(rows, widths, sides)
+	w.writeGrid(rows, widths, sides)
 }
 
-// cells reads the text of a cell.
-func (w *Writer) cells(text string, s style) []cell {
+// parseCell reads the text of a cell.
+func (w *Writer) parseCell(text string, s style) []cell {
 	var all []cell
 	put := func(c cell) {
 		if c.r == '\t' {
@@ -66,31 +66,31 @@ func (w *Writer) cells(text string, s style) []cell {
 		}
 		all = append(all, c)
 	}
-	var g gate
-	in := inline{put: func(c cell) { g.pass(c, put) }, plain: w.inline.plain, style: s}
+	var g escaper
+	in := inline{put: func(c cell) { g.write(c, put) }, plain: w.inline.plain, style: s}
 	for _, r := range text { // so that no more is held back than of a line
-		in.add(r)
+		in.addRune(r)
 	}
-	in.end()
+	in.endLine()
 	return all
 }
 
 // A side is the alignment of a column's cells.
-type side int
+type alignment int
 
 const (
-	left side = iota
+	left alignment = iota
 	right
 	middle
 )
 
-// alignments reads the second row, which makes a table of the lines.
-func alignments(lines []string) ([]side, bool) {
+// parseAlignments reads the second row, which makes a table of the lines.
+func parseAlignments(lines []string) ([]alignment, bool) {
 	if len(lines) < 2 {
 		return nil, false
 	}
-	var sides []side
-	for _, text := range split(lines[1]) {
+	var sides []alignment
+	for _, text := range splitRow(lines[1]) {
 		l, r := strings.HasPrefix(text, ":"), strings.HasSuffix(text, ":")
 		if strings.Trim(strings.Trim(text, ":"), "-") != "" || !strings.Contains(text, "-") {
 			return nil, false
@@ -107,9 +107,9 @@ func alignments(lines []string) ([]side, bool) {
 	return sides, len(sides) > 0
 }
 
-// split divides a row into the texts of its cells. A bar that is escaped or
+// splitRow divides a row into the texts of its cells. A bar that is escaped or
 // within a code span divides nothing.
-func split(line string) []string {
+func splitRow(line string) []string {
 	line = strings.TrimSpace(line)
 	line = strings.TrimPrefix(line, "|")
 	var cells []string
@@ -142,18 +142,18 @@ func split(line string) []string {
 	return cells
 }
 
-// gap is between two columns, and narrow how few columns of the terminal a
+// columnGap is between two columns, and narrow how few columns of the terminal a
 // column of the table can do with.
 const (
-	gap    = 2
-	narrow = 8
+	columnGap = 2
+	minColumn = 8
 )
 
-// fit finds the widths of the columns within that of the page. It says whether
+// fitWidths finds the widths of the columns within that of the page. It says whether
 // there is room.
-func fit(rows [][][]cell, width int) ([]int, bool) {
+func fitWidths(rows [][][]cell, width int) ([]int, bool) {
 	widths := make([]int, len(rows[0]))
-	total := gap * (len(widths) - 1)
+	total := columnGap * (len(widths) - 1)
 	for i := range widths {
 		widths[i] = 1
 		for _, row := range rows {
@@ -162,7 +162,7 @@ func fit(rows [][][]cell, width int) ([]int, bool) {
 		total += widths[i]
 	}
 	for total > width {
-		widest, second := 0, narrow
+		widest, second := 0, minColumn
 		for i, n := range widths {
 			if n > widths[widest] {
 				widest = i
@@ -173,7 +173,7 @@ func fit(rows [][][]cell, width int) ([]int, bool) {
 				second = max(second, n)
 			}
 		}
-		if widths[widest] <= narrow {
+		if widths[widest] <= minColumn {
 			return nil, false
 		}
 		// To the next widest one, but not by more than is needed; at least by one
@@ -185,17 +185,17 @@ func fit(rows [][][]cell, width int) ([]int, bool) {
 	return widths, true
 }
 
-// grid writes a table with its columns next to each other.
-func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
+// writeGrid writes a table with its columns next to each other.
+func (w *Writer) writeGrid(rows [][][]cell, widths []int, sides []alignment) {
 	for i, row := range rows {
 		parts := make([][][]cell, len(row))
 		height := 1
 		for j, cells := range row {
-			parts[j] = wrap(cells, widths[j])
+			parts[j] = wrapCells(cells, widths[j])
 			height = max(height, len(parts[j]))
 		}
 		for line := range height {
-			w.page.begin(w.width(), "", "")
+			w.page.beginLine(w.textWidth(), "", "")
 			spaces := 0
 			for j := range row {
 				var cells []cell
@@ -205,7 +205,7 @@ func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
 				free := widths[j] - columns(cells)
 				before := []int{0, free, free / 2}[sides[j]]
 				if len(cells) > 0 {
-					w.spaces(spaces + before)
+					w.writeSpaces(spaces + before)
 					spaces = 0
 				} else {
 					spaces += before
@@ -213,15 +213,15 @@ func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
 				for _, c := range cells {
 					w.page.emit(c)
 				}
-				spaces += free - before + gap
+				spaces += free - before + columnGap
 			}
 			w.page.newline()
 		}
 		if i == 0 {
-			w.page.begin(w.width(), "", "")
+			w.page.beginLine(w.textWidth(), "", "")
 			for j, n := range widths {
 				if j > 0 {
-					w.spaces(gap)
+					w.writeSpaces(columnGap)
 				}
 				for range n {
 					w.page.emit(cell{'─', dim})
@@ -232,15 +232,15 @@ func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
 	}
 }
 
-// spaces writes n spaces.
-func (w *Writer) spaces(n int) {
+// writeSpaces writes n spaces.
+func (w *Writer) writeSpaces(n int) {
 	for range n {
 		w.page.emit(cell{' ', 0})
 	}
 }
 
-// wrap breaks cells into lines between words.
-func wrap(cells []cell, width int) [][]cell {
+// wrapCells breaks cells into lines between words.
+func wrapCells(cells []cell, width int) [][]cell {
 	var lines [][]cell
 	for len(cells) > 0 {
 		end, at, space := 0, 0, -1
@@ -268,15 +268,15 @@ func wrap(cells []cell, width int) [][]cell {
 // maxHeading bounds the heading before each cell.
 const maxHeading = 60
 
-// list writes a table that is too wide: each row as lines of heading and cell.
-func (w *Writer) list(rows [][][]cell, width int) {
+// writeList writes a table that is too wide: each row as lines of heading and cell.
+func (w *Writer) writeList(rows [][][]cell, width int) {
 	for _, row := range rows[1:] {
 		for i, cells := range row {
 			first := "  "
 			if i == 0 {
 				first = "• "
 			}
-			w.page.begin(width, first, "  ")
+			w.page.beginLine(width, first, "  ")
 			heading := rows[0][i]
 			if len(heading) > maxHeading {
 				heading = append(heading[:maxHeading:maxHeading], cell{'…', 0})
@@ -287,7 +287,7 @@ func (w *Writer) list(rows [][][]cell, width int) {
 			for _, c := range append([]cell{{':', 0}, {' ', 0}}, cells...) {
 				w.page.add(c)
 			}
-			w.page.end()
+			w.page.endLine()
 		}
 	}
 }

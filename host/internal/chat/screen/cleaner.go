@@ -31,10 +31,10 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 		r, size := utf8.DecodeRune(text)
 		text = text[size:]
 		if c.cr && r != '\n' {
-			clean = append(clean, Shown(0, '\r')...)
+			clean = append(clean, EscapeRune(0, '\r')...)
 		}
 		if c.cr = r == '\r'; !c.cr {
-			clean = append(clean, Shown(c.before, r)...)
+			clean = append(clean, EscapeRune(c.before, r)...)
 		}
 		c.before = r
 	}
@@ -45,7 +45,7 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 func (c *Cleaner) End() error {
 	var clean []byte
 	if c.cr {
-		clean = append(clean, Shown(0, '\r')...)
+		clean = append(clean, EscapeRune(0, '\r')...)
 	}
 	for range c.partial {
 		clean = append(clean, string(utf8.RuneError)...)

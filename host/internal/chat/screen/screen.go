@@ -46,10 +46,10 @@ func (s *Screen) Write(text []byte) (int, error) {
 // write writes text, which must not be empty, above the status line.
 func (s *Screen) write(text []byte) error {
 	var b bytes.Buffer
-	s.take(&b)
+	s.eraseStatus(&b)
 	b.Write(text)
 	s.partial = text[len(text)-1] != '\n'
-	s.draw(&b)
+	s.drawStatus(&b)
 	_, err := s.out.Write(b.Bytes())
 	return err
 }
@@ -63,7 +63,7 @@ func (s *Screen) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b bytes.Buffer
-	s.take(&b)
+	s.eraseStatus(&b)
 	if s.partial {
 		b.WriteByte('\n')
 		s.partial = false
@@ -85,21 +85,21 @@ func (s *Screen) Release() {
 		return
 	}
 	var b bytes.Buffer
-	s.draw(&b)
+	s.drawStatus(&b)
 	s.out.Write(b.Bytes()) //nolint:errcheck // Write returns the error
 }
 
-// Line replaces the status line by text, cleaned; "" removes it.
-func (s *Screen) Line(text string) {
+// SetStatusLine replaces the status line by text, cleaned; "" removes it.
+func (s *Screen) SetStatusLine(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text == s.line && s.drawn {
 		return
 	}
 	var b bytes.Buffer
-	s.take(&b)
+	s.eraseStatus(&b)
 	s.line = text
-	s.draw(&b)
+	s.drawStatus(&b)
 	if b.Len() > 0 {
 		s.out.Write(b.Bytes()) //nolint:errcheck // Write returns the error
 	}
@@ -115,20 +115,20 @@ func (s *Screen) EndLine() {
 	}
 }
 
-// take removes the status line, if it is shown.
-func (s *Screen) take(b *bytes.Buffer) {
+// eraseStatus removes the status line, if it is shown.
+func (s *Screen) eraseStatus(b *bytes.Buffer) {
 	if s.drawn {
 		b.WriteString(erase)
 		s.drawn = false
 	}
 }
 
-// draw shows the status line, unless text of an incomplete line is in its place or a
+// drawStatus shows the status line, unless text of an incomplete line is in its place or a
 // question has the terminal.
-func (s *Screen) draw(b *bytes.Buffer) {
+func (s *Screen) drawStatus(b *bytes.Buffer) {
 	if s.line == "" || s.partial || s.held {
 		return
 	}
-	b.WriteString("\x1b[2m" + Line(s.line, s.width()-1) + "\x1b[0m")
+	b.WriteString("\x1b[2m" + OneLine(s.line, s.width()-1) + "\x1b[0m")
 	s.drawn = true
 }

@@ -64,14 +64,14 @@ func TestWhatIsNotSeen(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	require.Equal(t, "a b c", screen.Line(" a\n b\tc ", 20))
-	require.Equal(t, "abc", screen.Line("abcdef"[:3], 3))
-	require.Equal(t, "ab…", screen.Line("abcdef", 3))
-	require.Equal(t, "日…", screen.Line("日本語", 4))
-	require.Equal(t, `\u001b[…`, screen.Line("\x1b[31mred", 8))
-	require.Empty(t, screen.Line("abc", 0))
+	require.Equal(t, "a b c", screen.OneLine(" a\n b\tc ", 20))
+	require.Equal(t, "abc", screen.OneLine("abcdef"[:3], 3))
+	require.Equal(t, "ab…", screen.OneLine("abcdef", 3))
+	require.Equal(t, "日…", screen.OneLine("日本語", 4))
+	require.Equal(t, `\u001b[…`, screen.OneLine("\x1b[31mred", 8))
+	require.Empty(t, screen.OneLine("abc", 0))
 	for n := range 12 {
-		require.LessOrEqual(t, screen.Columns(screen.Line("e\u0301日本x語", n)), n)
+		require.LessOrEqual(t, screen.Columns(screen.OneLine("e\u0301日本x語", n)), n)
 	}
 }
 
@@ -82,23 +82,23 @@ func TestTheLineBelowTheText(t *testing.T) {
 		defer out.Reset()
 		return strings.NewReplacer("\r\x1b[2K", "⌫", "\x1b[2m", "", "\x1b[0m", "").Replace(out.String())
 	}
-	s.Line("working\x1b[2J")
+	s.SetStatusLine("working\x1b[2J")
 	require.Equal(t, `working\u001b[2J`, sent())
 	s.Write([]byte("text\n")) //nolint:errcheck // a buffer takes everything
 	require.Equal(t, "⌫text\n"+`working\u001b[2J`, sent())
 	s.Write([]byte("begun")) //nolint:errcheck // likewise
 	require.Equal(t, "⌫begun", sent(), "it is not there while a line has not ended")
-	s.Line("other")
+	s.SetStatusLine("other")
 	require.Empty(t, sent())
 	s.EndLine()
 	require.Equal(t, "\nother", sent())
 	s.Hold()
 	require.Equal(t, "⌫", sent())
-	s.Line("more")
+	s.SetStatusLine("more")
 	s.Write([]byte("later\n")) //nolint:errcheck // likewise
 	require.Empty(t, sent())
 	s.Release()
 	require.Equal(t, "later\nmore", sent())
-	s.Line("")
+	s.SetStatusLine("")
 	require.Equal(t, "⌫", sent())
 }

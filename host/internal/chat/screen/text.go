@@ -26,16 +26,16 @@ func Clean(text string) string {
 	var b strings.Builder
 	before := rune(0)
 	for _, r := range text {
-		b.WriteString(Shown(before, r))
+		b.WriteString(EscapeRune(before, r))
 		before = r
 	}
 	return b.String()
 }
 
-// JSON escapes the characters of a JSON text that control a terminal or are invisible.
+// EscapeJSON escapes the characters of a JSON text that control a terminal or are invisible.
 // They occur only in strings, where an escape has the same meaning.
-func JSON(line []byte) []byte {
-	steers := func(r rune) bool { return Steers(0, r) }
+func EscapeJSON(line []byte) []byte {
+	steers := func(r rune) bool { return NeedsEscape(0, r) }
 	if bytes.IndexFunc(line, steers) < 0 {
 		return line
 	}
@@ -63,16 +63,16 @@ func isVisibleASCII(text string) bool {
 	return true
 }
 
-// Shown returns a rune as Clean shows it after the rune before, which is 0 at the
+// EscapeRune returns a rune as Clean shows it after the rune before, which is 0 at the
 // beginning.
-func Shown(before, r rune) string {
-	if Steers(before, r) {
+func EscapeRune(before, r rune) string {
+	if NeedsEscape(before, r) {
 		return fmt.Sprintf(`\u%04x`, r)
 	}
 	return string(r)
 }
 
-// Steers reports whether a terminal does more with a rune than show it, or shows
+// NeedsEscape reports whether a terminal does more with a rune than show it, or shows
 // nothing: control characters, those that turn the order of text around (Trojan
 // Source, CVE-2021-42574), and those that are not seen, in which text hides from
 // who reads it, or makes two names of one: zero width spaces and joiners, fillers,
@@ -84,7 +84,7 @@ func Shown(before, r rune) string {
 // Hindi's, and between emoji; and one selector after a character that has variants,
 // as emoji have, and Chinese characters. It is the character before that decides,
 // so that text can be shown while it comes.
-func Steers(before, r rune) bool {
+func NeedsEscape(before, r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
@@ -142,9 +142,9 @@ func hasVariants(r rune) bool {
 	return unicode.IsSymbol(r) || unicode.IsPunct(r) || unicode.In(r, unicode.Han, unicode.Mongolian, unicode.Phags_Pa, unicode.Myanmar)
 }
 
-// Line returns a text on one line of at most columns columns, cleaned, with single
+// OneLine returns a text on one line of at most columns columns, cleaned, with single
 // spaces. If it was cut, the last character shows that.
-func Line(text string, columns int) string {
+func OneLine(text string, columns int) string {
 	text = Clean(strings.Join(strings.Fields(text), " "))
 	if columns < 1 {
 		return ""

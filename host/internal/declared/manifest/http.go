@@ -10,40 +10,40 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
 )
 
-// http returns the reader of the field http.
-func (r *reader) http(c *httpcall.Config) func(string, *dialect.Tree) {
+// httpReader returns the reader of the field http.
+func (r *reader) httpReader(c *httpcall.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var headers map[string]string
 		var fromEnv map[string]secret.Text
-		r.members(path, v, []field{
+		r.readFields(path, v, []field{
 			{"url", nil, func(path string, v *dialect.Tree) {
-				c.Shown = r.textOf(path, v)
-				c.URL = secret.Text(r.fill(path, v, c.Shown))
+				c.Shown = r.readText(path, v)
+				c.URL = secret.Text(r.expandVariables(path, v, c.Shown))
 			}},
-			r.text("method", &c.Method), r.textMap("headers", &headers),
-			{"headers_from_env", nil, func(path string, v *dialect.Tree) { fromEnv = r.headersFromEnv(path, v) }},
-			r.timeout(&c.Timeout), r.texts("redact", &c.Redact),
-			{"query", nil, func(path string, v *dialect.Tree) { r.query(c, path, v) }},
+			r.textField("method", &c.Method), r.textMapField("headers", &headers),
+			{"headers_from_env", nil, func(path string, v *dialect.Tree) { fromEnv = r.readHeadersFromEnv(path, v) }},
+			r.timeoutField(&c.Timeout), r.textsField("redact", &c.Redact),
+			{"query", nil, func(path string, v *dialect.Tree) { r.readQuery(c, path, v) }},
 			{"body", nil, func(_ string, v *dialect.Tree) {
-				body := valueOf(v)
+				body := templateValue(v)
 				c.Body = &body
 			}},
-			{"request", nil, r.mapping(c)},
+			{"request", nil, r.mappingReader(c)},
 			{"response", nil, func(path string, v *dialect.Tree) {
-				r.members(path, v, []field{r.text("body_mapping", &c.Response)})
+				r.readFields(path, v, []field{r.textField("body_mapping", &c.Response)})
 			}},
 			{"multimodal", nil, func(path string, v *dialect.Tree) { // images are always returned as such
 				var kinds []string
-				r.members(path, v, []field{r.toggle("enabled", func(bool) {}), r.texts("accept_types", &kinds)})
+				r.readFields(path, v, []field{r.boolField("enabled", func(bool) {}), r.textsField("accept_types", &kinds)})
 			}},
 			{"idempotency_key", nil, func(path string, v *dialect.Tree) {
 				if on, ok := v.Bool(); ok && on {
 					c.Key = "Idempotency-Key"
 				} else if !ok {
-					c.Key = r.textOf(path, v)
+					c.Key = r.readText(path, v)
 				}
 			}},
-			{"allow_private", nil, func(path string, v *dialect.Tree) { r.private(c, path, v) }},
+			{"allow_private", nil, func(path string, v *dialect.Tree) { r.readAllowPrivate(c, path, v) }},
 		})
 		for name, value := range headers {
 			if c.Headers == nil {
@@ -60,11 +60,11 @@ func (r *reader) http(c *httpcall.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// headersFromEnv reads HEADER=NAME, or only NAME, whose header is the name with
+// readHeadersFromEnv reads HEADER=NAME, or only NAME, whose header is the name with
 // dashes: X_API_KEY is sent as X-Api-Key.
-func (r *reader) headersFromEnv(path string, v *dialect.Tree) map[string]secret.Text {
+func (r *reader) readHeadersFromEnv(path string, v *dialect.Tree) map[string]secret.Text {
 	out := map[string]secret.Text{}
-	for _, entry := range r.textsOf(path, v) {
+	for _, entry := range r.readTexts(path, v) {
 		header, name, ok := strings.Cut(entry, "=")
 		if !ok {
 			name, header = entry, strings.ReplaceAll(entry, "_", "-")
@@ -86,10 +86,10 @@ func (r *reader) headersFromEnv(path string, v *dialect.Tree) map[string]secret.
 	return out
 }
 
-// query reads a list of argument names, or a map of parameters to templates.
-func (r *reader) query(c *httpcall.Config, path string, v *dialect.Tree) {
+// readQuery reads a list of argument names, or a map of parameters to templates.
+func (r *reader) readQuery(c *httpcall.Config, path string, v *dialect.Tree) {
 	if v.IsList() {
-		c.Request.Query = append(c.Request.Query, r.textsOf(path, v)...)
+		c.Request.Query = append(c.Request.Query, r.readTexts(path, v)...)
 		return
 	}
 	if !v.IsMap() {
@@ -98,19 +98,19 @@ func (r *reader) query(c *httpcall.Config, path string, v *dialect.Tree) {
 	}
 	c.Query = []httpcall.Pair{}
 	for _, b := range v.Members {
-		at := join(path, b.Name)
-		c.Query = append(c.Query, httpcall.Pair{Name: b.Name, Value: r.fill(at, b.Value, r.textOf(at, b.Value))})
+		at := joinPath(path, b.Name)
+		c.Query = append(c.Query, httpcall.Pair{Name: b.Name, Value: r.expandVariables(at, b.Value, r.readText(at, b.Value))})
 	}
 }
 
-// mapping returns the reader of the field http.request.
-func (r *reader) mapping(c *httpcall.Config) func(string, *dialect.Tree) {
+// mappingReader returns the reader of the field http.request.
+func (r *reader) mappingReader(c *httpcall.Config) func(string, *dialect.Tree) {
 	m := &c.Request
 	return func(path string, v *dialect.Tree) {
 		var query []string
-		r.members(path, v, []field{
-			r.texts("query_params", &query), r.textMap("header_params", &m.Headers), r.text("body_mapping", &m.Body),
-			r.texts("exclude", &m.Exclude), r.textMap("static_query", &m.StaticQuery), r.textMap("static_headers", &m.StaticHeaders),
+		r.readFields(path, v, []field{
+			r.textsField("query_params", &query), r.textMapField("header_params", &m.Headers), r.textField("body_mapping", &m.Body),
+			r.textsField("exclude", &m.Exclude), r.textMapField("static_query", &m.StaticQuery), r.textMapField("static_headers", &m.StaticHeaders),
 			{"static_body", nil, func(path string, v *dialect.Tree) {
 				if !v.IsMap() {
 					r.problem(v, path, "want a map, not %s", v.What())
@@ -118,7 +118,7 @@ func (r *reader) mapping(c *httpcall.Config) func(string, *dialect.Tree) {
 				}
 				m.StaticBody = map[string]httpcall.Value{}
 				for _, b := range v.Members {
-					m.StaticBody[b.Name] = valueOf(b.Value)
+					m.StaticBody[b.Name] = templateValue(b.Value)
 				}
 			}},
 		})
@@ -126,14 +126,14 @@ func (r *reader) mapping(c *httpcall.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// private reads which addresses that are not public are permitted: a boolean or a list
+// readAllowPrivate reads which addresses that are not public are permitted: a boolean or a list
 // of networks.
-func (r *reader) private(c *httpcall.Config, path string, v *dialect.Tree) {
+func (r *reader) readAllowPrivate(c *httpcall.Config, path string, v *dialect.Tree) {
 	if on, ok := v.Bool(); ok {
 		c.Private = on
 		return
 	}
-	for _, text := range r.textsOf(path, v) {
+	for _, text := range r.readTexts(path, v) {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
 			addr, fault := netip.ParseAddr(text)
@@ -147,19 +147,19 @@ func (r *reader) private(c *httpcall.Config, path string, v *dialect.Tree) {
 	}
 }
 
-// valueOf returns a value whose strings can contain parameters.
-func valueOf(v *dialect.Tree) httpcall.Value {
+// templateValue returns a value whose strings can contain parameters.
+func templateValue(v *dialect.Tree) httpcall.Value {
 	switch {
 	case v.IsMap():
 		out := httpcall.Value{Kind: '{'}
 		for _, b := range v.Members {
-			out.Map = append(out.Map, httpcall.Member{Name: b.Name, Value: valueOf(b.Value)})
+			out.Map = append(out.Map, httpcall.Member{Name: b.Name, Value: templateValue(b.Value)})
 		}
 		return out
 	case v.IsList():
 		out := httpcall.Value{Kind: '['}
 		for _, item := range v.Items {
-			out.List = append(out.List, valueOf(item))
+			out.List = append(out.List, templateValue(item))
 		}
 		return out
 	}

@@ -112,7 +112,7 @@ func (s *Set) Read(paths []string, opt Options) {
 		s.Files = append(s.Files, path)
 		switch {
 		case err != nil:
-			s.fail(path, "%v", plainError(err))
+			s.addProblem(path, "%v", plainError(err))
 		case info.IsDir():
 			for _, name := range s.manifestsIn(path) {
 				s.Files = append(s.Files, name)
@@ -129,7 +129,7 @@ func (s *Set) Read(paths []string, opt Options) {
 func (s *Set) manifestsIn(dir string) (files []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		s.fail(dir, "%v", plainError(err))
+		s.addProblem(dir, "%v", plainError(err))
 		return nil
 	}
 	for _, e := range entries {
@@ -143,7 +143,7 @@ func (s *Set) manifestsIn(dir string) (files []string) {
 			files = append(files, name)
 		}
 		if len(files) > maxFiles {
-			s.fail(dir, "holds more than %d manifests", maxFiles)
+			s.addProblem(dir, "holds more than %d manifests", maxFiles)
 			return nil
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Set) manifestsIn(dir string) (files []string) {
 func (s *Set) readFile(name string, opt Options) {
 	text, err := readBounded(name)
 	if err != nil {
-		s.fail(name, "%v", plainError(err))
+		s.addProblem(name, "%v", plainError(err))
 		return
 	}
 	if opt.Admit != nil {
@@ -175,19 +175,19 @@ func (s *Set) Parse(name string, text []byte, opt Options) {
 		return
 	}
 	for _, tree := range trees {
-		s.document(name, tree, opt)
+		s.readDocument(name, tree, opt)
 	}
 }
 
-// document reads a YAML document: a manifest or a list of manifests.
-func (s *Set) document(file string, tree *dialect.Tree, opt Options) {
+// readDocument reads a YAML document: a manifest or a list of manifests.
+func (s *Set) readDocument(file string, tree *dialect.Tree, opt Options) {
 	switch {
 	case tree.IsList():
 		for _, item := range tree.Items {
-			s.document(file, item, opt)
+			s.readDocument(file, item, opt)
 		}
 	case tree.IsMap() && tree.Get("kind") != nil:
-		s.manifest(file, tree, opt)
+		s.readManifest(file, tree, opt)
 	case tree.IsMap() && tree.Get("tools") != nil:
 		s.ReadSection(file, tree.Get("tools"), opt)
 	default:
@@ -201,7 +201,7 @@ func (s *Set) ReadSection(file string, tree *dialect.Tree, opt Options) {
 	case tree.IsNull():
 	case tree.IsMap():
 		for _, b := range tree.Members {
-			s.tool(file, b.Name, b.Line, b.Value, true, opt)
+			s.readTool(file, b.Name, b.Line, b.Value, true, opt)
 		}
 	case tree.IsList():
 		for _, item := range tree.Items {
@@ -213,9 +213,9 @@ func (s *Set) ReadSection(file string, tree *dialect.Tree, opt Options) {
 				}
 				s.Read([]string{name}, opt)
 			case item.Get("kind") != nil:
-				s.manifest(file, item, opt)
+				s.readManifest(file, item, opt)
 			default:
-				s.tool(file, "", item.Line, item, true, opt)
+				s.readTool(file, "", item.Line, item, true, opt)
 			}
 		}
 	default:
@@ -235,7 +235,7 @@ func (s *Set) Sort() {
 	}
 }
 
-// fail adds a problem that belongs to no tool.
-func (s *Set) fail(file, format string, args ...any) {
+// addProblem adds a problem that belongs to no tool.
+func (s *Set) addProblem(file, format string, args ...any) {
 	s.Problems = append(s.Problems, dialect.Problem{File: file, Text: fmt.Sprintf(format, args...)})
 }

@@ -18,9 +18,9 @@ import (
 // field is the name of a field and the function that reads its value; nil: the field
 // is ignored.
 type field struct {
-	name string
-	also []string
-	read func(path string, v *dialect.Tree)
+	name    string
+	aliases []string
+	read    func(path string, v *dialect.Tree)
 }
 
 // reader reads one tool and collects problems.
@@ -52,13 +52,13 @@ func (r *reader) warn(v *dialect.Tree, path, format string, args ...any) {
 	r.set.Problems[len(r.set.Problems)-1].Warning = true
 }
 
-// failed reports whether there was a problem.
-func (r *reader) failed() bool {
+// hasProblems reports whether there was a problem.
+func (r *reader) hasProblems() bool {
 	return slices.ContainsFunc(r.set.Problems[r.problemsBefore:], func(p dialect.Problem) bool { return !p.Warning })
 }
 
-// members reads the fields of a map.
-func (r *reader) members(path string, v *dialect.Tree, fields []field) {
+// readFields reads the fields of a map.
+func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 	if v.IsNull() {
 		return
 	}
@@ -68,12 +68,12 @@ func (r *reader) members(path string, v *dialect.Tree, fields []field) {
 	}
 	seen := map[string]string{}
 	for _, b := range v.Members {
-		at := join(path, b.Name)
+		at := joinPath(path, b.Name)
 		i := slices.IndexFunc(fields, func(f field) bool {
-			return dialect.SameName(f.name, b.Name) || slices.ContainsFunc(f.also, func(also string) bool { return dialect.SameName(also, b.Name) })
+			return dialect.SameName(f.name, b.Name) || slices.ContainsFunc(f.aliases, func(also string) bool { return dialect.SameName(also, b.Name) })
 		})
 		if i < 0 {
-			r.unknown(b, at, fields)
+			r.reportUnknown(b, at, fields)
 			continue
 		}
 		if before, twice := seen[fields[i].name]; twice {
@@ -89,9 +89,9 @@ func (r *reader) members(path string, v *dialect.Tree, fields []field) {
 	}
 }
 
-// unknown reports an unknown field if that is a problem (strict), or if its name is
+// reportUnknown reports an unknown field if that is a problem (strict), or if its name is
 // similar to a known one; a manifest can have fields for other programs.
-func (r *reader) unknown(b dialect.Branch, path string, fields []field) {
+func (r *reader) reportUnknown(b dialect.Branch, path string, fields []field) {
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.name)
@@ -108,8 +108,8 @@ func (r *reader) unknown(b dialect.Branch, path string, fields []field) {
 	r.warn(at, path, "unknown; ignored")
 }
 
-// join returns the path of a member.
-func join(path, name string) string {
+// joinPath returns the path of a member.
+func joinPath(path, name string) string {
 	if path == "" {
 		return dialect.Show(name)
 	}
@@ -118,13 +118,13 @@ func join(path, name string) string {
 
 // Constructors of fields for the types that store them.
 
-// text returns a field, which may also have the names also, for a text.
-func (r *reader) text(name string, into *string, also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) { *into = r.textOf(path, v) }}
+// textField returns a field, which may also have the names also, for a text.
+func (r *reader) textField(name string, into *string, also ...string) field {
+	return field{name, also, func(path string, v *dialect.Tree) { *into = r.readText(path, v) }}
 }
 
-// textOf returns a scalar as text. Other values are a problem, and return "".
-func (r *reader) textOf(path string, v *dialect.Tree) string {
+// readText returns a scalar as text. Other values are a problem, and return "".
+func (r *reader) readText(path string, v *dialect.Tree) string {
 	if !v.Scalar() {
 		r.problem(v, path, "want a string, not %s", v.What())
 		return ""
@@ -132,21 +132,21 @@ func (r *reader) textOf(path string, v *dialect.Tree) string {
 	return v.Text
 }
 
-// fill replaces the variables in a text with Options.Expand, if that is set. A failure
+// expandVariables replaces the variables in a text with Options.Expand, if that is set. A failure
 // is a problem.
-func (r *reader) fill(path string, v *dialect.Tree, text string) string {
+func (r *reader) expandVariables(path string, v *dialect.Tree, text string) string {
 	if r.opt.Expand == nil {
 		return text
 	}
-	out, err := expand(text, r.opt.Expand)
+	out, err := expandBraced(text, r.opt.Expand)
 	if err != nil {
 		r.problem(v, path, "%v", err)
 	}
 	return out
 }
 
-// expand replaces ${…} but not $NAME, because a URL can contain a dollar sign.
-func expand(text string, one func(string) (string, error)) (string, error) {
+// expandBraced replaces ${…} but not $NAME, because a URL can contain a dollar sign.
+func expandBraced(text string, one func(string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {
 		i := strings.Index(text, "${")
@@ -179,14 +179,14 @@ func expand(text string, one func(string) (string, error)) (string, error) {
 	}
 }
 
-// texts returns a field for a list of texts.
-func (r *reader) texts(name string, into *[]string) field {
-	return field{name, nil, func(path string, v *dialect.Tree) { *into = r.textsOf(path, v) }}
+// textsField returns a field for a list of texts.
+func (r *reader) textsField(name string, into *[]string) field {
+	return field{name, nil, func(path string, v *dialect.Tree) { *into = r.readTexts(path, v) }}
 }
 
-// textsOf returns a list of scalars as texts. Other values are a problem, and return
+// readTexts returns a list of scalars as texts. Other values are a problem, and return
 // nil.
-func (r *reader) textsOf(path string, v *dialect.Tree) []string {
+func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 	if !v.IsList() {
 		r.problem(v, path, "want a list of strings, not %s", v.What())
 		return nil
@@ -202,8 +202,8 @@ func (r *reader) textsOf(path string, v *dialect.Tree) []string {
 	return out
 }
 
-// textMap reads a map of texts and replaces variables in them.
-func (r *reader) textMap(name string, into *map[string]string) field {
+// textMapField reads a map of texts and replaces variables in them.
+func (r *reader) textMapField(name string, into *map[string]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		if !v.IsMap() {
 			r.problem(v, path, "want a map, not %s", v.What())
@@ -211,14 +211,14 @@ func (r *reader) textMap(name string, into *map[string]string) field {
 		}
 		*into = map[string]string{}
 		for _, b := range v.Members {
-			at := join(path, b.Name)
-			(*into)[b.Name] = r.fill(at, b.Value, r.textOf(at, b.Value))
+			at := joinPath(path, b.Name)
+			(*into)[b.Name] = r.expandVariables(at, b.Value, r.readText(at, b.Value))
 		}
 	}}
 }
 
-// toggle returns a field for a bool, which is passed to set.
-func (r *reader) toggle(name string, set func(bool)) field {
+// boolField returns a field for a bool, which is passed to set.
+func (r *reader) boolField(name string, set func(bool)) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		value, ok := v.Bool()
 		if !ok {
@@ -232,8 +232,8 @@ func (r *reader) toggle(name string, set func(bool)) field {
 // maxMillis is a day, in milliseconds.
 const maxMillis = 24 * 60 * 60 * 1000
 
-// timeout reads timeout_ms.
-func (r *reader) timeout(into *time.Duration) field {
+// timeoutField reads timeout_ms.
+func (r *reader) timeoutField(into *time.Duration) field {
 	return field{"timeout_ms", nil, func(path string, v *dialect.Tree) {
 		n, err := strconv.Atoi(v.Text)
 		if !v.IsNumber() || err != nil || n < 0 || n > maxMillis {
@@ -244,15 +244,15 @@ func (r *reader) timeout(into *time.Duration) field {
 	}}
 }
 
-// contents reads the file that a field names, relative to the manifest's file.
-func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
-	return r.contentsOf(path, v, r.textOf(path, v))
+// readFileOf reads the file that a field names, relative to the manifest's file.
+func (r *reader) readFileOf(path string, v *dialect.Tree) (text []byte, ok bool) {
+	return r.readOtherFile(path, v, r.readText(path, v))
 }
 
-// contentsOf reads a file that the manifest names, relative to it. ok is false if the
+// readOtherFile reads a file that the manifest names, relative to it. ok is false if the
 // file cannot be read, which is a problem, if opt.Admit refuses it, which withholds the
 // tool with a warning, or if other files must not be read.
-func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
+func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
 	name = r.resolvePath(path, v, name)
 	if r.opt.noOtherFiles {
 		return nil, false
@@ -289,9 +289,9 @@ func (r *reader) resolvePath(path string, v *dialect.Tree, name string) string {
 	return filepath.Join(filepath.Dir(r.tool.File), name)
 }
 
-// directory returns the directory of the tool's file; "" for registered tools and
+// manifestDir returns the directory of the tool's file; "" for registered tools and
 // pipes, which have none.
-func (r *reader) directory() string {
+func (r *reader) manifestDir() string {
 	if r.opt.noOtherFiles {
 		return ""
 	}

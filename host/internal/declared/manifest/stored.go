@@ -23,7 +23,7 @@ func ReadStored(file string, text []byte, opt Options) (tools []Tool, manifests 
 			continue
 		}
 		var s Set
-		s.document(file, tree, opt)
+		s.readDocument(file, tree, opt)
 		problems = append(problems, s.Problems...)
 		if len(s.Tools) > 1 || len(s.Tools) == 1 && tree.Get("kind") == nil {
 			problems = append(problems, dialect.Problem{File: file, Line: tree.Line, Text: "want whole manifests: apiVersion, kind: Tool, metadata and spec"})

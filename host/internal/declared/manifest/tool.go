@@ -20,8 +20,8 @@ import (
 // apiGroup is the prefix of a manifest's apiVersion.
 const apiGroup = "promptkit.altairalabs.ai/v1"
 
-// manifest reads apiVersion, kind, metadata and spec.
-func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
+// readManifest reads apiVersion, kind, metadata and spec.
+func (s *Set) readManifest(file string, tree *dialect.Tree, opt Options) {
 	name := tree.Get("metadata").Get("name")
 	if spec := tree.Get("spec").Get("name"); spec.IsText() && spec.Text != "" {
 		name = spec
@@ -30,7 +30,7 @@ func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
 	if name != nil {
 		t.Name = name.Text
 	}
-	r := s.reader(&t, false, opt)
+	r := s.newReader(&t, false, opt)
 	if kind := tree.Get("kind"); kind.Text != "Tool" {
 		r.problem(kind, "kind", "is %s; want Tool", dialect.Show(kind.Text))
 		return
@@ -45,26 +45,26 @@ func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
 		return
 	}
 	var ignored string
-	r.members("", tree, []field{
+	r.readFields("", tree, []field{
 		{"apiVersion", nil, nil}, {"kind", nil, nil}, {"spec", nil, nil}, {"$schema", nil, nil},
 		{"metadata", nil, func(path string, v *dialect.Tree) {
-			r.members(path, v, []field{
-				r.text("name", &ignored), r.text("namespace", &t.Namespace),
-				r.text("version", &t.Version), {"labels", nil, nil}, {"annotations", nil, nil},
+			r.readFields(path, v, []field{
+				r.textField("name", &ignored), r.textField("namespace", &t.Namespace),
+				r.textField("version", &t.Version), {"labels", nil, nil}, {"annotations", nil, nil},
 			})
 		}},
 	})
-	r.spec("spec", tree.Get("spec"))
-	s.add(r)
+	r.readSpec("spec", tree.Get("spec"))
+	s.addTool(r)
 }
 
-// tool reads an entry of the section tools of the configuration.
-func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool, opt Options) {
+// readTool reads an entry of the section tools of the configuration.
+func (s *Set) readTool(file, name string, line int, tree *dialect.Tree, strict bool, opt Options) {
 	t := Tool{Name: name, File: file, Line: line}
 	if own := tree.Get("name"); own.IsText() && name == "" {
 		t.Name = own.Text
 	}
-	r := s.reader(&t, strict, opt)
+	r := s.newReader(&t, strict, opt)
 	if !tree.IsMap() {
 		r.problem(tree, "", "want a map that describes the tool, not %s", tree.What())
 		return
@@ -73,46 +73,46 @@ func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool,
 		r.problem(tree, "", "a whole manifest belongs in a list under tools:, or in a file")
 		return
 	}
-	r.spec("", tree)
-	s.add(r)
+	r.readSpec("", tree)
+	s.addTool(r)
 }
 
-// reader returns a reader for a tool. strict makes unknown fields a problem.
-func (s *Set) reader(t *Tool, strict bool, opt Options) *reader {
+// newReader returns a reader for a tool. strict makes unknown fields a problem.
+func (s *Set) newReader(t *Tool, strict bool, opt Options) *reader {
 	return &reader{set: s, tool: t, strict: strict, opt: opt, problemsBefore: len(s.Problems)}
 }
 
-// add adds the tool of r, unless it has no mode, has problems or is withheld.
-func (s *Set) add(r *reader) {
-	if r.tool.Mode != "" && !r.failed() && !r.withheld {
+// addTool adds the tool of r, unless it has no mode, has problems or is withheld.
+func (s *Set) addTool(r *reader) {
+	if r.tool.Mode != "" && !r.hasProblems() && !r.withheld {
 		s.Tools = append(s.Tools, *r.tool)
 	}
 }
 
-// spec reads the fields of a tool.
-func (r *reader) spec(path string, v *dialect.Tree) {
+// readSpec reads the fields of a tool.
+func (r *reader) readSpec(path string, v *dialect.Tree) {
 	t := r.tool
 	enabled := true
 	name, mode := t.Name, ""
 	var readOnly, idempotent bool
 	p := modeParts{&mock.Config{}, &httpcall.Config{}, &chain.Config{}, &alias.Config{}, &command.Config{}, &clientside.Config{}}
-	r.members(path, v, slices.Concat([]field{
-		r.text("name", &name), r.text("namespace", &t.Namespace), r.text("title", &t.Title),
-		r.text("description", &t.Description), r.text("mode", &mode), r.text("version", &t.Version),
-		r.timeout(&t.Timeout),
-		r.schema("input_schema", &t.Input, "parameters"), r.schema("output_schema", &t.Output),
-		r.toggle("enabled", func(on bool) { enabled = on }),
-		r.toggle("read_only", func(on bool) { readOnly, t.ReadOnly = on, &readOnly }),
-		r.toggle("idempotent", func(on bool) { idempotent, t.Idempotent = on, &idempotent }),
-		{"annotations", nil, r.annotations},
-		{"http", nil, r.http(p.http)}, {"chain", nil, r.chain(p.chain)}, {"mcp", nil, r.mcp(p.mcp)},
-		{"exec", nil, r.exec(p.exec)}, {"client", nil, r.client(p.client)}, {"a2a", nil, nil},
+	r.readFields(path, v, slices.Concat([]field{
+		r.textField("name", &name), r.textField("namespace", &t.Namespace), r.textField("title", &t.Title),
+		r.textField("description", &t.Description), r.textField("mode", &mode), r.textField("version", &t.Version),
+		r.timeoutField(&t.Timeout),
+		r.schemaField("input_schema", &t.Input, "parameters"), r.schemaField("output_schema", &t.Output),
+		r.boolField("enabled", func(on bool) { enabled = on }),
+		r.boolField("read_only", func(on bool) { readOnly, t.ReadOnly = on, &readOnly }),
+		r.boolField("idempotent", func(on bool) { idempotent, t.Idempotent = on, &idempotent }),
+		{"annotations", nil, r.readAnnotations},
+		{"http", nil, r.httpReader(p.http)}, {"chain", nil, r.chainReader(p.chain)}, {"mcp", nil, r.mcpReader(p.mcp)},
+		{"exec", nil, r.execReader(p.exec)}, {"client", nil, r.clientReader(p.client)}, {"a2a", nil, nil},
 	}, r.mockFields(p.mock)))
 	if !enabled {
 		return
 	}
 	if t.Name = name; t.Name == "" || len(t.Name) > 128 || strings.ContainsFunc(t.Name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		r.problem(v, join(path, "name"), "want a name of 1 to 128 characters, none of them a control character")
+		r.problem(v, joinPath(path, "name"), "want a name of 1 to 128 characters, none of them a control character")
 		return
 	}
 	if t.Input == nil {
@@ -136,7 +136,7 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 	t := r.tool
 	if mode == "" {
 		if mode = r.inferredMode(v); mode == "" {
-			r.problem(v, join(path, "mode"), "is missing; want one of %s", strings.Join(modes(), ", "))
+			r.problem(v, joinPath(path, "mode"), "is missing; want one of %s", strings.Join(modes(), ", "))
 			return
 		}
 	}
@@ -144,18 +144,18 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 		mode = HTTP
 	}
 	if !slices.Contains(modes(), mode) {
-		r.problem(v, join(path, "mode"), "is %s; want one of %s%s", dialect.Show(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
+		r.problem(v, joinPath(path, "mode"), "is %s; want one of %s%s", dialect.Show(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
 		return
 	}
 	t.Mode = mode
 	err := r.setModePart(path, v, parts)
 	if err != nil {
-		r.fieldProblem(path, v, err)
+		r.reportFieldError(path, v, err)
 		return
 	}
 	if mode == Mock && t.Mock.Result != nil && t.Output != nil {
 		if err := validate.Check(t.Output, t.Mock.Result); err != nil {
-			r.problem(v, join(path, "mock_result"), "does not fit output_schema: %v", err)
+			r.problem(v, joinPath(path, "mock_result"), "does not fit output_schema: %v", err)
 		}
 	}
 }
@@ -168,31 +168,31 @@ func (r *reader) setModePart(path string, v *dialect.Tree, parts modeParts) erro
 	if server, own, ok := splitServerName(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
 		parts.mcp.Server, parts.mcp.Tool = server, own
 	} else if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
-		r.problem(v, join(path, t.Mode), "is missing: it says how to execute the tool")
+		r.problem(v, joinPath(path, t.Mode), "is missing: it says how to execute the tool")
 		return nil
 	}
 	switch t.Mode {
 	case Mock:
 		t.Mock = parts.mock
-		r.checkUses(v, join(path, "mock_template"), t.Mock.Uses())
+		r.checkUsedArguments(v, joinPath(path, "mock_template"), t.Mock.Uses())
 		return t.Mock.Validate()
 	case HTTP:
 		t.HTTP = parts.http
-		r.checkUses(v, join(path, "http"), t.HTTP.Uses())
+		r.checkUsedArguments(v, joinPath(path, "http"), t.HTTP.Uses())
 		return t.HTTP.Validate()
 	case Chain:
 		t.Chain = parts.chain
-		r.checkUses(v, join(path, "chain"), t.Chain.Uses())
+		r.checkUsedArguments(v, joinPath(path, "chain"), t.Chain.Uses())
 		return t.Chain.Validate()
 	case MCP:
 		t.MCP = parts.mcp
 		return t.MCP.Validate()
 	case Exec:
-		if t.Exec = parts.exec; r.failed() { // with problems, the command is incomplete
+		if t.Exec = parts.exec; r.hasProblems() { // with problems, the command is incomplete
 			return nil
 		}
 		if t.Exec.Dir == "" {
-			t.Exec.Dir = r.directory()
+			t.Exec.Dir = r.manifestDir()
 		}
 		return t.Exec.Validate()
 	}
@@ -211,8 +211,8 @@ func splitServerName(name string) (server, tool string, ok bool) {
 	return server, tool, ok
 }
 
-// fieldProblem adds a problem whose text begins with the field.
-func (r *reader) fieldProblem(path string, v *dialect.Tree, err error) {
+// reportFieldError adds a problem whose text begins with the field.
+func (r *reader) reportFieldError(path string, v *dialect.Tree, err error) {
 	name, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
 		name, text = "", err.Error()
@@ -228,8 +228,8 @@ func (r *reader) fieldProblem(path string, v *dialect.Tree, err error) {
 	r.problem(at, strings.TrimPrefix(path+"."+name, "."), "%s", text)
 }
 
-// checkUses reports arguments that the tool uses but its input schema excludes.
-func (r *reader) checkUses(v *dialect.Tree, path string, uses []string) {
+// checkUsedArguments reports arguments that the tool uses but its input schema excludes.
+func (r *reader) checkUsedArguments(v *dialect.Tree, path string, uses []string) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 		More       json.RawMessage            `json:"additionalProperties"`
@@ -262,8 +262,8 @@ func (r *reader) inferredMode(v *dialect.Tree) string {
 	return ""
 }
 
-// schema reads a JSON Schema.
-func (r *reader) schema(name string, into *json.RawMessage, also ...string) field {
+// schemaField reads a JSON Schema.
+func (r *reader) schemaField(name string, into *json.RawMessage, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) {
 		raw := v.JSON()
 		if v.IsText() { // JSON in a string, as some programs write it
@@ -293,24 +293,24 @@ func acceptsObjects(schema json.RawMessage) bool {
 	return s.Type == nil || s.Type == "object" || slices.Contains(several, any("object"))
 }
 
-// annotations reads the annotations and keeps them as they are.
-func (r *reader) annotations(path string, v *dialect.Tree) {
-	r.members(path, v, []field{
-		{"title", nil, nil}, r.hint("readOnlyHint"), r.hint("destructiveHint"), r.hint("idempotentHint"), r.hint("openWorldHint"),
+// readAnnotations reads the annotations and keeps them as they are.
+func (r *reader) readAnnotations(path string, v *dialect.Tree) {
+	r.readFields(path, v, []field{
+		{"title", nil, nil}, r.hintField("readOnlyHint"), r.hintField("destructiveHint"), r.hintField("idempotentHint"), r.hintField("openWorldHint"),
 	})
 	r.tool.Annotations = v.JSON()
 }
 
-// hint returns a field for a hint of the annotations, which must be a bool.
-func (r *reader) hint(name string) field { return r.toggle(name, func(bool) {}) }
+// hintField returns a field for a hint of the annotations, which must be a bool.
+func (r *reader) hintField(name string) field { return r.boolField(name, func(bool) {}) }
 
 // mockFields returns the fields of the mode mock.
 func (r *reader) mockFields(c *mock.Config) []field {
 	return []field{
 		{"mock_result", nil, func(_ string, v *dialect.Tree) { c.Result = v.JSON() }},
-		r.text("mock_template", &c.Template),
+		r.textField("mock_template", &c.Template),
 		{"mock_result_file", nil, func(path string, v *dialect.Tree) {
-			text, ok := r.contents(path, v)
+			text, ok := r.readFileOf(path, v)
 			if !ok {
 				return
 			}
@@ -325,10 +325,10 @@ func (r *reader) mockFields(c *mock.Config) []field {
 			}
 		}},
 		{"mock_template_file", nil, func(path string, v *dialect.Tree) {
-			if text, ok := r.contents(path, v); ok {
+			if text, ok := r.readFileOf(path, v); ok {
 				c.Template = string(text)
 			}
 		}},
-		{"mock_parts", nil, func(path string, v *dialect.Tree) { c.Parts = r.parts(path, v) }},
+		{"mock_parts", nil, func(path string, v *dialect.Tree) { c.Parts = r.readMockParts(path, v) }},
 	}
 }

@@ -64,16 +64,16 @@ func (c Config) parse() (*template.Template, error) {
 		if one.Tree == nil {
 			continue
 		}
-		if err := instrument(one.Root); err != nil {
+		if err := prepareTemplate(one.Root); err != nil {
 			return nil, fmt.Errorf("mock_template: %w", err)
 		}
 	}
 	return t, nil
 }
 
-// instrument makes each round of a template's loops write at least an empty text, so
+// prepareTemplate makes each round of a template's loops write at least an empty text, so
 // that an endless loop is detected, and escapes names of members in a loop as texts.
-func instrument(n *parse.ListNode) error {
+func prepareTemplate(n *parse.ListNode) error {
 	if n == nil {
 		return nil
 	}
@@ -89,11 +89,11 @@ func instrument(n *parse.ListNode) error {
 		default:
 			continue
 		}
-		if err := errors.Join(instrument(branch.List), instrument(branch.ElseList)); err != nil {
+		if err := errors.Join(prepareTemplate(branch.List), prepareTemplate(branch.ElseList)); err != nil {
 			return err
 		}
 		if decl := branch.Pipe.Decl; branch.NodeType == parse.NodeRange && len(decl) == 2 {
-			named, err := nameNode(decl[0].Ident[0])
+			named, err := escapeNameNode(decl[0].Ident[0])
 			if err != nil {
 				return err
 			}
@@ -104,8 +104,8 @@ func instrument(n *parse.ListNode) error {
 	return nil
 }
 
-// nameNode returns the node {{$v = name $v}}.
-func nameNode(variable string) (parse.Node, error) {
+// escapeNameNode returns the node {{$v = name $v}}.
+func escapeNameNode(variable string) (parse.Node, error) {
 	t, err := template.New("").Funcs(functions()).Parse("{{" + variable + " := 0}}{{" + variable + " = name " + variable + "}}")
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		value := c.Result
 		if t != nil {
-			filled, err := fill(ctx, t, req)
+			filled, err := executeTemplate(ctx, t, req)
 			if err != nil {
 				return nil, err
 			}
@@ -196,10 +196,10 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 
 var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 
-// fill executes a template with the arguments of a call. It returns MISSING_PARAMETER
+// executeTemplate executes a template with the arguments of a call. It returns MISSING_PARAMETER
 // for an argument that is missing, a *call.ExecutionError if the template fails, and a
 // *call.ValidationError if the result is not JSON.
-func fill(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
+func executeTemplate(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func fill(ctx context.Context, t *template.Template, req *call.Request) (json.Ra
 		return nil, toolerr.New(toolerr.InvalidParams, "arguments: %w", err)
 	}
 	out := &limitedWriter{ctx: ctx}
-	if err := t.Execute(out, printable(arguments)); err != nil {
+	if err := t.Execute(out, templateValue(arguments)); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -291,8 +291,8 @@ func isExact(f float64, written string) bool {
 	return strconv.FormatFloat(f, 'f', -1, 64) == strings.TrimSuffix(strings.TrimRight(written, "0"), ".")
 }
 
-// printable converts decoded JSON into the values of a template.
-func printable(v any) any {
+// templateValue converts decoded JSON into the values of a template.
+func templateValue(v any) any {
 	switch v := v.(type) {
 	case string:
 		return text(v)
@@ -309,13 +309,13 @@ func printable(v any) any {
 	case []any:
 		out := make(list, len(v))
 		for i, item := range v {
-			out[i] = printable(item)
+			out[i] = templateValue(item)
 		}
 		return out
 	case map[string]any:
 		out := make(object, len(v))
 		for key, item := range v {
-			out[key] = printable(item)
+			out[key] = templateValue(item)
 		}
 		return out
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// parts reads mock_parts: texts, and images and audio from files or inline, as content
+// readMockParts reads mock_parts: texts, and images and audio from files or inline, as content
 // items of an MCP result.
-func (r *reader) parts(path string, v *dialect.Tree) (content []json.RawMessage) {
+func (r *reader) readMockParts(path string, v *dialect.Tree) (content []json.RawMessage) {
 	if !v.IsList() {
 		r.problem(v, path, "want a list, not %s", v.What())
 		return nil
@@ -22,11 +22,11 @@ func (r *reader) parts(path string, v *dialect.Tree) (content []json.RawMessage)
 	for i, item := range v.Items {
 		at := path + "[" + strconv.Itoa(i) + "]"
 		var kind, text, file, data, mimeType string
-		r.members(at, item, []field{
-			r.text("type", &kind), r.text("text", &text),
+		r.readFields(at, item, []field{
+			r.textField("type", &kind), r.textField("text", &text),
 			{"media", nil, func(path string, v *dialect.Tree) {
-				r.members(path, v, []field{
-					r.text("file_path", &file, "file"), r.text("mime_type", &mimeType), r.text("data", &data), {"detail", nil, nil}, {"size_kb", nil, nil}, {"caption", nil, nil},
+				r.readFields(path, v, []field{
+					r.textField("file_path", &file, "file"), r.textField("mime_type", &mimeType), r.textField("data", &data), {"detail", nil, nil}, {"size_kb", nil, nil}, {"caption", nil, nil},
 				})
 			}},
 		})
@@ -35,7 +35,7 @@ func (r *reader) parts(path string, v *dialect.Tree) (content []json.RawMessage)
 			content = append(content, append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}'))
 		case "image", "audio":
 			if file != "" {
-				raw, ok := r.contentsOf(at+".media.file_path", item, file)
+				raw, ok := r.readOtherFile(at+".media.file_path", item, file)
 				if !ok {
 					continue
 				}

@@ -7,7 +7,7 @@ const (
 	setTermios = unix.TCSETS
 )
 
-// flush discards the keys that were typed and not read.
-func flush(fd int) {
+// flushInput discards the keys that were typed and not read.
+func flushInput(fd int) {
 	unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) //nolint:errcheck // on an error the keys count as an answer
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// stop stops the process group, as Ctrl-Z does in a shell, and returns when it is
+// suspendProcess stops the process group, as Ctrl-Z does in a shell, and returns when it is
 // continued, or at once if no shell controls it.
-func stop() {
+func suspendProcess() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

@@ -9,8 +9,8 @@ const (
 	setTermios = unix.TIOCSETA
 )
 
-// flush discards the keys that were typed and not read.
-func flush(fd int) {
+// flushInput discards the keys that were typed and not read.
+func flushInput(fd int) {
 	const read = 1                                    // FREAD of <sys/fcntl.h>
 	unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, read) //nolint:errcheck // on an error the keys count as an answer
 }

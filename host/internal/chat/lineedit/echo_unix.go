@@ -4,12 +4,12 @@ package lineedit
 
 import "golang.org/x/sys/unix"
 
-// Flush discards typed keys that were not read yet.
-func (f File) Flush() { flush(int(f.In.Fd())) }
+// FlushInput discards typed keys that were not read yet.
+func (f TerminalFile) FlushInput() { flushInput(int(f.In.Fd())) }
 
-// Quiet turns the echo off until restore is called. Keys that interrupt or stop the
+// DisableEcho turns the echo off until restore is called. Keys that interrupt or stop the
 // program still work.
-func (f File) Quiet() (restore func()) {
+func (f TerminalFile) DisableEcho() (restore func()) {
 	fd := int(f.In.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
