@@ -47,8 +47,8 @@ type bench struct {
 }
 
 func (b *bench) Raw() (func(), error)      { return b.count(&b.raw), nil }
-func (b *bench) DisableEcho() func()             { return b.count(&b.quiet) }
-func (b *bench) FlushInput()                    {}
+func (b *bench) DisableEcho() func()       { return b.count(&b.quiet) }
+func (b *bench) FlushInput()               {}
 func (b *bench) Size() (columns, rows int) { return 100, 40 }
 
 func (b *bench) count(n *int) func() {

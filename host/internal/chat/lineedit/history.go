@@ -15,9 +15,9 @@ import (
 // The limits of a history file. If one is exceeded, the older half of the entries is
 // dropped when the file is next opened.
 const (
-	maxEntries = 2000
-	maxHistory = 1 << 20 // bytes
-	maxEntry   = 64 << 10
+	maxEntries = 2000     // entries
+	maxHistory = 1 << 20  // bytes
+	maxEntry   = 64 << 10 // bytes of one entry
 )
 
 // A History holds the typed texts, oldest first. Its file is readable only by the user
@@ -27,8 +27,8 @@ type History struct {
 	entries []string
 }
 
-// OpenHistory reads a file, which need not exist. With an error it also returns a
-// history, without a file.
+// OpenHistory reads the history file, which need not exist; "" is a history without a
+// file. With an error it also returns a history, which then may have no file.
 func OpenHistory(path string) (*History, error) {
 	h := &History{}
 	if path == "" {
@@ -74,7 +74,8 @@ func OpenHistory(path string) (*History, error) {
 	return h, h.shorten()
 }
 
-// shorten rewrites the file with the newest entries, half of the permitted number.
+// shorten rewrites the file with the newest entries: half of the permitted number and
+// bytes.
 func (h *History) shorten() error {
 	var lines [][]byte
 	size := 0
@@ -108,8 +109,8 @@ func encodeEntry(entry string) []byte {
 	return append(line, '\n')
 }
 
-// Add adds a typed text, unless it is the same as the last one, begins with a space or
-// is very long.
+// Add appends a typed text to the history and its file, unless it is blank, equals the
+// last one, begins with a space or has more than maxEntry bytes.
 func (h *History) Add(entry string) error {
 	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || len(entry) > maxEntry || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
 		return nil
@@ -140,5 +141,5 @@ func (h *History) len() int {
 	return len(h.entries)
 }
 
-// at returns the entry i, counted from the oldest.
+// at returns entry i, from 0, the oldest.
 func (h *History) at(i int) string { return h.entries[i] }

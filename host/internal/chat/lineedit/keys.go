@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// An action is the effect of a key.
+// An action is what a key does to the text or the editor.
 type action int
 
 const (
@@ -41,7 +41,7 @@ const (
 	escape
 )
 
-// key is a pressed key: an action, or text to insert.
+// A key is a pressed key: an action, with the text to insert for the action insert.
 type key struct {
 	action action
 	text   string
@@ -134,11 +134,11 @@ const (
 	sequenceTime = 100 * time.Millisecond
 )
 
-// keys decodes the keys that a terminal sends.
+// keys decodes the bytes of a terminal into keys.
 type keys struct {
 	from    *Source
-	waiting []byte
-	escapes bool // Esc alone is a key
+	waiting []byte // bytes that were read and not decoded
+	escapes bool   // Esc alone is a key
 }
 
 // readByte returns the next byte of the terminal. It waits for one.
@@ -155,13 +155,13 @@ func (k *keys) readByte(ctx context.Context) (byte, error) {
 	return b, nil
 }
 
-// discard discards bytes that were read already.
+// discard discards bytes that were read and not decoded.
 func (k *keys) discard() {
 	k.waiting = nil
 	k.from.discard()
 }
 
-// readKey returns the next key.
+// readKey waits for a key and returns it.
 func (k *keys) readKey(ctx context.Context) (key, error) {
 	b, err := k.readByte(ctx)
 	switch {
@@ -187,7 +187,8 @@ func (k *keys) readKey(ctx context.Context) (key, error) {
 	return key{insert, string(text)}, nil
 }
 
-// readEscape reads the rest of an escape sequence.
+// readEscape returns the key of the escape sequence whose escape character was read;
+// the action nothing for an unknown sequence.
 func (k *keys) readEscape(ctx context.Context) (key, error) {
 	alone, err := k.isEscapeAlone(ctx)
 	if err != nil || alone {
@@ -223,7 +224,8 @@ func (k *keys) readEscape(ctx context.Context) (key, error) {
 	return key{action: sequenceAction(string(seq))}, nil
 }
 
-// isEscapeAlone reports whether nothing follows the escape character, if Esc alone is a key.
+// isEscapeAlone reports whether Esc was pressed alone: no byte follows within
+// sequenceTime. It is false if Esc alone is no key.
 func (k *keys) isEscapeAlone(ctx context.Context) (bool, error) {
 	if !k.escapes || len(k.waiting) > 0 {
 		return false, nil
@@ -241,7 +243,7 @@ func (k *keys) isEscapeAlone(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// readPaste reads a pasted text with its lines.
+// readPaste returns a pasted text, up to pasteEnd, with its line breaks as \n.
 func (k *keys) readPaste(ctx context.Context) (key, error) {
 	var text []byte
 	for !bytes.HasSuffix(text, []byte(pasteEnd)) {

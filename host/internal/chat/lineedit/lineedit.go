@@ -36,6 +36,7 @@ var ErrInterrupt = errors.New("interrupted")
 // ErrEscape is the error for Esc if it ends a text.
 var ErrEscape = errors.New("cancelled with Esc")
 
+// errTooLong is the error of ReadLine for a line above maxLine.
 var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
 
 // maxLine bounds a text, in runes, and a line of a pipe, in bytes.
@@ -49,7 +50,7 @@ type Terminal interface {
 	// Size returns the numbers of columns and rows.
 	Size() (columns, rows int)
 
-	// Flush discards typed keys that were not read yet.
+	// FlushInput discards typed keys that were not read yet.
 	FlushInput()
 }
 
@@ -59,7 +60,7 @@ type Editor struct {
 	Out      io.Writer
 	History  *History // nil: none
 
-	// Complete returns the completions of a text; nil: none.
+	// Complete returns the whole texts to which a text can be completed; nil: none.
 	Complete func(text string) []string
 
 	keys keys
@@ -77,21 +78,21 @@ const (
 	clearAll  = "\x1b[H\x1b[2J"
 )
 
-// Read reads a text, which begins as initial. Its error is ErrInterrupt, io.EOF, the
+// Read shows prompt and returns the text that the user types, which begins as initial.
+// It returns ErrInterrupt after Ctrl-C and io.EOF after Ctrl-D in an empty text, or the
 // error of ctx or of the terminal.
 func (e *Editor) Read(ctx context.Context, prompt, initial string) (string, error) {
 	return e.read(ctx, prompt, initial)
 }
 
-// ReadOrEscape does the same as Read, but Esc ends it with ErrEscape.
+// ReadOrEscape does the same as Read, except that Esc ends it with ErrEscape.
 func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (string, error) {
 	e.keys.escapes = true
 	defer func() { e.keys.escapes = false }()
 	return e.read(ctx, prompt, initial)
 }
 
-// read reads a text that the user edits, beginning with initial. It returns
-// ErrInterrupt after Ctrl-C and io.EOF after Ctrl-D in an empty text.
+// read implements Read and ReadOrEscape.
 func (e *Editor) read(ctx context.Context, prompt, initial string) (string, error) {
 	r := &reading{editor: e, prompt: screen.Clean(prompt), historyIndex: e.History.len()}
 	r.text.set(initial)
@@ -120,7 +121,8 @@ func (e *Editor) read(ctx context.Context, prompt, initial string) (string, erro
 	}
 }
 
-// ReadKey writes prompt and reads one of the keys in choices. Ctrl-C returns ErrInterrupt.
+// ReadKey writes prompt, waits for one of the keys in choices, which are lower-case
+// letters, and returns it. Ctrl-C and Ctrl-D return ErrInterrupt.
 func (e *Editor) ReadKey(ctx context.Context, prompt, choices string) (rune, error) {
 	r := &reading{editor: e, prompt: screen.Clean(prompt)}
 	if err := r.enterRaw(); err != nil {
@@ -148,22 +150,22 @@ func (e *Editor) ReadKey(ctx context.Context, prompt, choices string) (rune, err
 	}
 }
 
-// DiscardInput discards typed keys that were not read yet, so that they do not answer the
-// next question.
+// DiscardInput discards typed keys that were not read yet, so that they do not answer
+// the next question.
 func (e *Editor) DiscardInput() {
 	e.keys.discard()
 	e.Terminal.FlushInput()
 }
 
-// reading is a text that is being read.
+// A reading is the state of one call of Read or ReadKey.
 type reading struct {
 	editor    *Editor
 	prompt    string
 	text      text
-	restore   func()
-	cursorRow int // row of the cursor, from the first shown row
+	restore   func() // ends the raw mode
+	cursorRow int    // row of the cursor, from the first shown row
 
-	historyIndex int    // index in the history
+	historyIndex int    // index of the shown history entry; the number of entries: none
 	typed        string // the text that was replaced by a history entry
 }
 
@@ -186,7 +188,7 @@ func (r *reading) write(s string) {
 	io.WriteString(r.editor.Out, s) //nolint:errcheck // reading ends if the terminal is gone
 }
 
-// redraw redraws the text.
+// redraw shows the text and the cursor.
 func (r *reading) redraw() {
 	columns, rows := r.editor.Terminal.Size()
 	p := r.text.render(r.prompt, max(columns, 10), max(rows-1, 1))
@@ -204,7 +206,8 @@ func (r *reading) redraw() {
 	r.write(b.String())
 }
 
-// moveToStart moves the cursor to the beginning of the text.
+// moveToStart adds to b the sequence that moves the cursor to the beginning of the
+// shown text.
 func (r *reading) moveToStart(b *strings.Builder) {
 	if r.cursorRow > 0 {
 		fmt.Fprintf(b, "\x1b[%dA", r.cursorRow)
@@ -212,14 +215,15 @@ func (r *reading) moveToStart(b *strings.Builder) {
 	b.WriteByte('\r')
 }
 
-// moveBelow moves the cursor below the text.
+// moveBelow writes mark after the text and moves the cursor to the line below it.
 func (r *reading) moveBelow(mark string) {
 	r.text.at = len(r.text.runes)
 	r.redraw()
 	r.write(mark + "\r\n")
 }
 
-// handleKey handles a key. done means that the text is complete.
+// handleKey changes the text for a key. done is true if the text is complete. The error
+// is ErrEscape, ErrInterrupt, io.EOF, or that of the terminal.
 func (r *reading) handleKey(k key) (done bool, err error) {
 	t := &r.text
 	switch k.action {
@@ -274,7 +278,8 @@ func (r *reading) handleKey(k key) (done bool, err error) {
 	return false, nil
 }
 
-// showHistory shows the history entry before or after the current one.
+// showHistory replaces the text by the history entry before (-1) or after (1) the shown
+// one.
 func (r *reading) showHistory(by int) {
 	h := r.editor.History
 	to := r.historyIndex + by
@@ -292,8 +297,8 @@ func (r *reading) showHistory(by int) {
 	r.text.set(h.at(to))
 }
 
-// completeText extends the text before the cursor by what all its completions have in common.
-// If that adds nothing and there are several completions, it lists them.
+// completeText extends the text before the cursor by what all its completions have in
+// common. If that adds nothing and there are several completions, it lists them.
 func (r *reading) completeText() {
 	if r.editor.Complete == nil {
 		return

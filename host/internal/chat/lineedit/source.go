@@ -14,13 +14,13 @@ type Source struct {
 	from io.Reader
 
 	once     sync.Once
-	requests chan struct{}
-	results  chan readResult
-	reading  bool // a read is running, and no caller waits for it
-	rest     []byte
+	requests chan struct{}   // a request starts one read
+	results  chan readResult // result of each read
+	reading  bool            // a read is running, and no caller waits for it
+	rest     []byte          // bytes after the last line of ReadLine
 }
 
-// readResult is the result of one read.
+// A readResult is what one read returned.
 type readResult struct {
 	text []byte
 	err  error
@@ -48,7 +48,7 @@ func (s *Source) readLoop() {
 	}
 }
 
-// read returns the available bytes, at least one.
+// read returns the available bytes, at least one. It waits for them.
 func (s *Source) read(ctx context.Context) ([]byte, error) {
 	if len(s.rest) > 0 {
 		held := s.rest
@@ -95,8 +95,8 @@ func (s *Source) discard() {
 	}
 }
 
-// ReadLine returns the next line without its end, of at most maxLine bytes, as from a
-// pipe. At the end of the input it returns io.EOF.
+// ReadLine returns the next line, as of a pipe, without its end. It returns io.EOF at
+// the end of the input, and an error for a line of more than maxLine bytes.
 func (s *Source) ReadLine(ctx context.Context) (string, error) {
 	var line []byte
 	for {

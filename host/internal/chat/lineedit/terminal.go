@@ -6,7 +6,8 @@ import (
 	"golang.org/x/term"
 )
 
-// TerminalFile is a terminal: keys come from In, and Out has the size.
+// TerminalFile is the Terminal of an open terminal: keys come from In, and Out has the
+// size.
 type TerminalFile struct{ In, Out *os.File }
 
 // IsTerminal reports whether a file is a terminal.

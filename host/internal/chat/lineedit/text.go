@@ -7,14 +7,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// text is the edited text.
+// A text is the edited text with the cursor.
 type text struct {
 	runes  []rune
 	at     int    // index of the rune after the cursor
-	killed []rune // for yank
+	killed []rune // removed last with keep; inserted by yank
 }
 
-// set replaces the whole text and puts the cursor behind it.
+// set replaces the whole text and puts the cursor at its end.
 func (t *text) set(s string) {
 	t.runes = []rune(s)
 	t.at = len(t.runes)
@@ -30,7 +30,8 @@ func (t *text) insert(s string) {
 	t.at += len(more)
 }
 
-// removeRange removes the text between two indexes, and keeps it for yank if keep is set.
+// removeRange removes the runes from one index up to another, puts the cursor there,
+// and keeps them for yank if keep is set.
 func (t *text) removeRange(from, to int, keep bool) {
 	if from == to {
 		return
@@ -42,15 +43,16 @@ func (t *text) removeRange(from, to int, keep bool) {
 	t.at = from
 }
 
-// charIndex returns the index of the previous (-1) or next (1) character; combining runes
-// belong to their character.
+// charIndex returns the index of the character before (by is -1) or after (1) the one
+// at at; combining runes belong to their character.
 func (t *text) charIndex(at, by int) int {
 	for at += by; at > 0 && at < len(t.runes) && (screen.Width(t.runes[at]) == 0 || t.runes[at-1] == '\u200d'); at += by {
 	}
 	return min(max(at, 0), len(t.runes))
 }
 
-// wordBoundary returns the index of the beginning (-1) or end (1) of a word.
+// wordBoundary returns the index of the beginning of the word before the cursor (by is
+// -1), or of the end of the word after it (1).
 func (t *text) wordBoundary(by int) int {
 	at := t.at
 	next := func() rune {
@@ -70,7 +72,7 @@ func (t *text) wordBoundary(by int) int {
 	return at
 }
 
-// lineBegin and lineEnd return the indexes of the ends of the cursor's line.
+// lineBegin returns the index of the first rune of the cursor's line.
 func (t *text) lineBegin() int {
 	at := t.at
 	for at > 0 && t.runes[at-1] != '\n' {
@@ -79,7 +81,7 @@ func (t *text) lineBegin() int {
 	return at
 }
 
-// lineEnd returns the position of the end of the cursor's line.
+// lineEnd returns the index after the last rune of the cursor's line.
 func (t *text) lineEnd() int {
 	at := t.at
 	for at < len(t.runes) && t.runes[at] != '\n' {
@@ -88,8 +90,8 @@ func (t *text) lineEnd() int {
 	return at
 }
 
-// moveLine moves the cursor a line up or down. It returns false if there is no such
-// line.
+// moveLine moves the cursor a line up (-1) or down (1), to the same column if possible.
+// It returns false, and moves nothing, if there is no such line.
 func (t *text) moveLine(by int) bool {
 	column := screen.Columns(string(t.runes[t.lineBegin():t.at]))
 	was := t.at
@@ -113,7 +115,7 @@ func (t *text) moveLine(by int) bool {
 	return true
 }
 
-// apply applies an editing key to the text.
+// apply changes the text for an editing key. It ignores other keys.
 func (t *text) apply(k key) {
 	switch k.action {
 	case insert:
@@ -153,15 +155,16 @@ func (t *text) apply(k key) {
 	}
 }
 
-// A picture is a rendered text: rows of a terminal and the position of the cursor.
+// A rendering is how a text is shown: rows of a terminal and the position of the cursor
+// in them, from 0.
 type rendering struct {
 	rows     []string
 	row, col int
 }
 
-// render renders a text with its prompt before the first line, and spaces before the
-// others, in rows of width columns. At most height rows around the cursor are
-// rendered.
+// render returns a text as rows of at most width columns, with the prompt before the
+// first line and spaces before the others. At most height rows around the cursor are
+// returned.
 func (t *text) render(prompt string, width, height int) rendering {
 	margin := screen.Columns(prompt)
 	if margin > width/2 {

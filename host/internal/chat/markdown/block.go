@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// A kind is the kind of a line.
+// A kind is the type of a line.
 type kind int
 
 const (
@@ -15,14 +15,15 @@ const (
 	row    // row of a table
 )
 
-// A block is the kind of a line and the quotes and list items that contain it.
+// A block is the type of a line, and how the quotes and list items that contain it are
+// shown.
 type block struct {
 	kind   kind
 	length int    // number of runes before the content
 	first  string // shown before the line
 	hang   string // shown before its continuation lines
 	level  int    // level of a heading
-	fence  fence
+	fence  fence  // set for the kind fenced; fence.quotes for all
 }
 
 // quoteMark precedes each line of a quote.
@@ -40,8 +41,8 @@ func (b block) style() style {
 	return 0
 }
 
-// parseBlock determines the block of a line from its beginning. known is false if more
-// writeText is needed; with whole, line is complete, and the block is always known.
+// parseBlock returns the block of a line from its beginning. known is false if more
+// text is needed; with whole, the line is complete, and the block is always known.
 func parseBlock(line []rune, whole bool) (b block, known bool) {
 	column := 0 // number of columns within the innermost quote
 	for range maxNest {
@@ -81,9 +82,9 @@ func parseBlock(line []rune, whole bool) (b block, known bool) {
 	return b, true
 }
 
-// parseContainer returns the shown marker of a quote or list item and its length in the
-// line, or 0. whole means that no more text of the line follows; known is false if more
-// text could change the result.
+// parseContainer returns how the marker of a quote or list item at the beginning of
+// line is shown, and the number of its runes; "" and 0 if there is none. known is false
+// if more text could change the result; with whole, no more text of the line follows.
 func parseContainer(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {
@@ -128,7 +129,8 @@ func parseContainer(line []rune, whole bool) (marker string, length int, known b
 	return "", 0, true
 }
 
-// withLeafKind determines the kind of a line within the containers of b.
+// withLeafKind returns b with the type of the line inside its containers. column is the
+// number of columns before it. The result is false if more text is needed.
 func (b block) withLeafKind(line []rune, whole bool, column int) (block, bool) {
 	r := line[0]
 	n := 1
@@ -173,8 +175,8 @@ func (b block) withLeafKind(line []rune, whole bool, column int) (block, bool) {
 	return b, true
 }
 
-// countMarks counts a character in a line. all reports whether all other characters are
-// white space.
+// countMarks counts mark in a line. all is true if all other characters are white
+// space.
 func countMarks(line []rune, mark rune) (n int, all bool) {
 	for _, r := range line {
 		switch r {

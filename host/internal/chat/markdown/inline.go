@@ -7,13 +7,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// inline parses emphasis, code spans and links of a line. It holds back text that may
-// begin one of them until that is known.
+// An inline parses emphasis, code spans and links of a line and passes the styled
+// characters to put. It holds back text that may begin one of them until that is known.
 type inline struct {
 	put   func(cell)
 	plain bool // styles are not shown, so code keeps its marks
 	style style
-	depth int
+	depth int // number of the elements around this one
 
 	held []rune
 	prev rune // rune before held; 0: beginning of the line
@@ -30,7 +30,7 @@ type search struct {
 	target int // index of the address of a link; 0: not reached
 }
 
-// beginLine begins a line.
+// beginLine begins a line with this style.
 func (in *inline) beginLine(s style) {
 	in.style, in.held, in.prev, in.find = s, in.held[:0], 0, search{}
 }
@@ -41,11 +41,11 @@ func (in *inline) addRune(r rune) {
 	in.writeKnown(false)
 }
 
-// endLine ends the line.
+// endLine writes the rest of the line.
 func (in *inline) endLine() { in.writeKnown(true) }
 
-// writeKnown writes the text that is known to be text or a complete element. whole means that
-// no more text follows.
+// writeKnown writes the held text that is known to be plain text or a complete element.
+// whole means that no more text follows.
 func (in *inline) writeKnown(whole bool) {
 	for len(in.held) > 0 {
 		used := in.writeElement(whole)
@@ -62,7 +62,7 @@ func (in *inline) writeKnown(whole bool) {
 	in.held = nil
 }
 
-// writeLiteral writes the first n runes unchanged.
+// writeLiteral writes the first n held runes unchanged and returns n.
 func (in *inline) writeLiteral(n int) int {
 	for _, r := range in.held[:n] {
 		in.put(cell{r, in.style})
@@ -70,7 +70,7 @@ func (in *inline) writeLiteral(n int) int {
 	return n
 }
 
-// runLength returns the length of the run of equal runes at i.
+// runLength returns the number of equal runes in held from index i on.
 func (in *inline) runLength(i int) int {
 	n := 1
 	for i+n < len(in.held) && in.held[i+n] == in.held[i] {
@@ -79,8 +79,9 @@ func (in *inline) runLength(i int) int {
 	return n
 }
 
-// writeElement writes the element at the beginning of held, and returns its length; 0: more
-// writeText is needed, or, with whole, there is no element.
+// writeElement writes the element or character at the beginning of held, and returns
+// the number of its runes; 0: more text is needed, or, with whole, no element begins
+// here.
 func (in *inline) writeElement(whole bool) int {
 	r := in.held[0]
 	switch r {
@@ -122,9 +123,9 @@ func (in *inline) writeElement(whole bool) int {
 	return in.writeEmphasis(n, whole)
 }
 
-// writeCodeSpan shows the code span that begins with n held backticks. It returns the number
-// of characters that it covers, 0 if the held text does not close it. whole means that
-// no more text follows.
+// writeCodeSpan writes the code span that begins with n held backticks. It returns the
+// number of its runes, 0 if the held text does not close it. whole means that no more
+// text follows.
 func (in *inline) writeCodeSpan(n int, whole bool) int {
 	at := max(in.find.at, n)
 	for at < len(in.held) {
@@ -156,14 +157,14 @@ func (in *inline) writeCodeSpan(n int, whole bool) int {
 }
 
 // isBoundary reports whether emphasis may begin or end next to a rune: white space,
-// punctuation, or a wide character, as in scripts without spaces.
+// punctuation, or a wide character, as in scripts without spaces. 0 is the beginning or
+// end of a line.
 func isBoundary(r rune) bool {
 	return r == 0 || unicode.IsSpace(r) || unicode.In(r, unicode.P, unicode.S) || screen.Width(r) == 2
 }
 
-// neighbours returns the characters before and after the n held characters at a position.
-// At the beginning of the held text, before is the last character shown before it.
-// after is 0 at its end.
+// neighbours returns the runes before and after the n held runes at an index. before is
+// the last written rune at the beginning of the held text; after is 0 at its end.
 func (in *inline) neighbours(at, n int) (before, after rune) {
 	if before = in.prev; at > 0 {
 		before = in.held[at-1]
@@ -174,8 +175,8 @@ func (in *inline) neighbours(at, n int) (before, after rune) {
 	return before, after
 }
 
-// canOpen reports whether a run of marks can begin emphasis. A single mark, and
-// any underscore, does not within a word.
+// canOpen reports whether the run of n marks at an index can begin emphasis. A single
+// mark, and any underscore, cannot within a word.
 func (in *inline) canOpen(at, n int) bool {
 	before, after := in.neighbours(at, n)
 	if after == 0 || unicode.IsSpace(after) {
@@ -187,7 +188,7 @@ func (in *inline) canOpen(at, n int) bool {
 	return !unicode.In(after, unicode.P) || isBoundary(before)
 }
 
-// canClose reports whether a run of marks can end emphasis.
+// canClose reports whether the run of n marks at an index can end emphasis.
 func (in *inline) canClose(at, n int) bool {
 	before, after := in.neighbours(at, n)
 	if before == 0 || unicode.IsSpace(before) {
@@ -199,7 +200,9 @@ func (in *inline) canClose(at, n int) bool {
 	return !unicode.In(before, unicode.P) || isBoundary(after)
 }
 
-// writeEmphasis writes the text between n marks and the marks that end it.
+// writeEmphasis writes the emphasis that begins with n held marks. It returns the
+// number of its runes, 0 if the held text does not close it. whole means that no more
+// text follows.
 func (in *inline) writeEmphasis(n int, whole bool) int {
 	f := &in.find
 	for f.at = max(f.at, n); f.at < len(in.held); {
@@ -249,7 +252,7 @@ func (in *inline) writeEmphasis(n int, whole bool) int {
 	return 0
 }
 
-// emphasisStyle returns the style that n marks, 1 to 3, like the first held character
+// emphasisStyle returns the style that n marks, 1 to 3, of the first held character
 // give.
 func (in *inline) emphasisStyle(n int) style {
 	if in.held[0] == '~' {
@@ -258,7 +261,8 @@ func (in *inline) emphasisStyle(n int) style {
 	return []style{italic, bold, bold | italic}[n-1]
 }
 
-// writeNested writes the content of an element.
+// writeNested writes the content of an element, in which other elements can be, with
+// the style s added.
 func (in *inline) writeNested(text []rune, s style) {
 	sub := inline{put: in.put, plain: in.plain, style: in.style | s, depth: in.depth + 1, held: append([]rune(nil), text...)}
 	if sub.depth > maxNest {
@@ -268,8 +272,9 @@ func (in *inline) writeNested(text []rune, s style) {
 	sub.writeKnown(true)
 }
 
-// writeLink writes a link or an image whose bracket is at held[from]: its text, and its
-// address if that differs.
+// writeLink writes the link or image whose bracket is at held[from]: its text, and its
+// address if that differs. It returns the number of its runes, 0 if more text is
+// needed.
 func (in *inline) writeLink(from int) int {
 	f := &in.find
 	for f.at = max(f.at, from); f.target == 0; f.at++ {
@@ -312,8 +317,8 @@ func (in *inline) writeLink(from int) int {
 	return 0
 }
 
-// writeLinkParts shows a link or, with from above 0, an image: the label, which begins after
-// from, and the address between target and end, if it differs from the label.
+// writeLinkParts writes a link or, with from above 0, an image: the label, which begins
+// after from, and the address between target and end, if it differs from the label.
 func (in *inline) writeLinkParts(from, target, end int) {
 	label, address := in.held[from+1:target-2], strings.TrimSpace(string(in.held[target:end]))
 	if i := strings.IndexAny(address, " \t"); i >= 0 { // a title
@@ -335,14 +340,15 @@ func (in *inline) writeLinkParts(from, target, end int) {
 	}
 }
 
-// writeText shows s in the current style, combined with more.
+// writeText writes s in the current style with more added.
 func (in *inline) writeText(s string, more style) {
 	for _, r := range s {
 		in.put(cell{r, in.style | more})
 	}
 }
 
-// writeAutolink writes an address in angle brackets.
+// writeAutolink writes an address in angle brackets, or the bracket if it is none. It
+// returns the number of runes, 0 if more text is needed.
 func (in *inline) writeAutolink() int {
 	for i, r := range in.held {
 		if i == 0 {

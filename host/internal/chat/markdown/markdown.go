@@ -37,8 +37,8 @@ const (
 	maxHead  = 200     // runes of the beginning of a line
 	maxHeld  = 512     // runes of emphasis, a code span or a link
 	maxTable = 1 << 16 // runes of a table
-	minWidth = 20
-	maxNest  = 6 // quotes and items on a line; emphasis within emphasis
+	minWidth = 20      // columns
+	maxNest  = 6       // quotes and items on a line; emphasis within emphasis
 )
 
 // A Writer renders a text. Only one goroutine may use it at a time.
@@ -53,8 +53,8 @@ type Writer struct {
 	lineStarted bool   // a part of the line was written
 	cr          bool   // the last rune was a carriage return
 	fence       fence
-	table       []string
-	size        int // size of table, in runes
+	table       []string // lines of the table that is held back
+	size        int      // size of table, in runes
 }
 
 // A fence is the opening line of a code block. The zero value means none.
@@ -111,7 +111,7 @@ func (w *Writer) Close() error {
 	return w.page.flush()
 }
 
-// writeRune adds a rune; the carriage return of a line end is dropped.
+// writeRune adds a rune of the text; the carriage return of a line end is dropped.
 func (w *Writer) writeRune(r rune) {
 	if w.cr {
 		w.cr = false
@@ -129,7 +129,7 @@ func (w *Writer) writeRune(r rune) {
 	}
 }
 
-// addToLine adds a rune of a line.
+// addToLine adds a rune that is no line end to the line.
 func (w *Writer) addToLine(r rune) {
 	switch {
 	case w.inRow:
@@ -148,8 +148,8 @@ func (w *Writer) addToLine(r rune) {
 	}
 }
 
-// endLine ends the current line: a row is added to the table, other text is shown
-// completely.
+// endLine ends the line: a row is added to the table, the rest of other text is
+// written.
 func (w *Writer) endLine() {
 	if !w.lineStarted && !w.inRow {
 		w.beginLine(true)
@@ -165,7 +165,8 @@ func (w *Writer) endLine() {
 	w.lineStarted, w.inRow, w.head = false, false, w.head[:0]
 }
 
-// beginLine examines the beginning of a line; with whole, the line is complete.
+// beginLine determines the block of the line from w.head, and writes what is known of
+// it. It does nothing if more text is needed; with whole, the line is complete.
 func (w *Writer) beginLine(whole bool) {
 	if w.fence.mark != 0 {
 		w.beginCodeLine(whole)
@@ -185,7 +186,7 @@ func (w *Writer) beginLine(whole bool) {
 	w.beginBlock(b)
 }
 
-// beginBlock begins a line of a known block.
+// beginBlock writes the beginning of a line whose block is known.
 func (w *Writer) beginBlock(b block) {
 	rest := w.head[b.length:]
 	w.lineStarted = true
@@ -215,8 +216,8 @@ func (w *Writer) beginBlock(b block) {
 	}
 }
 
-// textWidth returns the columns to use: one less than the terminal has, and at least
-// minWidth.
+// textWidth returns the number of columns to use: one less than the terminal has, and
+// at least minWidth.
 func (w *Writer) textWidth() int { return max(w.o.Width()-1, minWidth) }
 
 // beginCodeLine decides whether the current line of a code block is the fence that
@@ -255,7 +256,7 @@ func (w *Writer) beginCodeLine(complete bool) {
 	}
 }
 
-// trimQuotes removes the marks of quotes from a line.
+// trimQuotes returns the line without the marks of at most this number of quotes.
 func trimQuotes(line []rune, quotes int) []rune {
 	for range quotes {
 		at := 0

@@ -20,7 +20,7 @@ const (
 	code
 )
 
-// sgr returns the parameters of the escape sequence for a style.
+// sgr returns the escape sequence (SGR) that sets a style, and only it.
 func (s style) sgr() string {
 	params := "0"
 	for i, n := range []int{1, 2, 3, 4, 9, 36} {
@@ -31,17 +31,17 @@ func (s style) sgr() string {
 	return "\x1b[" + params + "m"
 }
 
-// A cell is a character of a page.
+// A cell is a character with its style.
 type cell struct {
 	r rune
 	s style
 }
 
-// A gate passes characters on, and replaces characters that control a terminal by a
-// visible form.
+// An escaper replaces characters that control a terminal by a visible form.
 type escaper struct{ before rune }
 
-// write passes a character to put, or its visible form if it would control the terminal.
+// write passes a character, or its visible form if it would control the terminal, to
+// put.
 func (g *escaper) write(c cell, put func(cell)) {
 	before := g.before
 	g.before = c.r
@@ -54,7 +54,7 @@ func (g *escaper) write(c cell, put func(cell)) {
 	}
 }
 
-// columns returns the width of cells on the terminal.
+// columns returns the number of terminal columns of cells.
 func columns(cells []cell) int {
 	n := 0
 	for _, c := range cells {
@@ -63,18 +63,19 @@ func columns(cells []cell) int {
 	return n
 }
 
-// A page writes lines that are wrapped between words.
+// A page writes lines that are wrapped between words. It collects its output until
+// flush.
 type page struct {
 	out    io.Writer
 	styled bool
 	gate   escaper
 
-	buf         []byte
-	current     style // style that was set last in the terminal
-	width       int
+	buf         []byte // output that is not written yet
+	current     style  // style that was set last in the terminal
+	width       int    // largest number of columns of a line
 	hang        string // written before each line except the first
 	marginWidth int    // the column after hang
-	col         int
+	col         int    // columns that were written on the line
 
 	gap  []cell // white space before the word
 	word []cell
@@ -82,9 +83,9 @@ type page struct {
 	join bool // the next rune belongs to the word nevertheless
 }
 
-// beginLine begins a line of the text, which is wrapped at width columns. first is written
-// before it, and hang before each further line of the page. A hang wider than half of
-// textWidth is not written, and such a first loses its leading spaces.
+// beginLine begins a line of the text, which is wrapped at width columns. first is
+// written before it, and hang before its continuation lines. A hang wider than half of
+// width is not written, and such a first loses its leading spaces.
 func (p *page) beginLine(width int, first, hang string) {
 	if screen.Columns(hang) > width/2 {
 		hang = ""
@@ -106,11 +107,11 @@ func (p *page) writeMargin(text string) {
 // freeColumns returns the number of free columns on the line.
 func (p *page) freeColumns() int { return max(p.width-p.col, 0) }
 
-// add adds a character. It starts a new line if the word does not fit.
+// add adds a character of a word, which moves to a new line if it does not fit.
 func (p *page) add(c cell) { p.gate.write(c, p.placeInWord) }
 
-// placeInWord adds a character to the current word, or ends the word at white space. Between
-// wide characters a line can break without a space.
+// placeInWord adds a character to the current word, or ends the word at white space.
+// Between wide characters a line can break without a space.
 func (p *page) placeInWord(c cell) {
 	if c.r == ' ' || c.r == '\t' {
 		p.endWord()
@@ -151,10 +152,10 @@ func (p *page) endWord() {
 	p.word, p.wide, p.join = p.word[:0], false, false
 }
 
-// writeUnwrapped adds a character where it is.
+// writeUnwrapped writes a character at the current position; it does not wrap lines.
 func (p *page) writeUnwrapped(r rune, s style) { p.gate.write(cell{r, s}, p.emit) }
 
-// emit writes a character at the current position.
+// emit appends a character to the output at the current position.
 func (p *page) emit(c cell) {
 	p.setStyle(c.s)
 	p.buf = append(p.buf, string(c.r)...)
@@ -169,20 +170,20 @@ func (p *page) setStyle(s style) {
 	}
 }
 
-// endLine ends the line of the text.
+// endLine writes the last word and ends the line of the text.
 func (p *page) endLine() {
 	p.endWord()
 	p.newline()
 }
 
-// newline ends a line of the page, and leaves the terminal as it was found.
+// newline ends a line of the terminal with no style set.
 func (p *page) newline() {
 	p.gap = p.gap[:0]
 	p.setStyle(0)
 	p.buf = append(p.buf, '\n')
 }
 
-// flush writes what is ready.
+// flush writes the collected output.
 func (p *page) flush() error {
 	if len(p.buf) == 0 {
 		return nil

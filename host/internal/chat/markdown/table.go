@@ -57,7 +57,7 @@ func (w *Writer) endTable() {
 	w.writeGrid(rows, widths, sides)
 }
 
-// parseCell reads the text of a cell.
+// parseCell returns the text of a table cell as styled characters.
 func (w *Writer) parseCell(text string, s style) []cell {
 	var all []cell
 	put := func(c cell) {
@@ -75,7 +75,7 @@ func (w *Writer) parseCell(text string, s style) []cell {
 	return all
 }
 
-// A side is the alignment of a column's cells.
+// An alignment is where the text of a column's cells is.
 type alignment int
 
 const (
@@ -84,7 +84,8 @@ const (
 	middle
 )
 
-// parseAlignments reads the second row, which makes a table of the lines.
+// parseAlignments returns the alignments of the columns from the second line, the
+// delimiter line. It returns false if the lines are no table.
 func parseAlignments(lines []string) ([]alignment, bool) {
 	if len(lines) < 2 {
 		return nil, false
@@ -107,8 +108,8 @@ func parseAlignments(lines []string) ([]alignment, bool) {
 	return sides, len(sides) > 0
 }
 
-// splitRow divides a row into the texts of its cells. A bar that is escaped or
-// within a code span divides nothing.
+// splitRow returns the texts of the cells of a row. A bar that is escaped or within a
+// code span does not end a cell.
 func splitRow(line string) []string {
 	line = strings.TrimSpace(line)
 	line = strings.TrimPrefix(line, "|")
@@ -149,8 +150,9 @@ const (
 	minColumn = 8
 )
 
-// fitWidths finds the widths of the columns within that of the page. It says whether
-// there is room.
+// fitWidths returns widths of the columns with which the table has at most width
+// columns of the terminal. It returns false if a column would be narrower than
+// minColumn.
 func fitWidths(rows [][][]cell, width int) ([]int, bool) {
 	widths := make([]int, len(rows[0]))
 	total := columnGap * (len(widths) - 1)
@@ -239,7 +241,8 @@ func (w *Writer) writeSpaces(n int) {
 	}
 }
 
-// wrapCells breaks cells into lines between words.
+// wrapCells breaks the characters of a cell into lines of at most width columns,
+// between words if possible.
 func wrapCells(cells []cell, width int) [][]cell {
 	var lines [][]cell
 	for len(cells) > 0 {
@@ -265,7 +268,7 @@ func wrapCells(cells []cell, width int) [][]cell {
 	return lines
 }
 
-// maxHeading bounds the heading before each cell.
+// maxHeading bounds the heading before each cell in writeList, in characters.
 const maxHeading = 60
 
 // writeList writes a table that is too wide: each row as lines of heading and cell.

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Cleaner writes text as Clean returns it, in pieces of any length.
+// A Cleaner is a writer that writes text as Clean returns it, also if a character
+// arrives in pieces.
 type Cleaner struct {
 	out     io.Writer
 	partial []byte // incomplete UTF-8 sequence
@@ -17,7 +18,7 @@ type Cleaner struct {
 // NewCleaner returns a writer to out.
 func NewCleaner(out io.Writer) *Cleaner { return &Cleaner{out: out, ended: true} }
 
-// Write writes text.
+// Write writes text. It holds back an incomplete character at its end.
 func (c *Cleaner) Write(text []byte) (int, error) {
 	n := len(text)
 	text = append(c.partial, text...)
@@ -41,7 +42,7 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 	return n, c.put(clean)
 }
 
-// End writes incomplete text, and ends the line.
+// End writes held text, and a line end if the last line has none.
 func (c *Cleaner) End() error {
 	var clean []byte
 	if c.cr {

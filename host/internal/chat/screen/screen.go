@@ -17,13 +17,14 @@ type Screen struct {
 
 	mu      sync.Mutex
 	line    string // status line; "": none
-	drawn   bool
-	partial bool // the last line of the text is incomplete
-	held    bool
+	drawn   bool   // the status line is shown
+	partial bool   // the last line of the text is incomplete
+	held    bool   // a question has the terminal: between Hold and Release
 	waiting []byte // text that was written while the screen was held
 }
 
-// New returns the screen of a terminal that understands escape sequences.
+// New returns the screen of a terminal that understands escape sequences. width returns
+// the number of its columns.
 func New(out io.Writer, width func() int) *Screen { return &Screen{out: out, width: width} }
 
 // erase erases the line with the cursor.
@@ -43,7 +44,8 @@ func (s *Screen) Write(text []byte) (int, error) {
 	return len(text), s.write(text)
 }
 
-// write writes text, which must not be empty, above the status line.
+// write writes text, which must not be empty, above the status line. The caller holds
+// mu.
 func (s *Screen) write(text []byte) error {
 	var b bytes.Buffer
 	s.eraseStatus(&b)
@@ -58,7 +60,8 @@ func (s *Screen) write(text []byte) error {
 const maxWaiting = 1 << 20
 
 // Hold gives the terminal to a question to the user, below the text and without the
-// status line. Later writes wait for Release.
+// status line. Text that is written before Release is kept, up to maxWaiting, and
+// written then.
 func (s *Screen) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +92,8 @@ func (s *Screen) Release() {
 	s.out.Write(b.Bytes()) //nolint:errcheck // Write returns the error
 }
 
-// SetStatusLine replaces the status line by text, cleaned; "" removes it.
+// SetStatusLine replaces the status line by text, which is cleaned and cut to the
+// width; "" removes it.
 func (s *Screen) SetStatusLine(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +119,7 @@ func (s *Screen) EndLine() {
 	}
 }
 
-// eraseStatus removes the status line, if it is shown.
+// eraseStatus adds to b the sequence that removes the status line, if it is shown.
 func (s *Screen) eraseStatus(b *bytes.Buffer) {
 	if s.drawn {
 		b.WriteString(erase)
@@ -123,7 +127,7 @@ func (s *Screen) eraseStatus(b *bytes.Buffer) {
 	}
 }
 
-// drawStatus shows the status line, unless text of an incomplete line is in its place or a
+// drawStatus adds the status line to b, unless text of an incomplete line is there or a
 // question has the terminal.
 func (s *Screen) drawStatus(b *bytes.Buffer) {
 	if s.line == "" || s.partial || s.held {

@@ -3,7 +3,7 @@
 //
 // A terminal obeys control characters. Text of a model, a tool or a file is written
 // only after Clean: it escapes escape sequences, control characters, and characters
-// that hide or reorder others (see Steers).
+// that hide or reorder others (see NeedsEscape).
 package screen
 
 import (
@@ -32,8 +32,9 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// EscapeJSON escapes the characters of a JSON text that control a terminal or are invisible.
-// They occur only in strings, where an escape has the same meaning.
+// EscapeJSON returns a JSON text in which the characters that control a terminal or are
+// invisible are \u escapes. They occur only in strings, where an escape has the same
+// meaning.
 func EscapeJSON(line []byte) []byte {
 	steers := func(r rune) bool { return NeedsEscape(0, r) }
 	if bytes.IndexFunc(line, steers) < 0 {
@@ -64,7 +65,7 @@ func isVisibleASCII(text string) bool {
 }
 
 // EscapeRune returns a rune as Clean shows it after the rune before, which is 0 at the
-// beginning.
+// beginning: itself, or \uXXXX.
 func EscapeRune(before, r rune) string {
 	if NeedsEscape(before, r) {
 		return fmt.Sprintf(`\u%04x`, r)
@@ -72,18 +73,18 @@ func EscapeRune(before, r rune) string {
 	return string(r)
 }
 
-// NeedsEscape reports whether a terminal does more with a rune than show it, or shows
-// nothing: control characters, those that turn the order of text around (Trojan
-// Source, CVE-2021-42574), and those that are not seen, in which text hides from
-// who reads it, or makes two names of one: zero width spaces and joiners, fillers,
-// tags, selectors. Ends of lines and tabs do not count.
+// NeedsEscape reports whether Clean escapes a rune after the rune before (0 at the
+// beginning): a control character, a character that reverses the order of text (Trojan
+// Source, CVE-2021-42574), or an invisible character, which can hide text from a reader
+// or make two different names look alike: zero width spaces and joiners, fillers, tags and
+// variation selectors. Line ends and tabs are not escaped.
 //
-// Three kinds of these are part of how people write, and count only where nobody
-// does (as UTS #39 and #55 advise, RFC 5892 demands of names, and editors that mark
-// invisible characters do): joiners in scripts that have them, as Persian's and
-// Hindi's, and between emoji; and one selector after a character that has variants,
-// as emoji have, and Chinese characters. It is the character before that decides,
-// so that text can be shown while it comes.
+// Three kinds of invisible characters belong to ordinary writing and are escaped only
+// elsewhere (as UTS #39 and #55 advise, RFC 5892 demands of names, and editors that mark
+// invisible characters do): joiners in scripts that use them, such as Persian and Hindi;
+// joiners between emoji; and one variation selector after a character that has variants,
+// such as emoji and Chinese characters. Only the rune before decides, so that text can be
+// shown while it arrives.
 func NeedsEscape(before, r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -100,7 +101,7 @@ func NeedsEscape(before, r rune) bool {
 		return !hasVariants(before)
 	case r == 0x2028 || r == 0x2029 || r >= 0xe0000 && r <= 0xe0fff:
 		return true
-	case unicode.Is(unicode.Cf, r): // but for signs that numbers stand on
+	case unicode.Is(unicode.Cf, r): // except signs that precede numbers
 		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 	}
 	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
@@ -143,7 +144,7 @@ func hasVariants(r rune) bool {
 }
 
 // OneLine returns a text on one line of at most columns columns, cleaned, with single
-// spaces. If it was cut, the last character shows that.
+// spaces. If it was cut, it ends with an ellipsis.
 func OneLine(text string, columns int) string {
 	text = Clean(strings.Join(strings.Fields(text), " "))
 	if columns < 1 {
@@ -162,7 +163,7 @@ func OneLine(text string, columns int) string {
 	return text
 }
 
-// Width returns the number of columns of a rune.
+// Width returns the number of terminal columns of a rune: 0, 1 or 2.
 func Width(r rune) int {
 	switch {
 	case r < 0x300:
@@ -177,7 +178,7 @@ func Width(r rune) int {
 	return 1
 }
 
-// Columns returns the number of columns of a text on one line.
+// Columns returns the number of terminal columns of a text on one line.
 func Columns(text string) int {
 	n := 0
 	for _, r := range text {

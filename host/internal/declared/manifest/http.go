@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
 )
 
-// httpReader returns the reader of the field http.
+// httpReader returns the function that reads the field http into c.
 func (r *reader) httpReader(c *httpcall.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var headers map[string]string
@@ -60,8 +60,9 @@ func (r *reader) httpReader(c *httpcall.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// readHeadersFromEnv reads HEADER=NAME, or only NAME, whose header is the name with
-// dashes: X_API_KEY is sent as X-Api-Key.
+// readHeadersFromEnv returns headers whose values are environment variables, from a
+// list of HEADER=NAME, or only NAME, whose header is the name with dashes: X_API_KEY is
+// sent as X-Api-Key. A variable that is not set is a problem.
 func (r *reader) readHeadersFromEnv(path string, v *dialect.Tree) map[string]secret.Text {
 	out := map[string]secret.Text{}
 	for _, entry := range r.readTexts(path, v) {
@@ -86,7 +87,8 @@ func (r *reader) readHeadersFromEnv(path string, v *dialect.Tree) map[string]sec
 	return out
 }
 
-// readQuery reads a list of argument names, or a map of parameters to templates.
+// readQuery reads the query parameters into c: a list of argument names, or a map of
+// parameters to templates.
 func (r *reader) readQuery(c *httpcall.Config, path string, v *dialect.Tree) {
 	if v.IsList() {
 		c.Request.Query = append(c.Request.Query, r.readTexts(path, v)...)
@@ -103,7 +105,7 @@ func (r *reader) readQuery(c *httpcall.Config, path string, v *dialect.Tree) {
 	}
 }
 
-// mappingReader returns the reader of the field http.request.
+// mappingReader returns the function that reads the field http.request into c.
 func (r *reader) mappingReader(c *httpcall.Config) func(string, *dialect.Tree) {
 	m := &c.Request
 	return func(path string, v *dialect.Tree) {
@@ -126,8 +128,8 @@ func (r *reader) mappingReader(c *httpcall.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// readAllowPrivate reads which addresses that are not public are permitted: a boolean or a list
-// of networks.
+// readAllowPrivate reads allow_private into c: a boolean, or a list of the addresses
+// and networks that are permitted although they are not public.
 func (r *reader) readAllowPrivate(c *httpcall.Config, path string, v *dialect.Tree) {
 	if on, ok := v.Bool(); ok {
 		c.Private = on
@@ -147,7 +149,7 @@ func (r *reader) readAllowPrivate(c *httpcall.Config, path string, v *dialect.Tr
 	}
 }
 
-// templateValue returns a value whose strings can contain parameters.
+// templateValue returns a JSON value whose strings can contain parameters, {name}.
 func templateValue(v *dialect.Tree) httpcall.Value {
 	switch {
 	case v.IsMap():

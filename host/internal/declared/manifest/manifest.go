@@ -14,8 +14,8 @@
 // list, whose items may also be {file: PATH}.
 //
 // What can be checked without calling anything is checked here, and every
-// problem names file, line, tool and field. How a tool of each mode behaves is
-// said by the packages of host/executor.
+// problem names file, line, tool and field. The packages next to this one (mock,
+// httpcall, chain, …) execute the tools of each mode.
 package manifest
 
 import (
@@ -50,8 +50,8 @@ const (
 type Tool struct {
 	Name      string // as declared
 	Namespace string // "": none
-	File      string
-	Line      int
+	File      string // path of the file that declares the tool
+	Line      int    // line of the declaration in File, from 1
 
 	Title, Description, Version string
 	Annotations                 json.RawMessage // MCP's hints; nil: none
@@ -68,7 +68,7 @@ type Tool struct {
 	Client *clientside.Config
 }
 
-// Problem returns a problem with one of the tool's fields.
+// Problem returns a problem with one of the tool's fields, at the tool's file and line.
 func (t Tool) Problem(field, format string, args ...any) dialect.Problem {
 	return dialect.Problem{File: t.File, Line: t.Line, Tool: t.Name, Field: field, Text: fmt.Sprintf(format, args...)}
 }
@@ -79,9 +79,10 @@ func (t Tool) WithoutLocation() Tool {
 	return t
 }
 
-// Set is the result of reading manifests.
+// Set collects the tools of manifests and the problems with them. Its zero value is
+// empty.
 type Set struct {
-	Tools    []Tool // sorted by name
+	Tools    []Tool // sorted by name after Sort
 	Problems dialect.Problems
 	Files    []string // files that were read and directories that were searched
 }
@@ -105,7 +106,8 @@ const maxFile = 1<<20 + 1
 // maxFiles bounds the files of a directory.
 const maxFiles = 10_000
 
-// Read reads files and, recursively, directories.
+// Read adds the tools of files and, recursively, of directories. Problems are added to
+// s.Problems.
 func (s *Set) Read(paths []string, opt Options) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -124,8 +126,8 @@ func (s *Set) Read(paths []string, opt Options) {
 	}
 }
 
-// manifestsIn returns the manifests in a directory and its sub-directories, sorted by
-// name.
+// manifestsIn returns the paths of the manifests in a directory and its
+// sub-directories, and adds the directories to s.Files.
 func (s *Set) manifestsIn(dir string) (files []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -150,8 +152,8 @@ func (s *Set) manifestsIn(dir string) (files []string) {
 	return files
 }
 
-// readFile reads a manifest file. A failure is a problem; a refusal of opt.Admit is a
-// warning, and the file is left out.
+// readFile adds the tools of a manifest file. A failure is a problem; a refusal of
+// opt.Admit is a warning, and the file is left out.
 func (s *Set) readFile(name string, opt Options) {
 	text, err := readBounded(name)
 	if err != nil {
@@ -167,7 +169,7 @@ func (s *Set) readFile(name string, opt Options) {
 	s.Parse(name, text, opt)
 }
 
-// Parse reads the manifests in the content of a file.
+// Parse adds the tools of the manifests in text, the content of the file called name.
 func (s *Set) Parse(name string, text []byte, opt Options) {
 	trees, problem := dialect.ParseTrees(name, text)
 	if problem != nil {
@@ -179,7 +181,8 @@ func (s *Set) Parse(name string, text []byte, opt Options) {
 	}
 }
 
-// readDocument reads a YAML document: a manifest or a list of manifests.
+// readDocument adds the tools of one YAML document: a manifest, a list of manifests, or
+// a map with the section tools.
 func (s *Set) readDocument(file string, tree *dialect.Tree, opt Options) {
 	switch {
 	case tree.IsList():
@@ -195,7 +198,8 @@ func (s *Set) readDocument(file string, tree *dialect.Tree, opt Options) {
 	}
 }
 
-// ReadSection reads the section tools of the configuration.
+// ReadSection adds the tools of the section tools of a configuration: a map of tools by
+// name, or a list of tools, manifests and {file: PATH}, which is relative to file.
 func (s *Set) ReadSection(file string, tree *dialect.Tree, opt Options) {
 	switch {
 	case tree.IsNull():
@@ -223,7 +227,8 @@ func (s *Set) ReadSection(file string, tree *dialect.Tree, opt Options) {
 	}
 }
 
-// Sort sorts the tools by name and reports duplicates.
+// Sort sorts the tools by namespace and name, and adds a problem for each that appears
+// twice.
 func (s *Set) Sort() {
 	slices.SortStableFunc(s.Tools, func(a, b Tool) int {
 		return strings.Compare(a.Namespace+"\x00"+a.Name, b.Namespace+"\x00"+b.Name)

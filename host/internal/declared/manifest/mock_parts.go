@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// readMockParts reads mock_parts: texts, and images and audio from files or inline, as content
-// items of an MCP result.
+// readMockParts returns the field mock_parts, texts, images and audio from files or
+// inline, as content items of an MCP result. It leaves out an item with a problem.
 func (r *reader) readMockParts(path string, v *dialect.Tree) (content []json.RawMessage) {
 	if !v.IsList() {
 		r.problem(v, path, "want a list, not %s", v.What())

@@ -15,7 +15,7 @@ import (
 	run "github.com/toolroom-mcp/toolroom/host/internal/declared/command"
 )
 
-// execReader returns the reader of the field exec.
+// execReader returns the function that reads the field exec into c.
 func (r *reader) execReader(c *run.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var args []string
@@ -51,8 +51,8 @@ func (r *reader) execReader(c *run.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// resolveProgram returns the absolute path of a command, which is a path relative to the
-// file, or a name that is searched on PATH.
+// resolveProgram returns the absolute path of a command: a path relative to the tool's
+// file, or a name that is searched on PATH. If it is not found, it adds a problem.
 func (r *reader) resolveProgram(path string, v *dialect.Tree, command string) string {
 	command = r.expandVariables(path, v, command)
 	switch {
@@ -80,8 +80,9 @@ func (r *reader) absolutePath(path string, v *dialect.Tree, name string) string 
 	return r.resolvePath(path, v, name)
 }
 
-// readEnvironment reads a list of the host's variables, NAME or NAME=value, or a map of
-// names to values.
+// readEnvironment returns the variables of a list, whose entries are NAME, taken from
+// the host, or NAME=value, or of a map of names to values. A NAME that the host does
+// not have is left out.
 func (r *reader) readEnvironment(path string, v *dialect.Tree) map[string]secret.Text {
 	out := map[string]secret.Text{}
 	if v.IsMap() {
@@ -107,14 +108,14 @@ func (r *reader) readEnvironment(path string, v *dialect.Tree) map[string]secret
 	return out
 }
 
-// mcpReader returns the reader of the field mcp.
+// mcpReader returns the function that reads the field mcp into c.
 func (r *reader) mcpReader(c *alias.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		r.readFields(path, v, []field{r.textField("server", &c.Server), r.textField("tool", &c.Tool, "name")})
 	}
 }
 
-// clientReader returns the reader of the field client.
+// clientReader returns the function that reads the field client into c.
 func (r *reader) clientReader(c *clientside.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var categories []string
@@ -129,7 +130,8 @@ func (r *reader) clientReader(c *clientside.Config) func(string, *dialect.Tree) 
 	}
 }
 
-// chainReader returns the reader of the field chain, a list of steps or a map.
+// chainReader returns the function that reads the field chain, a list of steps or a
+// map, into c.
 func (r *reader) chainReader(c *chain.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		if v.IsList() {
@@ -143,7 +145,8 @@ func (r *reader) chainReader(c *chain.Config) func(string, *dialect.Tree) {
 	}
 }
 
-// readSteps reads a list of steps. Another value is a problem, and returns nil.
+// readSteps returns the steps of a list. For another value it adds a problem and
+// returns nil.
 func (r *reader) readSteps(path string, v *dialect.Tree) []chain.Step {
 	if !v.IsList() {
 		r.problem(v, path, "want a list of steps, not %s", v.What())
@@ -156,7 +159,7 @@ func (r *reader) readSteps(path string, v *dialect.Tree) []chain.Step {
 	return steps
 }
 
-// readStep reads one step; unknown fields are a problem.
+// readStep returns one step. Unknown fields are problems, also in a manifest.
 func (r *reader) readStep(path string, v *dialect.Tree) (s chain.Step) {
 	strict := r.strict
 	r.strict = true // all field names belong to this project
@@ -181,8 +184,8 @@ func (r *reader) readStep(path string, v *dialect.Tree) (s chain.Step) {
 	return s
 }
 
-// readBranches reads the branches of a parallel step. The steps of a branch that is a list
-// run in order.
+// readBranches returns the branches of a parallel step. An item is one step, or a list
+// of steps that run in order. For another value than a list it adds a problem.
 func (r *reader) readBranches(path string, v *dialect.Tree) [][]chain.Step {
 	if !v.IsList() || len(v.Items) == 0 {
 		r.problem(v, path, "want a list of steps")
@@ -200,7 +203,7 @@ func (r *reader) readBranches(path string, v *dialect.Tree) [][]chain.Step {
 	return branches
 }
 
-// readCondition reads the condition of a step: a map, or a value that must be true.
+// readCondition returns the condition of a step: a map, or a value that must be true.
 func (r *reader) readCondition(path string, v *dialect.Tree) *chain.Condition {
 	c := &chain.Condition{}
 	if !v.IsMap() {

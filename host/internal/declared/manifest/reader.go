@@ -15,15 +15,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// field is the name of a field and the function that reads its value; nil: the field
-// is ignored.
+// A field is a field of a map in a manifest.
 type field struct {
 	name    string
-	aliases []string
-	read    func(path string, v *dialect.Tree)
+	aliases []string                           // other accepted names
+	read    func(path string, v *dialect.Tree) // reads the value, which is at path; nil: the field is ignored
 }
 
-// reader reads one tool and collects problems.
+// A reader reads one tool. It adds problems to set.
 type reader struct {
 	set            *Set
 	tool           *Tool
@@ -52,12 +51,13 @@ func (r *reader) warn(v *dialect.Tree, path, format string, args ...any) {
 	r.set.Problems[len(r.set.Problems)-1].Warning = true
 }
 
-// hasProblems reports whether there was a problem.
+// hasProblems reports whether the tool has a problem that is not only a warning.
 func (r *reader) hasProblems() bool {
 	return slices.ContainsFunc(r.set.Problems[r.problemsBefore:], func(p dialect.Problem) bool { return !p.Warning })
 }
 
-// readFields reads the fields of a map.
+// readFields calls read of the fields that the map v has. It adds a problem for another
+// value than a map, for unknown fields, and for two names of one field.
 func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 	if v.IsNull() {
 		return
@@ -89,8 +89,9 @@ func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 	}
 }
 
-// reportUnknown reports an unknown field if that is a problem (strict), or if its name is
-// similar to a known one; a manifest can have fields for other programs.
+// reportUnknown adds a problem for an unknown field if unknown fields are problems
+// (strict), or if its name is similar to a known one. Otherwise it adds a warning,
+// since a manifest can have fields for other programs.
 func (r *reader) reportUnknown(b dialect.Branch, path string, fields []field) {
 	var names []string
 	for _, f := range fields {
@@ -108,7 +109,7 @@ func (r *reader) reportUnknown(b dialect.Branch, path string, fields []field) {
 	r.warn(at, path, "unknown; ignored")
 }
 
-// joinPath returns the path of a member.
+// joinPath returns the path of the member name of the value at path.
 func joinPath(path, name string) string {
 	if path == "" {
 		return dialect.Show(name)
@@ -118,12 +119,14 @@ func joinPath(path, name string) string {
 
 // Constructors of fields for the types that store them.
 
-// textField returns a field, which may also have the names also, for a text.
+// textField returns a field for a string, which is stored in into. also are other names
+// of the field.
 func (r *reader) textField(name string, into *string, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) { *into = r.readText(path, v) }}
 }
 
-// readText returns a scalar as text. Other values are a problem, and return "".
+// readText returns a scalar as text. For another value it adds a problem and returns
+// "".
 func (r *reader) readText(path string, v *dialect.Tree) string {
 	if !v.Scalar() {
 		r.problem(v, path, "want a string, not %s", v.What())
@@ -132,8 +135,8 @@ func (r *reader) readText(path string, v *dialect.Tree) string {
 	return v.Text
 }
 
-// expandVariables replaces the variables in a text with Options.Expand, if that is set. A failure
-// is a problem.
+// expandVariables returns the text with ${NAME} replaced by Options.Expand, if that is
+// set. A failure is a problem.
 func (r *reader) expandVariables(path string, v *dialect.Tree, text string) string {
 	if r.opt.Expand == nil {
 		return text
@@ -145,7 +148,8 @@ func (r *reader) expandVariables(path string, v *dialect.Tree, text string) stri
 	return out
 }
 
-// expandBraced replaces ${…} but not $NAME, because a URL can contain a dollar sign.
+// expandBraced returns the text in which expand's result replaces each ${…}, but not
+// $NAME, because a URL can contain a dollar sign.
 func expandBraced(text string, one func(string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {
@@ -179,13 +183,13 @@ func expandBraced(text string, one func(string) (string, error)) (string, error)
 	}
 }
 
-// textsField returns a field for a list of texts.
+// textsField returns a field for a list of strings, which is stored in into.
 func (r *reader) textsField(name string, into *[]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) { *into = r.readTexts(path, v) }}
 }
 
-// readTexts returns a list of scalars as texts. Other values are a problem, and return
-// nil.
+// readTexts returns a list of scalars as texts. For another value it adds a problem and
+// returns nil.
 func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 	if !v.IsList() {
 		r.problem(v, path, "want a list of strings, not %s", v.What())
@@ -202,7 +206,8 @@ func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 	return out
 }
 
-// textMapField reads a map of texts and replaces variables in them.
+// textMapField returns a field for a map of strings, in which variables are replaced,
+// and which is stored in into.
 func (r *reader) textMapField(name string, into *map[string]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		if !v.IsMap() {
@@ -217,7 +222,7 @@ func (r *reader) textMapField(name string, into *map[string]string) field {
 	}}
 }
 
-// boolField returns a field for a bool, which is passed to set.
+// boolField returns a field for true or false, which is passed to set.
 func (r *reader) boolField(name string, set func(bool)) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		value, ok := v.Bool()
@@ -229,10 +234,10 @@ func (r *reader) boolField(name string, set func(bool)) field {
 	}}
 }
 
-// maxMillis is a day, in milliseconds.
+// maxMillis is the largest timeout_ms: a day, in milliseconds.
 const maxMillis = 24 * 60 * 60 * 1000
 
-// timeoutField reads timeout_ms.
+// timeoutField returns the field timeout_ms, which is stored in into.
 func (r *reader) timeoutField(into *time.Duration) field {
 	return field{"timeout_ms", nil, func(path string, v *dialect.Tree) {
 		n, err := strconv.Atoi(v.Text)
@@ -244,14 +249,16 @@ func (r *reader) timeoutField(into *time.Duration) field {
 	}}
 }
 
-// readFileOf reads the file that a field names, relative to the manifest's file.
+// readFileOf returns the content of the file that the value v names, as readOtherFile
+// does.
 func (r *reader) readFileOf(path string, v *dialect.Tree) (text []byte, ok bool) {
 	return r.readOtherFile(path, v, r.readText(path, v))
 }
 
-// readOtherFile reads a file that the manifest names, relative to it. ok is false if the
-// file cannot be read, which is a problem, if opt.Admit refuses it, which withholds the
-// tool with a warning, or if other files must not be read.
+// readOtherFile returns the content of the file called name, relative to the tool's
+// file. ok is false if the file cannot be read, which is a problem, if opt.Admit
+// refuses it, which withholds the tool with a warning, or if other files must not be
+// read.
 func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
 	name = r.resolvePath(path, v, name)
 	if r.opt.noOtherFiles {
@@ -277,7 +284,8 @@ func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text 
 	return text, true
 }
 
-// resolvePath returns a path relative to the tool's file as an absolute path.
+// resolvePath returns a path relative to the tool's file as an absolute path. For a
+// registered tool, which cannot refer to files, it adds a problem and returns the name.
 func (r *reader) resolvePath(path string, v *dialect.Tree, name string) string {
 	if r.opt.noOtherFiles {
 		r.problem(v, path, "refers to a file, which a registered tool cannot")

@@ -7,7 +7,8 @@ import (
 )
 
 // ReadStored reads manifests that are stored without their original file, and returns
-// each tool with its manifest as JSON. They cannot refer to other files.
+// each tool with its manifest as JSON. They cannot refer to other files. The error is
+// dialect.Problems if there is any problem, and if the text has no manifest.
 func ReadStored(file string, text []byte, opt Options) (tools []Tool, manifests []json.RawMessage, err error) {
 	opt.noOtherFiles = true
 	trees, problem := dialect.ParseTrees(file, text)

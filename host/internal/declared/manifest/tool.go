@@ -20,7 +20,7 @@ import (
 // apiGroup is the prefix of a manifest's apiVersion.
 const apiGroup = "promptkit.altairalabs.ai/v1"
 
-// readManifest reads apiVersion, kind, metadata and spec.
+// readManifest adds the tool of a manifest with apiVersion, kind, metadata and spec.
 func (s *Set) readManifest(file string, tree *dialect.Tree, opt Options) {
 	name := tree.Get("metadata").Get("name")
 	if spec := tree.Get("spec").Get("name"); spec.IsText() && spec.Text != "" {
@@ -58,7 +58,8 @@ func (s *Set) readManifest(file string, tree *dialect.Tree, opt Options) {
 	s.addTool(r)
 }
 
-// readTool reads an entry of the section tools of the configuration.
+// readTool adds the tool of an entry of the section tools. name is its key in a map, ""
+// in a list. strict makes unknown fields a problem.
 func (s *Set) readTool(file, name string, line int, tree *dialect.Tree, strict bool, opt Options) {
 	t := Tool{Name: name, File: file, Line: line}
 	if own := tree.Get("name"); own.IsText() && name == "" {
@@ -77,19 +78,21 @@ func (s *Set) readTool(file, name string, line int, tree *dialect.Tree, strict b
 	s.addTool(r)
 }
 
-// newReader returns a reader for a tool. strict makes unknown fields a problem.
+// newReader returns a reader for the tool t. strict makes unknown fields a problem.
 func (s *Set) newReader(t *Tool, strict bool, opt Options) *reader {
 	return &reader{set: s, tool: t, strict: strict, opt: opt, problemsBefore: len(s.Problems)}
 }
 
-// addTool adds the tool of r, unless it has no mode, has problems or is withheld.
+// addTool adds the tool of r to s.Tools, unless it has no mode, has problems or is
+// withheld.
 func (s *Set) addTool(r *reader) {
 	if r.tool.Mode != "" && !r.hasProblems() && !r.withheld {
 		s.Tools = append(s.Tools, *r.tool)
 	}
 }
 
-// readSpec reads the fields of a tool.
+// readSpec reads the fields of the tool, which are in the map v, and checks them. A
+// tool that is not enabled gets no mode.
 func (r *reader) readSpec(path string, v *dialect.Tree) {
 	t := r.tool
 	enabled := true
@@ -121,7 +124,7 @@ func (r *reader) readSpec(path string, v *dialect.Tree) {
 	r.setMode(path, v, mode, p)
 }
 
-// modeParts holds the fields of each mode.
+// modeParts holds the settings of each mode while a tool is read.
 type modeParts struct {
 	mock   *mock.Config
 	http   *httpcall.Config
@@ -131,7 +134,8 @@ type modeParts struct {
 	client *clientside.Config
 }
 
-// setMode determines the mode and checks the fields for it.
+// setMode sets the tool's mode, which is inferred from the fields if mode is "", and
+// its settings. It adds a problem for an unknown mode and for wrong settings.
 func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modeParts) {
 	t := r.tool
 	if mode == "" {
@@ -201,7 +205,8 @@ func (r *reader) setModePart(path string, v *dialect.Tree, parts modeParts) erro
 	return t.Client.Validate()
 }
 
-// splitServerName splits PromptKit's name of a server's tool, mcp__SERVER__TOOL.
+// splitServerName splits PromptKit's name of a server's tool, mcp__SERVER__TOOL. ok is
+// false for another name.
 func splitServerName(name string) (server, tool string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "mcp__")
 	if !ok {
@@ -211,7 +216,8 @@ func splitServerName(name string) (server, tool string, ok bool) {
 	return server, tool, ok
 }
 
-// reportFieldError adds a problem whose text begins with the field.
+// reportFieldError adds a problem for an error of Validate, whose text begins with the
+// path of the field below v and a colon.
 func (r *reader) reportFieldError(path string, v *dialect.Tree, err error) {
 	name, text, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
@@ -228,7 +234,8 @@ func (r *reader) reportFieldError(path string, v *dialect.Tree, err error) {
 	r.problem(at, strings.TrimPrefix(path+"."+name, "."), "%s", text)
 }
 
-// checkUsedArguments reports arguments that the tool uses but its input schema excludes.
+// checkUsedArguments adds a problem for each argument in uses that the tool's input
+// schema excludes.
 func (r *reader) checkUsedArguments(v *dialect.Tree, path string, uses []string) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -247,7 +254,7 @@ func (r *reader) checkUsedArguments(v *dialect.Tree, path string, uses []string)
 // modes returns the names of the modes.
 func modes() []string { return []string{Mock, HTTP, Chain, MCP, Exec, Client} }
 
-// inferredMode returns the mode that the fields of a tool imply.
+// inferredMode returns the mode that the fields of a tool imply, "" if they imply none.
 func (r *reader) inferredMode(v *dialect.Tree) string {
 	for _, mode := range modes()[1:] {
 		if v.Get(mode) != nil {
@@ -262,7 +269,7 @@ func (r *reader) inferredMode(v *dialect.Tree) string {
 	return ""
 }
 
-// schemaField reads a JSON Schema.
+// schemaField returns a field for a JSON Schema, which is checked and stored in into.
 func (r *reader) schemaField(name string, into *json.RawMessage, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) {
 		raw := v.JSON()
@@ -281,7 +288,8 @@ func (r *reader) schemaField(name string, into *json.RawMessage, also ...string)
 	}}
 }
 
-// acceptsObjects reports whether the type of a schema permits objects.
+// acceptsObjects reports whether the keyword type of a schema permits objects, or is
+// absent.
 func acceptsObjects(schema json.RawMessage) bool {
 	var s struct {
 		Type any `json:"type"`
@@ -293,7 +301,7 @@ func acceptsObjects(schema json.RawMessage) bool {
 	return s.Type == nil || s.Type == "object" || slices.Contains(several, any("object"))
 }
 
-// readAnnotations reads the annotations and keeps them as they are.
+// readAnnotations checks MCP's hints and keeps the annotations as they are.
 func (r *reader) readAnnotations(path string, v *dialect.Tree) {
 	r.readFields(path, v, []field{
 		{"title", nil, nil}, r.hintField("readOnlyHint"), r.hintField("destructiveHint"), r.hintField("idempotentHint"), r.hintField("openWorldHint"),
@@ -301,10 +309,10 @@ func (r *reader) readAnnotations(path string, v *dialect.Tree) {
 	r.tool.Annotations = v.JSON()
 }
 
-// hintField returns a field for a hint of the annotations, which must be a bool.
+// hintField returns a field for a hint of the annotations, which must be true or false.
 func (r *reader) hintField(name string) field { return r.boolField(name, func(bool) {}) }
 
-// mockFields returns the fields of the mode mock.
+// mockFields returns the fields of the mode mock, which are stored in c.
 func (r *reader) mockFields(c *mock.Config) []field {
 	return []field{
 		{"mock_result", nil, func(_ string, v *dialect.Tree) { c.Result = v.JSON() }},

@@ -36,14 +36,14 @@ type Config struct {
 	Parts    []json.RawMessage // MCP content items before the result
 }
 
-// Validate returns an error that names the wrong field.
+// Validate returns an error that begins with the name of the wrong field.
 func (c Config) Validate() error {
 	_, err := c.parse()
 	return err
 }
 
-// parse checks the settings and returns the template, nil for a fixed result. Its error
-// names the wrong setting.
+// parse checks the settings and returns the prepared template, nil for a fixed result.
+// Its error begins with the name of the wrong field.
 func (c Config) parse() (*template.Template, error) {
 	switch {
 	case c.Result == nil && c.Template == "":
@@ -71,8 +71,9 @@ func (c Config) parse() (*template.Template, error) {
 	return t, nil
 }
 
-// prepareTemplate makes each round of a template's loops write at least an empty text, so
-// that an endless loop is detected, and escapes names of members in a loop as texts.
+// prepareTemplate inserts nodes into a template: each round of a loop writes at least
+// an empty text, so that an endless loop is detected, and the names of members in a
+// loop are escaped as texts.
 func prepareTemplate(n *parse.ListNode) error {
 	if n == nil {
 		return nil
@@ -104,7 +105,8 @@ func prepareTemplate(n *parse.ListNode) error {
 	return nil
 }
 
-// escapeNameNode returns the node {{$v = name $v}}.
+// escapeNameNode returns the node {{$v = name $v}} for the variable $v, which makes the
+// name of a member a text.
 func escapeNameNode(variable string) (parse.Node, error) {
 	t, err := template.New("").Funcs(functions()).Parse("{{" + variable + " := 0}}{{" + variable + " = name " + variable + "}}")
 	if err != nil {
@@ -113,7 +115,8 @@ func escapeNameNode(variable string) (parse.Node, error) {
 	return t.Root.Nodes[1], nil
 }
 
-// functions returns the functions json and name of templates.
+// functions returns the functions that templates can call: json, and name for
+// prepareTemplate.
 func functions() template.FuncMap {
 	return template.FuncMap{"json": asJSON, "name": func(v any) any {
 		if name, ok := v.(string); ok {
@@ -123,7 +126,8 @@ func functions() template.FuncMap {
 	}}
 }
 
-// Uses returns the arguments that the template uses, sorted.
+// Uses returns the names of the arguments that the template uses, sorted; none for a
+// fixed result.
 func (c Config) Uses() []string {
 	t, err := c.parse()
 	if err != nil || t == nil {
@@ -175,7 +179,8 @@ func (c Config) Uses() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// New returns the handler for a valid configuration.
+// New returns the handler that calls return their result from. Its error is that of
+// Validate.
 func New(c Config, shape executor.Shape) (call.Handler, error) {
 	t, err := c.parse()
 	if err != nil {
@@ -194,11 +199,12 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	}, nil
 }
 
+// missingKey matches the template error for an argument that the call lacks (1).
 var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 
-// executeTemplate executes a template with the arguments of a call. It returns MISSING_PARAMETER
-// for an argument that is missing, a *call.ExecutionError if the template fails, and a
-// *call.ValidationError if the result is not JSON.
+// executeTemplate returns the output of the template for the arguments of a call. It
+// returns MISSING_PARAMETER for an argument that is missing, a *call.ExecutionError if
+// the template fails, and a *call.ValidationError if the output is not JSON.
 func executeTemplate(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {
@@ -283,7 +289,8 @@ func asJSON(v any) string {
 	return string(raw)
 }
 
-// isExact reports whether a float equals the number as it was written.
+// isExact reports whether the float f, parsed from written, prints the number as
+// precisely as it was written.
 func isExact(f float64, written string) bool {
 	if strings.ContainsAny(written, "eE") {
 		return len(written) <= 17 // floats distinguish numbers of that length
@@ -291,7 +298,7 @@ func isExact(f float64, written string) bool {
 	return strconv.FormatFloat(f, 'f', -1, 64) == strings.TrimSuffix(strings.TrimRight(written, "0"), ".")
 }
 
-// templateValue converts decoded JSON into the values of a template.
+// templateValue converts decoded JSON into values that templates print as JSON.
 func templateValue(v any) any {
 	switch v := v.(type) {
 	case string:
