@@ -160,7 +160,7 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 	if err != nil {
 		return serverjson.Plan{}, err
 	}
-	plan, err := entry.Server(f.via, set)
+	plan, err := entry.Plan(f.via, set)
 	if err != nil {
 		return plan, exit(exitFailed, err)
 	}

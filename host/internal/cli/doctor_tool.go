@@ -28,7 +28,7 @@ func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) 
 	cfg := servercheck.Config{Command: command, Env: p.environ}
 	var printing error
 	if !asJSON {
-		cfg.Found = func(c servercheck.Check) {
+		cfg.OnCheck = func(c servercheck.Check) {
 			if printing == nil {
 				printing = p.printCheck(c)
 			}

@@ -14,7 +14,7 @@ func (p *program) nested(cfg config.Config) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	return nesting.Check(config.Above(p.environ), marks, p.serves)
+	return nesting.CheckLoop(config.Above(p.environ), marks, p.serves)
 }
 
 // refuseClient answers every request with the reason, until the client closes
@@ -31,7 +31,7 @@ func (p *program) refuseClient(reason error) error {
 		if err != nil || m.Kind != jsonrpc.Request {
 			continue
 		}
-		if err := p.write(jsonrpc.AppendError(nil, m.ID, nesting.Code, reason.Error())); err != nil {
+		if err := p.write(jsonrpc.AppendError(nil, m.ID, nesting.LoopErrorCode, reason.Error())); err != nil {
 			return err
 		}
 	}

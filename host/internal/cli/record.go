@@ -40,7 +40,7 @@ out. Use replay to play it again.`,
 				return exit(exitFailed, err)
 			}
 			r := record.New(f, buildinfo.Version())
-			served := p.serveStdio(cmd.Context(), r.In, r.Out)
+			served := p.serveStdio(cmd.Context(), r.RecordInput, r.RecordOutput)
 			if err := errors.Join(r.Close(), f.Close()); err != nil {
 				return exit(exitFailed, fmt.Errorf("%s is incomplete: %w", args[0], err))
 			}
@@ -87,7 +87,7 @@ compared. The exit status is 1 if an answer differs.`,
 }
 
 // readSession reads a recorded session from the file name.
-func readSession(name string) (*record.File, error) {
+func readSession(name string) (*record.Session, error) {
 	in, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (p *program) printTokens(tools []*call.Tool, how asked) error {
 	var counter tokens.Counter = tokens.Estimator{}
 	by := "estimate"
 	if how.tokens == exactly {
-		vocabulary, err := tokens.Load()
+		vocabulary, err := tokens.LoadVocabulary()
 		if err != nil {
 			return exit(exitFailed, err)
 		}

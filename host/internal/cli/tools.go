@@ -328,5 +328,5 @@ func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error
 	if err := json.Unmarshal(t.Definition, &definition); err != nil {
 		return nil, fmt.Errorf("the tool's schema is malformed: %w", err)
 	}
-	return toolargs.Object(definition.Input, args)
+	return toolargs.Parse(definition.Input, args)
 }

@@ -23,10 +23,10 @@ func (c Config) Marks() []string {
 // and one for the value of --mcpservers.
 func marksOf(files []string, list string) (marks []string) {
 	for _, file := range files {
-		marks = append(marks, nesting.Mark(file))
+		marks = append(marks, nesting.FileMark(file))
 	}
 	if list != "" {
-		marks = append(marks, nesting.Mark("--mcpservers "+list))
+		marks = append(marks, nesting.FileMark("--mcpservers "+list))
 	}
 	return marks
 }
@@ -43,7 +43,7 @@ func HostMarks(args, environ []string, dir string) []string {
 		return ""
 	}
 	var files []string
-	if given := nesting.Flag(args, "config"); len(given) > 0 {
+	if given := nesting.FlagValues(args, "config"); len(given) > 0 {
 		file := given[len(given)-1]
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(dir, file)
@@ -56,17 +56,17 @@ func HostMarks(args, environ []string, dir string) []string {
 			}
 		}
 	}
-	return marksOf(files, strings.Join(nesting.Flag(args, "mcpservers"), ""))
+	return marksOf(files, strings.Join(nesting.FlagValues(args, "mcpservers"), ""))
 }
 
 // Above returns the hosts below which this process was started.
-func Above(environ []string) []nesting.Host { return nesting.Above(environ, HostMarks) }
+func Above(environ []string) []nesting.Host { return nesting.HostsAbove(environ, HostMarks) }
 
 // startsItself returns why a server must not be started: its command is a host with
 // this configuration. It returns "" otherwise, and if the command is not recognized;
 // then the started host detects the loop.
 func (c *Config) startsItself(spec dialect.Server, env []string, hosts *nesting.Search) string {
-	args, ok := hosts.Command(spec.Command)
+	args, ok := hosts.FindHost(spec.Command)
 	if !ok {
 		return ""
 	}
@@ -95,11 +95,11 @@ func (c *Config) refuseItself(s *Server, hosts *nesting.Search) {
 // ownHost returns why a server of another program's configuration is not imported: it
 // starts a host that would read the imported file.
 func ownHost(s dialect.Server, getenv func(string) string) string {
-	args, ok := new(nesting.Search).Command(s.Command)
+	args, ok := new(nesting.Search).FindHost(s.Command)
 	if !ok {
 		return ""
 	}
-	if given := nesting.Flag(args, "config"); len(given) > 0 && given[len(given)-1] != UserFile(getenv) {
+	if given := nesting.FlagValues(args, "config"); len(given) > 0 && given[len(given)-1] != UserFile(getenv) {
 		return "" // a different host
 	}
 	return "starts mcp-host itself, which would read this file again, in an endless loop; ignored"

@@ -89,7 +89,7 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	program, err := program(spec.Command[0], from, searchPath(spec.Env))
 	if err != nil {
 		first, _, more := strings.Cut(strings.TrimSpace(raw.Command[0]), " ")
-		first = secret.Args([]string{first})[0]
+		first = secret.RedactArgs([]string{first})[0]
 		if more { // the rest may be anything
 			first += " …"
 		}
@@ -239,12 +239,12 @@ func startable(spec dialect.Server, version string, base []string) (upstream.Con
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
 		value := spec.Env[name].Reveal()
 		c.Env = append(c.Env, name+"="+value)
-		if secret.Given(name, value) {
+		if secret.IsCredential(name, value) {
 			c.Secrets = append(c.Secrets, spec.Env[name])
 		}
 	}
 	c.Secrets = append(c.Secrets, spec.Contents...)
-	for i, shown := range secret.Args(spec.Command) {
+	for i, shown := range secret.RedactArgs(spec.Command) {
 		if shown == secret.Hidden {
 			c.Secrets = append(c.Secrets, secret.Text(spec.Command[i]))
 		}

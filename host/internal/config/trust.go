@@ -59,7 +59,7 @@ func (c *Config) checkTrust(name string, text []byte) error {
 
 // contentHash returns the hash of a file's content that the trust records hold.
 func contentHash(text []byte) string {
-	return trust.HashOf(text)
+	return trust.StateOfContent(text)
 }
 
 // trustKey returns the name under which a file is trusted: its path with the links of

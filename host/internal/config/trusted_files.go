@@ -145,7 +145,7 @@ func (t *fileTrust) admit(config, path, state string, named bool) error {
 	case ok && have == state, state == trust.Absent && !ok:
 		return nil
 	case ok || config == t.local || t.isRecorded(config, path):
-		return trust.File{Path: path, State: have, By: config}.Changed(state)
+		return trust.File{Path: path, State: have, Config: config}.ChangedError(state)
 	}
 	t.found[key] = state
 	return nil
@@ -166,7 +166,7 @@ func (t *fileTrust) commandFiles(config string, command []string, dir string) (f
 			err = t.admit(config, path, state, true)
 		}
 		if err == nil {
-			files = append(files, trust.File{Path: path, State: state, By: config})
+			files = append(files, trust.File{Path: path, State: state, Config: config})
 		}
 		return err
 	}

@@ -90,7 +90,7 @@ func (a *App) Listen(entryPoint string) error {
 			MethodServers:   func(ctx context.Context, _ json.RawMessage) (any, error) { return a.Statuses(ctx), nil },
 			MethodReconnect: a.reconnect,
 			MethodStats: func(context.Context, json.RawMessage) (any, error) {
-				return HostStatus{running(), a.Stats(), a.loadByServer(), prometheus.Here()}, nil
+				return HostStatus{running(), a.Stats(), a.loadByServer(), prometheus.CurrentProcess()}, nil
 			},
 		},
 		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {

@@ -20,8 +20,8 @@ const maxSeries = 500
 // Metrics writes the metrics in the Prometheus text format.
 func (a *App) Metrics(w io.Writer) error {
 	var page prometheus.Page
-	page.Family("toolroom_build_info", prometheus.Gauge, "The host's version, always 1.")
-	page.Sample(1, prometheus.Label{Name: "version", Value: a.version}, prometheus.Label{Name: "goversion", Value: runtime.Version()})
+	page.BeginFamily("toolroom_build_info", prometheus.Gauge, "The host's version, always 1.")
+	page.WriteSample(1, prometheus.Label{Name: "version", Value: a.version}, prometheus.Label{Name: "goversion", Value: runtime.Version()})
 	a.writeCalls(&page)
 	a.writeServers(&page)
 	a.writeQueues(&page)
@@ -29,15 +29,15 @@ func (a *App) Metrics(w io.Writer) error {
 	if a.Stale() != nil {
 		stale = 1
 	}
-	page.One("toolroom_config_stale", prometheus.Gauge, "1 while the configuration files are invalid and the host keeps its previous configuration.", stale)
+	page.WriteSingle("toolroom_config_stale", prometheus.Gauge, "1 while the configuration files are invalid and the host keeps its previous configuration.", stale)
 	lost, _ := a.Audit()
-	page.One("toolroom_audit_lost_total", prometheus.Counter, "Events that could not be written to the audit log.", float64(lost))
+	page.WriteSingle("toolroom_audit_lost_total", prometheus.Counter, "Events that could not be written to the audit log.", float64(lost))
 	if a.tracer != nil {
 		sent, dropped, _ := a.tracer.Sent()
-		page.One("toolroom_spans_sent_total", prometheus.Counter, "Spans accepted by the collector.", float64(sent))
-		page.One("toolroom_spans_dropped_total", prometheus.Counter, "Spans lost before the collector.", float64(dropped))
+		page.WriteSingle("toolroom_spans_sent_total", prometheus.Counter, "Spans accepted by the collector.", float64(sent))
+		page.WriteSingle("toolroom_spans_dropped_total", prometheus.Counter, "Spans lost before the collector.", float64(dropped))
 	}
-	prometheus.Here().Write(&page, a.startedAt)
+	prometheus.CurrentProcess().Write(&page, a.startedAt)
 	_, err := page.WriteTo(w)
 	return err
 }
@@ -52,23 +52,23 @@ func (a *App) writeCalls(page *prometheus.Page) {
 	for _, d := range stats.Bounds() {
 		bounds = append(bounds, d.Seconds())
 	}
-	page.Family("toolroom_call_duration_seconds", prometheus.Histogram, "Call duration as seen by the caller, including waiting.")
+	page.BeginFamily("toolroom_call_duration_seconds", prometheus.Histogram, "Call duration as seen by the caller, including waiting.")
 	for _, s := range all {
-		page.Buckets(bounds, s.Within, s.Calls, s.Sum.Seconds(), labels(s)...)
+		page.WriteHistogram(bounds, s.Within, s.Calls, s.Sum.Seconds(), labels(s)...)
 	}
-	page.Family("toolroom_calls_total", prometheus.Counter, "Finished calls, including refused and failed ones.")
+	page.BeginFamily("toolroom_calls_total", prometheus.Counter, "Finished calls, including refused and failed ones.")
 	for _, s := range all {
-		page.Sample(float64(s.Calls), labels(s)...)
+		page.WriteSample(float64(s.Calls), labels(s)...)
 	}
-	page.Family("toolroom_call_errors_total", prometheus.Counter, "Failed calls by code; tool_error: the tool reported an error.")
+	page.BeginFamily("toolroom_call_errors_total", prometheus.Counter, "Failed calls by code; tool_error: the tool reported an error.")
 	for _, s := range all {
 		for _, code := range slices.Sorted(maps.Keys(s.Codes)) {
-			page.Sample(float64(s.Codes[code]), append(labels(s), prometheus.Label{Name: "code", Value: string(code)})...)
+			page.WriteSample(float64(s.Codes[code]), append(labels(s), prometheus.Label{Name: "code", Value: string(code)})...)
 		}
 	}
-	page.Family("toolroom_result_bytes_total", prometheus.Counter, "Bytes of results.")
+	page.BeginFamily("toolroom_result_bytes_total", prometheus.Counter, "Bytes of results.")
 	for _, s := range all {
-		page.Sample(float64(s.Bytes), labels(s)...)
+		page.WriteSample(float64(s.Bytes), labels(s)...)
 	}
 }
 
@@ -79,19 +79,19 @@ func (a *App) writeServers(page *prometheus.Page) {
 		all = append(all, s.Status())
 	}
 	each := func(name, kind, help string, value func(upstream.Status) float64) {
-		page.Family(name, kind, help)
+		page.BeginFamily(name, kind, help)
 		for _, s := range all {
-			page.Sample(value(s), prometheus.Label{Name: "server", Value: s.Name})
+			page.WriteSample(value(s), prometheus.Label{Name: "server", Value: s.Name})
 		}
 	}
-	page.Family("toolroom_server_state", prometheus.Gauge, "1 for the current state of a server, else 0.")
+	page.BeginFamily("toolroom_server_state", prometheus.Gauge, "1 for the current state of a server, else 0.")
 	for _, s := range all {
 		for _, state := range []upstream.State{upstream.Configured, upstream.Starting, upstream.Ready, upstream.Unstable, upstream.CredentialsRejected, upstream.NeedsSignIn, upstream.Offline, upstream.Disabled} {
 			value := 0.0
 			if s.State == state {
 				value = 1
 			}
-			page.Sample(value, prometheus.Label{Name: "server", Value: s.Name}, prometheus.Label{Name: "state", Value: state})
+			page.WriteSample(value, prometheus.Label{Name: "server", Value: s.Name}, prometheus.Label{Name: "state", Value: state})
 		}
 	}
 	each("toolroom_server_restarts_total", prometheus.Counter, "Restarts.", func(s upstream.Status) float64 { return float64(s.Restarts) })
@@ -104,9 +104,9 @@ func (a *App) writeServers(page *prometheus.Page) {
 func (a *App) writeQueues(page *prometheus.Page) {
 	loads := a.loadByServer()
 	each := func(name, kind, help string, value func(limit.Load) float64) {
-		page.Family(name, kind, help)
+		page.BeginFamily(name, kind, help)
 		for _, l := range loads {
-			page.Sample(value(l), prometheus.Label{Name: "server", Value: l.Server}, prometheus.Label{Name: "tool", Value: l.Tool})
+			page.WriteSample(value(l), prometheus.Label{Name: "server", Value: l.Server}, prometheus.Label{Name: "tool", Value: l.Tool})
 		}
 	}
 	each("toolroom_calls_running", prometheus.Gauge, "Running calls.", func(l limit.Load) float64 { return float64(l.Running) })

@@ -37,7 +37,7 @@ func (a *App) Responses() *responsestore.Store {
 	s := a.Store()
 	book := &responsestore.Store{Keys: s.Keys, Blobs: s.Blobs}
 	if a.store == nil { // responses use memory
-		book.Most, book.Total, book.Size = 100, 32<<20, 8<<20
+		book.MaxResponses, book.MaxTotal, book.MaxConversation = 100, 32<<20, 8<<20
 	}
 	return book
 }

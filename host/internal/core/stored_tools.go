@@ -56,7 +56,7 @@ func (a *App) openStoredTools(cfg config.Config) {
 			if cfg.Store.URL != "" {
 				return true
 			}
-			_, err := os.Stat(filepath.Join(cfg.Store.Dir, sqlite.File))
+			_, err := os.Stat(filepath.Join(cfg.Store.Dir, sqlite.DatabaseName))
 			return err == nil
 		},
 	}

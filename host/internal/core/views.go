@@ -92,5 +92,5 @@ func (w wholeCatalog) Locate(ctx context.Context, kind call.ListKind, name strin
 func (w wholeCatalog) IsMetaTool(name string) bool { return w.view().IsMetaTool(name) }
 
 func (w wholeCatalog) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
-	return w.view().Resolve(ctx, name, arguments)
+	return w.view().CallMetaTool(ctx, name, arguments)
 }

@@ -66,7 +66,7 @@ func (s Stored) State(ctx context.Context) (store.Version, error) {
 // Delete removes a tool by its served name, or returns NOT_FOUND.
 func (s Stored) Delete(ctx context.Context, name string) error {
 	if !s.Exists() {
-		return store.NotFound(name)
+		return store.NotFoundError(name)
 	}
 	if _, err := s.Keys.Get(ctx, keyPrefix+name); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s Stored) Delete(ctx context.Context, name string) error {
 // Get returns the tool with a served name, or NOT_FOUND.
 func (s Stored) Get(ctx context.Context, name string) (manifest.Tool, error) {
 	if !s.Exists() {
-		return manifest.Tool{}, store.NotFound(name)
+		return manifest.Tool{}, store.NotFoundError(name)
 	}
 	entry, err := s.Keys.Get(ctx, keyPrefix+name)
 	if err != nil {

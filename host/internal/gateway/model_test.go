@@ -34,7 +34,7 @@ func TestAHostIsNoModel(t *testing.T) {
 	_, err := openai.New(cfg).Ask(t.Context(), &llm.Request{}, nil)
 	require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err))
 	require.ErrorContains(t, err, "cannot be the model of a host")
-	_, header, err := openai.List(t.Context(), cfg)
+	_, header, err := openai.ListModels(t.Context(), cfg)
 	require.Error(t, err)
 	require.True(t, auto.IsToolroomHost(header))
 }

@@ -51,7 +51,7 @@ type Report struct {
 // with them. Drafts are left out; so are prereleases, except for a program that is
 // one itself.
 func Check(ctx context.Context, feed, current, agent string) (Report, error) {
-	releases, err := fetch(ctx, feed, agent)
+	releases, err := fetchReleases(ctx, feed, agent)
 	if err != nil {
 		return Report{}, err
 	}
@@ -78,7 +78,7 @@ func Check(ctx context.Context, feed, current, agent string) (Report, error) {
 	return r, nil
 }
 
-func fetch(ctx context.Context, feed, agent string) ([]Release, error) {
+func fetchReleases(ctx context.Context, feed, agent string) ([]Release, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
@@ -115,12 +115,12 @@ func fetch(ctx context.Context, feed, agent string) ([]Release, error) {
 	if len(body) > maxFeed {
 		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", req.URL.Host, maxFeed)
 	}
-	return parse(body, req.URL.Host)
+	return parseReleases(body, req.URL.Host)
 }
 
-// parse returns the releases in the answer of the feed, without drafts, and with at
+// parseReleases returns the releases in the answer of the feed, without drafts, and with at
 // most maxNotes bytes of notes. host is named in the error.
-func parse(body []byte, host string) ([]Release, error) {
+func parseReleases(body []byte, host string) ([]Release, error) {
 	var all []struct {
 		Tag       string    `json:"tag_name"`
 		Page      string    `json:"html_url"`

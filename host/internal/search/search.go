@@ -56,9 +56,9 @@ const (
 
 // An Index is immutable and safe for concurrent use.
 type Index struct {
-	names  []string // in lower case
-	terms  []string // sorted
-	places [][]posting
+	names    []string // in lower case
+	terms    []string // sorted
+	postings [][]posting
 }
 
 // posting is the weight of a term in a document: its frequencies in the fields,
@@ -102,9 +102,9 @@ func New(docs []Doc) *Index {
 		x.terms = append(x.terms, term)
 	}
 	slices.Sort(x.terms)
-	x.places = make([][]posting, len(x.terms))
+	x.postings = make([][]posting, len(x.terms))
 	for i, term := range x.terms {
-		x.places[i] = all[term]
+		x.postings[i] = all[term]
 	}
 	return x
 }
@@ -116,14 +116,14 @@ func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	for _, term := range firstTerms(Terms(query[:min(len(query), maxQuery)])) {
 		at, exact := slices.BinarySearch(x.terms, term)
 		if exact {
-			x.add(scores, at, 1)
+			x.addScores(scores, at, 1)
 			at++
 		}
 		if len(term) < minPrefix {
 			continue
 		}
 		for last := min(at+maxPrefixes, len(x.terms)); at < last && strings.HasPrefix(x.terms[at], term); at++ {
-			x.add(scores, at, prefixWeight*float64(len(term))/float64(len(x.terms[at])))
+			x.addScores(scores, at, prefixWeight*float64(len(term))/float64(len(x.terms[at])))
 		}
 	}
 	named := strings.ToLower(strings.TrimSpace(query))
@@ -140,9 +140,9 @@ func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	return hits[:min(len(hits), max(most, 0))]
 }
 
-// add adds the share of a term to the scores of the documents that contain it.
-func (x *Index) add(scores []float64, term int, share float64) {
-	places := x.places[term]
+// addScores adds the share of a term to the scores of the documents that contain it.
+func (x *Index) addScores(scores []float64, term int, share float64) {
+	places := x.postings[term]
 	rare := math.Log(1 + (float64(len(x.names))-float64(len(places))+0.5)/(float64(len(places))+0.5))
 	for _, p := range places {
 		w := float64(p.weight)

@@ -30,7 +30,7 @@ func Terms(text string) []string {
 	}) {
 		parts := strings.FieldsFunc(run, func(r rune) bool { return r == '_' || r == '-' })
 		for _, part := range parts {
-			words := split(part)
+			words := splitName(part)
 			for _, word := range words {
 				if dense := []rune(word); isSpaceless(dense[0]) {
 					for i := range max(1, len(dense)-1) {
@@ -51,10 +51,10 @@ func Terms(text string) []string {
 	return terms
 }
 
-// split splits a name where lower case changes to upper case, before the last of
+// splitName splits a name where lower case changes to upper case, before the last of
 // several capitals that a lower-case letter follows, and at the borders of a script
 // without spaces.
-func split(part string) []string {
+func splitName(part string) []string {
 	var words []string
 	runes := []rune(part)
 	begin := 0

@@ -181,33 +181,35 @@ func checkID(id string) error {
 	return nil
 }
 
-// NotFound returns the error for a key or blob that does not exist.
-func NotFound(name string) error {
+// NotFoundError returns the error for a key or blob that does not exist.
+func NotFoundError(name string) error {
 	return toolerr.New(toolerr.NotFound, "%s is not in the store", name)
 }
 
-// Conflict returns the error for a key whose version has changed.
-func Conflict(key string) error {
+// ConflictError returns the error for a key whose version has changed.
+func ConflictError(key string) error {
 	return toolerr.New(toolerr.Conflict, "%s was changed by another program; read it again", key)
 }
 
-// Exists returns the error for a blob that exists already.
-func Exists(id string) error {
+// ExistsError returns the error for a blob that exists already.
+func ExistsError(id string) error {
 	return toolerr.New(toolerr.Exists, "blob %s already exists; blobs are written once", id)
 }
 
-// Capped returns a reader of r that fails with TOO_LARGE after the largest number of
+// CapReader returns a reader of r that fails with TOO_LARGE after the largest number of
 // bytes of a blob.
-func (q Quota) Capped(r io.Reader) io.Reader { return &capped{r: r, left: q.Blob, max: q.Blob} }
+func (q Quota) CapReader(r io.Reader) io.Reader {
+	return &cappedReader{r: r, left: q.Blob, max: q.Blob}
+}
 
-// capped is a reader that returns TOO_LARGE after max bytes.
-type capped struct {
+// cappedReader is a reader that returns TOO_LARGE after max bytes.
+type cappedReader struct {
 	r         io.Reader
 	left, max int64
 }
 
 // Read reads, and returns TOO_LARGE if more than max bytes were read.
-func (c *capped) Read(p []byte) (int, error) {
+func (c *cappedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if c.left -= int64(n); c.left < 0 {
 		return 0, toolerr.New(toolerr.TooLarge, "a blob exceeds the limit of %d bytes", c.max)
@@ -215,15 +217,15 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Full returns the error for a blob that exceeds the quota of all blobs.
-func (q Quota) Full() error {
+// ExceededError returns the error for a blob that exceeds the quota of all blobs.
+func (q Quota) ExceededError() error {
 	return toolerr.New(toolerr.LimitReached, "all blobs together would exceed the limit of %d bytes; delete some", q.Total)
 }
 
-// From returns a function that is called with the size and the time (Unix
+// Exceeded returns a function that is called with the size and the time (Unix
 // milliseconds) of each record, youngest first, until it returns true: that record and
 // all older ones are removed.
-func (k Keep) From(now time.Time) func(bytes int, milli int64) bool {
+func (k Keep) Exceeded(now time.Time) func(bytes int, milli int64) bool {
 	since, total := now.Add(-k.Age).UnixMilli(), int64(0)
 	return func(bytes int, milli int64) bool {
 		total += int64(bytes)
@@ -231,12 +233,12 @@ func (k Keep) From(now time.Time) func(bytes int, milli int64) bool {
 	}
 }
 
-// Surplus returns the blobs that Trim must remove, the youngest first.
-func (k Keep) Surplus(all []Blob, now time.Time) []Blob {
+// BlobsToRemove returns the blobs that Trim must remove, the youngest first.
+func (k Keep) BlobsToRemove(all []Blob, now time.Time) []Blob {
 	slices.SortFunc(all, func(a, b Blob) int {
 		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
 	})
-	goes := k.From(now)
+	goes := k.Exceeded(now)
 	for i, b := range all {
 		if goes(int(b.Size), b.Created.UnixMilli()) {
 			return all[i:]
@@ -245,8 +247,8 @@ func (k Keep) Surplus(all []Blob, now time.Time) []Blob {
 	return nil
 }
 
-// Expiry returns the time as it is stored: in whole milliseconds, rounded up.
-func Expiry(t time.Time) time.Time {
+// RoundExpiry returns the time as it is stored: in whole milliseconds, rounded up.
+func RoundExpiry(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Object reads words as an arguments object. schema is the tool's inputSchema.
-func Object(schema json.RawMessage, words []string) (json.RawMessage, error) {
+// Parse reads words as an arguments object. schema is the tool's inputSchema.
+func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	if len(words) == 0 {
 		return json.RawMessage(`{}`), nil
 	}
@@ -51,10 +51,10 @@ func Object(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	return jsonrpc.Marshal(out)
 }
 
-// Words splits a line at spaces. Quotes keep words together: '…' literally, and "…"
+// SplitWords splits a line at spaces. Quotes keep words together: '…' literally, and "…"
 // with \" and \\ as escapes. Other backslashes are ordinary characters, since paths
 // contain them.
-func Words(line string) ([]string, error) {
+func SplitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	open, begun := byte(0), false

@@ -17,12 +17,12 @@ func TestObject(t *testing.T) {
 	}{
 		{nil, `{}`}, {[]string{"s=7", "n=7", "l=[1,2]", "o=true"}, `{"l":[1,2],"n":7,"o":true,"s":"7"}`}, {[]string{"n=x=y", "s="}, `{"n":"x=y","s":""}`}, {[]string{` {"a":1}`}, ` {"a":1}`},
 	} {
-		got, err := toolargs.Object(schema, c.words)
+		got, err := toolargs.Parse(schema, c.words)
 		require.NoError(t, err)
 		require.Equal(t, c.want, string(got))
 	}
 	for _, words := range [][]string{{"a"}, {"=a"}, {"a=1", "a=2"}, {"{"}, {"{}", "a=1"}} {
-		_, err := toolargs.Object(schema, words)
+		_, err := toolargs.Parse(schema, words)
 		require.Error(t, err, "%q", words)
 	}
 }
@@ -36,12 +36,12 @@ func TestWords(t *testing.T) {
 		`"a\"b\\c\d" '\"' x\y`: {`a"b\c\d`, `\"`, `x\y`},
 		"a\n\tb":               {"a", "b"},
 	} {
-		got, err := toolargs.Words(line)
+		got, err := toolargs.SplitWords(line)
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%q", line)
 	}
 	for _, line := range []string{`"a`, `'`, `a "b\"`} {
-		_, err := toolargs.Words(line)
+		_, err := toolargs.SplitWords(line)
 		require.Error(t, err)
 	}
 }

@@ -34,7 +34,7 @@ type ConfinedProcess interface {
 }
 
 // startConfined starts a program in its sandbox. files must be unchanged.
-func (p *process) startConfined(cfg Config, files *trust.Held) (err error) {
+func (p *process) startConfined(cfg Config, files *trust.HeldFiles) (err error) {
 	stdio := [3]*os.File{}
 	for i, f := range []any{p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr} {
 		stdio[i] = f.(*os.File) //nolint:errcheck // newProcess sets files

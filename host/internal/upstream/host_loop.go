@@ -13,7 +13,7 @@ import (
 // such host.
 func leadsBack(err error) bool {
 	var refused *call.MCPError
-	if errors.As(err, &refused) && refused.Code == nesting.Code {
+	if errors.As(err, &refused) && refused.Code == nesting.LoopErrorCode {
 		return true
 	}
 	var status *statusError

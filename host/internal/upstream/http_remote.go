@@ -93,7 +93,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	case req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host:
 		return fmt.Errorf("%w: it redirects to %s://%s; configure that address if you trust it", errRedirect, req.URL.Scheme, req.URL.Host)
 	case req.Method != first.Method:
-		return fmt.Errorf("%w: it turns %s into %s; configure the target address, %s", errRedirect, first.Method, req.Method, secret.URL(req.URL.String()))
+		return fmt.Errorf("%w: it turns %s into %s; configure the target address, %s", errRedirect, first.Method, req.Method, secret.RedactURL(req.URL.String()))
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (r *remote) finishWork() {
 func (r *remote) describe() description { return description{} }
 
 // shownURL returns the address without credentials.
-func (r *remote) shownURL() string { return secret.URL(r.cfg.URL) }
+func (r *remote) shownURL() string { return secret.RedactURL(r.cfg.URL) }
 
 // unreachable returns SERVER_OFFLINE for an error of the HTTP client, except that a
 // *signInError is returned unchanged. The text shows the address without credentials.

@@ -61,7 +61,7 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 }
 
 // startInGroup starts the command in its own process group. files must be unchanged.
-func (p *process) startInGroup(s *Spawner, files *trust.Held) error {
+func (p *process) startInGroup(s *Spawner, files *trust.HeldFiles) error {
 	err := s.onThread(p.cmd.Start)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (c Config) redact(text string) string {
 		add(value.Reveal())
 	}
 	for name, value := range c.Headers {
-		if secret.Given(name, value.Reveal()) {
+		if secret.IsCredential(name, value.Reveal()) {
 			add(value.Reveal())
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 			mark = s.mark + "." + newMark()
 		}
 		if marks := cmp.Or(cfg.marks, s.files.Load()); marks != nil {
-			cfg.Env = nesting.Enter(cfg.Env, *marks)
+			cfg.Env = nesting.ServerEnv(cfg.Env, *marks)
 		}
 	}
 	files, err := trust.Hold(cfg.Trusted)
@@ -66,7 +66,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	if cfg.Confine != nil {
 		err = p.startConfined(cfg, files)
 	} else {
-		p.cmd.Path = files.Program(cfg.Command[0])
+		p.cmd.Path = files.StartPath(cfg.Command[0])
 		err = p.startInGroup(s, files)
 	}
 	for _, f := range theirs {

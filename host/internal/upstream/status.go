@@ -81,7 +81,7 @@ func (c Config) shownCommand() []string {
 	for i, arg := range c.Command {
 		shown[i] = c.redact(arg)
 	}
-	return secret.Args(shown)
+	return secret.RedactArgs(shown)
 }
 
 // ShownCommand returns the server's command without credentials.
@@ -93,7 +93,7 @@ func (s *Server) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Name: s.cfg.Name, State: s.state(), Command: s.cfg.Command,
-		URL: secret.URL(s.cfg.URL), Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
+		URL: secret.RedactURL(s.cfg.URL), Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
 		Callers: len(s.instances.servers()), Latency: float64(s.latency.Load()/1000) / 1000,
 	}
 	if c := s.conn; c != nil {

@@ -159,7 +159,7 @@ func (c Config) validateURL() error {
 	case err != nil: // its text may contain credentials
 		return fmt.Errorf("server %s: url is malformed", c.Name)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("server %s: url %s must begin with http:// or https://", c.Name, secret.URL(c.URL))
+		return fmt.Errorf("server %s: url %s must begin with http:// or https://", c.Name, secret.RedactURL(c.URL))
 	case len(c.Command) > 0:
 		return fmt.Errorf("server %s: it has a command and a url; choose one", c.Name)
 	case c.Transport != "" && c.Transport != StreamableHTTP && c.Transport != SSE:

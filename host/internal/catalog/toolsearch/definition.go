@@ -20,9 +20,9 @@ type definition struct {
 	} `json:"inputSchema"`
 }
 
-// read decodes the searchable members of a tool's definition. It leaves out members of
+// parseDefinition decodes the searchable members of a tool's definition. It leaves out members of
 // a wrong type.
-func read(raw json.RawMessage) (d definition) {
+func parseDefinition(raw json.RawMessage) (d definition) {
 	if json.Unmarshal(raw, &d) == nil {
 		return d
 	}
@@ -48,8 +48,8 @@ type param struct {
 	required         bool
 }
 
-// params returns the parameters in the order of the schema.
-func (d definition) params() []param {
+// parameters returns the parameters in the order of the schema.
+func (d definition) parameters() []param {
 	members, err := jsonrpc.Members(d.Input.Properties)
 	if err != nil {
 		return nil
@@ -70,9 +70,9 @@ func (d definition) params() []param {
 		}
 		one := param{name: m.Name, required: slices.Contains(required, m.Name)}
 		if json.Unmarshal(m.Value, &p) == nil {
-			one.kind, one.text = kindOf(p.Type), p.Description
+			one.kind, one.text = typeText(p.Type), p.Description
 			if one.kind == "array" {
-				one.kind = strings.TrimSpace(kindOf(p.Items.Type) + "[]")
+				one.kind = strings.TrimSpace(typeText(p.Items.Type) + "[]")
 			}
 			var choices bytes.Buffer
 			if len(p.Enum) > 0 && len(p.Enum) <= 120 && json.Compact(&choices, p.Enum) == nil {
@@ -84,9 +84,9 @@ func (d definition) params() []param {
 	return all
 }
 
-// kindOf returns the text for the type member of a property: a name, names except null
+// typeText returns the text for the type member of a property: a name, names except null
 // joined with |, or any.
-func kindOf(kind any) string {
+func typeText(kind any) string {
 	switch kind := kind.(type) {
 	case string:
 		return kind
@@ -102,13 +102,13 @@ func kindOf(kind any) string {
 	return "any"
 }
 
-// maxShown bounds the parameters in a search result.
-const maxShown = 12
+// maxShownParameters bounds the parameters in a search result.
+const maxShownParameters = 12
 
 // signature returns the parameters for a caller: required ones first, optional ones
 // with a ?.
 func (d definition) signature() string {
-	all := d.params()
+	all := d.parameters()
 	if len(all) == 0 {
 		return "none"
 	}
@@ -122,14 +122,14 @@ func (d definition) signature() string {
 		return 0
 	})
 	var parts []string
-	for _, p := range all[:min(len(all), maxShown)] {
+	for _, p := range all[:min(len(all), maxShownParameters)] {
 		mark := "?"
 		if p.required {
 			mark = ""
 		}
 		parts = append(parts, p.name+mark+" "+p.kind)
 	}
-	if len(all) > maxShown {
+	if len(all) > maxShownParameters {
 		parts = append(parts, "…")
 	}
 	return strings.Join(parts, ", ")

@@ -59,11 +59,11 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// bounded reports whether there is any limit.
-func (c Config) bounded() bool { return c.MaxTools > 0 || c.ToolsPercent > 0 }
+// isLimited reports whether there is any limit.
+func (c Config) isLimited() bool { return c.MaxTools > 0 || c.ToolsPercent > 0 }
 
-// tokens returns the limit of tokens for definitions; 0: no limit.
-func (c Config) tokens() int {
+// maxTokens returns the limit of tokens for definitions; 0: no limit.
+func (c Config) maxTokens() int {
 	window := c.Window
 	if window == 0 {
 		window = DefaultWindow
@@ -95,10 +95,10 @@ func (o *List) View() *catalog.View { return o.view }
 
 // List returns the result of a list request.
 func (o *List) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
-	if kind != call.Tools || !o.cfg.bounded() {
+	if kind != call.Tools || !o.cfg.isLimited() {
 		return o.view.List(ctx, kind, modern)
 	}
-	return o.selection(o.view.Snapshot(ctx)).list(modern)
+	return o.selectionFor(o.view.Snapshot(ctx)).result(modern)
 }
 
 // Lookup returns the tool with a served name, listed or not.
@@ -113,11 +113,11 @@ func (o *List) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 
 // Concerns reports whether a change affects the list.
 func (o *List) Concerns(c catalog.Change) bool {
-	if c.Kind != call.Tools || !o.cfg.bounded() {
+	if c.Kind != call.Tools || !o.cfg.isLimited() {
 		return c.Concerns(o.view)
 	}
 	before, after := c.Of(o.view)
-	return !o.selection(before).same(o.selection(after))
+	return !o.selectionFor(before).listsSame(o.selectionFor(after))
 }
 
 // Same reports whether two lists contain the same items now.
@@ -125,30 +125,30 @@ func (o *List) Same(other *List, kind call.ListKind) bool {
 	if kind != call.Tools {
 		return o.view.Same(other.view, kind)
 	}
-	return o.selection(o.view.Now()).same(other.selection(other.view.Now()))
+	return o.selectionFor(o.view.Now()).listsSame(other.selectionFor(other.view.Now()))
 }
 
 // IsMetaTool reports whether name is a meta-tool. While the list is complete, a
 // server's tool may have such a name.
 func (o *List) IsMetaTool(name string) bool {
-	if !o.cfg.bounded() || !slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name }) {
+	if !o.cfg.isLimited() || !slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name }) {
 		return false
 	}
-	s := o.selection(o.view.Now())
-	_, taken := s.of.ByName(name)
+	s := o.selectionFor(o.view.Now())
+	_, taken := s.snapshot.ByName(name)
 	return s.isShortened() || !taken
 }
 
-// Resolve runs a call of a meta-tool. It returns the result, or the tool to call
+// CallMetaTool runs a call of a meta-tool. It returns the result, or the tool to call
 // instead with its arguments.
-func (o *List) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
+func (o *List) CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
 	switch name {
 	case searchTools:
-		result, err = o.search(ctx, arguments)
+		result, err = o.runSearchTools(ctx, arguments)
 	case describeTool:
-		result, err = o.describe(ctx, arguments)
+		result, err = o.runDescribeTool(ctx, arguments)
 	case callTool:
-		tool, args, err = o.target(ctx, arguments)
+		tool, args, err = o.callTarget(ctx, arguments)
 	default:
 		err = toolerr.New(toolerr.ToolNotFound, "there is no tool %s", name)
 	}

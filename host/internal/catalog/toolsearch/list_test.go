@@ -150,13 +150,13 @@ func TestBeyondTheBoundsSomeStandInForTheRest(t *testing.T) {
 	o = toolsearch.New(toolsearch.Config{MaxTools: 4}, c.Profile(catalog.Profile{Name: "p", Block: []string{"*_000"}}), length)
 	require.Equal(t, append(metaTools(), "a__tool_001"), listed(t, o))
 	require.NotContains(t, resolve(t, o, "search_tools", `{"query":"tool_000"}`), "tool_000:")
-	_, _, _, err := o.Resolve(t.Context(), "call_tool", json.RawMessage(`{"name":"a__tool_000"}`))
+	_, _, _, err := o.CallMetaTool(t.Context(), "call_tool", json.RawMessage(`{"name":"a__tool_000"}`))
 	require.Equal(t, toolerr.ToolNotFound, toolerr.CodeOf(err))
 }
 
 func resolve(t *testing.T, o *toolsearch.List, name, arguments string) string {
 	t.Helper()
-	raw, tool, _, err := o.Resolve(t.Context(), name, json.RawMessage(arguments))
+	raw, tool, _, err := o.CallMetaTool(t.Context(), name, json.RawMessage(arguments))
 	require.NoError(t, err)
 	require.Nil(t, tool)
 	var result struct {
@@ -183,7 +183,7 @@ func TestSearchDescribeAndCall(t *testing.T) {
 	for _, tool := range c.View().Now().Tools() {
 		require.True(t, strings.HasPrefix(resolve(t, o, "search_tools", `{"query":"`+tool.Name+`"}`), tool.Name+": "), "who knows the name finds it first")
 		require.Equal(t, string(tool.Definition), resolve(t, o, "describe_tool", `{"name":"`+tool.Name+`"}`))
-		_, target, args, err := o.Resolve(t.Context(), "call_tool", json.RawMessage(`{"arguments": {"n": 1.0}, "name":"`+tool.Name+`"}`))
+		_, target, args, err := o.CallMetaTool(t.Context(), "call_tool", json.RawMessage(`{"arguments": {"n": 1.0}, "name":"`+tool.Name+`"}`))
 		require.NoError(t, err)
 		require.Same(t, tool, target)
 		require.Equal(t, `{"n": 1.0}`, string(args))
@@ -204,7 +204,7 @@ func TestSearchDescribeAndCall(t *testing.T) {
 		{"call_tool", `{"name":"git__list_tags","arguments":[]}`, `INVALID_PARAMS call_tool: arguments must be an object that fits the definition of git__list_tags, not text`},
 		{"git__list_tags", `{}`, "TOOL_NOT_FOUND there is no tool git__list_tags"},
 	} {
-		result, tool, _, err := o.Resolve(t.Context(), bad.tool, json.RawMessage(bad.arguments))
+		result, tool, _, err := o.CallMetaTool(t.Context(), bad.tool, json.RawMessage(bad.arguments))
 		require.Nil(t, result)
 		require.Nil(t, tool)
 		require.Error(t, err, bad.arguments)
@@ -230,7 +230,7 @@ func TestAServersToolOfTheSameName(t *testing.T) {
 	require.Eventually(t, func() bool { return len(c.View().Now().Tools()) == 5 }, waiting, tick)
 	require.Equal(t, append(metaTools(), "x"), listed(t, o))
 	require.True(t, o.IsMetaTool("call_tool"))
-	_, tool, _, err := o.Resolve(t.Context(), "call_tool", json.RawMessage(`{"name":"call_tool"}`))
+	_, tool, _, err := o.CallMetaTool(t.Context(), "call_tool", json.RawMessage(`{"name":"call_tool"}`))
 	require.NoError(t, err)
 	require.Equal(t, "s", tool.Server)
 }
@@ -325,12 +325,12 @@ func BenchmarkOffer(b *testing.B) {
 	})
 	b.Run("first search among 1000", func(b *testing.B) {
 		for b.Loop() {
-			toolsearch.New(toolsearch.Config{MaxTools: 50}, c.View(), length).Resolve(b.Context(), "search_tools", json.RawMessage(`{"query":"tool 500"}`)) //nolint:errcheck // the tests look
+			toolsearch.New(toolsearch.Config{MaxTools: 50}, c.View(), length).CallMetaTool(b.Context(), "search_tools", json.RawMessage(`{"query":"tool 500"}`)) //nolint:errcheck // the tests look
 		}
 	})
 	b.Run("search among 1000", func(b *testing.B) {
 		for b.Loop() {
-			o.Resolve(b.Context(), "search_tools", json.RawMessage(`{"query":"tool 500"}`)) //nolint:errcheck // likewise
+			o.CallMetaTool(b.Context(), "search_tools", json.RawMessage(`{"query":"tool 500"}`)) //nolint:errcheck // likewise
 		}
 	})
 }

@@ -99,9 +99,9 @@ func largestResult(tools []*call.Tool) int {
 	return largest
 }
 
-// members decodes the arguments of a meta-tool. It returns an error for unknown
+// decodeArguments decodes the arguments of a meta-tool. It returns an error for unknown
 // arguments.
-func members(tool string, arguments json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
+func decodeArguments(tool string, arguments json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
 	all, err := jsonrpc.Members(arguments)
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s: arguments: %w", tool, err)
@@ -122,9 +122,9 @@ func members(tool string, arguments json.RawMessage, known ...string) (map[strin
 	return read, nil
 }
 
-// textOf returns the string argument name of a meta-tool, "" if raw is nil. It returns
+// stringArgument returns the string argument name of a meta-tool, "" if raw is nil. It returns
 // INVALID_PARAMS for other types.
-func textOf(tool, name string, raw json.RawMessage) (text string, err error) {
+func stringArgument(tool, name string, raw json.RawMessage) (text string, err error) {
 	if raw == nil {
 		return "", nil
 	}
@@ -139,17 +139,17 @@ const (
 	maxHits     = 50
 )
 
-// search runs search_tools.
-func (o *List) search(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
-	given, err := members(searchTools, arguments, "query", "server", "limit")
+// runSearchTools runs search_tools.
+func (o *List) runSearchTools(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	given, err := decodeArguments(searchTools, arguments, "query", "server", "limit")
 	if err != nil {
 		return nil, err
 	}
-	query, err := textOf(searchTools, "query", given["query"])
+	query, err := stringArgument(searchTools, "query", given["query"])
 	if err != nil {
 		return nil, err
 	}
-	server, err := textOf(searchTools, "server", given["server"])
+	server, err := stringArgument(searchTools, "server", given["server"])
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +161,13 @@ func (o *List) search(ctx context.Context, arguments json.RawMessage) (json.RawM
 	if strings.TrimSpace(query) == "" && server == "" {
 		return nil, toolerr.New(toolerr.MissingParameter, "search_tools: describe the task in query, or give a server")
 	}
-	s := o.selection(o.view.Snapshot(ctx))
-	hits := s.matching(query, server)
-	return textResult(s.report(hits, limit, query, server)), nil
+	s := o.selectionFor(o.view.Snapshot(ctx))
+	hits := s.find(query, server)
+	return textResult(s.formatFound(hits, limit, query, server)), nil
 }
 
-// matching returns the tools that match a search, best first.
-func (s *selection) matching(query, server string) (found []*call.Tool) {
+// find returns the tools that match a search, best first.
+func (s *selection) find(query, server string) (found []*call.Tool) {
 	if strings.TrimSpace(query) == "" {
 		for _, t := range s.tools {
 			if t.Server == server {
@@ -182,8 +182,8 @@ func (s *selection) matching(query, server string) (found []*call.Tool) {
 	return found
 }
 
-// report formats the found tools for a model.
-func (s *selection) report(found []*call.Tool, limit int, query, server string) string {
+// formatFound formats the found tools for a model.
+func (s *selection) formatFound(found []*call.Tool, limit int, query, server string) string {
 	if len(found) == 0 {
 		var servers []string
 		for _, t := range s.tools {
@@ -198,7 +198,7 @@ func (s *selection) report(found []*call.Tool, limit int, query, server string) 
 	}
 	var b strings.Builder
 	for _, t := range found[:min(limit, len(found))] {
-		d := read(t.Definition)
+		d := parseDefinition(t.Definition)
 		fmt.Fprintf(&b, "%s: %s\n  arguments: %s\n", t.Name, d.summary(), d.signature())
 	}
 	if more := len(found) - limit; more > 0 {
@@ -208,9 +208,9 @@ func (s *selection) report(found []*call.Tool, limit int, query, server string) 
 	return b.String()
 }
 
-// describe runs describe_tool.
-func (o *List) describe(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
-	given, err := members(describeTool, arguments, "name")
+// runDescribeTool runs describe_tool.
+func (o *List) runDescribeTool(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	given, err := decodeArguments(describeTool, arguments, "name")
 	if err != nil {
 		return nil, err
 	}
@@ -221,9 +221,9 @@ func (o *List) describe(ctx context.Context, arguments json.RawMessage) (json.Ra
 	return textResult(string(tool.Definition)), nil
 }
 
-// target returns the tool and the arguments of a call of call_tool.
-func (o *List) target(ctx context.Context, arguments json.RawMessage) (*call.Tool, json.RawMessage, error) {
-	given, err := members(callTool, arguments, "name", "arguments")
+// callTarget returns the tool and the arguments of a call of call_tool.
+func (o *List) callTarget(ctx context.Context, arguments json.RawMessage) (*call.Tool, json.RawMessage, error) {
+	given, err := decodeArguments(callTool, arguments, "name", "arguments")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +244,7 @@ func (o *List) target(ctx context.Context, arguments json.RawMessage) (*call.Too
 // findTool returns the tool with the name in a model's arguments. For an unknown name, the
 // error suggests similar ones.
 func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
-	name, err := textOf(by, "name", raw)
+	name, err := stringArgument(by, "name", raw)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*c
 		return tool, nil
 	}
 	var like []string
-	for _, t := range o.selection(o.view.Snapshot(ctx)).matching(name, "") {
+	for _, t := range o.selectionFor(o.view.Snapshot(ctx)).find(name, "") {
 		if like = append(like, t.Name); len(like) == 3 {
 			break
 		}

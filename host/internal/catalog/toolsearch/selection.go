@@ -14,22 +14,22 @@ import (
 // selection is the list for one snapshot. It is immutable except for the index, which
 // is built on demand.
 type selection struct {
-	of     *catalog.Snapshot
-	tools  []*call.Tool      // all, listed or not
-	listed []json.RawMessage // definitions; nil: of all tools
-	legacy func() json.RawMessage
-	modern func() json.RawMessage
+	snapshot *catalog.Snapshot
+	tools    []*call.Tool      // all, listed or not
+	listed   []json.RawMessage // definitions; nil: of all tools
+	legacy   func() json.RawMessage
+	modern   func() json.RawMessage
 
 	once  sync.Once
 	index *search.Index
 }
 
-// selection returns the list for a snapshot, computed once.
-func (o *List) selection(s *catalog.Snapshot) *selection {
+// selectionFor returns the list for a snapshot, computed once.
+func (o *List) selectionFor(s *catalog.Snapshot) *selection {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, have := range o.recent {
-		if have != nil && have.of == s {
+		if have != nil && have.snapshot == s {
 			return have
 		}
 	}
@@ -41,8 +41,8 @@ func (o *List) selection(s *catalog.Snapshot) *selection {
 // newSelection returns what the list shows of a snapshot: all tools if they fit,
 // otherwise the meta-tools and those tools that fit.
 func (o *List) newSelection(s *catalog.Snapshot) *selection {
-	made := &selection{of: s, tools: s.Tools()}
-	listed, all := o.fitting(made.tools)
+	made := &selection{snapshot: s, tools: s.Tools()}
+	listed, all := o.selectListed(made.tools)
 	if all {
 		return made
 	}
@@ -58,19 +58,19 @@ func (o *List) newSelection(s *catalog.Snapshot) *selection {
 // isShortened reports whether the list omits tools.
 func (s *selection) isShortened() bool { return s.listed != nil }
 
-// list returns the result of tools/list.
-func (s *selection) list(modern bool) json.RawMessage {
+// result returns the result of tools/list.
+func (s *selection) result(modern bool) json.RawMessage {
 	switch {
 	case !s.isShortened():
-		return s.of.List(modern)
+		return s.snapshot.List(modern)
 	case modern:
 		return s.modern()
 	}
 	return s.legacy()
 }
 
-// same reports whether two selections list the same tools.
-func (s *selection) same(other *selection) bool {
+// listsSame reports whether two selections list the same tools.
+func (s *selection) listsSame(other *selection) bool {
 	return slices.EqualFunc(s.definitions(), other.definitions(), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
@@ -86,9 +86,9 @@ func (s *selection) definitions() []json.RawMessage {
 	return all
 }
 
-// fitting returns the tools to list, and whether these are all.
-func (o *List) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
-	maxTokens := o.cfg.tokens()
+// selectListed returns the tools to list, and whether these are all.
+func (o *List) selectListed(tools []*call.Tool) (listed []*call.Tool, all bool) {
+	maxTokens := o.cfg.maxTokens()
 	cost := func(t *call.Tool) int {
 		if maxTokens == 0 {
 			return 0
@@ -160,9 +160,9 @@ func (s *selection) searchIndex() *search.Index {
 	s.once.Do(func() {
 		docs := make([]search.Doc, len(s.tools))
 		for i, t := range s.tools {
-			d := read(t.Definition)
+			d := parseDefinition(t.Definition)
 			docs[i] = search.Doc{Name: t.Name, Group: t.Server, Text: d.Title + " " + d.Description}
-			for _, p := range d.params() {
+			for _, p := range d.parameters() {
 				docs[i].Parts = append(docs[i].Parts, p.name+" "+p.text)
 			}
 		}

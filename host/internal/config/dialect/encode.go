@@ -25,7 +25,7 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 		e.scalar("command", s.Command[0])
 		args := s.Command[1:]
 		if !reveal {
-			args = secret.Args(s.Command)[1:]
+			args = secret.RedactArgs(s.Command)[1:]
 		}
 		e.list(e.node, "args", args)
 	}
@@ -35,7 +35,7 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	e.sandbox(s.Sandbox)
 	url := s.URL
 	if !reveal {
-		url = secret.URL(url)
+		url = secret.RedactURL(url)
 	}
 	e.scalar("url", url)
 	e.vars("headers", s.Headers, nil)
@@ -45,7 +45,7 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	e.scalar("auth_token_env", s.AuthTokenEnv)
 	helper := s.HeadersHelper
 	if !reveal {
-		helper = secret.Args(helper)
+		helper = secret.RedactArgs(helper)
 	}
 	e.list(e.node, "headers_helper", helper)
 	e.oauth(s.OAuth)

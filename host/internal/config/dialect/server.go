@@ -111,9 +111,9 @@ func beforeQuery(address string) string {
 // Where returns the server's command or address without credentials.
 func (s Server) Where() string {
 	if s.URL != "" {
-		return secret.URL(s.withoutFileContents(s.URL))
+		return secret.RedactURL(s.withoutFileContents(s.URL))
 	}
-	return strings.Join(secret.Args(s.shownCommand()), " ")
+	return strings.Join(secret.RedactArgs(s.shownCommand()), " ")
 }
 
 // withoutFileContents returns text with secret.Hidden instead of the contents of files
@@ -177,8 +177,8 @@ type View struct {
 // View returns the server without its credentials.
 func (s Server) View() View {
 	v := View{
-		Name: s.Name, File: s.File, Line: s.Line, Transport: s.TransportKind(), Command: secret.Args(s.shownCommand()),
-		URL: secret.URL(s.withoutFileContents(s.URL)), Dir: s.Dir, Disabled: s.Disabled,
+		Name: s.Name, File: s.File, Line: s.Line, Transport: s.TransportKind(), Command: secret.RedactArgs(s.shownCommand()),
+		URL: secret.RedactURL(s.withoutFileContents(s.URL)), Dir: s.Dir, Disabled: s.Disabled,
 		Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers)),
 	}
 	switch {

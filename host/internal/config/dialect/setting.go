@@ -204,7 +204,7 @@ func (n *node) view(name string) any {
 		}
 		return all
 	}
-	hidden := secret.Args([]string{name + "=" + n.text})[0]
+	hidden := secret.RedactArgs([]string{name + "=" + n.text})[0]
 	text, found := strings.CutPrefix(hidden, name+"=")
 	if !found {
 		text = secret.Hidden

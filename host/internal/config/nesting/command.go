@@ -23,8 +23,8 @@ func ServerSubcommand(args []string) string {
 	return ""
 }
 
-// Flag returns the values of a flag of the host, --name VALUE or --name=VALUE.
-func Flag(args []string, name string) (values []string) {
+// FlagValues returns the values of a flag of the host, --name VALUE or --name=VALUE.
+func FlagValues(args []string, name string) (values []string) {
 	for i, arg := range args {
 		trimmed := strings.TrimLeft(arg, "-")
 		if trimmed == arg {
@@ -52,20 +52,20 @@ type Search struct {
 	scripts map[string][]string // by path: its words; nil: it is no script
 }
 
-// Command looks for a host in the command of a server: as the program, as an
+// FindHost looks for a host in the command of a server: as the program, as an
 // argument of a launcher (env, npx, sh -c, nice …) or in a wrapper script. It
 // returns the arguments that the host gets, and whether there is one. In a script, a
 // host with another name is found only by its path or if its subcommand is in the same
 // line; a script may build its command in ways that are not recognized.
-func (s *Search) Command(command []string) (args []string, ok bool) {
-	if len(command) > 0 && elsewhere(command[0]) {
+func (s *Search) FindHost(command []string) (args []string, ok bool) {
+	if len(command) > 0 && runsElsewhere(command[0]) {
 		return nil, false
 	}
-	return s.find(command, 0)
+	return s.findHost(command, 0)
 }
 
-// remember returns the value of a key in a map, computed when it is first asked for.
-func remember[T any](known *map[string]T, key string, compute func(string) T) T {
+// cached returns the value of a key in a map, computed when it is first asked for.
+func cached[T any](known *map[string]T, key string, compute func(string) T) T {
 	if value, ok := (*known)[key]; ok {
 		return value
 	}
@@ -77,9 +77,9 @@ func remember[T any](known *map[string]T, key string, compute func(string) T) T 
 	return value
 }
 
-// elsewhere reports whether a launcher runs a program on another machine or in
+// runsElsewhere reports whether a launcher runs a program on another machine or in
 // a container, where other files are.
-func elsewhere(launcher string) bool {
+func runsElsewhere(launcher string) bool {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(launcher)), ".exe")
 	return slices.Contains([]string{"docker", "podman", "nerdctl", "ssh", "kubectl", "wsl"}, name)
 }
@@ -87,27 +87,27 @@ func elsewhere(launcher string) bool {
 // endOfLine separates the lines of a script in a list of words.
 const endOfLine = "\n"
 
-// find looks in the words of a command for a host that starts servers, also in the
+// findHost looks in the words of a command for a host that starts servers, also in the
 // scripts that it runs, up to 3 deep. It returns the host's arguments.
-func (s *Search) find(words []string, depth int) ([]string, bool) {
+func (s *Search) findHost(words []string, depth int) ([]string, bool) {
 	const deepest = 3 // scripts that call scripts
 	inText, inLine := subcommandsAfter(words)
 	for i, word := range words {
 		rest := words[i+1:]
-		if inText[i] && (hostName(word) || isPath(word) && remember(&s.paths, word, isHostPath)) || inLine[i] && remember(&s.names, word, isHostInPath) {
+		if inText[i] && (isHostName(word) || isPath(word) && cached(&s.paths, word, isHostPath)) || inLine[i] && cached(&s.names, word, isHostInPath) {
 			return slices.DeleteFunc(slices.Clone(rest), func(word string) bool { return word == endOfLine }), true
 		}
 		if depth == deepest || word == endOfLine {
 			continue
 		}
 		if containsAny(word, ' ', '\t', '\n') { // sh -c
-			if args, ok := s.find(split(word), depth+1); ok {
+			if args, ok := s.findHost(splitWords(word), depth+1); ok {
 				return args, true
 			}
 		}
 		if i == 0 || isPath(word) {
-			if inner := remember(&s.scripts, word, script); inner != nil {
-				if args, ok := s.find(withArguments(inner, rest), depth+1); ok {
+			if inner := cached(&s.scripts, word, scriptWords); inner != nil {
+				if args, ok := s.findHost(withArguments(inner, rest), depth+1); ok {
 					return args, true
 				}
 			}
@@ -160,7 +160,7 @@ func containsAny(word string, set ...byte) bool {
 
 // isHostPath reports whether a word is the path of this program.
 func isHostPath(word string) bool {
-	return isPath(word) && !strings.HasPrefix(word, "-") && Program(word)
+	return isPath(word) && !strings.HasPrefix(word, "-") && IsSelf(word)
 }
 
 // isHostInPath reports whether a word is the name of this program in PATH. The search
@@ -171,14 +171,14 @@ func isHostInPath(word string) bool {
 		return false
 	}
 	found, err := exec.LookPath(word)
-	return err == nil && Program(found)
+	return err == nil && IsSelf(found)
 }
 
 const hostProgram = "mcp-host"
 
-// hostName reports whether a path, or an npm package with its version, has the
+// isHostName reports whether a path, or an npm package with its version, has the
 // name of the host.
-func hostName(word string) bool {
+func isHostName(word string) bool {
 	name := word[strings.LastIndexAny(word, `/\`)+1:]
 	if len(name) < len(hostProgram) {
 		return false
@@ -188,9 +188,9 @@ func hostName(word string) bool {
 	return name == hostProgram
 }
 
-// script returns the words of a text file that an interpreter runs; nil if it is
+// scriptWords returns the words of a text file that an interpreter runs; nil if it is
 // no such file.
-func script(path string) []string {
+func scriptWords(path string) []string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
 		return nil
@@ -207,18 +207,18 @@ func script(path string) []string {
 	continued := strings.NewReplacer("\\\r\n", " ", "\\\n", " ").Replace(string(text))
 	for line := range strings.Lines(continued) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && !strings.HasPrefix(strings.ToLower(line), "rem ") {
-			words = append(append(words, split(line)...), endOfLine)
+			words = append(append(words, splitWords(line)...), endOfLine)
 		}
 	}
 	return words
 }
 
-// split cuts a line of a script into words. It knows quotes and operators only
+// splitWords cuts a line of a script into words. It knows quotes and operators only
 // as what divides words, which is enough to recognize a program and its flags.
-func split(line string) (words []string) {
+func splitWords(line string) (words []string) {
 	start := -1
 	for i := range len(line) {
-		switch divider := line[i] < utf8.RuneSelf && dividers[line[i]]; {
+		switch divider := line[i] < utf8.RuneSelf && isDivider[line[i]]; {
 		case divider && start >= 0:
 			words, start = append(words, line[start:i]), -1
 		case !divider && start < 0:
@@ -231,8 +231,8 @@ func split(line string) (words []string) {
 	return words
 }
 
-// dividers are the bytes between words.
-var dividers = func() (set [utf8.RuneSelf]bool) {
+// isDivider are the bytes between words.
+var isDivider = func() (set [utf8.RuneSelf]bool) {
 	for _, b := range []byte(" \t\r\n\"'`;|&()<>[],") {
 		set[b] = true
 	}

@@ -36,15 +36,15 @@ func TestHostsInScripts(t *testing.T) {
 		"spawn('renamed', ['stdio'])\nwait()\n": "stdio wait",
 		"sh -c 'renamed stdio'\n":               "stdio",
 	} {
-		args, ok := new(nesting.Search).Command([]string{writeScript(t, text)})
+		args, ok := new(nesting.Search).FindHost([]string{writeScript(t, text)})
 		require.True(t, ok, text)
 		require.Equal(t, want, strings.Join(args, " "), text)
 	}
 	for _, text := range []string{"renamed version\n", "echo renamed\necho stdio\n", "# mcp-host stdio\n", "sh -x stdio\n"} {
-		_, ok := new(nesting.Search).Command([]string{writeScript(t, text)})
+		_, ok := new(nesting.Search).FindHost([]string{writeScript(t, text)})
 		require.False(t, ok, text)
 	}
-	args, ok := new(nesting.Search).Command([]string{writeScript(t, "date\nexec renamed --root x \"$@\"\n"), "stdio"})
+	args, ok := new(nesting.Search).FindHost([]string{writeScript(t, "date\nexec renamed --root x \"$@\"\n"), "stdio"})
 	require.True(t, ok)
 	require.Equal(t, "--root x stdio $@ stdio", strings.Join(args, " "))
 }
@@ -67,8 +67,8 @@ func TestHostsInSeveralCommands(t *testing.T) {
 		{[]string{"date", "stdio"}, false},
 		{[]string{script, "--root", "x", "serve"}, true},
 	} {
-		args, ok := search.Command(c.command)
-		alone, okAlone := new(nesting.Search).Command(c.command)
+		args, ok := search.FindHost(c.command)
+		alone, okAlone := new(nesting.Search).FindHost(c.command)
 		require.Equal(t, c.want, ok, c.command)
 		require.Equal(t, okAlone, ok, c.command)
 		require.Equal(t, alone, args, c.command)
@@ -84,7 +84,7 @@ func BenchmarkCommandOfLargeScript(b *testing.B) {
 	}
 	script := writeScript(b, text.String()+"echo stdio\n")
 	for b.Loop() {
-		if _, ok := new(nesting.Search).Command([]string{"sh", script}); ok {
+		if _, ok := new(nesting.Search).FindHost([]string{"sh", script}); ok {
 			b.Fatal("found a host")
 		}
 	}

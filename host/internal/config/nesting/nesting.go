@@ -33,9 +33,9 @@ const Variable = "TOOLROOM_HOSTS"
 // MaxAbove is the largest number of hosts above another host.
 const MaxAbove = 4
 
-// Code is the JSON-RPC error code of a host that refuses to be a server of
+// LoopErrorCode is the JSON-RPC error code of a host that refuses to be a server of
 // itself. It is outside the range that JSON-RPC reserves.
-const Code = 4508
+const LoopErrorCode = 4508
 
 // Header carries the id of a host in its requests to servers over HTTP.
 const Header = "Toolroom-Host"
@@ -43,7 +43,7 @@ const Header = "Toolroom-Host"
 // A Host is a host among the ancestors of this process.
 type Host struct {
 	PID   int
-	Files []string // marks of its configuration files
+	Marks []string // marks of its configuration files
 }
 
 // LoopError is the error of a host that is started below itself.
@@ -51,9 +51,9 @@ type LoopError struct{ Reason string }
 
 func (e *LoopError) Error() string { return e.Reason }
 
-// Mark returns the name in Variable of a configuration file or a list of servers: the
+// FileMark returns the name in Variable of a configuration file or a list of servers: the
 // beginning of the SHA-256 of its path, with links resolved, or of the list.
-func Mark(file string) string {
+func FileMark(file string) string {
 	if full, err := filepath.EvalSymlinks(file); err == nil {
 		file = full
 	}
@@ -61,11 +61,11 @@ func Mark(file string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Enter returns the environment for a server of this host: env, with this host added to
+// ServerEnv returns the environment for a server of this host: env, with this host added to
 // Variable, after the hosts above it. marks are the marks of this host.
-func Enter(env []string, marks []string) []string {
+func ServerEnv(env []string, marks []string) []string {
 	pid := os.Getpid()
-	own := fmt.Sprintf("%d:%s:%s", pid, startOf(pid), strings.Join(marks, "+"))
+	own := fmt.Sprintf("%d:%s:%s", pid, startTime(pid), strings.Join(marks, "+"))
 	if above := os.Getenv(Variable); above != "" {
 		own = above + "," + own
 	}
@@ -73,8 +73,8 @@ func Enter(env []string, marks []string) []string {
 	return append(env, Variable+"="+own)
 }
 
-// value returns the value of Variable in an environment, "" if it is not set.
-func value(env []string) string {
+// variableValue returns the value of Variable in an environment, "" if it is not set.
+func variableValue(env []string) string {
 	for _, entry := range env {
 		if rest, ok := strings.CutPrefix(entry, Variable+"="); ok {
 			return rest
@@ -83,11 +83,11 @@ func value(env []string) string {
 	return ""
 }
 
-// Above returns the hosts above this process. marks names the configuration
+// HostsAbove returns the hosts above this process. marks names the configuration
 // files of a host with a command line, an environment and a working directory.
-func Above(env []string, marks func(args, env []string, dir string) []string) []Host {
+func HostsAbove(env []string, marks func(args, env []string, dir string) []string) []Host {
 	hosts := ancestors(marks)
-	for entry := range strings.SplitSeq(value(env), ",") {
+	for entry := range strings.SplitSeq(variableValue(env), ",") {
 		part := strings.SplitN(entry, ":", 3)
 		if len(part) != 3 {
 			continue
@@ -95,7 +95,7 @@ func Above(env []string, marks func(args, env []string, dir string) []string) []
 		pid, err := strconv.Atoi(part[0])
 		known := slices.ContainsFunc(hosts, func(h Host) bool { return h.PID == pid })
 		// A program that outlives its host keeps the variable.
-		if err != nil || known || pid == os.Getpid() || startOf(pid) != part[1] {
+		if err != nil || known || pid == os.Getpid() || startTime(pid) != part[1] {
 			continue
 		}
 		hosts = append(hosts, Host{pid, strings.Split(part[2], "+")})
@@ -103,13 +103,13 @@ func Above(env []string, marks func(args, env []string, dir string) []string) []
 	return hosts
 }
 
-// Check returns why a host with these marks must not start below the hosts
+// CheckLoop returns why a host with these marks must not start below the hosts
 // above; nil if it may. serves says that the host serves MCP, so that it may
 // have been started as a server; other commands are only counted.
-func Check(above []Host, marks []string, serves bool) error {
+func CheckLoop(above []Host, marks []string, serves bool) error {
 	for _, host := range above {
 		for _, mark := range marks {
-			if serves && mark != "" && slices.Contains(host.Files, mark) {
+			if serves && mark != "" && slices.Contains(host.Marks, mark) {
 				return &LoopError{fmt.Sprintf("mcp-host starts itself: process %d uses the same configuration, so its server would start this host in an endless loop; "+
 					"remove that server, or give the inner host another configuration with --config", host.PID)}
 			}
@@ -122,9 +122,9 @@ func Check(above []Host, marks []string, serves bool) error {
 	return nil
 }
 
-// Program reports whether a file is the program of this process: the same
+// IsSelf reports whether a file is the program of this process: the same
 // file, also by a link, or a copy.
-func Program(path string) bool {
+func IsSelf(path string) bool {
 	other, err := os.Stat(path)
 	if err != nil || !other.Mode().IsRegular() {
 		return false
@@ -137,19 +137,19 @@ func Program(path string) bool {
 	if err != nil {
 		return false
 	}
-	return os.SameFile(own, other) || own.Size() == other.Size() && ownSum() != "" && sumOf(path) == ownSum()
+	return os.SameFile(own, other) || own.Size() == other.Size() && selfSum() != "" && fileSum(path) == selfSum()
 }
 
-var ownSum = sync.OnceValue(func() string {
+var selfSum = sync.OnceValue(func() string {
 	self, err := os.Executable()
 	if err != nil {
 		return ""
 	}
-	return sumOf(self)
+	return fileSum(self)
 })
 
-// sumOf returns the 32 bytes of a file's SHA-256, "" if the file cannot be read.
-func sumOf(path string) string {
+// fileSum returns the 32 bytes of a file's SHA-256, "" if the file cannot be read.
+func fileSum(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""

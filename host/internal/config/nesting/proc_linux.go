@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// mostAncestors bounds the walk up the process tree.
-const mostAncestors = 256
+// maxAncestors bounds the walk up the process tree.
+const maxAncestors = 256
 
 // ancestors returns the hosts among the ancestors of this process, up to the
 // first bundled tool. Processes of other users cannot be looked at.
 func ancestors(marks func(args, env []string, dir string) []string) (hosts []Host) {
 	pid := os.Getppid()
-	for range mostAncestors {
+	for range maxAncestors {
 		if pid <= 1 {
 			return hosts
 		}
 		proc := "/proc/" + strconv.Itoa(pid)
-		args := list(proc + "/cmdline")
+		args := readStrings(proc + "/cmdline")
 		exe, err := os.Readlink(proc + "/exe")
 		if err == nil && bundledTool(exe) {
 			return hosts
 		}
-		if err == nil && len(args) > 1 && ServerSubcommand(args[1:]) != "" && (Program(proc+"/exe") || hostName(exe)) {
+		if err == nil && len(args) > 1 && ServerSubcommand(args[1:]) != "" && (IsSelf(proc+"/exe") || isHostName(exe)) {
 			dir, err := os.Readlink(proc + "/cwd")
 			if err != nil {
 				dir = ""
 			}
-			hosts = append(hosts, Host{pid, marks(args[1:], list(proc+"/environ"), dir)})
+			hosts = append(hosts, Host{pid, marks(args[1:], readStrings(proc+"/environ"), dir)})
 		}
 		pid = parentOf(pid)
 	}
@@ -44,8 +44,8 @@ func bundledTool(exe string) bool {
 	return name == "mcp-bash" || name == "mcp-dispatch_agent"
 }
 
-// list reads strings that end with NUL.
-func list(name string) []string {
+// readStrings reads strings that end with NUL.
+func readStrings(name string) []string {
 	text, err := os.ReadFile(name)
 	if err != nil || len(text) == 0 {
 		return nil
@@ -53,9 +53,9 @@ func list(name string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// stat returns the fields of /proc/PID/stat behind the program's name, which
+// statFields returns the fields of /proc/PID/stat behind the program's name, which
 // may hold anything; the first is the state.
-func stat(pid int) [][]byte {
+func statFields(pid int) [][]byte {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	end := bytes.LastIndexByte(text, ')')
 	if err != nil || end < 0 {
@@ -66,7 +66,7 @@ func stat(pid int) [][]byte {
 
 // parentOf returns the process id of a process's parent, 0 if it is unknown.
 func parentOf(pid int) int {
-	if fields := stat(pid); len(fields) > 1 {
+	if fields := statFields(pid); len(fields) > 1 {
 		parent, err := strconv.Atoi(string(fields[1]))
 		if err == nil {
 			return parent
@@ -75,10 +75,10 @@ func parentOf(pid int) int {
 	return 0
 }
 
-// startOf returns the start time of a process, or "" if no process has this id.
-func startOf(pid int) string {
+// startTime returns the start time of a process, or "" if no process has this id.
+func startTime(pid int) string {
 	const field = 19 // proc_pid_stat(5): starttime is the 22nd of all
-	if fields := stat(pid); len(fields) > field {
+	if fields := statFields(pid); len(fields) > field {
 		return string(fields[field])
 	}
 	return ""

@@ -45,12 +45,14 @@ func (t Text) MarshalYAML() (any, error) { return Hidden, nil }
 // LogValue returns Hidden.
 func (t Text) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
-// Name reports whether a variable, flag or header of this name holds a credential. A
+// IsSecretName reports whether a variable, flag or header of this name holds a credential. A
 // setting called key does, unlike an argument of a tool.
-func Name(name string) bool { return strings.EqualFold(name, "key") || redact.IsSecretName(name) }
+func IsSecretName(name string) bool {
+	return strings.EqualFold(name, "key") || redact.IsSecretName(name)
+}
 
-// issued reports whether a value looks like a key that a service issued.
-func issued(value string) bool {
+// looksIssued reports whether a value looks like a key that a service issued.
+func looksIssued(value string) bool {
 	if redact.IsIssuedKey(value) {
 		return true
 	}
@@ -71,22 +73,22 @@ func issued(value string) bool {
 	return letters && digits
 }
 
-// URL returns an address without its user, its query values and the parts of
+// RedactURL returns an address without its user, its query values and the parts of
 // its path that look like keys.
-func URL(address string) string {
-	address = authority.ReplaceAllStringFunc(address, withoutUser)
+func RedactURL(address string) string {
+	address = authority.ReplaceAllStringFunc(address, redactUser)
 	address = queryValue.ReplaceAllString(address, "${1}"+Hidden)
 	return urlPart.ReplaceAllStringFunc(address, func(part string) string {
-		if issued(part) {
+		if looksIssued(part) {
 			return Hidden
 		}
 		return part
 	})
 }
 
-// withoutUser returns //USER:PASSWORD@HOST/… with Hidden instead of the user and the
+// redactUser returns //USER:PASSWORD@HOST/… with Hidden instead of the user and the
 // password. A password can contain @, / and ?, although that is not valid.
-func withoutUser(rest string) string {
+func redactUser(rest string) string {
 	host := rest[len("//"):]
 	end := strings.IndexAny(host, "/?#")
 	if end < 0 {
@@ -102,45 +104,45 @@ func withoutUser(rest string) string {
 	return "//" + Hidden + host[at:]
 }
 
-// Args returns a command line in which credentials are hidden: the values of such
+// RedactArgs returns a command line in which credentials are hidden: the values of such
 // flags, assignments and headers, and values that look like keys.
-func Args(args []string) []string {
+func RedactArgs(args []string) []string {
 	out := make([]string, len(args))
 	hide := false
 	for i, arg := range args {
 		switch flag := strings.HasPrefix(arg, "-"); {
 		case hide && !flag:
-			out[i], hide = value(arg), false
+			out[i], hide = redactFlagValue(arg), false
 			continue
 		default:
-			out[i] = one(arg)
-			hide = flag && !strings.Contains(arg, "=") && Name(strings.TrimLeft(arg, "-"))
+			out[i] = redactArg(arg)
+			hide = flag && !strings.Contains(arg, "=") && IsSecretName(strings.TrimLeft(arg, "-"))
 		}
 	}
 	return out
 }
 
-// value returns Hidden for the value of a flag, or the value if it is only a variable.
-func value(arg string) string {
-	if variable(arg) {
+// redactFlagValue returns Hidden for the value of a flag, or the value if it is only a variable.
+func redactFlagValue(arg string) string {
+	if isVariable(arg) {
 		return arg
 	}
 	return Hidden
 }
 
-// variable reports whether a text is only a variable, without a default, which could be a
+// isVariable reports whether a text is only a variable, without a default, which could be a
 // credential.
-func variable(text string) bool {
+func isVariable(text string) bool {
 	return oneVariable.MatchString(text) && !strings.Contains(text, ":-")
 }
 
-// Given reports whether a variable's or header's name or value says that it is a
+// IsCredential reports whether a variable's or header's name or value says that it is a
 // credential.
-func Given(name, value string) bool { return Name(name) || issued(value) }
+func IsCredential(name, value string) bool { return IsSecretName(name) || looksIssued(value) }
 
-// pair is a name and its value within a text: JSON (which may be in quotes
+// namedValue is a name and its value within a text: JSON (which may be in quotes
 // itself), a header, a connection string, an assignment.
-var pair = regexp.MustCompile(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
+var namedValue = regexp.MustCompile(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
 
 // The limits of searching a text. Text that is nested deeper, and a longer word, are
 // hidden as a whole.
@@ -149,55 +151,55 @@ const (
 	maxWord   = 4096
 )
 
-// within returns a text in which the values of names that hold credentials are replaced by
+// redactPairs returns a text in which the values of names that hold credentials are replaced by
 // Hidden.
-func within(text string, depth int) string {
+func redactPairs(text string, depth int) string {
 	if depth > maxNested {
 		return Hidden
 	}
-	return pair.ReplaceAllStringFunc(text, func(found string) string {
-		part := pair.FindStringSubmatch(found)
+	return namedValue.ReplaceAllStringFunc(text, func(found string) string {
+		part := namedValue.FindStringSubmatch(found)
 		switch {
-		case !Name(part[1]): // it may be a flag before the pair: --env=TOKEN=…
-			return part[1] + part[2] + within(part[3], depth+1)
-		case variable(strings.Trim(part[3], `\"'`)) || strings.HasPrefix(part[3], Hidden):
+		case !IsSecretName(part[1]): // it may be a flag before the pair: --env=TOKEN=…
+			return part[1] + part[2] + redactPairs(part[3], depth+1)
+		case isVariable(strings.Trim(part[3], `\"'`)) || strings.HasPrefix(part[3], Hidden):
 			return found
 		}
 		return part[1] + part[2] + Hidden
 	})
 }
 
-// one returns one argument of a command line without credentials in it.
-func one(arg string) string {
+// redactArg returns one argument of a command line without credentials in it.
+func redactArg(arg string) string {
 	if len(arg) > maxWord && !strings.ContainsAny(arg, " \t\r\n") {
 		return Hidden
 	}
 	if !strings.Contains(arg, "://") || strings.ContainsAny(arg, " \"';") { // else it is an address, of which URL knows more
-		arg = within(arg, 0)
+		arg = redactPairs(arg, 0)
 	}
 	if strings.Contains(arg, "://") {
 		if name, rest, ok := strings.Cut(arg, "="); ok && len(arg) <= maxWord && !strings.Contains(name, "://") {
-			if Name(strings.TrimLeft(name, "-")) {
-				return name + "=" + value(rest)
+			if IsSecretName(strings.TrimLeft(name, "-")) {
+				return name + "=" + redactFlagValue(rest)
 			}
-			return name + "=" + one(rest)
+			return name + "=" + redactArg(rest)
 		}
-		return within(URL(arg), 0)
+		return redactPairs(RedactURL(arg), 0)
 	}
 	for _, mark := range []string{"=", ":"} {
 		name, rest, ok := strings.Cut(arg, mark)
-		if ok && rest != "" && !strings.ContainsAny(name, " /\\${") && Name(strings.TrimLeft(name, "-")) {
-			return name + mark + value(strings.TrimSpace(rest))
+		if ok && rest != "" && !strings.ContainsAny(name, " /\\${") && IsSecretName(strings.TrimLeft(name, "-")) {
+			return name + mark + redactFlagValue(strings.TrimSpace(rest))
 		}
 	}
 	if words := strings.Fields(arg); len(words) > 1 { // a command line in one, as after sh -c
-		if hidden := strings.Join(Args(words), " "); hidden != strings.Join(words, " ") {
+		if hidden := strings.Join(RedactArgs(words), " "); hidden != strings.Join(words, " ") {
 			return hidden
 		}
 		return arg
 	}
 	for _, part := range strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(",;:='\"", r) }) {
-		if issued(part) {
+		if looksIssued(part) {
 			return Hidden
 		}
 	}

@@ -72,7 +72,7 @@ func TestArgs(t *testing.T) {
 		if c.want == nil {
 			c.want = c.in
 		}
-		require.Equal(t, c.want, secret.Args(c.in))
+		require.Equal(t, c.want, secret.RedactArgs(c.in))
 	}
 }
 
@@ -80,16 +80,16 @@ func TestArgs(t *testing.T) {
 func TestArgsOfAnyLength(t *testing.T) {
 	for _, unit := range []string{"a:", "a=", "a=:// ", `"a":`, `\"`, "token ", "//a:"} {
 		arg := strings.Repeat(unit, 1_500)
-		got := secret.Args([]string{"x", arg + " token=SEKRIT", arg + "://token=SEKRIT", "--" + arg})
+		got := secret.RedactArgs([]string{"x", arg + " token=SEKRIT", arg + "://token=SEKRIT", "--" + arg})
 		require.NotContains(t, strings.Join(got, " "), "SEKRIT", unit)
 	}
 }
 
 func TestName(t *testing.T) {
 	for _, name := range []string{"GITHUB_TOKEN", "apiKey", "API-KEY", "DB_PASSWORD", "Authorization", "Cookie", "AWS_SECRET_ACCESS_KEY", "MY_PAT", "key"} {
-		require.True(t, secret.Name(name), name)
+		require.True(t, secret.IsSecretName(name), name)
 	}
 	for _, name := range []string{"PATH", "MODE", "keyboard", "PORT", "MONKEY", "compat"} {
-		require.False(t, secret.Name(name), name)
+		require.False(t, secret.IsSecretName(name), name)
 	}
 }

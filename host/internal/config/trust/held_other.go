@@ -4,8 +4,8 @@ package trust
 
 import "os"
 
-func lease(*os.File) {}
+func takeReadLease(*os.File) {}
 
-func byDescriptor(_ *os.File, path string) string { return path }
+func descriptorPath(_ *os.File, path string) string { return path }
 
 func changeTime(os.FileInfo) int64 { return 0 }

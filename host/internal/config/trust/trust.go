@@ -27,9 +27,9 @@ import (
 
 // A File is a file that must have the state in which it was trusted.
 type File struct {
-	Path  string // absolute
-	State string // see StateOf
-	By    string // the configuration that refers to it
+	Path   string // absolute
+	State  string // see StateOf
+	Config string // the configuration that refers to it
 }
 
 // Absent is the state of a file that does not exist.
@@ -39,28 +39,28 @@ const Absent = "none"
 // content, or "link PATH" for a link to a program of the system. It returns an error for
 // a file that cannot be read or is not a regular file.
 func StateOf(path string) (string, error) {
-	f, state, err := open(path)
+	f, state, err := openAndHash(path)
 	if f != nil {
 		f.Close() //nolint:errcheck // only read
 	}
 	return state, err
 }
 
-// HashOf returns the state of a file with the content text.
-func HashOf(text []byte) string {
+// StateOfContent returns the state of a file with the content text.
+func StateOfContent(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// open returns the open file and its state. The file is nil if the state is not a hash.
-func open(path string) (*os.File, string, error) {
+// openAndHash returns the open file and its state. The file is nil if the state is not a hash.
+func openAndHash(path string) (*os.File, string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, Absent, nil
 	case err != nil:
 		return nil, "", err
-	case real != path && ofSystem(real) && !ofSystem(path):
+	case real != path && isSystemPath(real) && !isSystemPath(path):
 		return nil, "link " + real, nil
 	}
 	info, err := os.Stat(real)
@@ -74,7 +74,7 @@ func open(path string) (*os.File, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	lease(f) // before the file is read, so that nobody changes it meanwhile
+	takeReadLease(f) // before the file is read, so that nobody changes it meanwhile
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		f.Close() //nolint:errcheck // only read
@@ -83,8 +83,8 @@ func open(path string) (*os.File, string, error) {
 	return f, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// ofSystem reports whether a path lies in a directory of system programs.
-func ofSystem(path string) bool {
+// isSystemPath reports whether a path lies in a directory of system programs.
+func isSystemPath(path string) bool {
 	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix/store", "/gnu/store", "/System", "/Library"} {
 		if path == dir || strings.HasPrefix(path, dir+"/") {
 			return true
@@ -93,26 +93,26 @@ func ofSystem(path string) bool {
 	return false
 }
 
-// Held holds files, open, that had the required states. Close it after the program that
+// HeldFiles holds files, open, that had the required states. Close it after the program that
 // consists of them has been started.
-type Held struct {
-	files []held
+type HeldFiles struct {
+	files []heldFile
 }
 
-// held is a file that is kept open, so that a later change can be noticed.
-type held struct {
+// heldFile is a file that is kept open, so that a later change can be noticed.
+type heldFile struct {
 	File
 	file *os.File // nil: its state is not a hash
 	info os.FileInfo
 }
 
 // Hold opens files and checks their states. Its error says what differs and what to do.
-func Hold(files []File) (*Held, error) {
-	h := &Held{}
+func Hold(files []File) (*HeldFiles, error) {
+	h := &HeldFiles{}
 	for _, one := range files {
-		f, state, err := open(one.Path)
+		f, state, err := openAndHash(one.Path)
 		if err == nil && state != one.State {
-			err = one.Changed(state)
+			err = one.ChangedError(state)
 		}
 		if err != nil {
 			if f != nil {
@@ -121,7 +121,7 @@ func Hold(files []File) (*Held, error) {
 			h.Close()
 			return nil, err
 		}
-		entry := held{File: one, file: f}
+		entry := heldFile{File: one, file: f}
 		if f != nil {
 			if entry.info, err = f.Stat(); err != nil {
 				f.Close() //nolint:errcheck // only read
@@ -134,9 +134,9 @@ func Hold(files []File) (*Held, error) {
 	return h, nil
 }
 
-// Changed returns the error for a file whose state is now instead of the trusted one. Its
+// ChangedError returns the error for a file whose state is now instead of the trusted one. Its
 // code is SERVER_OFFLINE.
-func (f File) Changed(now string) error {
+func (f File) ChangedError(now string) error {
 	what := "has changed since it was trusted"
 	switch {
 	case now == Absent:
@@ -144,15 +144,15 @@ func (f File) Changed(now string) error {
 	case f.State == "" || f.State == Absent:
 		what = "did not exist when the configuration was trusted"
 	}
-	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; inspect it, then run mcp-host config trust %s", f.Path, what, f.By)
+	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; inspect it, then run mcp-host config trust %s", f.Path, what, f.Config)
 }
 
-// Program returns the path by which to start command: the path of the open file, if
+// StartPath returns the path by which to start command: the path of the open file, if
 // command is a held file that is not a script, and otherwise command.
-func (h *Held) Program(command string) string {
+func (h *HeldFiles) StartPath(command string) string {
 	for _, one := range h.files {
 		if one.Path == command && one.file != nil && !isScript(one.file) {
-			return byDescriptor(one.file, command)
+			return descriptorPath(one.file, command)
 		}
 	}
 	return command
@@ -166,11 +166,11 @@ func isScript(f *os.File) bool {
 }
 
 // Recheck returns an error if a file was changed or replaced since Hold.
-func (h *Held) Recheck() error {
+func (h *HeldFiles) Recheck() error {
 	for _, one := range h.files {
 		if one.file == nil {
 			if state, err := StateOf(one.Path); err != nil || state != one.State {
-				return one.Changed(state)
+				return one.ChangedError(state)
 			}
 			continue
 		}
@@ -178,14 +178,14 @@ func (h *Held) Recheck() error {
 		there, statErr := os.Stat(one.Path)
 		if err != nil || statErr != nil || !os.SameFile(now, there) || changeTime(now) != changeTime(one.info) ||
 			now.Size() != one.info.Size() || !now.ModTime().Equal(one.info.ModTime()) {
-			return one.Changed("")
+			return one.ChangedError("")
 		}
 	}
 	return nil
 }
 
 // Close releases the files.
-func (h *Held) Close() {
+func (h *HeldFiles) Close() {
 	for _, one := range h.files {
 		if one.file != nil {
 			one.file.Close() //nolint:errcheck // only read

@@ -40,7 +40,7 @@ func TestTheStateOfAFile(t *testing.T) {
 	}
 	require.Equal(t, trust.Absent, state(path))
 	put(t, path, "text")
-	require.Equal(t, trust.HashOf([]byte("text")), state(path))
+	require.Equal(t, trust.StateOfContent([]byte("text")), state(path))
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(path, link))
 	require.Equal(t, state(path), state(link), "of the object")
@@ -60,10 +60,10 @@ func TestChangesAreTold(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run.sh")
 	put(t, path, "#!/bin/sh\n")
-	file := trust.File{Path: path, State: trust.HashOf([]byte("#!/bin/sh\n")), By: "/p/toolroom.yaml"}
+	file := trust.File{Path: path, State: trust.StateOfContent([]byte("#!/bin/sh\n")), Config: "/p/toolroom.yaml"}
 	held, err := trust.Hold([]trust.File{file})
 	require.NoError(t, err)
-	require.Equal(t, path, held.Program(path), "a script finds its files by its path")
+	require.Equal(t, path, held.StartPath(path), "a script finds its files by its path")
 	require.NoError(t, held.Recheck())
 	require.NoError(t, os.Rename(path, path+"~"))
 	put(t, path, "#!/bin/sh\nevil\n")
@@ -76,7 +76,7 @@ func TestChangesAreTold(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	_, err = trust.Hold([]trust.File{file})
 	require.ErrorContains(t, err, "was removed")
-	absent := trust.File{Path: path, State: trust.Absent, By: "c"}
+	absent := trust.File{Path: path, State: trust.Absent, Config: "c"}
 	held, err = trust.Hold([]trust.File{absent})
 	require.NoError(t, err)
 	require.NoError(t, held.Recheck())
@@ -120,7 +120,7 @@ func TestWhatWasCheckedRuns(t *testing.T) {
 		}
 		held++
 		cmd := exec.Command(path)
-		cmd.Path, cmd.Env = h.Program(path), []string{"TRUST_TEST_MARKER=" + good}
+		cmd.Path, cmd.Env = h.StartPath(path), []string{"TRUST_TEST_MARKER=" + good}
 		if cmd.Run() == nil {
 			started++
 		}

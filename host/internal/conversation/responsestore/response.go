@@ -51,10 +51,10 @@ type Store struct {
 	Blobs store.Blobs // for contents that are too long for a value
 	Now   func() time.Time
 
-	Age   time.Duration // 0: 30 days
-	Size  int64         // bytes of a conversation; 0: 64 MiB
-	Most  int           // responses; 0: 10 000
-	Total int64         // bytes of all; 0: 256 MiB
+	Age             time.Duration // 0: 30 days
+	MaxConversation int64         // bytes of a conversation; 0: 64 MiB
+	MaxResponses    int           // responses; 0: 10 000
+	MaxTotal        int64         // bytes of all; 0: 256 MiB
 
 	mu    sync.Mutex
 	since int   // responses since the limits were checked; 0: never
@@ -62,7 +62,7 @@ type Store struct {
 }
 
 const (
-	inValue    = 512 << 10
+	maxInline  = 512 << 10
 	touchAfter = 24 * time.Hour
 	lookCount  = 64       // the limits are checked again after so many responses
 	lookBytes  = 16 << 20 // or after so many bytes
@@ -82,14 +82,14 @@ func (b *Store) now() time.Time {
 	return time.Now().UTC()
 }
 
-// expires returns when a response that was last used at a time is removed: after Age,
+// expiryOf returns when a response that was last used at a time is removed: after Age,
 // or 30 days if Age is 0.
-func (b *Store) expires(used time.Time) time.Time {
+func (b *Store) expiryOf(used time.Time) time.Time {
 	return used.Add(cmp.Or(b.Age, 30*24*time.Hour))
 }
 
-// missing returns NOT_FOUND for a response, in OpenAI's words.
-func missing(id string) error {
+// notFoundError returns NOT_FOUND for a response, in OpenAI's words.
+func notFoundError(id string) error {
 	return toolerr.New(toolerr.NotFound, "Response with id '%.80s' not found.", id)
 }
 
@@ -100,45 +100,45 @@ func (b *Store) Create(ctx context.Context, r Response, c Content) error {
 	if err != nil {
 		return err
 	}
-	if err := b.makeRoom(ctx, int64(len(content))); err != nil {
+	if err := b.enforceLimits(ctx, int64(len(content))); err != nil {
 		return err
 	}
 	r.Used, r.Bytes = b.now(), int64(len(content))
 	r.Chain += r.Bytes
-	if len(content) > inValue {
+	if len(content) > maxInline {
 		r.Blob = "response-" + strings.ToLower(strings.ReplaceAll(r.ID, "resp_", ""))
 		if _, err := b.Blobs.Create(ctx, r.Blob, bytes.NewReader(content)); err != nil {
 			return err
 		}
-	} else if _, err := b.Keys.Put(ctx, contentKey(r.ID), content, store.Absent, b.expires(r.Used)); err != nil {
+	} else if _, err := b.Keys.Put(ctx, contentKey(r.ID), content, store.Absent, b.expiryOf(r.Used)); err != nil {
 		return err
 	}
-	if err := b.write(ctx, r, store.Absent); err != nil {
-		return errors.Join(err, b.drop(ctx, r))
+	if err := b.putRecord(ctx, r, store.Absent); err != nil {
+		return errors.Join(err, b.deleteContent(ctx, r))
 	}
 	return nil
 }
 
-// write writes the record of a response if its version is still was. It returns
+// putRecord writes the record of a response if its version is still was. It returns
 // CONFLICT if the record has changed.
-func (b *Store) write(ctx context.Context, r Response, was store.Version) error {
+func (b *Store) putRecord(ctx context.Context, r Response, was store.Version) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
 		return err
 	}
-	_, err = b.Keys.Put(ctx, key(r.ID), value, was, b.expires(r.Used))
+	_, err = b.Keys.Put(ctx, key(r.ID), value, was, b.expiryOf(r.Used))
 	return err
 }
 
-// read returns the record of a response and its version. It returns NOT_FOUND for an
+// getRecord returns the record of a response and its version. It returns NOT_FOUND for an
 // unknown or malformed id.
-func (b *Store) read(ctx context.Context, id string) (r Response, version store.Version, err error) {
+func (b *Store) getRecord(ctx context.Context, id string) (r Response, version store.Version, err error) {
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c == '/' || c > '~' }) {
-		return r, 0, missing(id)
+		return r, 0, notFoundError(id)
 	}
 	entry, err := b.Keys.Get(ctx, key(id))
 	if toolerr.Is(err, toolerr.NotFound) {
-		return r, 0, missing(id)
+		return r, 0, notFoundError(id)
 	}
 	if err == nil {
 		err = json.Unmarshal(entry.Value, &r)
@@ -148,7 +148,7 @@ func (b *Store) read(ctx context.Context, id string) (r Response, version store.
 
 // Get returns a response with its content, or NOT_FOUND.
 func (b *Store) Get(ctx context.Context, id string) (*Response, *Content, error) {
-	r, _, err := b.read(ctx, id)
+	r, _, err := b.getRecord(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,9 +159,9 @@ func (b *Store) Get(ctx context.Context, id string) (*Response, *Content, error)
 // content returns the content of a response. It returns NOT_FOUND if it was removed,
 // and INTERNAL if it is malformed.
 func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
-	text, err := b.text(ctx, r)
+	text, err := b.contentJSON(ctx, r)
 	if toolerr.Is(err, toolerr.NotFound) {
-		return nil, missing(r.ID)
+		return nil, notFoundError(r.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
 	return c, nil
 }
 
-// text returns the stored JSON of a response's content, from a key or a blob.
-func (b *Store) text(ctx context.Context, r Response) ([]byte, error) {
+// contentJSON returns the stored JSON of a response's content, from a key or a blob.
+func (b *Store) contentJSON(ctx context.Context, r Response) ([]byte, error) {
 	if r.Blob == "" {
 		entry, err := b.Keys.Get(ctx, contentKey(r.ID))
 		return entry.Value, err
@@ -192,16 +192,16 @@ func (b *Store) text(ctx context.Context, r Response) ([]byte, error) {
 // of the conversation was deleted or has expired, and with LIMIT_REACHED if the
 // conversation has Size bytes.
 func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, error) {
-	last, _, err := b.read(ctx, id)
+	last, _, err := b.getRecord(ctx, id)
 	if err != nil {
 		return nil, 0, err
 	}
-	if most := cmp.Or(b.Size, 64<<20); last.Chain >= most {
+	if most := cmp.Or(b.MaxConversation, 64<<20); last.Chain >= most {
 		return nil, 0, toolerr.New(toolerr.LimitReached, "the conversation of %s has %d bytes, more than %d; start a new one, or continue from an earlier response", id, last.Chain, most)
 	}
 	var turns [][]llm.Message
 	for at := id; at != ""; {
-		r, version, err := b.read(ctx, at)
+		r, version, err := b.getRecord(ctx, at)
 		var c *Content
 		if err == nil {
 			c, err = b.content(ctx, r)
@@ -210,7 +210,7 @@ func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, err
 			return nil, 0, toolerr.New(toolerr.NotFound, "Response with id '%.80s' cannot be continued: the earlier response '%.80s' of its conversation was deleted or has expired.", id, at)
 		}
 		if err == nil {
-			err = b.touch(ctx, r, version)
+			err = b.markUsed(ctx, r, version)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -222,8 +222,8 @@ func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, err
 	return slices.Concat(turns...), last.Chain, nil
 }
 
-// touch notes that a response is used, at most once a day.
-func (b *Store) touch(ctx context.Context, r Response, version store.Version) error {
+// markUsed notes that a response is used, at most once a day.
+func (b *Store) markUsed(ctx context.Context, r Response, version store.Version) error {
 	if b.now().Sub(r.Used) < min(touchAfter, cmp.Or(b.Age, touchAfter)/2) {
 		return nil
 	}
@@ -231,13 +231,13 @@ func (b *Store) touch(ctx context.Context, r Response, version store.Version) er
 	if r.Blob == "" {
 		content, err := b.Keys.Get(ctx, contentKey(r.ID))
 		if err == nil {
-			_, err = b.Keys.Put(ctx, content.Key, content.Value, content.Version, b.expires(r.Used))
+			_, err = b.Keys.Put(ctx, content.Key, content.Value, content.Version, b.expiryOf(r.Used))
 		}
 		if err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
 			return err
 		}
 	}
-	err := b.write(ctx, r, version)
+	err := b.putRecord(ctx, r, version)
 	if toolerr.Is(err, toolerr.Conflict) || toolerr.Is(err, toolerr.NotFound) { // another request touched it, or it was deleted
 		return nil
 	}
@@ -247,18 +247,18 @@ func (b *Store) touch(ctx context.Context, r Response, version store.Version) er
 // Delete deletes a response, or returns NOT_FOUND. Later responses of its conversation
 // cannot be continued any more.
 func (b *Store) Delete(ctx context.Context, id string) error {
-	r, _, err := b.read(ctx, id)
+	r, _, err := b.getRecord(ctx, id)
 	if err != nil {
 		return err
 	}
 	if err := b.Keys.Delete(ctx, key(id), store.Any); err != nil {
 		return err
 	}
-	return b.drop(ctx, r)
+	return b.deleteContent(ctx, r)
 }
 
-// drop deletes the content of a response whose record was deleted.
-func (b *Store) drop(ctx context.Context, r Response) error {
+// deleteContent deletes the content of a response whose record was deleted.
+func (b *Store) deleteContent(ctx context.Context, r Response) error {
 	ctx = context.WithoutCancel(ctx)
 	err := b.Keys.Delete(ctx, contentKey(r.ID), store.Any)
 	if r.Blob != "" {

@@ -112,9 +112,9 @@ func TestBounds(t *testing.T) {
 		return found, last
 	}
 	for name, bound := range map[string]func(*responsestore.Store){
-		"responses": func(b *responsestore.Store) { b.Most = 10 },
-		"bytes":     func(b *responsestore.Store) { b.Total = 10 << 10 },
-		"blobs":     func(b *responsestore.Store) { b.Total = 10 << 20 },
+		"responses": func(b *responsestore.Store) { b.MaxResponses = 10 },
+		"bytes":     func(b *responsestore.Store) { b.MaxTotal = 10 << 10 },
+		"blobs":     func(b *responsestore.Store) { b.MaxTotal = 10 << 20 },
 	} {
 		s := newBook(bound)
 		text := strings.Repeat("x", 1<<10)
@@ -130,7 +130,7 @@ func TestBounds(t *testing.T) {
 		require.GreaterOrEqual(t, found, 6, name)
 		require.Less(t, found, 22, name)
 	}
-	s := newBook(func(b *responsestore.Store) { b.Size = 1 << 10 })
+	s := newBook(func(b *responsestore.Store) { b.MaxConversation = 1 << 10 })
 	require.NoError(t, s.add(t, "resp_a", "", strings.Repeat("x", 2<<10)))
 	require.True(t, toolerr.Is(s.add(t, "resp_b", "resp_a", "b"), toolerr.LimitReached))
 }

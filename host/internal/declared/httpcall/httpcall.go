@@ -310,9 +310,9 @@ func isHeaderValue(text string) bool {
 // shownURL returns the URL without parts that can be secret.
 func (c *compiled) shownURL() string {
 	if c.Shown != "" {
-		return secret.URL(c.Shown)
+		return secret.RedactURL(c.Shown)
 	}
-	return secret.URL(c.URL.Reveal())
+	return secret.RedactURL(c.URL.Reveal())
 }
 
 // origin returns the origin to which credentials belong.

@@ -51,8 +51,8 @@ type Normalize struct {
 	Patterns []string `json:"patterns"`
 }
 
-// Defaults returns the rules for times, durations and generated ids.
-func Defaults() Normalize {
+// DefaultNormalize returns the rules for times, durations and generated ids.
+func DefaultNormalize() Normalize {
 	return Normalize{
 		Pointers: []string{"/result/serverInfo/version", "/result/_meta/*"},
 		Patterns: []string{
@@ -82,7 +82,7 @@ type Recorder struct {
 // New writes the first line and returns the Recorder.
 func New(out io.Writer, version string) *Recorder {
 	r := &Recorder{out: out}
-	r.write(Header{Format: 1, Version: version, Normalize: Defaults()})
+	r.write(Header{Format: 1, Version: version, Normalize: DefaultNormalize()})
 	return r
 }
 
@@ -107,18 +107,18 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// In returns a reader that records what is read from in.
-func (r *Recorder) In(in io.Reader) io.Reader {
-	return io.TeeReader(in, &lines{each: func(line []byte) { r.write(entry("client", line)) }})
+// RecordInput returns a reader that records what is read from in.
+func (r *Recorder) RecordInput(in io.Reader) io.Reader {
+	return io.TeeReader(in, &lineSplitter{each: func(line []byte) { r.write(newEntry("client", line)) }})
 }
 
-// Out returns a writer that records what is written to out.
-func (r *Recorder) Out(out io.Writer) io.Writer {
-	return io.MultiWriter(out, &lines{each: func(line []byte) { r.write(entry("host", line)) }})
+// RecordOutput returns a writer that records what is written to out.
+func (r *Recorder) RecordOutput(out io.Writer) io.Writer {
+	return io.MultiWriter(out, &lineSplitter{each: func(line []byte) { r.write(newEntry("host", line)) }})
 }
 
-// lines splits its input into lines. It drops lines that are too long for a message.
-type lines struct {
+// lineSplitter splits its input into lines. It drops lines that are too long for a message.
+type lineSplitter struct {
 	each func([]byte)
 	have []byte
 	over bool
@@ -126,7 +126,7 @@ type lines struct {
 
 // Write passes each complete line to each, without its end. It drops blank lines and
 // lines longer than jsonrpc.MaxLine, and never returns an error.
-func (l *lines) Write(p []byte) (int, error) {
+func (l *lineSplitter) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
 		i := bytes.IndexByte(p, '\n')
@@ -149,8 +149,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// entry returns a line with its credentials redacted.
-func entry(from string, line []byte) Entry {
+// newEntry returns a line with its credentials redacted.
+func newEntry(from string, line []byte) Entry {
 	message, hid, ok := redactLine(line)
 	if !ok {
 		text := strings.ToValidUTF8(string(line), "?")
@@ -170,7 +170,7 @@ func redactLine(line []byte) (message json.RawMessage, hid, ok bool) {
 	if err != nil {
 		return nil, false, false
 	}
-	value, hid = hide("", value)
+	value, hid = redactValue("", value)
 	if !hid {
 		return bytes.Clone(bytes.TrimSpace(line)), false, true
 	}
@@ -187,48 +187,48 @@ func decode(raw []byte) (any, error) {
 	return value, err
 }
 
-// hide redacts the credentials in the value of a member with that name.
-func hide(name string, value any) (any, bool) {
+// redactValue redacts the credentials in the value of a member with that name.
+func redactValue(name string, value any) (any, bool) {
 	hid := false
 	switch v := value.(type) {
 	case map[string]any:
 		for key, member := range v {
-			hidden, did := hide(key, member)
+			hidden, did := redactValue(key, member)
 			v[key], hid = hidden, hid || did
 		}
 	case []any:
 		for i, item := range v {
-			hidden, did := hide(name, item)
+			hidden, did := redactValue(name, item)
 			v[i], hid = hidden, hid || did
 		}
 	case string:
-		if secret(name) && v != "" {
+		if isSecretMember(name) && v != "" {
 			return "***", true
 		}
 		hidden := redact.Text(v)
 		return hidden, hidden != v
 	case json.Number:
-		if secret(name) {
+		if isSecretMember(name) {
 			return "***", true
 		}
 	}
 	return value, hid
 }
 
-// secret reports whether the value of a member is a credential. A replay needs
+// isSecretMember reports whether the value of a member is a credential. A replay needs
 // the session of bash, which is a name that the model chooses.
-func secret(name string) bool { return name != "session" && redact.IsSecretName(name) }
+func isSecretMember(name string) bool { return name != "session" && redact.IsSecretName(name) }
 
-// File is a recorded session.
-type File struct {
+// Session is a recorded session.
+type Session struct {
 	Header
-	Entries []Entry
-	strip   []*regexp.Regexp
+	Entries  []Entry
+	patterns []*regexp.Regexp
 }
 
 // Read reads a file.
-func Read(in io.Reader) (*File, error) {
-	f := &File{}
+func Read(in io.Reader) (*Session, error) {
+	f := &Session{}
 	lines := jsonrpc.NewReader(in, 2*jsonrpc.MaxLine)
 	for n := 1; ; n++ {
 		line, err := lines.ReadLine()
@@ -236,7 +236,7 @@ func Read(in io.Reader) (*File, error) {
 			break
 		}
 		if err == nil {
-			err = f.take(n, line)
+			err = f.addLine(n, line)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
@@ -250,14 +250,14 @@ func Read(in io.Reader) (*File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line 1: normalize: %w", err)
 		}
-		f.strip = append(f.strip, re)
+		f.patterns = append(f.patterns, re)
 	}
 	return f, nil
 }
 
-// take reads line n of a recorded session, counted from 1. It returns an error for a
+// addLine reads line n of a recorded session, counted from 1. It returns an error for a
 // malformed line. A blank line becomes an empty entry.
-func (f *File) take(n int, line []byte) error {
+func (f *Session) addLine(n int, line []byte) error {
 	if n == 1 {
 		err := json.Unmarshal(line, &f.Header)
 		if err != nil || f.Format != 1 {

@@ -23,13 +23,13 @@ func recorded(t *testing.T, serve func(ctx context.Context, in io.Reader, out io
 	t.Helper()
 	var file, out strings.Builder
 	r := record.New(&file, "1")
-	err := serve(t.Context(), r.In(strings.NewReader(strings.Join(said, "\n")+"\n")), r.Out(&out))
+	err := serve(t.Context(), r.RecordInput(strings.NewReader(strings.Join(said, "\n")+"\n")), r.RecordOutput(&out))
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	return file.String()
 }
 
-func read(t *testing.T, text string) *record.File {
+func read(t *testing.T, text string) *record.Session {
 	t.Helper()
 	f, err := record.Read(strings.NewReader(text))
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestWhatIsNoSession(t *testing.T) {
 
 func TestAFileThatCannotBeWritten(t *testing.T) {
 	r := record.New(broken{}, "1")
-	require.NoError(t, mock().Serve(t.Context(), r.In(strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")), r.Out(io.Discard)))
+	require.NoError(t, mock().Serve(t.Context(), r.RecordInput(strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")), r.RecordOutput(io.Discard)))
 	require.EqualError(t, r.Close(), "full")
 }
 

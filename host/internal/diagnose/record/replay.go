@@ -33,14 +33,14 @@ type Difference struct {
 
 // player replays a session.
 type player struct {
-	file *File
+	file *Session
 	out  io.Writer // to the host
 
 	mu           sync.Mutex
 	answers      map[string][]jsonrpc.Message
 	hostRequests []jsonrpc.Message // requests of the host that were not compared yet
 	change       chan struct{}     // closed and replaced when something arrives
-	over         bool
+	ended        bool
 
 	clientRequests map[string]string // the client's requests by id
 	isRedacted     map[string]bool   // whether values of the request were redacted
@@ -51,7 +51,7 @@ type player struct {
 // answers, and compares the answers. serve runs the host. patience is the time to wait
 // for an answer. It does not compare the host's notifications, whose number depends on
 // timing.
-func Replay(ctx context.Context, f *File, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
+func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in, toHost := io.Pipe()
@@ -90,7 +90,7 @@ func (p *player) read(from io.Reader) {
 		p.mu.Lock()
 		switch {
 		case err != nil:
-			p.over = true
+			p.ended = true
 		case bad != nil:
 		case m.Kind == jsonrpc.Response:
 			p.answers[string(m.ID)] = append(p.answers[string(m.ID)], m)
@@ -125,7 +125,7 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 			}
 		case bad != nil || m.Kind == jsonrpc.Notification:
 		case m.Kind == jsonrpc.Request:
-			if !p.question(ctx, m, patience) {
+			if !p.waitForRequest(ctx, m, patience) {
 				outcome.Differences = append(outcome.Differences, Difference{line, m.Method, "the host did not send this request\n"})
 			}
 		default:
@@ -156,7 +156,7 @@ func (p *player) send(e Entry, m jsonrpc.Message, whole bool) error {
 		id := string(m.ID)
 		switch m.Kind {
 		case jsonrpc.Request:
-			p.clientRequests[id], p.isRedacted[id] = name(m), e.Hidden
+			p.clientRequests[id], p.isRedacted[id] = requestSubject(m), e.Hidden
 		case jsonrpc.Response:
 			now, ok := p.ids[id]
 			if !ok {
@@ -175,8 +175,8 @@ func (p *player) send(e Entry, m jsonrpc.Message, whole bool) error {
 	return nil
 }
 
-// name returns the subject of a request.
-func name(m jsonrpc.Message) string {
+// requestSubject returns the subject of a request.
+func requestSubject(m jsonrpc.Message) string {
 	var p struct {
 		Name string `json:"name"`
 		URI  string `json:"uri"`
@@ -187,15 +187,15 @@ func name(m jsonrpc.Message) string {
 	return m.Method + " " + p.Name + p.URI
 }
 
-// until waits until take returns true, and reports whether it did. take is called with
+// waitUntil waits until take returns true, and reports whether it did. take is called with
 // p.mu held, now and after each change. until returns false if patience or ctx ends
 // first, or if the connection has ended.
-func (p *player) until(ctx context.Context, patience time.Duration, take func() bool) bool {
+func (p *player) waitUntil(ctx context.Context, patience time.Duration, take func() bool) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		p.mu.Lock()
-		ok, over, change := take(), p.over, p.change
+		ok, over, change := take(), p.ended, p.change
 		p.mu.Unlock()
 		if ok || over {
 			return ok
@@ -210,9 +210,9 @@ func (p *player) until(ctx context.Context, patience time.Duration, take func() 
 	}
 }
 
-// question waits for a request of the host with the same method.
-func (p *player) question(ctx context.Context, m jsonrpc.Message, patience time.Duration) bool {
-	return p.until(ctx, patience, func() bool {
+// waitForRequest waits for a request of the host with the same method.
+func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, patience time.Duration) bool {
+	return p.waitUntil(ctx, patience, func() bool {
 		for i, asked := range p.hostRequests {
 			if asked.Method == m.Method {
 				p.ids[string(m.ID)] = string(asked.ID)
@@ -228,7 +228,7 @@ func (p *player) question(ctx context.Context, m jsonrpc.Message, patience time.
 func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patience time.Duration) (string, error) {
 	id := string(m.ID)
 	var got jsonrpc.Message
-	if !p.until(ctx, patience, func() bool {
+	if !p.waitUntil(ctx, patience, func() bool {
 		list := p.answers[id]
 		if len(list) == 0 {
 			return false
@@ -246,22 +246,22 @@ func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patien
 		raw = jsonrpc.AppendErrorObject(nil, got.ID, got.Error)
 	}
 	now, _, _ := redactLine(raw)
-	was, is := p.file.plain(e.Message), p.file.plain(now)
+	was, is := p.file.comparisonText(e.Message), p.file.comparisonText(now)
 	if was == is {
 		return "", nil
 	}
 	return textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{Old: "recorded", New: "now", MaxLines: 200, MaxLineBytes: 400}).Text, nil
 }
 
-// plain returns a message in the form for comparison: sorted, indented, with a line
+// comparisonText returns a message in the form for comparison: sorted, indented, with a line
 // for each line of its texts, and without the excluded values.
-func (f *File) plain(message json.RawMessage) string {
+func (f *Session) comparisonText(message json.RawMessage) string {
 	value, err := decode(message)
 	if err != nil {
 		return string(message) + "\n"
 	}
 	for _, pointer := range f.Normalize.Pointers {
-		value = forget(value, strings.Split(strings.TrimPrefix(pointer, "/"), "/"))
+		value = replaceAt(value, strings.Split(strings.TrimPrefix(pointer, "/"), "/"))
 	}
 	var out strings.Builder
 	f.render(&out, "", value)
@@ -270,8 +270,8 @@ func (f *File) plain(message json.RawMessage) string {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// forget replaces the value at a pointer.
-func forget(value any, path []string) any {
+// replaceAt replaces the value at a pointer.
+func replaceAt(value any, path []string) any {
 	if len(path) == 0 {
 		return "(not compared)"
 	}
@@ -280,13 +280,13 @@ func forget(value any, path []string) any {
 	case map[string]any:
 		for key, member := range v {
 			if key == name || path[0] == "*" {
-				v[key] = forget(member, path[1:])
+				v[key] = replaceAt(member, path[1:])
 			}
 		}
 	case []any:
 		for i, item := range v {
 			if strconv.Itoa(i) == name || path[0] == "*" {
-				v[i] = forget(item, path[1:])
+				v[i] = replaceAt(item, path[1:])
 			}
 		}
 	}
@@ -294,10 +294,10 @@ func forget(value any, path []string) any {
 }
 
 // render writes a line for each scalar, with its pointer.
-func (f *File) render(out *strings.Builder, at string, value any) {
+func (f *Session) render(out *strings.Builder, at string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
-		for _, key := range sorted(v) {
+		for _, key := range sortedKeys(v) {
 			f.render(out, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), v[key])
 		}
 		if len(v) == 0 {
@@ -311,7 +311,7 @@ func (f *File) render(out *strings.Builder, at string, value any) {
 			fmt.Fprintf(out, "%s []\n", at)
 		}
 	case string:
-		for _, re := range f.strip {
+		for _, re := range f.patterns {
 			v = re.ReplaceAllString(v, "(…)")
 		}
 		if !strings.Contains(v, "\n") {
@@ -327,5 +327,5 @@ func (f *File) render(out *strings.Builder, at string, value any) {
 	}
 }
 
-// sorted returns the keys of a map in order.
-func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+// sortedKeys returns the keys of a map in order.
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 func look(t *testing.T, m *mcpkittest.Mock) map[string]servercheck.Check {
 	t.Helper()
 	command, env := m.Command(t)
-	return run(t, servercheck.Config{Command: command, Env: env, BigLine: 100 << 10})
+	return run(t, servercheck.Config{Command: command, Env: env, LongLine: 100 << 10})
 }
 
 func run(t *testing.T, cfg servercheck.Config) map[string]servercheck.Check {
@@ -125,7 +125,7 @@ func TestBothErasAreLookedAt(t *testing.T) {
 	require.Equal(t, servercheck.Good, checks["schemas"].Level)
 }
 
-// Found is called with what Run returns, also where a level depends on a later check.
+// OnCheck is called with what Run returns, also where a level depends on a later check.
 func TestChecksAreToldInOrder(t *testing.T) {
 	both, modern := sound(), sound()
 	both.Modern()
@@ -134,7 +134,7 @@ func TestChecksAreToldInOrder(t *testing.T) {
 	for _, m := range []*mcpkittest.Mock{sound(), both, modern} {
 		command, env := m.Command(t)
 		var told []servercheck.Check
-		checks, err := servercheck.Run(t.Context(), servercheck.Config{Command: command, Env: env, BigLine: 1000, Found: func(c servercheck.Check) { told = append(told, c) }})
+		checks, err := servercheck.Run(t.Context(), servercheck.Config{Command: command, Env: env, LongLine: 1000, OnCheck: func(c servercheck.Check) { told = append(told, c) }})
 		require.NoError(t, err)
 		require.Equal(t, checks, told)
 	}
@@ -145,7 +145,7 @@ func TestChecksAreToldAsTheyCome(t *testing.T) {
 	command, env := mcpkittest.NewMock("m").Command(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var told []string
-	checks, err := servercheck.Run(ctx, servercheck.Config{Command: command, Env: env, BigLine: 1000, Found: func(c servercheck.Check) {
+	checks, err := servercheck.Run(ctx, servercheck.Config{Command: command, Env: env, LongLine: 1000, OnCheck: func(c servercheck.Check) {
 		told = append(told, c.Name)
 		cancel()
 	}})
@@ -206,7 +206,7 @@ func TestAServerThatHangs(t *testing.T) {
 	m := sound()
 	m.Malformed("tools/list")
 	command, env := m.Command(t)
-	checks := run(t, servercheck.Config{Command: command, Env: env, BigLine: 1 << 10, Patience: 100 * time.Millisecond})
+	checks := run(t, servercheck.Config{Command: command, Env: env, LongLine: 1 << 10, Timeout: 100 * time.Millisecond})
 	require.Equal(t, servercheck.Bad, checks["tools/list"].Level)
 	require.Contains(t, checks["tools/list"].Detail, "no answer within 100ms")
 	require.Equal(t, servercheck.Bad, checks["standard output"].Level)
@@ -216,7 +216,7 @@ func TestNoiseInThePlaceOfAnAnswer(t *testing.T) {
 	m := sound()
 	m.Malformed("initialize")
 	command, env := m.Command(t)
-	checks := run(t, servercheck.Config{Command: command, Env: env, BigLine: 1 << 10, Start: time.Second, Patience: 100 * time.Millisecond})
+	checks := run(t, servercheck.Config{Command: command, Env: env, LongLine: 1 << 10, StartTimeout: time.Second, Timeout: 100 * time.Millisecond})
 	require.Equal(t, servercheck.Bad, checks["handshake, legacy"].Level)
 	require.Contains(t, checks["standard output"].Detail, "1 non-message lines")
 }
@@ -224,7 +224,7 @@ func TestNoiseInThePlaceOfAnAnswer(t *testing.T) {
 func TestAServerThatStays(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	checks := run(t, servercheck.Config{Command: []string{self}, Env: append(os.Environ(), stays+"=1", "GORACE=atexit_sleep_ms=0"), BigLine: 5 << 20, Patience: 700 * time.Millisecond})
+	checks := run(t, servercheck.Config{Command: []string{self}, Env: append(os.Environ(), stays+"=1", "GORACE=atexit_sleep_ms=0"), LongLine: 5 << 20, Timeout: 700 * time.Millisecond})
 	require.Equal(t, servercheck.Bad, checks["end of input"].Level)
 	require.Equal(t, servercheck.Bad, checks["no input"].Level)
 }
@@ -251,7 +251,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	command, env := sound().Command(t)
 	var all sync.WaitGroup
 	all.Go(func() {
-		run(t, servercheck.Config{Command: command, Env: append(env, leaves+"="+door.Addr().String()), BigLine: 1 << 10})
+		run(t, servercheck.Config{Command: command, Env: append(env, leaves+"="+door.Addr().String()), LongLine: 1 << 10})
 		door.Close() //nolint:errcheck // all that there are have connected, or never will
 	})
 	n := 0
@@ -275,7 +275,7 @@ func TestWhatIsNoProgram(t *testing.T) {
 func TestAServerThatSendsRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	command, env := sound().Command(t)
-	checks := run(t, servercheck.Config{Command: command, Env: append(env, asks+"=1"), BigLine: 100 << 10})
+	checks := run(t, servercheck.Config{Command: command, Env: append(env, asks+"=1"), LongLine: 100 << 10})
 	for _, name := range []string{"handshake, legacy", "end of input", "no input"} {
 		require.Equal(t, servercheck.Good, checks[name].Level, "%+v", checks[name])
 	}

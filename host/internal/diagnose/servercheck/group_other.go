@@ -4,8 +4,8 @@ package servercheck
 
 import "os/exec"
 
-// inGroup does nothing: process groups are not used on this system.
-func inGroup(*exec.Cmd) {}
+// setGroup does nothing: process groups are not used on this system.
+func setGroup(*exec.Cmd) {}
 
 // killGroup kills the process.
 func killGroup(cmd *exec.Cmd) {

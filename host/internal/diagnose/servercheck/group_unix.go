@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// inGroup starts a program in its own process group, which can be killed as a whole:
+// setGroup starts a program in its own process group, which can be killed as a whole:
 // many servers are started by a script or by npx.
-func inGroup(cmd *exec.Cmd) {
+func setGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		killGroup(cmd)

@@ -12,11 +12,11 @@ const modernVersion = "2026-07-28"
 // meta is the member of params that requests of protocol version 2026-07-28 contain.
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
-// modern checks a session of protocol version 2026-07-28. It returns false if the
+// checkModern checks a session of protocol version 2026-07-28. It returns false if the
 // server does not support it, which is no failure if the other handshake works.
-func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
+func (r *report) checkModern(ctx context.Context, cfg Config, legacy bool) bool {
 	const name = "handshake, modern"
-	s, err := open(ctx, cfg, false)
+	s, err := startProgram(ctx, cfg, false)
 	if err != nil {
 		r.add(Bad, name, "it cannot be started again: %v", err)
 		return false
@@ -26,7 +26,7 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 	if !legacy {
 		without = Bad
 	}
-	m, err := s.answer(s.ask("server/discover", "{"+meta+"}"), cfg.Patience)
+	m, err := s.waitForAnswer(s.sendRequest("server/discover", "{"+meta+"}"), cfg.Timeout)
 	if err != nil {
 		level := without
 		if legacy {
@@ -48,12 +48,12 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 		Capabilities json.RawMessage `json:"capabilities"`
 	}
 	if err := json.Unmarshal(m.Result, &result); err != nil || result.Capabilities == nil || !slices.Contains(result.Versions, modernVersion) {
-		r.add(Bad, name, "the answer to server/discover does not name version %s, or no capabilities: %s", modernVersion, summary(m))
+		r.add(Bad, name, "the answer to server/discover does not name version %s, or no capabilities: %s", modernVersion, summarize(m))
 		return false
 	}
 	r.add(Good, name, "version %s", modernVersion)
 	var tools, quiet report
-	listed := quiet.list(s, meta)
+	listed := quiet.listTools(s, meta)
 	for _, c := range quiet.checks {
 		c.Name += ", modern"
 		r.addChecks(c)
@@ -61,26 +61,26 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 	if legacy {
 		return true
 	}
-	tools.definitions(listed)
+	tools.checkDefinitions(listed)
 	r.addChecks(tools.checks...)
 	return true
 }
 
-// ends checks that the program ends with its input.
-func (r *report) ends(ctx context.Context, cfg Config) {
-	s, err := open(ctx, cfg, false)
+// checkExit checks that the program ends with its input.
+func (r *report) checkExit(ctx context.Context, cfg Config) {
+	s, err := startProgram(ctx, cfg, false)
 	if err != nil {
 		r.add(Bad, "end of input", "it cannot be started again: %v", err)
 		return
 	}
-	s.answer(s.ask("initialize", initialize), cfg.Start) //nolint:errcheck // checked before
+	s.waitForAnswer(s.sendRequest("initialize", initialize), cfg.StartTimeout) //nolint:errcheck // checked before
 	s.notify("notifications/initialized", "")
-	id := s.ask("tools/list", "")
-	status, ended := s.end(cfg.Patience)
-	_, err = s.answer(id, cfg.Patience)
+	id := s.sendRequest("tools/list", "")
+	status, ended := s.closeInput(cfg.Timeout)
+	_, err = s.waitForAnswer(id, cfg.Timeout)
 	switch {
 	case !ended:
-		r.add(Bad, "end of input", "it still runs %v after its input ended, and was killed", cfg.Patience)
+		r.add(Bad, "end of input", "it still runs %v after its input ended, and was killed", cfg.Timeout)
 	case err != nil:
 		r.add(Weak, "end of input", "it exits with status %d before it answers all requests", status)
 	case status != 0:
@@ -89,12 +89,12 @@ func (r *report) ends(ctx context.Context, cfg Config) {
 		r.add(Good, "end of input", "it answers all requests and exits")
 	}
 
-	if s, err = open(ctx, cfg, true); err != nil {
+	if s, err = startProgram(ctx, cfg, true); err != nil {
 		r.add(Bad, "no input", "it cannot be started again: %v", err)
 		return
 	}
-	if status, ended = s.end(cfg.Patience); !ended {
-		r.add(Bad, "no input", "started without input, it still runs after %v, and was killed", cfg.Patience)
+	if status, ended = s.closeInput(cfg.Timeout); !ended {
+		r.add(Bad, "no input", "started without input, it still runs after %v, and was killed", cfg.Timeout)
 		return
 	}
 	r.add(Good, "no input", "started without input, it exits with status %d", status)

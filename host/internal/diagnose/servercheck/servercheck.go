@@ -22,16 +22,16 @@ import (
 
 // Config holds the program and the limits.
 type Config struct {
-	Command  []string      // absolute path, and arguments
-	Env      []string      // complete environment
-	Dir      string        // working directory; "": this process's
-	Start    time.Duration // time until the first answer; 0: 60 s, because some programs are downloaded first
-	Patience time.Duration // time until any other answer; 0: 10 s
-	BigLine  int           // length of the long message in bytes; 0: 4 MiB
+	Command      []string      // absolute path, and arguments
+	Env          []string      // complete environment
+	Dir          string        // working directory; "": this process's
+	StartTimeout time.Duration // time until the first answer; 0: 60 s, because some programs are downloaded first
+	Timeout      time.Duration // time until any other answer; 0: 10 s
+	LongLine     int           // length of the long message in bytes; 0: 4 MiB
 
 	// Found, unless nil, is called with each check as soon as its level is known, in the
 	// order in which Run returns them.
-	Found func(Check)
+	OnCheck func(Check)
 }
 
 // Validate returns an error if Command does not begin with an absolute path.
@@ -61,10 +61,10 @@ type Check struct {
 
 // report collects checks.
 type report struct {
-	checks []Check
-	found  func(Check) // nil: not called
-	told   int         // number of checks that were passed to found
-	open   bool        // the levels of the other checks can still change
+	checks   []Check
+	found    func(Check) // nil: not called
+	passedOn int         // number of checks that were passed to found
+	held     bool        // the levels of the other checks can still change
 }
 
 // add adds the result of a check.
@@ -75,17 +75,17 @@ func (r *report) add(level Level, name, format string, args ...any) {
 // addChecks adds checks.
 func (r *report) addChecks(checks ...Check) {
 	r.checks = append(r.checks, checks...)
-	if !r.open {
+	if !r.held {
 		r.flush()
 	}
 }
 
 // flush passes new checks to found.
 func (r *report) flush() {
-	r.open = false
-	for ; r.told < len(r.checks); r.told++ {
+	r.held = false
+	for ; r.passedOn < len(r.checks); r.passedOn++ {
 		if r.found != nil {
-			r.found(r.checks[r.told])
+			r.found(r.checks[r.passedOn])
 		}
 	}
 }
@@ -96,24 +96,24 @@ func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Start == 0 {
-		cfg.Start = time.Minute
+	if cfg.StartTimeout == 0 {
+		cfg.StartTimeout = time.Minute
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 10 * time.Second
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 10 * time.Second
 	}
-	if cfg.BigLine == 0 {
-		cfg.BigLine = 4 << 20
+	if cfg.LongLine == 0 {
+		cfg.LongLine = 4 << 20
 	}
-	r := &report{found: cfg.Found, open: true}
-	legacy := r.legacy(ctx, cfg)
-	modern := ctx.Err() == nil && r.modern(ctx, cfg, legacy)
+	r := &report{found: cfg.OnCheck, held: true}
+	legacy := r.checkLegacy(ctx, cfg)
+	modern := ctx.Err() == nil && r.checkModern(ctx, cfg, legacy)
 	if !legacy && modern { // one generation is enough
 		r.checks[0].Level = Weak
 	}
 	r.flush()
 	if ctx.Err() == nil && (legacy || modern) {
-		r.ends(ctx, cfg)
+		r.checkExit(ctx, cfg)
 	}
 	return r.checks, ctx.Err()
 }
@@ -123,21 +123,21 @@ func versions() []string { return []string{"2024-11-05", "2025-03-26", "2025-06-
 
 const initialize = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
-// legacy checks a session with the initialize handshake. It returns false if the
+// checkLegacy checks a session with the initialize handshake. It returns false if the
 // handshake failed.
-func (r *report) legacy(ctx context.Context, cfg Config) bool {
+func (r *report) checkLegacy(ctx context.Context, cfg Config) bool {
 	const name = "handshake, legacy"
-	s, err := open(ctx, cfg, false)
+	s, err := startProgram(ctx, cfg, false)
 	if err != nil {
 		r.add(Bad, name, "it cannot be started: %v", err)
 		return false
 	}
 	defer s.kill()
 	begin := time.Now()
-	m, err := s.answer(s.ask("initialize", initialize), cfg.Start)
+	m, err := s.waitForAnswer(s.sendRequest("initialize", initialize), cfg.StartTimeout)
 	if err != nil {
 		r.add(Bad, name, "initialize: %v", err)
-		r.noise(s) // this can be the reason
+		r.reportNoise(s) // this can be the reason
 		return false
 	}
 	if code, text := errorOf(m); code != 0 {
@@ -166,21 +166,21 @@ func (r *report) legacy(ctx context.Context, cfg Config) bool {
 	}
 	r.flush()
 	s.notify("notifications/initialized", "")
-	r.ping(s, "ping", "ping", "")
+	r.checkRequest(s, "ping", "ping", "")
 	if result.Capabilities["tools"] == nil {
 		r.add(Weak, "tools/list", "it does not declare tools")
 	} else {
-		tools := r.list(s, "")
-		r.definitions(tools)
-		r.refusals(s, tools)
+		tools := r.listTools(s, "")
+		r.checkDefinitions(tools)
+		r.checkRefusals(s, tools)
 	}
-	r.robust(s)
-	r.clean(s)
+	r.checkRobustness(s)
+	r.checkOutput(s)
 	return true
 }
 
-// ping checks that a request is answered with a result.
-func (r *report) ping(s *session, name, method, params string) bool {
+// checkRequest checks that a request is answered with a result.
+func (r *report) checkRequest(s *session, name, method, params string) bool {
 	m, err := s.request(method, params)
 	if err != nil {
 		r.add(Bad, name, "%v", err)
@@ -194,29 +194,29 @@ func (r *report) ping(s *session, name, method, params string) bool {
 	return true
 }
 
-// robust sends input that must not end a server.
-func (r *report) robust(s *session) {
+// checkRobustness sends input that must not end a server.
+func (r *report) checkRobustness(s *session) {
 	m, err := s.request("no/such/method", "")
 	switch code, _ := errorOf(m); {
 	case err != nil:
 		r.add(Bad, "unknown method", "%v", err)
 	case code != jsonrpc.CodeMethodNotFound:
-		r.add(Bad, "unknown method", "it should be refused with %d; it was answered with %s", jsonrpc.CodeMethodNotFound, summary(m))
+		r.add(Bad, "unknown method", "it should be refused with %d; it was answered with %s", jsonrpc.CodeMethodNotFound, summarize(m))
 	default:
 		r.add(Good, "unknown method", "refused with %d", code)
 	}
 
 	s.notify("notifications/cancelled", `{"requestId":987654,"reason":"nobody asked this"}`)
-	id := s.ask("ping", "")
+	id := s.sendRequest("ping", "")
 	s.notify("notifications/cancelled", `{"requestId":`+id+`}`)
-	r.alive(s, "cancel", "an unknown request and a running request were cancelled")
+	r.checkAlive(s, "cancel", "an unknown request and a running request were cancelled")
 
-	r.bigLine(s, s.cfg.BigLine)
+	r.checkLongLine(s, s.cfg.LongLine)
 
 	s.send([]byte(`{"jsonrpc":"2.0","id":`))
-	r.open = true
+	r.held = true
 	defer r.flush()
-	if r.alive(s, "malformed line", "") {
+	if r.checkAlive(s, "malformed line", "") {
 		s.mu.Lock()
 		m, told := s.answers["null"]
 		s.mu.Unlock()
@@ -229,8 +229,8 @@ func (r *report) robust(s *session) {
 	}
 }
 
-// alive checks that the server still answers.
-func (r *report) alive(s *session, name, detail string) bool {
+// checkAlive checks that the server still answers.
+func (r *report) checkAlive(s *session, name, detail string) bool {
 	if m, err := s.request("ping", ""); err != nil {
 		r.add(Bad, name, "a ping afterwards got no answer: %v", err)
 		return false
@@ -242,9 +242,9 @@ func (r *report) alive(s *session, name, detail string) bool {
 	return true
 }
 
-// bigLine checks that the server answers a ping of size bytes. An error answer is only
+// checkLongLine checks that the server answers a ping of size bytes. An error answer is only
 // weak.
-func (r *report) bigLine(s *session, size int) {
+func (r *report) checkLongLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
 	switch code, text := errorOf(m); {
 	case err != nil:
@@ -256,35 +256,35 @@ func (r *report) bigLine(s *session, size int) {
 	}
 }
 
-// summary returns a short description of an answer.
-func summary(m jsonrpc.Message) string {
+// summarize returns a short description of an answer.
+func summarize(m jsonrpc.Message) string {
 	if code, text := errorOf(m); code != 0 {
 		return fmt.Sprintf("error %d: %s", code, text)
 	}
 	return "a result: " + excerpt(string(m.Result))
 }
 
-// noise reports lines on standard output that are not messages. It returns whether
+// reportNoise reports lines on standard output that are not messages. It returns whether
 // there were any.
-func (r *report) noise(s *session) bool {
+func (r *report) reportNoise(s *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.noises > 0 {
-		r.add(Bad, "standard output", "%d non-message lines: %s", s.noises, strings.Join(s.noise, " | "))
+	if s.noiseCount > 0 {
+		r.add(Bad, "standard output", "%d non-message lines: %s", s.noiseCount, strings.Join(s.noise, " | "))
 	}
-	return s.noises > 0
+	return s.noiseCount > 0
 }
 
-// clean checks that standard output contains nothing but messages.
-func (r *report) clean(s *session) {
-	if r.noise(s) {
+// checkOutput checks that standard output contains nothing but messages.
+func (r *report) checkOutput(s *session) {
+	if r.reportNoise(s) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case len(s.odd) > 0:
-		r.add(Bad, "standard output", "%s", strings.Join(s.odd, "; "))
+	case len(s.unexpected) > 0:
+		r.add(Bad, "standard output", "%s", strings.Join(s.unexpected, "; "))
 	default:
 		r.add(Good, "standard output", "only messages, one answer per request")
 	}

@@ -25,9 +25,9 @@ type tool struct {
 // maxPages bounds the pages of a list.
 const maxPages = 100
 
-// list fetches all tools. meta is the member of params for protocol version
+// listTools fetches all tools. meta is the member of params for protocol version
 // 2026-07-28, or "".
-func (r *report) list(s *session, meta string) (tools []tool) {
+func (r *report) listTools(s *session, meta string) (tools []tool) {
 	const name = "tools/list"
 	cursor := ""
 	for page := 0; page < maxPages; page++ {
@@ -45,7 +45,7 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 			Cursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(m.Result, &result); m.Error != nil || err != nil || result.Tools == nil {
-			r.add(Bad, name, "the answer was %s", summary(m))
+			r.add(Bad, name, "the answer was %s", summarize(m))
 			return nil
 		}
 		for _, definition := range result.Tools {
@@ -74,8 +74,8 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 // A finding lists the errors and weaknesses of a tool.
 type finding struct{ bad, weak []string }
 
-// conclude adds a check with its finding to the report.
-func (r *report) conclude(name, good string, f finding) {
+// addFinding adds a check with its finding to the report.
+func (r *report) addFinding(name, good string, f finding) {
 	const most = 5
 	cut := func(all []string) string {
 		if len(all) > most {
@@ -99,8 +99,8 @@ const (
 	longDefinition  = 16 << 10
 )
 
-// definitions checks the tools' definitions.
-func (r *report) definitions(tools []tool) {
+// checkDefinitions checks the tools' definitions.
+func (r *report) checkDefinitions(tools []tool) {
 	if len(tools) == 0 {
 		return
 	}
@@ -111,9 +111,9 @@ func (r *report) definitions(tools []tool) {
 		switch {
 		case seen[t.Name]:
 			names.bad = append(names.bad, shown+" appears twice")
-		case !validName(t.Name, "_-./", 128):
+		case !isValidName(t.Name, "_-./", 128):
 			names.bad = append(names.bad, shown+" does not have 1 to 128 letters, digits, _ - . /")
-		case !validName(t.Name, "_-", 64):
+		case !isValidName(t.Name, "_-", 64):
 			names.weak = append(names.weak, shown+" does not have the 1 to 64 letters, digits, _ - that model APIs accept: hosts rename it")
 		}
 		seen[t.Name] = true
@@ -129,15 +129,15 @@ func (r *report) definitions(tools []tool) {
 		}
 		t.checkAnnotations(shown, &notes)
 	}
-	r.conclude("names", "unique, with characters that model APIs accept", names)
-	r.conclude("schemas", "all are JSON Schema 2020-12 of objects", schemas)
-	r.conclude("descriptions", "present, none too long", texts)
-	r.conclude("annotations", "complete and consistent", notes)
+	r.addFinding("names", "unique, with characters that model APIs accept", names)
+	r.addFinding("schemas", "all are JSON Schema 2020-12 of objects", schemas)
+	r.addFinding("descriptions", "present, none too long", texts)
+	r.addFinding("annotations", "complete and consistent", notes)
 }
 
-// validName reports whether a name is not empty, has at most most bytes, and consists
+// isValidName reports whether a name is not empty, has at most most bytes, and consists
 // of ASCII letters, digits and the characters in others.
-func validName(name, others string, most int) bool {
+func isValidName(name, others string, most int) bool {
 	return name != "" && len(name) <= most && !strings.ContainsFunc(name, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(others, c)
 	})
@@ -191,17 +191,17 @@ func (t tool) checkAnnotations(shown string, f *finding) {
 	}
 }
 
-// refusals checks the answers to invalid calls.
-func (r *report) refusals(s *session, tools []tool) {
+// checkRefusals checks the answers to invalid calls.
+func (r *report) checkRefusals(s *session, tools []tool) {
 	m, err := s.request("tools/call", `{"name":"no_such_tool_here","arguments":{}}`)
-	r.refused("unknown tool", "", m, err)
+	r.checkRefused("unknown tool", "", m, err)
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.hasRequired() && string(t.Annotations["readOnlyHint"]) == "true" })
 	if i < 0 {
 		i = slices.IndexFunc(tools, tool.hasRequired)
 	}
 	arguments := "{}"
 	if i < 0 {
-		i, arguments = mistyped(tools)
+		i, arguments = mistypedCall(tools)
 	}
 	if i < 0 {
 		r.add(Good, "invalid arguments", "not tried: no tool has required arguments, and no read-only tool has a typed one")
@@ -209,12 +209,12 @@ func (r *report) refusals(s *session, tools []tool) {
 	}
 	name := jsonrpc.AppendString(nil, tools[i].Name)
 	m, err = s.request("tools/call", `{"name":`+string(name)+`,"arguments":`+arguments+`}`)
-	r.refused("invalid arguments", "of "+excerpt(tools[i].Name)+" ", m, err)
+	r.checkRefused("invalid arguments", "of "+excerpt(tools[i].Name)+" ", m, err)
 }
 
-// mistyped returns a read-only tool with a text or number parameter, and arguments
+// mistypedCall returns a read-only tool with a text or number parameter, and arguments
 // with an object instead; -1 if none exists.
-func mistyped(tools []tool) (i int, arguments string) {
+func mistypedCall(tools []tool) (i int, arguments string) {
 	for i, t := range tools {
 		var s struct {
 			Properties map[string]struct {
@@ -241,9 +241,9 @@ func (t tool) hasRequired() bool {
 	return json.Unmarshal(t.Input, &s) == nil && len(s.Required) > 0
 }
 
-// refused checks that an answer is an error: a JSON-RPC error or a result with
+// checkRefused checks that an answer is an error: a JSON-RPC error or a result with
 // isError.
-func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
+func (r *report) checkRefused(name, what string, m jsonrpc.Message, err error) {
 	var result struct {
 		IsError bool `json:"isError"`
 		Content []struct {
@@ -259,9 +259,9 @@ func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
 	case code != 0:
 		r.add(Weak, name, "%srefused with %d instead of %d: %s", what, code, jsonrpc.CodeInvalidParams, text)
 	case json.Unmarshal(m.Result, &result) != nil:
-		r.add(Bad, name, "%sanswered with an invalid result: %s", what, summary(m))
+		r.add(Bad, name, "%sanswered with an invalid result: %s", what, summarize(m))
 	case !result.IsError:
-		r.add(Bad, name, "%snot refused: %s", what, summary(m))
+		r.add(Bad, name, "%snot refused: %s", what, summarize(m))
 	case len(result.Content) == 0 || strings.TrimSpace(result.Content[0].Text) == "":
 		r.add(Bad, name, "%sanswered with isError, but not why", what)
 	default:

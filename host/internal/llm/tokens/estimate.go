@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// cost returns the average number of tokens of a piece, in hundredths. The figures are
+// pieceCost returns the average number of tokens of a piece, in hundredths. The figures are
 // for o200k_base, measured on the documentation and programs of this repository, Go's
 // net/http, and dozens of packages' READMEs.
-func cost(piece string, k pieceKind) int {
+func pieceCost(piece string, k pieceKind) int {
 	switch k {
 	case number, space:
 		return 100
-	case sign:
-		return signCost(piece)
+	case symbol:
+		return symbolCost(piece)
 	}
 	letters, ascii := len(piece), true
 	for i := range len(piece) {
@@ -47,8 +47,8 @@ func costOfLength(n int, table []int, each int) int {
 	return max(table[len(table)-1], each*n)
 }
 
-// signCost returns the estimated cost of a run of signs, in hundredths of a token.
-func signCost(piece string) int {
+// symbolCost returns the estimated cost of a run of signs, in hundredths of a token.
+func symbolCost(piece string) int {
 	n := utf8.RuneCountInString(piece)
 	if n < len(piece) {
 		return max(110, 60*n)

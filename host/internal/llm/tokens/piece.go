@@ -11,7 +11,7 @@ type pieceKind uint8
 const (
 	word   pieceKind = iota // letters, possibly after another character
 	number                  // up to three digits
-	sign                    // other characters, possibly after a space
+	symbol                  // other characters, possibly after a space
 	space
 )
 
@@ -40,10 +40,10 @@ func nextPiece(text string) (int, pieceKind) {
 		}
 		return n, number
 	case class == other:
-		return matchSigns(text, 0), sign
+		return matchSymbols(text, 0), symbol
 	case first == ' ':
 		if r, _ := utf8.DecodeRuneInString(text[1:]); len(text) > 1 && classOf(r) == other {
-			return matchSigns(text, 1), sign
+			return matchSymbols(text, 1), symbol
 		}
 	}
 	return matchSpaces(text), space
@@ -174,9 +174,9 @@ func matchContraction(text string) int {
 	return 0
 }
 
-// matchSigns returns the end of a run of characters other than letters, digits and
+// matchSymbols returns the end of a run of characters other than letters, digits and
 // spaces, with the line ends after it. Marks are such characters, too.
-func matchSigns(text string, at int) int {
+func matchSymbols(text string, at int) int {
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if c := classOf(r); c != other && (c != both || !unicode.Is(unicode.M, r)) {

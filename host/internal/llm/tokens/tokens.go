@@ -31,7 +31,7 @@ func Estimate(text string) int {
 	var sum int // in hundredths
 	for text != "" {
 		n, kind := nextPiece(text)
-		sum += cost(text[:n], kind)
+		sum += pieceCost(text[:n], kind)
 		text = text[n:]
 	}
 	return (sum + 50) / 100

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
 )
 
-var load = sync.OnceValues(tokens.Load)
+var load = sync.OnceValues(tokens.LoadVocabulary)
 
 func vocabulary(t testing.TB) *tokens.Vocabulary {
 	t.Helper()
@@ -125,7 +125,7 @@ func BenchmarkTokens(b *testing.B) {
 	b.Run("load", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			tokens.Load() //nolint:errcheck // the tests look
+			tokens.LoadVocabulary() //nolint:errcheck // the tests look
 		}
 	})
 	v := vocabulary(b)

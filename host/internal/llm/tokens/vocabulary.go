@@ -25,8 +25,8 @@ type Vocabulary struct {
 	slots   []uint32 // hash table with rank+1 of each token; 0: empty
 }
 
-// Load decompresses the vocabulary, which takes about 30 ms each time.
-func Load() (*Vocabulary, error) {
+// LoadVocabulary decompresses the vocabulary, which takes about 30 ms each time.
+func LoadVocabulary() (*Vocabulary, error) {
 	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(compressedVocabulary)))
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary o200k_base: %w", err)
@@ -46,7 +46,7 @@ func Load() (*Vocabulary, error) {
 		return nil, errors.New("vocabulary o200k_base: it is damaged")
 	}
 	for rank := range n {
-		slot := v.slot(v.token(rank))
+		slot := v.findSlot(v.token(rank))
 		v.slots[slot] = uint32(rank) + 1
 	}
 	return v, nil
@@ -55,8 +55,8 @@ func Load() (*Vocabulary, error) {
 // token returns the bytes of the token with a rank.
 func (v *Vocabulary) token(rank int) []byte { return v.bytes[v.offsets[rank]:v.offsets[rank+1]] }
 
-// slot returns the index of a token in the table, or of the free slot for it.
-func (v *Vocabulary) slot(token []byte) int {
+// findSlot returns the index of a token in the table, or of the free slot for it.
+func (v *Vocabulary) findSlot(token []byte) int {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range token {
 		h = (h ^ uint64(b)) * 1099511628211
@@ -75,7 +75,7 @@ const noRank = ^uint32(0)
 
 // rank returns the rank of a token, noRank if it is not in the vocabulary.
 func (v *Vocabulary) rank(token []byte) uint32 {
-	return v.slots[v.slot(token)] - 1 // 0-1 is noRank
+	return v.slots[v.findSlot(token)] - 1 // 0-1 is noRank
 }
 
 // Count returns the number of tokens of a text. Text that looks like a special token

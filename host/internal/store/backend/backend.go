@@ -35,7 +35,7 @@ func (c Config) String() string {
 	case c.URL == "memory:":
 		return "in memory until the host ends"
 	case c.URL != "":
-		return secret.URL(c.URL)
+		return secret.RedactURL(c.URL)
 	case c.Dir == "":
 		return "nowhere"
 	}

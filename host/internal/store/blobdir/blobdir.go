@@ -61,7 +61,7 @@ func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, e
 		return store.Blob{}, err
 	}
 	if _, err := os.Lstat(d.path(id)); err == nil {
-		return store.Blob{}, store.Exists(id)
+		return store.Blob{}, store.ExistsError(id)
 	}
 	// CreateTemp makes files 0600.
 	f, err := os.CreateTemp(d.Dir, tempPrefix+"*")
@@ -82,7 +82,7 @@ func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b 
 			err = e
 		}
 	}()
-	size, err := io.Copy(f, d.Quota.Capped(cancelReader{ctx, r}))
+	size, err := io.Copy(f, d.Quota.CapReader(cancelReader{ctx, r}))
 	if err != nil {
 		return b, err
 	}
@@ -99,7 +99,7 @@ func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b 
 	total := int64(0)
 	err = d.visit(func(_ string, info fs.FileInfo) { total += info.Size() })
 	if err == nil && total > d.Quota.Total {
-		err = d.Quota.Full()
+		err = d.Quota.ExceededError()
 	}
 	return b, err
 }
@@ -110,10 +110,10 @@ func (d *dir) publish(from, id string) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrExist):
-		return store.Exists(id)
+		return store.ExistsError(id)
 	default: // a file system without links: the later of two concurrent writers wins
 		if _, e := os.Lstat(d.path(id)); e == nil {
-			return store.Exists(id)
+			return store.ExistsError(id)
 		}
 		data, e := os.ReadFile(from)
 		if e == nil {
@@ -189,7 +189,7 @@ func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
 		err = errors.Join(err, ignoreRemoved(os.Remove(filepath.Join(d.Dir, name))))
 	}
 	removed := 0
-	for _, b := range keep.Surplus(all, d.Now()) {
+	for _, b := range keep.BlobsToRemove(all, d.Now()) {
 		if e := cmp.Or(ctx.Err(), ignoreRemoved(os.Remove(d.path(b.ID)))); e != nil {
 			return removed, errors.Join(err, e)
 		}
@@ -236,7 +236,7 @@ func ignoreRemoved(err error) error {
 // other errors unchanged.
 func absent(err error, id string) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return store.NotFound("blob " + id)
+		return store.NotFoundError("blob " + id)
 	}
 	return err
 }

@@ -26,21 +26,21 @@ const (
 // blobs is the store.Blobs of a cluster.
 type blobs cluster
 
-// described is the content of the message NAME.blob.ID: it names the upload that is
+// blobInfo is the content of the message NAME.blob.ID: it names the upload that is
 // the blob.
-type described struct {
+type blobInfo struct {
 	Upload  string `json:"upload"`
 	Size    int64  `json:"size"`
 	Created int64  `json:"created"` // Unix milliseconds
 }
 
 // blob returns the description of the blob with an id.
-func (d described) blob(id string) store.Blob {
+func (d blobInfo) blob(id string) store.Blob {
 	return store.Blob{ID: id, Size: d.Size, Created: time.UnixMilli(d.Created)}
 }
 
-// chunk returns the subject of chunk n of an upload.
-func (c *cluster) chunk(upload string, n int64) string {
+// chunkSubject returns the subject of chunk n of an upload.
+func (c *cluster) chunkSubject(upload string, n int64) string {
 	return fmt.Sprintf("%s.chunk.%s.%d", c.Name, upload, n)
 }
 
@@ -53,18 +53,18 @@ func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob,
 		return store.Blob{}, err
 	}
 	if _, err := b.Stat(ctx, id); err == nil {
-		return store.Blob{}, store.Exists(id)
+		return store.Blob{}, store.ExistsError(id)
 	} else if !toolerr.Is(err, toolerr.NotFound) {
 		return store.Blob{}, err
 	}
-	d := described{Upload: rand.Text()}
+	d := blobInfo{Upload: rand.Text()}
 	err = c.upload(ctx, s, &d, r)
 	if err == nil {
 		d.Created = c.Now().UnixMilli()
-		err = c.publish(ctx, s, id, d)
+		err = c.publishBlob(ctx, s, id, d)
 	}
 	if err != nil {
-		c.discard(ctx, s, d.Upload)
+		c.discardUpload(ctx, s, d.Upload)
 		return store.Blob{}, err
 	}
 	return d.blob(id), nil
@@ -72,8 +72,8 @@ func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob,
 
 // upload writes the chunks of a blob and sets the size of d. It returns TOO_LARGE above
 // the quota.
-func (c *cluster) upload(ctx context.Context, s *streams, d *described, r io.Reader) error {
-	r = c.Quota.Capped(r)
+func (c *cluster) upload(ctx context.Context, s *streams, d *blobInfo, r io.Reader) error {
+	r = c.Quota.CapReader(r)
 	buf := make([]byte, chunkSize)
 	for i := int64(0); ; i++ {
 		n, err := io.ReadFull(r, buf)
@@ -83,7 +83,7 @@ func (c *cluster) upload(ctx context.Context, s *streams, d *described, r io.Rea
 			return err
 		}
 		if n > 0 {
-			if _, err := s.js.Publish(ctx, c.chunk(d.Upload, i), buf[:n], js.WithExpectStream(c.Name+"-chunk")); err != nil {
+			if _, err := s.js.Publish(ctx, c.chunkSubject(d.Upload, i), buf[:n], js.WithExpectStream(c.Name+"-chunk")); err != nil {
 				return c.explain(ctx, err)
 			}
 		}
@@ -93,32 +93,32 @@ func (c *cluster) upload(ctx context.Context, s *streams, d *described, r io.Rea
 	}
 }
 
-// publish makes an upload the blob of an id, if the id has none and all blobs stay
+// publishBlob makes an upload the blob of an id, if the id has none and all blobs stay
 // within the quota. No other blob may change between the check and the publication.
-func (c *cluster) publish(ctx context.Context, s *streams, id string, d described) error {
+func (c *cluster) publishBlob(ctx context.Context, s *streams, id string, d blobInfo) error {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
 	filter := c.Name + ".blob.>"
 	for {
-		_, seq, _, err := c.last(ctx, s, filter)
+		_, seq, _, err := c.lastMessage(ctx, s, filter)
 		if err != nil {
 			return err
 		}
-		all, err := c.describedBlobs(ctx, s)
+		all, err := c.listBlobs(ctx, s)
 		if err != nil {
 			return err
 		}
 		if _, ok := all[id]; ok {
-			return store.Exists(id)
+			return store.ExistsError(id)
 		}
 		total := d.Size
 		for _, other := range all {
 			total += other.Size
 		}
 		if total > c.Quota.Total {
-			return c.Quota.Full()
+			return c.Quota.ExceededError()
 		}
 		m := nats.NewMsg(c.Name + ".blob." + id)
 		m.Data = data
@@ -129,15 +129,15 @@ func (c *cluster) publish(ctx context.Context, s *streams, id string, d describe
 	}
 }
 
-// describedBlobs returns all blobs by id.
-func (c *cluster) describedBlobs(ctx context.Context, s *streams) (map[string]described, error) {
-	all := map[string]described{}
+// listBlobs returns all blobs by id.
+func (c *cluster) listBlobs(ctx context.Context, s *streams) (map[string]blobInfo, error) {
+	all := map[string]blobInfo{}
 	prefix := c.Name + ".blob."
-	err := scan(ctx, s.keys, prefix+">", 1, false, func(m js.Msg, _ uint64) bool {
+	err := visitMessages(ctx, s.keys, prefix+">", 1, false, func(m js.Msg, _ uint64) bool {
 		id := strings.TrimPrefix(m.Subject(), prefix)
-		var d described
+		var d blobInfo
 		delete(all, id)
-		if c.live(m.Headers()) && json.Unmarshal(m.Data(), &d) == nil {
+		if c.isLive(m.Headers()) && json.Unmarshal(m.Data(), &d) == nil {
 			all[id] = d
 		}
 		return true
@@ -145,23 +145,23 @@ func (c *cluster) describedBlobs(ctx context.Context, s *streams) (map[string]de
 	return all, c.explain(ctx, err)
 }
 
-// discard removes the content of an upload. If the cluster cannot be reached, Trim
+// discardUpload removes the content of an upload. If the cluster cannot be reached, Trim
 // removes it later.
-func (c *cluster) discard(ctx context.Context, s *streams, upload string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
+func (c *cluster) discardUpload(ctx context.Context, s *streams, upload string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	_ = s.chunk.Purge(ctx, js.WithPurgeSubject(c.Name+".chunk."+upload+".>"))
 }
 
-// find returns the description of a blob, and its version.
-func (c *cluster) find(ctx context.Context, s *streams, id string) (described, store.Version, error) {
-	m, seq, live, err := c.last(ctx, s, c.Name+".blob."+id)
-	var d described
+// findBlob returns the description of a blob, and its version.
+func (c *cluster) findBlob(ctx context.Context, s *streams, id string) (blobInfo, store.Version, error) {
+	m, seq, live, err := c.lastMessage(ctx, s, c.Name+".blob."+id)
+	var d blobInfo
 	switch {
 	case err != nil:
 		return d, 0, err
 	case !live:
-		return d, 0, store.NotFound("blob " + id)
+		return d, 0, store.NotFoundError("blob " + id)
 	}
 	return d, store.Version(seq), json.Unmarshal(m.Data, &d)
 }
@@ -172,7 +172,7 @@ func (b *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
 	if err != nil {
 		return store.Blob{}, err
 	}
-	d, _, err := c.find(ctx, s, id)
+	d, _, err := c.findBlob(ctx, s, id)
 	if err != nil {
 		return store.Blob{}, err
 	}
@@ -185,31 +185,31 @@ func (b *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob,
 	if err != nil {
 		return nil, store.Blob{}, err
 	}
-	d, _, err := c.find(ctx, s, id)
+	d, _, err := c.findBlob(ctx, s, id)
 	if err != nil {
 		return nil, store.Blob{}, err
 	}
-	return &content{ctx: ctx, c: c, s: s, id: id, described: d}, d.blob(id), nil
+	return &blobReader{ctx: ctx, c: c, s: s, id: id, blobInfo: d}, d.blob(id), nil
 }
 
-// content reads a blob, one chunk at a time.
-type content struct {
+// blobReader reads a blob, one chunk at a time.
+type blobReader struct {
 	ctx  context.Context // context of Open, whose caller reads
 	c    *cluster
 	s    *streams
 	id   string
 	next int64
 	rest []byte
-	described
+	blobInfo
 }
 
 // Read reads the next bytes. It returns NOT_FOUND if the blob was deleted meanwhile.
-func (r *content) Read(p []byte) (int, error) {
+func (r *blobReader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 {
 		if r.next*chunkSize >= r.Size {
 			return 0, io.EOF
 		}
-		m, err := r.s.chunk.GetLastMsgForSubject(r.ctx, r.c.chunk(r.Upload, r.next))
+		m, err := r.s.chunk.GetLastMsgForSubject(r.ctx, r.c.chunkSubject(r.Upload, r.next))
 		if errors.Is(err, js.ErrMsgNotFound) {
 			return 0, toolerr.New(toolerr.NotFound, "blob %s was deleted while it was read", r.id)
 		}
@@ -224,7 +224,7 @@ func (r *content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *content) Close() error { return nil }
+func (r *blobReader) Close() error { return nil }
 
 func (b *blobs) Delete(ctx context.Context, id string) error {
 	c := (*cluster)(b)
@@ -232,17 +232,17 @@ func (b *blobs) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	d, version, err := c.find(ctx, s, id)
+	d, version, err := c.findBlob(ctx, s, id)
 	if err != nil {
 		return err
 	}
-	if err := c.remove(ctx, c.Name+".blob."+id, id, version); err != nil {
+	if err := c.deleteIfVersion(ctx, c.Name+".blob."+id, id, version); err != nil {
 		if toolerr.Is(err, toolerr.Conflict) { // another process has deleted it
-			return store.NotFound("blob " + id)
+			return store.NotFoundError("blob " + id)
 		}
 		return err
 	}
-	c.discard(ctx, s, d.Upload)
+	c.discardUpload(ctx, s, d.Upload)
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 		return 0, err
 	}
 	old := map[string]bool{} // old uploads; recent ones may become blobs soon
-	err = scan(ctx, s.chunk, c.Name+".chunk.>", 1, true, func(m js.Msg, _ uint64) bool {
+	err = visitMessages(ctx, s.chunk, c.Name+".chunk.>", 1, true, func(m js.Msg, _ uint64) bool {
 		meta, err := m.Metadata()
 		upload, _, ok := strings.Cut(strings.TrimPrefix(m.Subject(), c.Name+".chunk."), ".")
 		if err == nil && ok && time.Since(meta.Timestamp) > abandonedAge {
@@ -264,7 +264,7 @@ func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	if err != nil {
 		return 0, c.explain(ctx, err)
 	}
-	described, err := c.describedBlobs(ctx, s)
+	described, err := c.listBlobs(ctx, s)
 	if err != nil {
 		return 0, err
 	}
@@ -274,10 +274,10 @@ func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 		all = append(all, d.blob(id))
 	}
 	for upload := range old {
-		c.discard(ctx, s, upload)
+		c.discardUpload(ctx, s, upload)
 	}
 	removed := 0
-	for _, one := range keep.Surplus(all, c.Now()) {
+	for _, one := range keep.BlobsToRemove(all, c.Now()) {
 		switch err := b.Delete(ctx, one.ID); {
 		case err == nil:
 			removed++

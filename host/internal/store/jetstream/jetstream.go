@@ -39,12 +39,12 @@ const (
 	schemaKey = "toolroom_schema"
 
 	// wait limits a request whose caller has no deadline.
-	wait = 5 * time.Second
-	// dial is the longest time for a connection to a server.
-	dial = 2 * time.Second
-	// again is the time for which the result of a failed attempt is used for all
+	requestTimeout = 5 * time.Second
+	// dialTimeout is the longest time for a connection to a server.
+	dialTimeout = 2 * time.Second
+	// failureAge is the time for which the result of a failed attempt is used for all
 	// callers.
-	again = 200 * time.Millisecond
+	failureAge = 200 * time.Millisecond
 )
 
 // Config describes a store. URL must be set.
@@ -107,13 +107,13 @@ func (c *cluster) open(ctx context.Context) (*streams, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, toolerr.New(toolerr.Internal, "the store at %s was closed", c.where())
+		return nil, toolerr.New(toolerr.Internal, "the store at %s was closed", c.redactedURL())
 	}
 	if c.opened != nil && !c.opened.conn.IsClosed() {
 		return c.opened, nil
 	}
 	c.opened = nil
-	if c.failed != nil && time.Since(c.tried) < again {
+	if c.failed != nil && time.Since(c.tried) < failureAge {
 		return nil, c.failed
 	}
 	s, err := c.connect(ctx)
@@ -130,7 +130,7 @@ func (c *cluster) open(ctx context.Context) (*streams, error) {
 // connect connects to the servers, and creates the streams that are missing.
 func (c *cluster) connect(ctx context.Context) (*streams, error) {
 	options := []nats.Option{
-		nats.Name("toolroom"), nats.Timeout(dial),
+		nats.Name("toolroom"), nats.Timeout(dialTimeout),
 		// A lost connection ends the requests that wait on it: the library would keep
 		// them waiting and send them later without the caller's knowledge. The next
 		// caller connects again.
@@ -148,16 +148,16 @@ func (c *cluster) connect(ctx context.Context) (*streams, error) {
 		return nil, c.explain(ctx, err)
 	}
 	s := &streams{conn: conn}
-	if err := c.prepare(ctx, s); err != nil {
+	if err := c.openStreams(ctx, s); err != nil {
 		conn.Close()
 		return nil, c.explain(ctx, err)
 	}
 	return s, nil
 }
 
-// prepare opens or creates the streams.
-func (c *cluster) prepare(ctx context.Context, s *streams) (err error) {
-	if s.js, err = js.New(s.conn, js.WithDefaultTimeout(wait)); err != nil {
+// openStreams opens or creates the streams.
+func (c *cluster) openStreams(ctx context.Context, s *streams) (err error) {
+	if s.js, err = js.New(s.conn, js.WithDefaultTimeout(requestTimeout)); err != nil {
 		return err
 	}
 	base := js.StreamConfig{
@@ -175,15 +175,15 @@ func (c *cluster) prepare(ctx context.Context, s *streams) (err error) {
 		stream *js.Stream
 		config js.StreamConfig
 	}{{&s.keys, keys}, {&s.log, log}, {&s.chunk, chunk}} {
-		if *one.stream, err = stream(ctx, s.js, one.config); err != nil {
+		if *one.stream, err = openStream(ctx, s.js, one.config); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stream returns the stream with a name, and creates it if it does not exist.
-func stream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js.Stream, error) {
+// openStream returns the stream with a name, and creates it if it does not exist.
+func openStream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js.Stream, error) {
 	s, err := j.Stream(ctx, config.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
 		s, err = j.CreateStream(ctx, config)
@@ -219,8 +219,8 @@ func (c *cluster) close() error {
 	return nil
 }
 
-// where returns the URL without secrets.
-func (c *cluster) where() string {
+// redactedURL returns the URL without secrets.
+func (c *cluster) redactedURL() string {
 	var all []string
 	for one := range strings.SplitSeq(c.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -255,19 +255,19 @@ func (c *cluster) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-		return toolerr.New(toolerr.AuthFailed, "%s refused the credentials: %w", c.where(), err)
+		return toolerr.New(toolerr.AuthFailed, "%s refused the credentials: %w", c.redactedURL(), err)
 	case errors.Is(err, js.ErrJetStreamNotEnabled), errors.Is(err, js.ErrJetStreamNotEnabledForAccount):
-		return toolerr.New(toolerr.ExecutionError, "%s has JetStream switched off; start it with -js: %w", c.where(), err)
+		return toolerr.New(toolerr.ExecutionError, "%s has JetStream switched off; start it with -js: %w", c.redactedURL(), err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, js.ErrNoStreamResponse):
-		return toolerr.New(toolerr.TransportError, "%s has no JetStream (start it with -js), or no leader for it now: %w", c.where(), err)
+		return toolerr.New(toolerr.TransportError, "%s has no JetStream (start it with -js), or no leader for it now: %w", c.redactedURL(), err)
 	case !errors.As(err, &api):
-		return toolerr.New(toolerr.TransportError, "the store at %s did not answer: %w", c.where(), err)
+		return toolerr.New(toolerr.TransportError, "the store at %s did not answer: %w", c.redactedURL(), err)
 	}
 	switch api.ErrorCode {
 	case insufficientResources, noStorage, storeFailed:
-		return toolerr.New(toolerr.NoSpace, "no space in the store at %s; trim, or give its streams more: %w", c.where(), err)
+		return toolerr.New(toolerr.NoSpace, "no space in the store at %s; trim, or give its streams more: %w", c.redactedURL(), err)
 	}
-	return toolerr.New(toolerr.ExecutionError, "the store at %s: %w", c.where(), err)
+	return toolerr.New(toolerr.ExecutionError, "the store at %s: %w", c.redactedURL(), err)
 }
 
 // isWrongSequence reports whether another process changed the subject first.

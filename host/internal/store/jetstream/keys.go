@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// slack is the time after the expiry by the hosts' clocks at which the server
+	// expirySlack is the time after the expiry by the hosts' clocks at which the server
 	// removes expired data.
-	slack = time.Minute
-	// tombstone is the lifetime of the message about a deleted key.
-	tombstone = time.Hour
+	expirySlack = time.Minute
+	// tombstoneAge is the lifetime of the message about a deleted key.
+	tombstoneAge = time.Hour
 )
 
 // keys is the store.Keys of a cluster.
 type keys cluster
 
-// last returns the last message of a subject, and its sequence; 0: none. live is false
+// lastMessage returns the last message of a subject, and its sequence; 0: none. live is false
 // if the message marks a deletion or has expired.
-func (c *cluster) last(ctx context.Context, s *streams, subject string) (m *js.RawStreamMsg, seq uint64, live bool, err error) {
+func (c *cluster) lastMessage(ctx context.Context, s *streams, subject string) (m *js.RawStreamMsg, seq uint64, live bool, err error) {
 	m, err = s.keys.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return nil, 0, false, nil
@@ -35,13 +35,13 @@ func (c *cluster) last(ctx context.Context, s *streams, subject string) (m *js.R
 	if err != nil {
 		return nil, 0, false, c.explain(ctx, err)
 	}
-	return m, m.Sequence, c.live(m.Header), nil
+	return m, m.Sequence, c.isLive(m.Header), nil
 }
 
-// live reports whether a message with headers h is an entry that is neither deleted nor
+// isLive reports whether a message with headers h is an entry that is neither deleted nor
 // expired.
-func (c *cluster) live(h nats.Header) bool {
-	expires := number(h, headExpires)
+func (c *cluster) isLive(h nats.Header) bool {
+	expires := headerInt(h, headExpires)
 	return len(h[headDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
 }
 
@@ -51,20 +51,20 @@ func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err != nil {
 		return store.Entry{}, err
 	}
-	m, _, live, err := c.last(ctx, s, c.subject("keys", key))
+	m, _, live, err := c.lastMessage(ctx, s, c.subject("keys", key))
 	switch {
 	case err != nil:
 		return store.Entry{}, err
 	case !live:
-		return store.Entry{}, store.NotFound(key)
+		return store.Entry{}, store.NotFoundError(key)
 	}
-	return entry(key, m), nil
+	return entryOf(key, m), nil
 }
 
-// entry returns the entry of a message.
-func entry(key string, m *js.RawStreamMsg) store.Entry {
+// entryOf returns the entry of a message.
+func entryOf(key string, m *js.RawStreamMsg) store.Entry {
 	e := store.Entry{Key: key, Value: m.Data, Version: store.Version(m.Sequence)}
-	if expires := number(m.Header, headExpires); expires != 0 {
+	if expires := headerInt(m.Header, headExpires); expires != 0 {
 		e.Expires = time.UnixMilli(expires)
 	}
 	return e
@@ -76,28 +76,28 @@ func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 	m.Data = value
 	var ttl time.Duration
 	if !expires.IsZero() {
-		until := store.Expiry(expires)
+		until := store.RoundExpiry(expires)
 		m.Header.Set(headExpires, strconv.FormatInt(max(until.UnixMilli(), 1), 10))
-		ttl = max(until.Sub(c.Now()), 0) + slack
+		ttl = max(until.Sub(c.Now()), 0) + expirySlack
 	}
-	seq, err := c.swap(ctx, m, key, was, ttl)
+	seq, err := c.publishIfVersion(ctx, m, key, was, ttl)
 	return store.Version(seq), err
 }
 
 func (k *keys) Delete(ctx context.Context, key string, was store.Version) error {
 	c := (*cluster)(k)
-	return c.remove(ctx, c.subject("keys", key), key, was)
+	return c.deleteIfVersion(ctx, c.subject("keys", key), key, was)
 }
 
-// remove deletes the entry of a subject if its version is was, as store.Keys.Delete: it
+// deleteIfVersion deletes the entry of a subject if its version is was, as store.Keys.Delete: it
 // returns CONFLICT for another version.
-func (c *cluster) remove(ctx context.Context, subject, key string, was store.Version) error {
+func (c *cluster) deleteIfVersion(ctx context.Context, subject, key string, was store.Version) error {
 	if was <= store.Absent { // with Any and Absent, mostly one attempt is enough
 		s, err := c.open(ctx)
 		if err != nil {
 			return err
 		}
-		_, _, live, err := c.last(ctx, s, subject)
+		_, _, live, err := c.lastMessage(ctx, s, subject)
 		if err != nil {
 			return err
 		}
@@ -105,17 +105,17 @@ func (c *cluster) remove(ctx context.Context, subject, key string, was store.Ver
 			return nil
 		}
 		if was == store.Absent {
-			return store.Conflict(key)
+			return store.ConflictError(key)
 		}
 	}
 	m := nats.NewMsg(subject)
 	m.Header.Set(headDeleted, "1")
-	_, err := c.swap(ctx, m, key, was, tombstone)
+	_, err := c.publishIfVersion(ctx, m, key, was, tombstoneAge)
 	return err
 }
 
-// swap publishes a value if the key's version is still was.
-func (c *cluster) swap(ctx context.Context, m *nats.Msg, key string, was store.Version, ttl time.Duration) (uint64, error) {
+// publishIfVersion publishes a value if the key's version is still was.
+func (c *cluster) publishIfVersion(ctx context.Context, m *nats.Msg, key string, was store.Version, ttl time.Duration) (uint64, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return 0, err
@@ -126,7 +126,7 @@ func (c *cluster) swap(ctx context.Context, m *nats.Msg, key string, was store.V
 			options = append(options, js.WithMsgTTL(ttl.Round(time.Second)))
 		}
 		if was != store.Any {
-			_, seq, live, err := c.last(ctx, s, m.Subject)
+			_, seq, live, err := c.lastMessage(ctx, s, m.Subject)
 			if err != nil {
 				return 0, err
 			}
@@ -135,7 +135,7 @@ func (c *cluster) swap(ctx context.Context, m *nats.Msg, key string, was store.V
 				version = store.Version(seq)
 			}
 			if version != was {
-				return 0, store.Conflict(key)
+				return 0, store.ConflictError(key)
 			}
 			// Replace the message of an expired value or a deletion, if it still
 			// exists.
@@ -160,9 +160,9 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 		return nil, err
 	}
 	var names []string
-	err = scan(ctx, s.keys, c.below("keys", prefix), 1, true, func(m js.Msg, _ uint64) bool {
-		name, ok := c.name("keys", m.Subject())
-		if ok && strings.HasPrefix(name, prefix) && name > after && c.live(m.Headers()) {
+	err = visitMessages(ctx, s.keys, c.subjectsBelow("keys", prefix), 1, true, func(m js.Msg, _ uint64) bool {
+		name, ok := c.nameOfSubject("keys", m.Subject())
+		if ok && strings.HasPrefix(name, prefix) && name > after && c.isLive(m.Headers()) {
 			names = append(names, name)
 		}
 		return true
@@ -177,12 +177,12 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 		if len(page) == limit || bytes > store.MaxPageBytes {
 			break
 		}
-		m, _, live, err := c.last(ctx, s, c.subject("keys", name))
+		m, _, live, err := c.lastMessage(ctx, s, c.subject("keys", name))
 		if err != nil {
 			return nil, err
 		}
 		if live {
-			page = append(page, entry(name, m))
+			page = append(page, entryOf(name, m))
 			bytes += len(m.Data)
 		}
 	}

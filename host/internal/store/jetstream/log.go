@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// placeBits is the number of bits of a cursor for the position of a record in its
+// positionBits is the number of bits of a cursor for the position of a record in its
 // batch, enough for store.MaxRecords.
-const placeBits = 12
+const positionBits = 12
 
 // log is the store.Log of a cluster.
 type log cluster
@@ -41,13 +41,13 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 	if err != nil {
 		return 0, c.explain(ctx, err)
 	}
-	return cursor(ack.Sequence, len(records)-1), nil
+	return cursorOf(ack.Sequence, len(records)-1), nil
 }
 
-// cursor returns the cursor of a record: the sequence number of its message and its
+// cursorOf returns the cursor of a record: the sequence number of its message and its
 // place in it.
-func cursor(seq uint64, place int) store.Cursor {
-	return store.Cursor(seq<<placeBits | uint64(place))
+func cursorOf(seq uint64, place int) store.Cursor {
+	return store.Cursor(seq<<positionBits | uint64(place))
 }
 
 func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit int) ([]store.Record, error) {
@@ -59,8 +59,8 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	var page []store.Record
 	bytes := 0
 	var damaged error
-	err = scan(ctx, s.log, c.subject("log", name), uint64(after)>>placeBits, false, func(m js.Msg, seq uint64) bool {
-		rest, when := m.Data(), time.UnixMilli(number(m.Headers(), headTime))
+	err = visitMessages(ctx, s.log, c.subject("log", name), uint64(after)>>positionBits, false, func(m js.Msg, seq uint64) bool {
+		rest, when := m.Data(), time.UnixMilli(headerInt(m.Headers(), headTime))
 		for place := 0; len(rest) > 0; place++ {
 			n, width := binary.Uvarint(rest)
 			if width <= 0 || n > uint64(len(rest)-width) {
@@ -69,7 +69,7 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 			}
 			data := rest[width : width+int(n)]
 			rest = rest[width+int(n):]
-			at := cursor(seq, place)
+			at := cursorOf(seq, place)
 			if at <= after {
 				continue
 			}
@@ -94,7 +94,7 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	}
 	filter := c.subject("log", name)
 	if prefix, all := store.ParseTrimName(name); all {
-		filter = c.below("log", prefix)
+		filter = c.subjectsBelow("log", prefix)
 	}
 	type batch struct {
 		seq            uint64
@@ -102,15 +102,15 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 		milli          int64
 	}
 	var all []batch
-	err = scan(ctx, s.log, filter, 1, true, func(m js.Msg, seq uint64) bool {
+	err = visitMessages(ctx, s.log, filter, 1, true, func(m js.Msg, seq uint64) bool {
 		h := m.Headers()
-		all = append(all, batch{seq, int(number(h, headBytes)), int(number(h, headRecords)), number(h, headTime)})
+		all = append(all, batch{seq, int(headerInt(h, headBytes)), int(headerInt(h, headRecords)), headerInt(h, headTime)})
 		return true
 	})
 	if err != nil {
 		return 0, c.explain(ctx, err)
 	}
-	goes := keep.From(c.Now())
+	goes := keep.Exceeded(c.Now())
 	cut := len(all) - 1
 	for cut >= 0 && !goes(all[cut].bytes, all[cut].milli) {
 		cut--

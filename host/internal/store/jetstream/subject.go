@@ -30,9 +30,9 @@ func (c *cluster) subject(kind, name string) string {
 	return b.String()
 }
 
-// below returns the filter for all names that begin with prefix, and perhaps
+// subjectsBelow returns the filter for all names that begin with prefix, and perhaps
 // more: what it has up to its last slash.
-func (c *cluster) below(kind, prefix string) string {
+func (c *cluster) subjectsBelow(kind, prefix string) string {
 	last := strings.LastIndexByte(prefix, '/')
 	if last < 0 {
 		return c.Name + "." + kind + ".>"
@@ -40,8 +40,8 @@ func (c *cluster) below(kind, prefix string) string {
 	return c.subject(kind, prefix[:last]) + ".>"
 }
 
-// name is the inverse of subject. ok is false for other subjects.
-func (c *cluster) name(kind, subject string) (name string, ok bool) {
+// nameOfSubject is the inverse of subject. ok is false for other subjects.
+func (c *cluster) nameOfSubject(kind, subject string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, c.Name+"."+kind+".")
 	if !ok {
 		return "", false
@@ -81,8 +81,8 @@ const (
 	headRecords = "Toolroom-Records" // of a batch
 )
 
-// number returns the value of a header, 0 if it is missing.
-func number(h map[string][]string, key string) int64 {
+// headerInt returns the value of a header, 0 if it is missing.
+func headerInt(h map[string][]string, key string) int64 {
 	if len(h[key]) == 0 {
 		return 0
 	}
@@ -90,10 +90,10 @@ func number(h map[string][]string, key string) int64 {
 	return n
 }
 
-// scan calls visit with the messages a filter matches, oldest first, from the
+// visitMessages calls visit with the messages a filter matches, oldest first, from the
 // sequence from, until visit says that it has enough or there are no more of
 // those that were there when it began.
-func scan(ctx context.Context, s js.Stream, filter string, from uint64, headersOnly bool, visit func(m js.Msg, seq uint64) (more bool)) error {
+func visitMessages(ctx context.Context, s js.Stream, filter string, from uint64, headersOnly bool, visit func(m js.Msg, seq uint64) (more bool)) error {
 	config := js.ConsumerConfig{
 		FilterSubject: filter, AckPolicy: js.AckNonePolicy, HeadersOnly: headersOnly,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,

@@ -74,7 +74,7 @@ func (m *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	defer m.mu.Unlock()
 	e := m.get(key)
 	if e.Version == store.Absent {
-		return e, store.NotFound(key)
+		return e, store.NotFoundError(key)
 	}
 	e.Value = slices.Clone(e.Value)
 	return e, ctx.Err()
@@ -87,10 +87,10 @@ func (m *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 		return 0, err
 	}
 	if was != store.Any && was != m.get(key).Version {
-		return 0, store.Conflict(key)
+		return 0, store.ConflictError(key)
 	}
 	m.version++
-	m.keys[key] = store.Entry{Key: key, Value: append([]byte{}, value...), Version: m.version, Expires: store.Expiry(expires)}
+	m.keys[key] = store.Entry{Key: key, Value: append([]byte{}, value...), Version: m.version, Expires: store.RoundExpiry(expires)}
 	return m.version, nil
 }
 
@@ -101,7 +101,7 @@ func (m *keys) Delete(ctx context.Context, key string, was store.Version) error 
 		return err
 	}
 	if was != store.Any && was != m.get(key).Version {
-		return store.Conflict(key)
+		return store.ConflictError(key)
 	}
 	delete(m.keys, key)
 	return nil
@@ -172,7 +172,7 @@ func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	}
 	name, all := store.ParseTrimName(name)
 	meant := func(r record) bool { return r.log == name || all && strings.HasPrefix(r.log, name) }
-	goes := keep.From(m.now())
+	goes := keep.Exceeded(m.now())
 	var cut store.Cursor // the youngest that goes
 	for _, r := range slices.Backward(m.records) {
 		if meant(r) && goes(len(r.Data), r.Time.UnixMilli()) {
@@ -196,7 +196,7 @@ func (m *log) Drop(ctx context.Context, name string) error {
 type blobs memory
 
 func (m *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
-	content, err := io.ReadAll(m.quota.Capped(r))
+	content, err := io.ReadAll(m.quota.CapReader(r))
 	if err != nil {
 		return store.Blob{}, err
 	}
@@ -206,14 +206,14 @@ func (m *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob,
 		return store.Blob{}, err
 	}
 	if _, ok := m.blobs[id]; ok {
-		return store.Blob{}, store.Exists(id)
+		return store.Blob{}, store.ExistsError(id)
 	}
 	total := int64(len(content))
 	for _, b := range m.blobs {
 		total += b.Size
 	}
 	if total > m.quota.Total {
-		return store.Blob{}, m.quota.Full()
+		return store.Blob{}, m.quota.ExceededError()
 	}
 	b := blob{store.Blob{ID: id, Size: int64(len(content)), Created: m.now()}, content}
 	m.blobs[id] = b
@@ -225,7 +225,7 @@ func (m *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob,
 	defer m.mu.Unlock()
 	b, ok := m.blobs[id]
 	if !ok {
-		return nil, store.Blob{}, store.NotFound("blob " + id)
+		return nil, store.Blob{}, store.NotFoundError("blob " + id)
 	}
 	// Nobody changes the content, so a reader needs no copy.
 	return struct {
@@ -239,7 +239,7 @@ func (m *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
 	defer m.mu.Unlock()
 	b, ok := m.blobs[id]
 	if !ok {
-		return store.Blob{}, store.NotFound("blob " + id)
+		return store.Blob{}, store.NotFoundError("blob " + id)
 	}
 	return b.Blob, ctx.Err()
 }
@@ -248,7 +248,7 @@ func (m *blobs) Delete(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.blobs[id]; !ok {
-		return store.NotFound("blob " + id)
+		return store.NotFoundError("blob " + id)
 	}
 	delete(m.blobs, id)
 	return ctx.Err()
@@ -261,7 +261,7 @@ func (m *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	for _, b := range m.blobs {
 		all = append(all, b.Blob)
 	}
-	gone := keep.Surplus(all, m.now())
+	gone := keep.BlobsToRemove(all, m.now())
 	for _, b := range gone {
 		delete(m.blobs, b.ID)
 	}

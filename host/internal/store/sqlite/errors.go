@@ -36,7 +36,7 @@ func (d *database) explain(ctx context.Context, err error) error {
 		return err
 	}
 	if e.Code() == codeShmSize {
-		return d.full(err)
+		return d.noSpaceError(err)
 	}
 	switch e.Code() & 0xff {
 	case codeInterrupt:
@@ -44,7 +44,7 @@ func (d *database) explain(ctx context.Context, err error) error {
 			return ctx.Err()
 		}
 	case codeFull:
-		return d.full(err)
+		return d.noSpaceError(err)
 	case codeBusy, codeLocked:
 		return toolerr.New(toolerr.Locked, "other processes locked %s for more than %s; try again: %w", d.path, d.Wait, err)
 	case codeReadOnly:
@@ -55,8 +55,8 @@ func (d *database) explain(ctx context.Context, err error) error {
 	return toolerr.New(toolerr.ExecutionError, "%s: %w", d.path, err)
 }
 
-// full returns NO_SPACE for err.
-func (d *database) full(err error) error {
+// noSpaceError returns NO_SPACE for err.
+func (d *database) noSpaceError(err error) error {
 	return toolerr.New(toolerr.NoSpace, "no space for %s: the disk is full, or the database has reached its limit of %d bytes; free some space: %w", d.path, d.MaxBytes, err)
 }
 

@@ -22,11 +22,11 @@ func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	err = h.get.QueryRowContext(ctx, key, d.Now().UnixMilli()).Scan(&e.Value, &e.Version, &expires)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return store.Entry{}, store.NotFound(key)
+		return store.Entry{}, store.NotFoundError(key)
 	case err != nil:
 		return store.Entry{}, d.explain(ctx, err)
 	}
-	e.Expires = moment(expires)
+	e.Expires = timeFromMilli(expires)
 	return e, nil
 }
 
@@ -37,11 +37,11 @@ func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 	}
 	until := int64(0)
 	if !expires.IsZero() {
-		until = max(store.Expiry(expires).UnixMilli(), 1)
+		until = max(store.RoundExpiry(expires).UnixMilli(), 1)
 	}
 	var now store.Version
-	err := d.update(ctx, func(h *handles, tx *sql.Tx) error {
-		if err := d.expect(ctx, h, tx, key, was); err != nil {
+	err := d.inTransaction(ctx, func(h *handles, tx *sql.Tx) error {
+		if err := d.checkVersion(ctx, h, tx, key, was); err != nil {
 			return err
 		}
 		result, err := tx.StmtContext(ctx, h.put).ExecContext(ctx, key, value, until)
@@ -60,8 +60,8 @@ func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 
 func (k *keys) Delete(ctx context.Context, key string, was store.Version) error {
 	d := (*database)(k)
-	return d.update(ctx, func(h *handles, tx *sql.Tx) error {
-		if err := d.expect(ctx, h, tx, key, was); err != nil {
+	return d.inTransaction(ctx, func(h *handles, tx *sql.Tx) error {
+		if err := d.checkVersion(ctx, h, tx, key, was); err != nil {
 			return err
 		}
 		_, err := tx.StmtContext(ctx, h.removeKey).ExecContext(ctx, key)
@@ -69,9 +69,9 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	})
 }
 
-// expect returns the error CONFLICT unless the entry of key has the version was.
+// checkVersion returns the error CONFLICT unless the entry of key has the version was.
 // store.Absent means that there must be no entry; store.Any is not checked.
-func (d *database) expect(ctx context.Context, h *handles, tx *sql.Tx, key string, was store.Version) error {
+func (d *database) checkVersion(ctx context.Context, h *handles, tx *sql.Tx, key string, was store.Version) error {
 	if was == store.Any {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (d *database) expect(ctx context.Context, h *handles, tx *sql.Tx, key strin
 		return err
 	}
 	if have != was {
-		return store.Conflict(key)
+		return store.ConflictError(key)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 	if err != nil {
 		return nil, err
 	}
-	rows, err := h.list.QueryContext(ctx, prefix, after, following(prefix), d.Now().UnixMilli(), limit)
+	rows, err := h.list.QueryContext(ctx, prefix, after, prefixEnd(prefix), d.Now().UnixMilli(), limit)
 	if err != nil {
 		return nil, d.explain(ctx, err)
 	}
@@ -104,7 +104,7 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 		if err := rows.Scan(&e.Key, &e.Value, &e.Version, &expires); err != nil {
 			return nil, d.explain(ctx, err)
 		}
-		e.Expires = moment(expires)
+		e.Expires = timeFromMilli(expires)
 		page = append(page, e)
 		bytes += len(e.Value)
 	}
@@ -114,9 +114,9 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 	return page, nil
 }
 
-// following returns the least string after all strings with the prefix, in byte order.
+// prefixEnd returns the least string after all strings with the prefix, in byte order.
 // UTF-8 has no byte 0xff.
-func following(prefix string) string {
+func prefixEnd(prefix string) string {
 	if prefix == "" {
 		return "\xff"
 	}
@@ -124,8 +124,8 @@ func following(prefix string) string {
 	return prefix[:last] + string([]byte{prefix[last] + 1})
 }
 
-// moment returns a time from milliseconds; 0 is the zero time.
-func moment(milli int64) time.Time {
+// timeFromMilli returns a time from milliseconds; 0 is the zero time.
+func timeFromMilli(milli int64) time.Time {
 	if milli == 0 {
 		return time.Time{}
 	}

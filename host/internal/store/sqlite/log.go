@@ -22,7 +22,7 @@ type log database
 func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store.Cursor, error) {
 	d := (*database)(l)
 	var last int64
-	err := d.update(ctx, func(h *handles, tx *sql.Tx) error {
+	err := d.inTransaction(ctx, func(h *handles, tx *sql.Tx) error {
 		now := d.Now().UnixMilli()
 		for len(records) > 0 {
 			// Most of the cost of a row is the call of SQLite.
@@ -83,26 +83,26 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	return page, nil
 }
 
-// meant is the condition for the records of one log, or of those below it.
-func meant(name string) (where string, args []any) {
+// logCondition is the condition for the records of one log, or of those below it.
+func logCondition(name string) (where string, args []any) {
 	if prefix, all := store.ParseTrimName(name); all {
-		return "log >= ?1 AND log < ?2", []any{prefix, following(prefix)}
+		return "log >= ?1 AND log < ?2", []any{prefix, prefixEnd(prefix)}
 	}
 	return "log = ?1", []any{name}
 }
 
 func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
 	d := (*database)(l)
-	where, args := meant(name)
-	cut, err := d.cut(ctx, where, args, keep)
+	where, args := logCondition(name)
+	cut, err := d.trimCursor(ctx, where, args, keep)
 	if cut == 0 || err != nil {
 		return 0, err
 	}
-	return d.remove(ctx, where, args, cut)
+	return d.removeRecords(ctx, where, args, cut)
 }
 
-// cut returns the youngest record that goes, or 0.
-func (d *database) cut(ctx context.Context, where string, args []any, keep store.Keep) (int64, error) {
+// trimCursor returns the youngest record that goes, or 0.
+func (d *database) trimCursor(ctx context.Context, where string, args []any, keep store.Keep) (int64, error) {
 	h, err := d.open(ctx)
 	if err != nil {
 		return 0, err
@@ -112,7 +112,7 @@ func (d *database) cut(ctx context.Context, where string, args []any, keep store
 		return 0, d.explain(ctx, err)
 	}
 	defer rows.Close()
-	goes := keep.From(d.Now())
+	goes := keep.Exceeded(d.Now())
 	for rows.Next() {
 		var cursor, milli int64
 		var bytes int
@@ -127,19 +127,19 @@ func (d *database) cut(ctx context.Context, where string, args []any, keep store
 }
 
 func (l *log) Drop(ctx context.Context, name string) error {
-	where, args := meant(name)
-	_, err := (*database)(l).remove(ctx, where, args, math.MaxInt64)
+	where, args := logCondition(name)
+	_, err := (*database)(l).removeRecords(ctx, where, args, math.MaxInt64)
 	return err
 }
 
-// remove removes the records up to a cursor, and gives their space back.
-func (d *database) remove(ctx context.Context, where string, args []any, cut int64) (removed int, err error) {
+// removeRecords removes the records up to a cursor, and gives their space back.
+func (d *database) removeRecords(ctx context.Context, where string, args []any, cut int64) (removed int, err error) {
 	text := "DELETE FROM records WHERE cursor IN (SELECT cursor FROM records WHERE " + where + " AND cursor <= ?3 LIMIT ?4)"
 	args = append(args[:len(args):len(args)], make([]any, 2-len(args))...)
 	args = append(args, cut, trimStep)
 	for {
 		var n int64
-		err := d.update(ctx, func(_ *handles, tx *sql.Tx) error {
+		err := d.inTransaction(ctx, func(_ *handles, tx *sql.Tx) error {
 			result, err := tx.ExecContext(ctx, text, args...)
 			if err != nil {
 				return err
@@ -157,7 +157,7 @@ func (d *database) remove(ctx context.Context, where string, args []any, cut int
 	if removed == 0 {
 		return 0, nil
 	}
-	return removed, d.update(ctx, func(h *handles, tx *sql.Tx) error {
+	return removed, d.inTransaction(ctx, func(h *handles, tx *sql.Tx) error {
 		_, err := tx.StmtContext(ctx, h.vacuum).ExecContext(ctx)
 		return err
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // application marks the database as this store's: "tlrm".
-const application = 0x746c726d
+const applicationID = 0x746c726d
 
 // schema returns the migration steps, one for each version. A released step is never
 // changed; user_version counts the applied ones.
@@ -39,7 +39,7 @@ CREATE INDEX records_log ON records (log, cursor);`}
 // migrate brings the database to this version's schema, or refuses it. Of
 // several processes one does the work.
 func (d *database) migrate(ctx context.Context, db *sql.DB) error {
-	have, err := version(ctx, db)
+	have, err := schemaVersion(ctx, db)
 	if err == nil && have == len(schema()) {
 		return nil
 	}
@@ -51,11 +51,11 @@ func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 			"%s has schema %d, and this version knows %d: it was %w of toolroom; update this one, or choose another directory with --state",
 			d.path, have, len(schema()), store.ErrNewer)
 	}
-	return d.create(ctx, db)
+	return d.applyMigrations(ctx, db)
 }
 
-// create creates the tables of a new database.
-func (d *database) create(ctx context.Context, db *sql.DB) error {
+// applyMigrations creates the tables of a new database.
+func (d *database) applyMigrations(ctx context.Context, db *sql.DB) error {
 	// Only before the first table is made has auto_vacuum an effect. Going
 	// over to WAL does not wait for others who do the same: patiently does.
 	for _, pragma := range []string{fmt.Sprint("page_size=", pageSize), "auto_vacuum=incremental", "journal_mode=wal"} {
@@ -68,7 +68,7 @@ func (d *database) create(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing, after Commit
-	have, err := version(ctx, tx)
+	have, err := schemaVersion(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -78,15 +78,15 @@ func (d *database) create(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", application, have)); err != nil {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, have)); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// version returns the schema a database has, 0 for an empty one. One that
+// schemaVersion returns the schema a database has, 0 for an empty one. One that
 // something else made is refused.
-func version(ctx context.Context, q interface {
+func schemaVersion(ctx context.Context, q interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }) (int, error) {
 	var id, have, objects int
@@ -94,7 +94,7 @@ func version(ctx context.Context, q interface {
 		(SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version),
 		(SELECT count(*) FROM sqlite_schema)`).Scan(&id, &have, &objects)
-	if err == nil && id != application && (id != 0 || have != 0 || objects != 0) {
+	if err == nil && id != applicationID && (id != 0 || have != 0 || objects != 0) {
 		err = toolerr.New(toolerr.ExecutionError, "the database is another program's; choose another directory with --state")
 	}
 	return have, err
@@ -120,8 +120,8 @@ func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 		{&s.version, write, `SELECT version FROM keys WHERE key = ?1 AND (expires = 0 OR expires > ?2)`},
 		{&s.put, write, `INSERT OR REPLACE INTO keys (key, value, expires) VALUES (?1, ?2, ?3)`},
 		{&s.removeKey, write, `DELETE FROM keys WHERE key = ?1`},
-		{&s.append, write, insert(1)},
-		{&s.appendMany, write, insert(rowsPerInsert)},
+		{&s.append, write, insertStatement(1)},
+		{&s.appendMany, write, insertStatement(rowsPerInsert)},
 		{&s.sweep, write, `DELETE FROM keys WHERE version IN (SELECT version FROM keys WHERE expires > 0 AND expires <= ?1 LIMIT 1000)`},
 		{&s.vacuum, write, `PRAGMA incremental_vacuum`},
 	} {
@@ -133,7 +133,7 @@ func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 	return nil
 }
 
-// insert adds records with the log ?1 and the time ?2.
-func insert(rows int) string {
+// insertStatement adds records with the log ?1 and the time ?2.
+func insertStatement(rows int) string {
 	return "INSERT INTO records (log, time, data) VALUES " + strings.Repeat("(?1, ?2, ?), ", rows-1) + "(?1, ?2, ?)"
 }

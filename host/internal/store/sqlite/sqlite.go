@@ -38,10 +38,10 @@ const (
 	pageSize = 4096
 	// readers is the number of concurrent readers; more wait.
 	readers = 4
-	// slice is the time that SQLite itself waits before a write for other processes,
+	// busyTimeout is the time that SQLite itself waits before a write for other processes,
 	// which a context cannot end. Then it is asked again. Readers wait only while the
 	// database of a killed process is recovered.
-	slice = 50 * time.Millisecond
+	busyTimeout = 50 * time.Millisecond
 	// sweepEvery is after how many writes of a process what has expired is
 	// removed.
 	sweepEvery = 256
@@ -57,8 +57,8 @@ type Config struct {
 	Now      func() time.Time
 }
 
-// File is the name of the database in its directory.
-const File = "host.db"
+// DatabaseName is the name of the database in its directory.
+const DatabaseName = "host.db"
 
 // New returns the store in a directory. It touches nothing yet.
 func New(c Config) *store.Store {
@@ -71,7 +71,7 @@ func New(c Config) *store.Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	d := &database{Config: c, path: filepath.Join(c.Dir, File), turn: make(chan struct{}, 1)}
+	d := &database{Config: c, path: filepath.Join(c.Dir, DatabaseName), writeLock: make(chan struct{}, 1)}
 	blobs := blobdir.New(blobdir.Config{Dir: filepath.Join(c.Dir, "blobs"), Quota: c.Quota, NoSync: c.NoSync, Now: c.Now})
 	return store.New((*keys)(d), (*log)(d), blobs, d.close)
 }
@@ -81,8 +81,8 @@ type database struct {
 	Config
 	path string
 
-	turn   chan struct{} // held by the one who writes
-	writes int           // by whoever has the turn
+	writeLock chan struct{} // held by the one who writes
+	writes    int           // by whoever has the turn
 
 	mu     sync.Mutex
 	opened *handles
@@ -133,16 +133,16 @@ func (d *database) open(ctx context.Context) (*handles, error) {
 func (d *database) connect(ctx context.Context) (*handles, error) {
 	h := &handles{}
 	err := func() (err error) {
-		if h.write, err = d.pool(1, "immediate", min(d.Wait, slice)); err != nil {
+		if h.write, err = d.openPool(1, "immediate", min(d.Wait, busyTimeout)); err != nil {
 			return err
 		}
-		if err := d.patiently(ctx, func() error { return d.migrate(ctx, h.write) }); err != nil {
+		if err := d.retryBusy(ctx, func() error { return d.migrate(ctx, h.write) }); err != nil {
 			return err
 		}
-		if h.read, err = d.pool(readers, "deferred", d.Wait, "query_only(1)"); err != nil {
+		if h.read, err = d.openPool(readers, "deferred", d.Wait, "query_only(1)"); err != nil {
 			return err
 		}
-		return d.patiently(ctx, func() error { return h.prepare(ctx, h.read, h.write) })
+		return d.retryBusy(ctx, func() error { return h.prepare(ctx, h.read, h.write) })
 	}()
 	if err != nil {
 		return nil, errors.Join(err, h.close())
@@ -150,8 +150,8 @@ func (d *database) connect(ctx context.Context) (*handles, error) {
 	return h, nil
 }
 
-// pool makes up to size connections that are kept open.
-func (d *database) pool(size int, lock string, wait time.Duration, pragmas ...string) (*sql.DB, error) {
+// openPool makes up to size connections that are kept open.
+func (d *database) openPool(size int, lock string, wait time.Duration, pragmas ...string) (*sql.DB, error) {
 	sync := "synchronous(full)"
 	if d.NoSync {
 		sync = "synchronous(normal)"
@@ -178,8 +178,8 @@ func (d *database) pool(size int, lock string, wait time.Duration, pragmas ...st
 
 // close closes the database after the running write. Later uses fail.
 func (d *database) close() error {
-	d.turn <- struct{}{} // whoever writes now ends first
-	defer func() { <-d.turn }()
+	d.writeLock <- struct{}{} // whoever writes now ends first
+	defer func() { <-d.writeLock }()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
@@ -201,9 +201,9 @@ func (h *handles) close() error {
 	return errors.Join(errs...)
 }
 
-// patiently does something again while other processes keep it from being
+// retryBusy does something again while other processes keep it from being
 // done, until they have had Config.Wait.
-func (d *database) patiently(ctx context.Context, do func() error) error {
+func (d *database) retryBusy(ctx context.Context, do func() error) error {
 	for start := time.Now(); ; {
 		err := do()
 		switch {
@@ -219,21 +219,21 @@ func (d *database) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// update runs change in one transaction, which is committed and synced when
+// inTransaction runs change in one transaction, which is committed and synced when
 // it returns without an error.
-func (d *database) update(ctx context.Context, change func(h *handles, tx *sql.Tx) error) error {
+func (d *database) inTransaction(ctx context.Context, change func(h *handles, tx *sql.Tx) error) error {
 	h, err := d.open(ctx)
 	if err != nil {
 		return err
 	}
 	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
+	case d.writeLock <- struct{}{}:
+		defer func() { <-d.writeLock }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	var tx *sql.Tx
-	err = d.patiently(ctx, func() (err error) {
+	err = d.retryBusy(ctx, func() (err error) {
 		tx, err = h.write.BeginTx(ctx, nil)
 		return err
 	})

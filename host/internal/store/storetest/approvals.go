@@ -42,10 +42,10 @@ func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int)
 	return all, err
 }
 
-// approvals has a hundred decide on one request at once, half of them to deny,
+// testApprovals has a hundred decide on one request at once, half of them to deny,
 // through several hosts: one is first, the others are told so, and where it was
 // approved one of as many calls runs.
-func approvals(t *testing.T, backend Backend) {
+func testApprovals(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	var ran atomic.Int64
 	var books []*approve.Store

@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// content returns the content of a blob.
-func content(t *testing.T, s *store.Store, id string) string {
+// readBlob returns the content of a blob.
+func readBlob(t *testing.T, s *store.Store, id string) string {
 	t.Helper()
 	r, info, err := s.Blobs.Open(t.Context(), id)
 	require.NoError(t, err)
@@ -30,9 +30,9 @@ func content(t *testing.T, s *store.Store, id string) string {
 	return string(data)
 }
 
-// blobs checks creating, reading and deleting of blobs.
-func blobs(t *testing.T, backend Backend) {
-	s, clock := open(t, backend)
+// testBlobs checks creating, reading and deleting of blobs.
+func testBlobs(t *testing.T, backend Backend) {
+	s, clock := openStore(t, backend)
 	ctx := t.Context()
 	_, _, err := s.Blobs.Open(ctx, "a")
 	requireCode(t, toolerr.NotFound, err)
@@ -47,7 +47,7 @@ func blobs(t *testing.T, backend Backend) {
 		require.Equal(t, id, b.ID)
 		require.EqualValues(t, len(text), b.Size)
 		require.WithinDuration(t, clock.Now(), b.Created, time.Second)
-		require.True(t, text == content(t, s, id))
+		require.True(t, text == readBlob(t, s, id))
 		info, err := s.Blobs.Stat(ctx, id)
 		require.NoError(t, err)
 		require.Equal(t, b.Size, info.Size)
@@ -55,7 +55,7 @@ func blobs(t *testing.T, backend Backend) {
 	}
 	_, err = s.Blobs.Create(ctx, "a", strings.NewReader("other"))
 	requireCode(t, toolerr.Exists, err)
-	require.True(t, large == content(t, s, "a"))
+	require.True(t, large == readBlob(t, s, "a"))
 
 	broken := errors.New("broken")
 	_, err = s.Blobs.Create(ctx, "b", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)))
@@ -68,12 +68,12 @@ func blobs(t *testing.T, backend Backend) {
 	requireCode(t, toolerr.NotFound, err)
 	_, err = s.Blobs.Create(ctx, "a", strings.NewReader("new"))
 	require.NoError(t, err)
-	require.Equal(t, "new", content(t, s, "a"))
+	require.Equal(t, "new", readBlob(t, s, "a"))
 }
 
-// blobRaces writes one id from many goroutines: one of them succeeds, and the content
+// testBlobRaces writes one id from many goroutines: one of them succeeds, and the content
 // is complete.
-func blobRaces(t *testing.T, backend Backend) {
+func testBlobRaces(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again()}
 	var all sync.WaitGroup
@@ -92,11 +92,11 @@ func blobRaces(t *testing.T, backend Backend) {
 	}
 	all.Wait()
 	require.Len(t, won, 1)
-	require.True(t, <-won == content(t, stores[0], "one"))
+	require.True(t, <-won == readBlob(t, stores[0], "one"))
 }
 
-// quota checks the size limits of blobs.
-func quota(t *testing.T, backend Backend) {
+// testQuota checks the size limits of blobs.
+func testQuota(t *testing.T, backend Backend) {
 	s := backend(t, Config{Now: time.Now, Quota: store.Quota{Blob: 1000, Total: 2500}})()
 	ctx := t.Context()
 	kilo := strings.Repeat("x", 1000)
@@ -137,9 +137,9 @@ func quota(t *testing.T, backend Backend) {
 	require.LessOrEqual(t, total, int64(2500))
 }
 
-// trimBlobs checks which blobs Trim removes.
-func trimBlobs(t *testing.T, backend Backend) {
-	s, clock := open(t, backend)
+// testTrimBlobs checks which blobs Trim removes.
+func testTrimBlobs(t *testing.T, backend Backend) {
+	s, clock := openStore(t, backend)
 	ctx := t.Context()
 	for i := range 6 {
 		_, err := s.Blobs.Create(ctx, fmt.Sprint("b", i), strings.NewReader("0123456789"))
@@ -174,8 +174,8 @@ func trimBlobs(t *testing.T, backend Backend) {
 	}
 }
 
-// reopened opens the same state once more, as another host does.
-func reopened(t *testing.T, backend Backend) {
+// testReopen opens the same state once more, as another host does.
+func testReopen(t *testing.T, backend Backend) {
 	clock := NewClock()
 	again := backend(t, Config{Now: clock.Now})
 	s := again()
@@ -194,19 +194,19 @@ func reopened(t *testing.T, backend Backend) {
 	require.Equal(t, "v", string(e.Value))
 	records, err := s.Log.Read(t.Context(), "log", 0, 10)
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, texts(records))
+	require.Equal(t, []string{"a", "b"}, recordTexts(records))
 	require.Equal(t, c, records[1].Cursor)
-	require.Equal(t, "content", content(t, s, "blob"))
+	require.Equal(t, "content", readBlob(t, s, "blob"))
 }
 
-// cancelled does nothing for a caller that has gone.
-func cancelled(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testCancelled does nothing for a caller that has gone.
+func testCancelled(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := s.Keys.Get(ctx, "k")
 	require.Error(t, err)
-	_, err = s.Keys.Put(ctx, "k", nil, store.Any, never)
+	_, err = s.Keys.Put(ctx, "k", nil, store.Any, noExpiry)
 	requireCode(t, toolerr.Cancelled, err)
 	requireCode(t, toolerr.Cancelled, s.Keys.Delete(ctx, "k", store.Any))
 	_, err = s.Log.Append(ctx, "log", []byte("x"))

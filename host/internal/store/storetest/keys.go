@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// never is the expiry of what stays.
-var never time.Time
+// noExpiry is the expiry of what stays.
+var noExpiry time.Time
 
 // requireCode fails the test unless err has a code.
 func requireCode(t *testing.T, code toolerr.Code, err error) {
@@ -26,9 +26,9 @@ func requireCode(t *testing.T, code toolerr.Code, err error) {
 	require.Equal(t, code, toolerr.CodeOf(err), "%v", err)
 }
 
-// keys checks reading, writing and deleting of keys.
-func keys(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testKeys checks reading, writing and deleting of keys.
+func testKeys(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	_, err := s.Keys.Get(ctx, "a/b")
 	requireCode(t, toolerr.NotFound, err)
@@ -36,7 +36,7 @@ func keys(t *testing.T, backend Backend) {
 	require.NoError(t, s.Keys.Delete(ctx, "a/b", store.Absent))
 
 	value := []byte("one\x00\xff")
-	first, err := s.Keys.Put(ctx, "a/b", value, store.Absent, never)
+	first, err := s.Keys.Put(ctx, "a/b", value, store.Absent, noExpiry)
 	require.NoError(t, err)
 	value[0] = 'X' // was not kept
 	e, err := s.Keys.Get(ctx, "a/b")
@@ -47,7 +47,7 @@ func keys(t *testing.T, backend Backend) {
 	require.NoError(t, err)
 	require.Equal(t, "one\x00\xff", string(e.Value))
 
-	_, err = s.Keys.Put(ctx, "empty", nil, store.Absent, never)
+	_, err = s.Keys.Put(ctx, "empty", nil, store.Absent, noExpiry)
 	require.NoError(t, err)
 	e, err = s.Keys.Get(ctx, "empty")
 	require.NoError(t, err)
@@ -58,13 +58,13 @@ func keys(t *testing.T, backend Backend) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
-// versions checks that a write or delete with an outdated version fails.
-func versions(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testVersions checks that a write or delete with an outdated version fails.
+func testVersions(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	seen := map[store.Version]bool{}
 	put := func(was store.Version) (store.Version, error) {
-		v, err := s.Keys.Put(ctx, "k", []byte("v"), was, never)
+		v, err := s.Keys.Put(ctx, "k", []byte("v"), was, noExpiry)
 		if err == nil {
 			require.Positive(t, v)
 			require.False(t, seen[v], "version %d came twice", v)
@@ -98,16 +98,16 @@ func versions(t *testing.T, backend Backend) {
 	require.NoError(t, err)
 }
 
-// expiry checks that expired keys are gone.
-func expiry(t *testing.T, backend Backend) {
-	s, clock := open(t, backend)
+// testExpiry checks that expired keys are gone.
+func testExpiry(t *testing.T, backend Backend) {
+	s, clock := openStore(t, backend)
 	ctx := t.Context()
 	until := clock.Now().Add(time.Hour)
 	v, err := s.Keys.Put(ctx, "p/k", []byte("v"), store.Absent, until)
 	require.NoError(t, err)
 	other, err := s.Keys.Put(ctx, "p/other", []byte("v"), store.Absent, until)
 	require.NoError(t, err)
-	_, err = s.Keys.Put(ctx, "p/stays", []byte("v"), store.Absent, never)
+	_, err = s.Keys.Put(ctx, "p/stays", []byte("v"), store.Absent, noExpiry)
 	require.NoError(t, err)
 	e, err := s.Keys.Get(ctx, "p/k")
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func expiry(t *testing.T, backend Backend) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	require.Equal(t, "p/stays", entries[0].Key)
-	_, err = s.Keys.Put(ctx, "p/k", nil, v, never)
+	_, err = s.Keys.Put(ctx, "p/k", nil, v, noExpiry)
 	requireCode(t, toolerr.Conflict, err)
 	requireCode(t, toolerr.Conflict, s.Keys.Delete(ctx, "p/other", other))
 	require.NoError(t, s.Keys.Delete(ctx, "p/other", store.Absent))
@@ -139,7 +139,7 @@ func expiry(t *testing.T, backend Backend) {
 	w, err := s.Keys.Put(ctx, "p/k", []byte("new"), store.Absent, clock.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Greater(t, w, v)
-	w, err = s.Keys.Put(ctx, "p/k", []byte("for ever"), w, never)
+	w, err = s.Keys.Put(ctx, "p/k", []byte("for ever"), w, noExpiry)
 	require.NoError(t, err)
 	clock.Advance(24 * time.Hour)
 	e, err = s.Keys.Get(ctx, "p/k")
@@ -154,13 +154,13 @@ func expiry(t *testing.T, backend Backend) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
-// list checks the pages of a list and their order.
-func list(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testList checks the pages of a list and their order.
+func testList(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	put := func(keys ...string) {
 		for _, key := range keys {
-			_, err := s.Keys.Put(ctx, key, []byte("of "+key), store.Any, never)
+			_, err := s.Keys.Put(ctx, key, []byte("of "+key), store.Any, noExpiry)
 			require.NoError(t, err)
 		}
 	}
@@ -189,12 +189,12 @@ func list(t *testing.T, backend Backend) {
 	require.Equal(t, []string{"b/1", "b/1/x"}, list("b/1", "", 100))
 }
 
-// names checks which names of keys and logs are allowed.
-func names(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testNames checks which names of keys and logs are allowed.
+func testNames(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	for _, name := range []string{"a", "A", "a.b", ".", "..", "/", "a//b", "/a", "a/", "a b", "ü/ß", "a>b", "=2F", "a=b", "$JS", "%_", `"';--`, "-", strings.Repeat("x/", store.MaxName/2)} {
-		_, err := s.Keys.Put(ctx, name, []byte(name), store.Absent, never)
+		_, err := s.Keys.Put(ctx, name, []byte(name), store.Absent, noExpiry)
 		require.NoError(t, err, "%q", name)
 		_, err = s.Log.Append(ctx, name, []byte(name))
 		require.NoError(t, err, "%q", name)
@@ -214,7 +214,7 @@ func names(t *testing.T, backend Backend) {
 	for _, name := range []string{"", "a*", "*", "a\x00b", "a\nb", "\x7f", "\xff", strings.Repeat("x", store.MaxName+1)} {
 		_, err := s.Keys.Get(ctx, name)
 		requireCode(t, toolerr.InvalidInput, err)
-		_, err = s.Keys.Put(ctx, name, nil, store.Any, never)
+		_, err = s.Keys.Put(ctx, name, nil, store.Any, noExpiry)
 		requireCode(t, toolerr.InvalidInput, err)
 		requireCode(t, toolerr.InvalidInput, s.Keys.Delete(ctx, name, store.Any))
 		_, err = s.Log.Append(ctx, name, []byte("x"))
@@ -236,17 +236,17 @@ func names(t *testing.T, backend Backend) {
 	}
 }
 
-// bounds checks the maximum sizes.
-func bounds(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testBounds checks the maximum sizes.
+func testBounds(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	big := bytes.Repeat([]byte{0xf5}, store.MaxValue)
-	_, err := s.Keys.Put(ctx, "big", big, store.Absent, never)
+	_, err := s.Keys.Put(ctx, "big", big, store.Absent, noExpiry)
 	require.NoError(t, err)
 	e, err := s.Keys.Get(ctx, "big")
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(big, e.Value))
-	_, err = s.Keys.Put(ctx, "big", append(big, 0), store.Any, never)
+	_, err = s.Keys.Put(ctx, "big", append(big, 0), store.Any, noExpiry)
 	requireCode(t, toolerr.TooLarge, err)
 
 	_, err = s.Log.Append(ctx, "log", big[:store.MaxBatch-1], big[:1])
@@ -283,9 +283,9 @@ func bounds(t *testing.T, backend Backend) {
 	require.Equal(t, store.MaxRecords, count)
 }
 
-// contention increments one key from many goroutines over several stores: no increment
+// testContention increments one key from many goroutines over several stores: no increment
 // is lost or made twice.
-func contention(t *testing.T, backend Backend) {
+func testContention(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again()}
 	const workers, steps = 12, 8
@@ -332,12 +332,12 @@ func Increment(ctx context.Context, keys store.Keys, key string) error {
 	}
 }
 
-// winner lets many decide one thing at once, from one version and from none:
+// testOneWinner lets many decide one thing at once, from one version and from none:
 // one of them does.
-func winner(t *testing.T, backend Backend) {
+func testOneWinner(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again(), again()}
-	pending, err := stores[0].Keys.Put(t.Context(), "decided", []byte("pending"), store.Absent, never)
+	pending, err := stores[0].Keys.Put(t.Context(), "decided", []byte("pending"), store.Absent, noExpiry)
 	require.NoError(t, err)
 	for key, was := range map[string]store.Version{"decided": pending, "taken": store.Absent} {
 		var all sync.WaitGroup
@@ -345,7 +345,7 @@ func winner(t *testing.T, backend Backend) {
 		for i := range cap(won) {
 			all.Go(func() {
 				by := fmt.Sprint("by ", i)
-				_, err := stores[i%len(stores)].Keys.Put(t.Context(), key, []byte(by), was, never)
+				_, err := stores[i%len(stores)].Keys.Put(t.Context(), key, []byte(by), was, noExpiry)
 				switch {
 				case err == nil:
 					won <- by

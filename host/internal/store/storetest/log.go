@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
-// logs checks appending and reading of records.
-func logs(t *testing.T, backend Backend) {
-	s, clock := open(t, backend)
+// testLogs checks appending and reading of records.
+func testLogs(t *testing.T, backend Backend) {
+	s, clock := openStore(t, backend)
 	ctx := t.Context()
 	records, err := s.Log.Read(ctx, "a", 0, 10)
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func logs(t *testing.T, backend Backend) {
 
 	records, err = s.Log.Read(ctx, "a", 0, 10)
 	require.NoError(t, err)
-	require.Equal(t, []string{"one", "two", "", "three\x00"}, texts(records))
+	require.Equal(t, []string{"one", "two", "", "three\x00"}, recordTexts(records))
 	require.Equal(t, one, records[0].Cursor)
 	require.Equal(t, last, records[3].Cursor)
 	require.Equal(t, start.UnixMilli(), records[0].Time.UnixMilli())
@@ -42,7 +42,7 @@ func logs(t *testing.T, backend Backend) {
 	for i, r := range records {
 		rest, err := s.Log.Read(ctx, "a", r.Cursor, 10)
 		require.NoError(t, err)
-		require.Equal(t, texts(records[i+1:]), texts(rest))
+		require.Equal(t, recordTexts(records[i+1:]), recordTexts(rest))
 		page, err := s.Log.Read(ctx, "a", r.Cursor-1, 1)
 		require.NoError(t, err)
 		require.Equal(t, r.Cursor, page[0].Cursor)
@@ -52,8 +52,8 @@ func logs(t *testing.T, backend Backend) {
 	require.Empty(t, records)
 }
 
-// texts returns the data of records as texts.
-func texts(records []store.Record) []string {
+// recordTexts returns the data of records as texts.
+func recordTexts(records []store.Record) []string {
 	var all []string
 	for _, r := range records {
 		all = append(all, string(r.Data))
@@ -61,9 +61,9 @@ func texts(records []store.Record) []string {
 	return all
 }
 
-// batches appends from many goroutines over several stores: everything is
+// testBatches appends from many goroutines over several stores: everything is
 // there once, each batch whole and in order, each writer's batches in order.
-func batches(t *testing.T, backend Backend) {
+func testBatches(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again()}
 	const workers, rounds, size = 8, 10, 5
@@ -103,9 +103,9 @@ func batches(t *testing.T, backend Backend) {
 	}
 }
 
-// tail follows a log while others append to it, always from the last cursor
+// testFollow follows a log while others append to it, always from the last cursor
 // it saw: it sees everything, once.
-func tail(t *testing.T, backend Backend) {
+func testFollow(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	writers := []*store.Store{again(), again()}
 	reader := again()
@@ -148,9 +148,9 @@ func tail(t *testing.T, backend Backend) {
 	}
 }
 
-// trim checks which records Trim removes.
-func trim(t *testing.T, backend Backend) {
-	s, clock := open(t, backend)
+// testTrim checks which records Trim removes.
+func testTrim(t *testing.T, backend Backend) {
+	s, clock := openStore(t, backend)
 	ctx := t.Context()
 	for i := range 10 {
 		_, err := s.Log.Append(ctx, "log", fmt.Appendf(nil, "%010d", i))
@@ -198,9 +198,9 @@ func trim(t *testing.T, backend Backend) {
 	require.Greater(t, after, next, "cursors do not come again")
 }
 
-// trimSeveral checks Trim of all logs with a prefix.
-func trimSeveral(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testTrimSeveral checks Trim of all logs with a prefix.
+func testTrimSeveral(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	for i := range 4 {
 		for _, log := range []string{"session/1", "session/12", "session/a/b", "sessions", "session", "audit"} {
@@ -227,9 +227,9 @@ func trimSeveral(t *testing.T, backend Backend) {
 	}
 }
 
-// drop checks that Drop removes all records of one log.
-func drop(t *testing.T, backend Backend) {
-	s, _ := open(t, backend)
+// testDrop checks that Drop removes all records of one log.
+func testDrop(t *testing.T, backend Backend) {
+	s, _ := openStore(t, backend)
 	ctx := t.Context()
 	require.NoError(t, s.Log.Drop(ctx, "a"))
 	var last store.Cursor

@@ -51,34 +51,34 @@ func Run(t *testing.T, backend Backend) {
 		name string
 		test func(*testing.T, Backend)
 	}{
-		{"keys", keys},
-		{"versions", versions},
-		{"expiry", expiry},
-		{"list", list},
-		{"names", names},
-		{"bounds", bounds},
-		{"contention", contention},
-		{"winner", winner},
-		{"approvals", approvals},
-		{"log", logs},
-		{"batches", batches},
-		{"tail", tail},
-		{"trim", trim},
-		{"trim several", trimSeveral},
-		{"drop", drop},
-		{"blobs", blobs},
-		{"blob races", blobRaces},
-		{"quota", quota},
-		{"trim blobs", trimBlobs},
-		{"reopened", reopened},
-		{"cancelled", cancelled},
+		{"keys", testKeys},
+		{"versions", testVersions},
+		{"expiry", testExpiry},
+		{"list", testList},
+		{"names", testNames},
+		{"bounds", testBounds},
+		{"contention", testContention},
+		{"winner", testOneWinner},
+		{"approvals", testApprovals},
+		{"log", testLogs},
+		{"batches", testBatches},
+		{"tail", testFollow},
+		{"trim", testTrim},
+		{"trim several", testTrimSeveral},
+		{"drop", testDrop},
+		{"blobs", testBlobs},
+		{"blob races", testBlobRaces},
+		{"quota", testQuota},
+		{"trim blobs", testTrimBlobs},
+		{"reopened", testReopen},
+		{"cancelled", testCancelled},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, backend) })
 	}
 }
 
-// open opens a new store.
-func open(t *testing.T, backend Backend) (*store.Store, *Clock) {
+// openStore opens a new store.
+func openStore(t *testing.T, backend Backend) (*store.Store, *Clock) {
 	t.Helper()
 	clock := NewClock()
 	s := backend(t, Config{Now: clock.Now})()

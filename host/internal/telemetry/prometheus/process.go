@@ -18,25 +18,25 @@ type Process struct {
 	CPU        float64 `json:"cpuSeconds"`
 }
 
-// Here returns the resources that this process uses now.
-func Here() Process {
+// CurrentProcess returns the resources that this process uses now.
+func CurrentProcess() Process {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/total:bytes"},
 	}
 	metrics.Read(samples)
 	p := Process{Goroutines: runtime.NumGoroutine(), Heap: samples[0].Value.Uint64(), Mapped: samples[1].Value.Uint64()}
-	p.ask()
+	p.readSystem()
 	return p
 }
 
 // Write writes the resources under the names that Prometheus's own clients use. since is
 // the start of the process. A value that the system does not provide is left out.
 func (p Process) Write(page *Page, since time.Time) {
-	page.One("go_goroutines", Gauge, "Number of goroutines that currently exist.", float64(p.Goroutines))
-	page.One("go_memstats_heap_alloc_bytes", Gauge, "Bytes of heap objects, live and not yet swept.", float64(p.Heap))
-	page.One("go_memstats_sys_bytes", Gauge, "Bytes that the Go runtime obtained from the system.", float64(p.Mapped))
-	page.One("process_start_time_seconds", Gauge, "Start time of the host, in seconds since 1970.", float64(since.UnixMilli())/1000)
+	page.WriteSingle("go_goroutines", Gauge, "Number of goroutines that currently exist.", float64(p.Goroutines))
+	page.WriteSingle("go_memstats_heap_alloc_bytes", Gauge, "Bytes of heap objects, live and not yet swept.", float64(p.Heap))
+	page.WriteSingle("go_memstats_sys_bytes", Gauge, "Bytes that the Go runtime obtained from the system.", float64(p.Mapped))
+	page.WriteSingle("process_start_time_seconds", Gauge, "Start time of the host, in seconds since 1970.", float64(since.UnixMilli())/1000)
 	for _, f := range []struct {
 		name, kind, help string
 		value            float64
@@ -47,7 +47,7 @@ func (p Process) Write(page *Page, since time.Time) {
 		{"process_max_fds", Gauge, "Maximum number of open file descriptors.", float64(p.MaxOpen)},
 	} {
 		if f.value != 0 {
-			page.One(f.name, f.kind, f.help, f.value)
+			page.WriteSingle(f.name, f.kind, f.help, f.value)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ask asks the kernel.
-func (p *Process) ask() {
+// readSystem asks the kernel.
+func (p *Process) readSystem() {
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
 		p.Open = len(entries) - 1 // one is for reading them
 	}

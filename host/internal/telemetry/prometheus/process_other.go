@@ -2,5 +2,5 @@
 
 package prometheus
 
-// ask leaves what only Linux tells in /proc.
-func (p *Process) ask() {}
+// readSystem leaves what only Linux tells in /proc.
+func (p *Process) readSystem() {}

@@ -33,25 +33,25 @@ type Page struct {
 // written as they are.
 type Label struct{ Name, Value string }
 
-// Family begins the samples of a name. Each name is begun once.
-func (p *Page) Family(name, kind, help string) {
+// BeginFamily begins the samples of a name. Each name is begun once.
+func (p *Page) BeginFamily(name, kind, help string) {
 	p.name = name
 	p.text = append(p.text, "# HELP "+name+" "...)
 	p.text = append(escape(p.text, help, false), "\n# TYPE "+name+" "+kind+"\n"...)
 }
 
-// Sample writes one value of the family that was begun last.
-func (p *Page) Sample(value float64, labels ...Label) { p.sample("", value, labels) }
+// WriteSample writes one value of the family that was begun last.
+func (p *Page) WriteSample(value float64, labels ...Label) { p.sample("", value, labels) }
 
-// One writes a family of one sample without labels.
-func (p *Page) One(name, kind, help string, value float64) {
-	p.Family(name, kind, help)
-	p.Sample(value)
+// WriteSingle writes a family of one sample without labels.
+func (p *Page) WriteSingle(name, kind, help string, value float64) {
+	p.BeginFamily(name, kind, help)
+	p.WriteSample(value)
 }
 
-// Buckets writes a histogram: within[i] is the number of observations of at most
+// WriteHistogram writes a histogram: within[i] is the number of observations of at most
 // bounds[i], count the number of all, and sum their sum.
-func (p *Page) Buckets(bounds []float64, within []int64, count int64, sum float64, labels ...Label) {
+func (p *Page) WriteHistogram(bounds []float64, within []int64, count int64, sum float64, labels ...Label) {
 	le := append(append(make([]Label, 0, len(labels)+1), labels...), Label{Name: "le"})
 	for i, bound := range bounds {
 		le[len(labels)].Value = strconv.FormatFloat(bound, 'g', -1, 64)

@@ -22,14 +22,14 @@ func text(t *testing.T, p *prometheus.Page) string {
 func TestThePage(t *testing.T) {
 	var p prometheus.Page
 	require.Empty(t, text(t, &p))
-	p.Family("a_total", prometheus.Counter, "Of \"a\", a \\ and\na line.")
-	p.Sample(3)
-	p.Sample(0.1, prometheus.Label{Name: "x", Value: "quote \" back \\ line\n and \xff, {}"}, prometheus.Label{Name: "y", Value: ""})
-	p.Sample(math.Inf(1), prometheus.Label{Name: "x", Value: "é"})
-	p.One("b", prometheus.Gauge, "B.", 1.5e300)
-	p.Family("c_seconds", prometheus.Histogram, "C.")
-	p.Buckets([]float64{0.000128, 1, 64}, []int64{1, 2, 3}, 4, 100.25, prometheus.Label{Name: "l", Value: "v"})
-	p.Buckets([]float64{1}, []int64{0}, 0, 0)
+	p.BeginFamily("a_total", prometheus.Counter, "Of \"a\", a \\ and\na line.")
+	p.WriteSample(3)
+	p.WriteSample(0.1, prometheus.Label{Name: "x", Value: "quote \" back \\ line\n and \xff, {}"}, prometheus.Label{Name: "y", Value: ""})
+	p.WriteSample(math.Inf(1), prometheus.Label{Name: "x", Value: "é"})
+	p.WriteSingle("b", prometheus.Gauge, "B.", 1.5e300)
+	p.BeginFamily("c_seconds", prometheus.Histogram, "C.")
+	p.WriteHistogram([]float64{0.000128, 1, 64}, []int64{1, 2, 3}, 4, 100.25, prometheus.Label{Name: "l", Value: "v"})
+	p.WriteHistogram([]float64{1}, []int64{0}, 0, 0)
 	require.Equal(t, `# HELP a_total Of "a", a \\ and\na line.
 # TYPE a_total counter
 a_total 3
@@ -54,7 +54,7 @@ c_seconds_count 0
 }
 
 func TestThisProcess(t *testing.T) {
-	p := prometheus.Here()
+	p := prometheus.CurrentProcess()
 	require.Positive(t, p.Goroutines)
 	require.Positive(t, p.Heap)
 	require.Greater(t, p.Mapped, p.Heap)

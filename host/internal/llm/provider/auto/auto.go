@@ -73,7 +73,7 @@ func List(ctx context.Context, p lookup.Provider) ([]lookup.Model, error) {
 	for name, value := range p.Headers {
 		header.Set(name, value.Reveal())
 	}
-	names, answered, err := openai.List(ctx, openai.Config{
+	names, answered, err := openai.ListModels(ctx, openai.Config{
 		Config: endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, Retry: retry.Policy{Attempts: 1}},
 	})
 	if IsToolroomHost(answered) {

@@ -122,9 +122,9 @@ func parseLine(r *llm.Request, line string) llm.Part {
 // or words, of which those without a name are the required arguments in order.
 func parseArguments(t llm.Tool, rest string) (json.RawMessage, error) {
 	if strings.HasPrefix(rest, "{") {
-		return toolargs.Object(t.Input, []string{rest})
+		return toolargs.Parse(t.Input, []string{rest})
 	}
-	words, err := toolargs.Words(rest)
+	words, err := toolargs.SplitWords(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func parseArguments(t llm.Tool, rest string) (json.RawMessage, error) {
 		}
 		words[i] = required[free] + "=" + word
 	}
-	return toolargs.Object(t.Input, words)
+	return toolargs.Parse(t.Input, words)
 }
 
 // argumentNames returns the names of a tool's arguments and of the required arguments,

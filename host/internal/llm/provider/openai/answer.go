@@ -140,7 +140,7 @@ func (a *answer) addText(kind llm.PartType, text string) {
 func (a *answer) addCall(c *tree.Value) {
 	id, f := c.Get("id").Str(), c.Get("function")
 	name := f.Get("name").Str()
-	at, begins := a.findCall(c.Get("index"), id, name)
+	at, begins := a.partOfCall(c.Get("index"), id, name)
 	d := llm.Delta{Index: at, Type: llm.CallPart}
 	if begins {
 		if d.ID, d.Name = id, a.names.FromVendor(name); d.ID == "" {
@@ -161,10 +161,10 @@ func (a *answer) addCall(c *tree.Value) {
 	a.lastCall = at
 }
 
-// findCall returns the index of the part with the piece's call. begins
+// partOfCall returns the index of the part with the piece's call. begins
 // means that the piece begins a new call. Some servers send no index, or 0 for every
 // call; then a new ID or, without IDs, a new name begins another call.
-func (a *answer) findCall(index *tree.Value, id, name string) (at int, begins bool) {
+func (a *answer) partOfCall(index *tree.Value, id, name string) (at int, begins bool) {
 	key := "last"
 	if index.Is(tree.Number) {
 		key = "#" + index.Text

@@ -138,9 +138,9 @@ func (m *Model) noteRefusal(refusal string) bool {
 	return false
 }
 
-// List returns the names of the server's models in its order, and the header of the
+// ListModels returns the names of the server's models in its order, and the header of the
 // response, also together with an error.
-func List(ctx context.Context, cfg Config) ([]string, http.Header, error) {
+func ListModels(ctx context.Context, cfg Config) ([]string, http.Header, error) {
 	body, header, err := newClient(&cfg).Get(ctx, "/models")
 	if err != nil {
 		return nil, header, err

@@ -184,7 +184,7 @@ func TestList(t *testing.T) {
 		io.WriteString(w, `{"object":"list","data":[{"id":"a"},{"id":"b"},{}]}`) //nolint:errcheck // the test sees
 	}))
 	defer s.Close()
-	names, _, err := openai.List(t.Context(), openai.Config{Config: endpoint.Config{BaseURL: s.URL, Key: "k"}})
+	names, _, err := openai.ListModels(t.Context(), openai.Config{Config: endpoint.Config{BaseURL: s.URL, Key: "k"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, names)
 }

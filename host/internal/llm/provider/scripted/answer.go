@@ -18,11 +18,11 @@ import (
 
 // turn holds the parts of a request that the conditions of answers test.
 type turn struct {
-	request *llm.Request
-	message string // text of the last message if that is the user's
-	results []*llm.ToolResult
-	system  string
-	number  int
+	request        *llm.Request
+	message        string // text of the last message if that is the user's
+	results        []*llm.ToolResult
+	system         string
+	turnsSinceUser int
 
 	groups []string // groups that the pattern of the chosen answer matched
 	result string   // the tool result that matched, or else the last one
@@ -58,9 +58,9 @@ func newTurn(r *llm.Request) *turn {
 		case llm.SystemRole, llm.DeveloperRole:
 			s.system += provider.TextOf(m.Parts) + "\n"
 		case llm.UserRole:
-			s.number = 0
+			s.turnsSinceUser = 0
 		case llm.AssistantRole:
-			s.number++
+			s.turnsSinceUser++
 		}
 	}
 	return s
@@ -76,9 +76,9 @@ func (s *turn) String() string {
 	}
 	if len(s.results) > 0 {
 		last := s.results[len(s.results)-1]
-		return fmt.Sprintf("turn %d, results of tools, the last one of %s: %q", s.number, last.Name, cut(s.result))
+		return fmt.Sprintf("turn %d, results of tools, the last one of %s: %q", s.turnsSinceUser, last.Name, cut(s.result))
 	}
-	return fmt.Sprintf("turn %d, message %q", s.number, cut(s.message))
+	return fmt.Sprintf("turn %d, message %q", s.turnsSinceUser, cut(s.message))
 }
 
 // chooseAnswer returns the first answer that matches and counts its use; nil: no
@@ -93,7 +93,7 @@ func (m *Model) chooseAnswer(s *turn) *Answer {
 		}
 		m.timesGiven[a]++
 		for len(a.Answers) > 0 {
-			a = &a.Answers[min(s.number, len(a.Answers)-1)]
+			a = &a.Answers[min(s.turnsSinceUser, len(a.Answers)-1)]
 		}
 		return a
 	}
@@ -104,7 +104,7 @@ func (m *Model) chooseAnswer(s *turn) *Answer {
 func (w When) matches(s *turn) bool {
 	s.groups = nil
 	switch {
-	case w.Turn != nil && *w.Turn != s.number,
+	case w.Turn != nil && *w.Turn != s.turnsSinceUser,
 		w.Tools != nil && *w.Tools != (len(s.request.Tools) > 0),
 		w.Model != nil && !w.Model.MatchString(s.request.Model),
 		w.System != nil && !w.System.MatchString(s.system):
@@ -241,9 +241,9 @@ func estimateUsage(r *llm.Request, res *llm.Response) *llm.Usage {
 // pieceSize is the approximate length of a streamed piece, in bytes.
 const pieceSize = 12
 
-// stream passes an answer to on in pieces. With failure, it returns that error after
+// streamResponse passes an answer to on in pieces. With failure, it returns that error after
 // failure.After pieces.
-func stream(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.Delta)) (*llm.Response, error) {
+func streamResponse(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.Delta)) (*llm.Response, error) {
 	var s llm.ResponseBuilder
 	n := 0
 	failed := func() bool { return fails != nil && n >= fails.After }

@@ -212,7 +212,7 @@ func (w *responseText) MarshalJSON() ([]byte, error) { return *w, nil }
 type sessionCalls []llm.ToolCall
 
 // newSessionCalls returns the tool calls of a recorded session.
-func newSessionCalls(f *record.File) sessionCalls {
+func newSessionCalls(f *record.Session) sessionCalls {
 	var all sessionCalls
 	for _, e := range f.Entries {
 		m, bad := jsonrpc.Split(e.Message)

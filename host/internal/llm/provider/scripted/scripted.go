@@ -294,7 +294,7 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 		if err != nil {
 			return nil, err
 		}
-		return stream(ctx, res, nil, on)
+		return streamResponse(ctx, res, nil, on)
 	}
 	s := newTurn(r)
 	a := m.chooseAnswer(s)
@@ -304,7 +304,7 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	if err := wait(ctx, time.Duration(a.Delay)); err != nil {
 		return nil, err
 	}
-	return stream(ctx, a.response(m.info.Name, s), a.Error, on)
+	return streamResponse(ctx, a.response(m.info.Name, s), a.Error, on)
 }
 
 // wait waits for a duration or until ctx ends.

@@ -23,15 +23,15 @@ type session struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 
-	mu      sync.Mutex
-	last    int
-	answers map[string]jsonrpc.Message // by id
-	noise   []string                   // first lines that are not messages
-	noises  int
-	odd     []string // answers without a request
-	stderr  tail
-	change  chan struct{} // closed and replaced when something arrives
-	closed  bool          // the program closed its output
+	mu         sync.Mutex
+	lastID     int
+	answers    map[string]jsonrpc.Message // by id
+	noise      []string                   // first lines that are not messages
+	noiseCount int
+	unexpected []string // answers without a request
+	stderr     tail
+	change     chan struct{} // closed and replaced when something arrives
+	closed     bool          // the program closed its output
 
 	exited chan struct{}
 }
@@ -63,12 +63,12 @@ func (t *tail) lastLine() string {
 // errGone means that the program has ended or closed its output.
 var errGone = errors.New("the program has ended")
 
-// open starts the program. With atEnd, its standard input is empty.
-func open(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
+// startProgram starts the program. With atEnd, its standard input is empty.
+func startProgram(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 	s := &session{cfg: cfg, answers: map[string]jsonrpc.Message{}, change: make(chan struct{}), exited: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, cfg.Command[0], cfg.Command[1:]...)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr, s.cmd.WaitDelay = cfg.Dir, cfg.Env, &s.stderr, time.Second
-	inGroup(s.cmd)
+	setGroup(s.cmd)
 	var err error
 	if !atEnd {
 		if s.stdin, err = s.cmd.StdinPipe(); err != nil {
@@ -96,33 +96,33 @@ func (s *session) read(out io.Reader) {
 		line, err := lines.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			s.take(func() { s.noises++ })
+			s.update(func() { s.noiseCount++ })
 		case err != nil:
-			s.take(func() { s.closed = true })
+			s.update(func() { s.closed = true })
 			io.Copy(io.Discard, out) //nolint:errcheck // so that the program does not block
 			return
 		case len(bytes.TrimSpace(line)) > 0:
-			s.line(line)
+			s.handleLine(line)
 		}
 	}
 }
 
-// line handles a line of the server: an answer, a request, a notification or noise.
-func (s *session) line(line []byte) {
+// handleLine handles a line of the server: an answer, a request, a notification or noise.
+func (s *session) handleLine(line []byte) {
 	m, err := jsonrpc.Split(line)
-	s.take(func() {
+	s.update(func() {
 		switch {
 		case err != nil:
-			if s.noises++; len(s.noise) < 3 {
+			if s.noiseCount++; len(s.noise) < 3 {
 				s.noise = append(s.noise, excerpt(string(line)))
 			}
 		case m.Kind == jsonrpc.Response:
 			id := string(m.ID)
 			if _, twice := s.answers[id]; twice && id != "null" {
-				s.odd = append(s.odd, "a second answer to "+id)
+				s.unexpected = append(s.unexpected, "a second answer to "+id)
 			}
-			if n, err := strconv.Atoi(id); id != "null" && (err != nil || n < 1 || n > s.last) {
-				s.odd = append(s.odd, "an answer to "+excerpt(id)+", which was not a request")
+			if n, err := strconv.Atoi(id); id != "null" && (err != nil || n < 1 || n > s.lastID) {
+				s.unexpected = append(s.unexpected, "an answer to "+excerpt(id)+", which was not a request")
 			}
 			s.answers[id] = m
 		}
@@ -136,8 +136,8 @@ func (s *session) line(line []byte) {
 	}
 }
 
-// take runs f under the lock and wakes those that wait for a change.
-func (s *session) take(f func()) {
+// update runs f under the lock and wakes those that wait for a change.
+func (s *session) update(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
@@ -159,40 +159,40 @@ func (s *session) send(line []byte) {
 	select {
 	case <-done:
 	case <-s.exited:
-	case <-time.After(s.cfg.Patience):
+	case <-time.After(s.cfg.Timeout):
 	}
 }
 
 // notify sends a notification.
 func (s *session) notify(method, params string) {
-	s.send(jsonrpc.AppendNotification(nil, method, raw(params)))
+	s.send(jsonrpc.AppendNotification(nil, method, rawParams(params)))
 }
 
-// raw returns params as JSON, nil for "".
-func raw(params string) json.RawMessage {
+// rawParams returns params as JSON, nil for "".
+func rawParams(params string) json.RawMessage {
 	if params == "" {
 		return nil
 	}
 	return json.RawMessage(params)
 }
 
-// ask sends a request and returns its id.
-func (s *session) ask(method, params string) string {
+// sendRequest sends a request and returns its id.
+func (s *session) sendRequest(method, params string) string {
 	s.mu.Lock()
-	s.last++
-	id := strconv.Itoa(s.last)
+	s.lastID++
+	id := strconv.Itoa(s.lastID)
 	s.mu.Unlock()
-	s.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, raw(params)))
+	s.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, rawParams(params)))
 	return id
 }
 
 // request sends a request and waits for its answer.
 func (s *session) request(method, params string) (jsonrpc.Message, error) {
-	return s.answer(s.ask(method, params), s.cfg.Patience)
+	return s.waitForAnswer(s.sendRequest(method, params), s.cfg.Timeout)
 }
 
-// answer waits for the answer of a request.
-func (s *session) answer(id string, patience time.Duration) (jsonrpc.Message, error) {
+// waitForAnswer waits for the answer of a request.
+func (s *session) waitForAnswer(id string, patience time.Duration) (jsonrpc.Message, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -217,9 +217,9 @@ func (s *session) answer(id string, patience time.Duration) (jsonrpc.Message, er
 	}
 }
 
-// end closes the input and reports whether the program ended by itself, and
+// closeInput closes the input and reports whether the program ended by itself, and
 // its exit status.
-func (s *session) end(patience time.Duration) (status int, ended bool) {
+func (s *session) closeInput(patience time.Duration) (status int, ended bool) {
 	if s.stdin != nil {
 		s.stdin.Close() //nolint:errcheck // it may have gone
 	}

@@ -22,19 +22,19 @@ type Plan struct {
 	Needs  []string // environment variables that the user has to set
 }
 
-// Server derives how the server runs. via is one of Ways; "": the first that the
+// Plan derives how the server runs. via is one of Ways; "": the first that the
 // entry has. set has the values of the user, by the names of arguments, variables
 // and environment variables; each name can have several values.
-func (e Entry) Server(via string, set map[string][]string) (Plan, error) {
+func (e Entry) Plan(via string, set map[string][]string) (Plan, error) {
 	if via != "" && !slices.Contains(Ways(), via) {
 		return Plan{}, fmt.Errorf("%q is not a way to add a server; the ways are %s", via, strings.Join(Ways(), ", "))
 	}
-	f := filling{set: set, used: map[string]bool{}}
+	f := planner{set: set, used: map[string]bool{}}
 	for _, way := range Ways() {
 		if via != "" && way != via {
 			continue
 		}
-		done, err := f.try(e, way)
+		done, err := f.tryWay(e, way)
 		switch {
 		case err != nil:
 			return Plan{}, fmt.Errorf("%s: %w", e.Name, err)
@@ -42,8 +42,8 @@ func (e Entry) Server(via string, set map[string][]string) (Plan, error) {
 			continue
 		}
 		f.plan.Way = way
-		f.plan.Server.Name = NameOf(e.Name)
-		return f.plan, f.unused()
+		f.plan.Server.Name = ServerName(e.Name)
+		return f.plan, f.checkUnused()
 	}
 	var have []string
 	for _, p := range e.Packages {
@@ -55,21 +55,21 @@ func (e Entry) Server(via string, set map[string][]string) (Plan, error) {
 	return Plan{}, fmt.Errorf("%s can only be had as %s; this host adds servers by %s", e.Name, strings.Join(have, ", "), cmp.Or(via, strings.Join(Ways(), ", ")))
 }
 
-// filling fills the values of an entry in.
-type filling struct {
+// planner fills the values of an entry in.
+type planner struct {
 	set  map[string][]string
 	used map[string]bool
 	plan Plan
 }
 
-// try fills in the server in one way: remote, or a type of package. It reports whether
+// tryWay fills in the server in one way: remote, or a type of package. It reports whether
 // the entry has such a way; then an error says why it cannot be used.
-func (f *filling) try(e Entry, way string) (bool, error) {
+func (f *planner) tryWay(e Entry, way string) (bool, error) {
 	if way == "remote" {
 		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
 			for _, r := range e.Remotes {
 				if r.Type == kind {
-					return true, f.remote(e, r)
+					return true, f.planRemote(e, r)
 				}
 			}
 		}
@@ -77,14 +77,14 @@ func (f *filling) try(e Entry, way string) (bool, error) {
 	}
 	for _, p := range e.Packages {
 		if p.Type == way && (p.Transport.Type == "" || p.Transport.Type == "stdio") {
-			return true, f.run(e, p)
+			return true, f.planPackage(e, p)
 		}
 	}
 	return false, nil
 }
 
-// unused reports names that the user set and the entry does not have.
-func (f *filling) unused() error {
+// checkUnused reports names that the user set and the entry does not have.
+func (f *planner) checkUnused() error {
 	for name := range f.set {
 		if !f.used[name] {
 			return fmt.Errorf("--set %s: the server has no value of that name", name)
@@ -93,9 +93,9 @@ func (f *filling) unused() error {
 	return nil
 }
 
-// fixed returns a value that the entry gives. The configuration would replace
+// checkLiteral returns a value that the entry gives. The configuration would replace
 // variables in it, so that an entry could read the user's environment.
-func fixed(text string) (string, error) {
+func checkLiteral(text string) (string, error) {
 	if strings.ContainsAny(text, "$\x00\r\n") || strings.Contains(text, "{env:") || strings.Contains(text, "{file:") {
 		return "", fmt.Errorf("the entry contains the value %.80q, which the configuration would expand", text)
 	}
@@ -104,9 +104,9 @@ func fixed(text string) (string, error) {
 
 var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)\}`)
 
-// values returns the values of an input; ok is false for an optional one without
+// inputValues returns the values of an input; ok is false for an optional one without
 // value. name is shown to the user. Secrets become references to variables.
-func (f *filling) values(name string, in Input) (list []string, ok bool, err error) {
+func (f *planner) inputValues(name string, in Input) (list []string, ok bool, err error) {
 	if given, ok := f.set[name]; ok {
 		f.used[name] = true
 		if in.Secret {
@@ -126,15 +126,15 @@ func (f *filling) values(name string, in Input) (list []string, ok bool, err err
 		}
 		return nil, false, nil
 	}
-	if text, err = fixed(text); err != nil {
+	if text, err = checkLiteral(text); err != nil {
 		return nil, false, err
 	}
-	text, err = f.fill(text, in.Variables)
+	text, err = f.fillPlaceholders(text, in.Variables)
 	return []string{text}, err == nil, err
 }
 
-// fill replaces the placeholders of a text.
-func (f *filling) fill(text string, variables map[string]Input) (string, error) {
+// fillPlaceholders replaces the placeholders of a text.
+func (f *planner) fillPlaceholders(text string, variables map[string]Input) (string, error) {
 	var failed error
 	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		name := match[1 : len(match)-1]
@@ -143,10 +143,10 @@ func (f *filling) fill(text string, variables map[string]Input) (string, error) 
 			return match
 		}
 		if in.Secret && in.Value == "" {
-			return f.reference(name)
+			return f.variableReference(name)
 		}
 		in.Required = true
-		list, _, err := f.values(name, in)
+		list, _, err := f.inputValues(name, in)
 		if err != nil {
 			failed = err
 			return match
@@ -158,8 +158,8 @@ func (f *filling) fill(text string, variables map[string]Input) (string, error) 
 
 var notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// reference is a reference to an environment variable that the user sets.
-func (f *filling) reference(name string) string {
+// variableReference is a reference to an environment variable that the user sets.
+func (f *planner) variableReference(name string) string {
 	variable := strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_"))
 	if variable == "" || variable[0] >= '0' && variable[0] <= '9' {
 		variable = "MCP_" + variable
@@ -170,12 +170,12 @@ func (f *filling) reference(name string) string {
 	return "${" + variable + "}"
 }
 
-// remote fills in a server over HTTP with its headers. It returns an error for an unsafe
+// planRemote fills in a server over HTTP with its headers. It returns an error for an unsafe
 // address or header name, or a missing value.
-func (f *filling) remote(e Entry, r Remote) error {
-	address, err := fixed(r.URL)
+func (f *planner) planRemote(e Entry, r Remote) error {
+	address, err := checkLiteral(r.URL)
 	if err == nil {
-		address, err = f.fill(address, r.Variables)
+		address, err = f.fillPlaceholders(address, r.Variables)
 	}
 	if err != nil {
 		return err
@@ -198,9 +198,9 @@ func (f *filling) remote(e Entry, r Remote) error {
 			if !h.Required && !strings.EqualFold(h.Name, "Authorization") {
 				continue
 			}
-			text = f.reference(NameOf(e.Name) + "_" + h.Name)
+			text = f.variableReference(ServerName(e.Name) + "_" + h.Name)
 		} else {
-			list, ok, err := f.values(h.Name, h)
+			list, ok, err := f.inputValues(h.Name, h)
 			if err != nil {
 				return err
 			}
@@ -226,11 +226,11 @@ var (
 	versionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
 )
 
-// refused are variables by which an entry would choose what runs.
-var refused = regexp.MustCompile(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
+// refusedVariables are variables by which an entry would choose what runs.
+var refusedVariables = regexp.MustCompile(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
 
-// run derives the command of a package.
-func (f *filling) run(e Entry, p Package) error {
+// planPackage derives the command of a package.
+func (f *planner) planPackage(e Entry, p Package) error {
 	s := &f.plan.Server
 	env, err := f.environment(p)
 	if err != nil {
@@ -255,14 +255,14 @@ func (f *filling) run(e Entry, p Package) error {
 	switch {
 	case p.Type != "oci":
 		if unknown := slices.DeleteFunc(runtime, func(arg string) bool { return arg == "-y" || arg == "--yes" }); len(unknown) > 0 {
-			return fmt.Errorf("the entry wants the arguments %q before the package, which could run something else; add the server as a command: mcp-host add --name %s -- COMMAND", unknown, NameOf(e.Name))
+			return fmt.Errorf("the entry wants the arguments %q before the package, which could run something else; add the server as a command: mcp-host add --name %s -- COMMAND", unknown, ServerName(e.Name))
 		}
 		if p.Version != "" {
 			name += "@" + p.Version
 		}
 		s.Command = map[string][]string{"npm": {"npx", "-y", name}, "pypi": {"uvx", name}}[p.Type]
 	default:
-		if err := checkDocker(runtime); err != nil {
+		if err := checkDockerArgs(runtime); err != nil {
 			return err
 		}
 		if p.Version != "" && !strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") && !strings.Contains(name, "@") {
@@ -290,9 +290,9 @@ func keys(m map[string]secret.Text) func(func(string) bool) {
 	}
 }
 
-// checkDocker allows the options of docker run that mount directories, set
+// checkDockerArgs allows the options of docker run that mount directories, set
 // variables and choose the network.
-func checkDocker(args []string) error {
+func checkDockerArgs(args []string) error {
 	known := []string{"-v", "--volume", "--mount", "-e", "--env", "-p", "--publish", "--network", "-w", "--workdir", "--add-host", "--pull", "--platform"}
 	alone := []string{"-i", "--interactive", "--rm", "--init", "--read-only"}
 	for i := 0; i < len(args); i++ {
@@ -313,21 +313,21 @@ func checkDocker(args []string) error {
 // neither value nor default becomes a reference to a variable of the host, a required
 // secret even with a default. An optional secret without a value is left out. It returns an
 // error for variables that change how programs run.
-func (f *filling) environment(p Package) (map[string]secret.Text, error) {
+func (f *planner) environment(p Package) (map[string]secret.Text, error) {
 	env := map[string]secret.Text{}
 	for _, v := range p.Environment {
-		if !envName.MatchString(v.Name) || refused.MatchString(v.Name) {
+		if !envName.MatchString(v.Name) || refusedVariables.MatchString(v.Name) {
 			return nil, fmt.Errorf("the entry sets the variable %.80q, which is not added automatically", v.Name)
 		}
 		_, given := f.set[v.Name]
 		if !given && v.Value == "" && (v.Secret && v.Required || v.Required && v.Default == "") {
-			env[v.Name] = secret.Text(f.reference(v.Name))
+			env[v.Name] = secret.Text(f.variableReference(v.Name))
 			continue
 		}
 		if v.Secret && v.Value == "" && !given {
 			continue
 		}
-		list, ok, err := f.values(v.Name, v)
+		list, ok, err := f.inputValues(v.Name, v)
 		if err != nil {
 			return nil, err
 		}
@@ -339,12 +339,12 @@ func (f *filling) environment(p Package) (map[string]secret.Text, error) {
 }
 
 // arguments returns a command line. Optional arguments without value are left out.
-func (f *filling) arguments(all []Argument) (args []string, err error) {
+func (f *planner) arguments(all []Argument) (args []string, err error) {
 	for _, a := range all {
 		name := a.Hint
 		if a.Type == "named" {
 			name = strings.TrimLeft(a.Name, "-")
-			if _, err := fixed(a.Name); err != nil {
+			if _, err := checkLiteral(a.Name); err != nil {
 				return nil, err
 			}
 			if a.Value == "" && a.Default == "" && f.set[name] == nil && !a.Required { // a switch, or not wanted
@@ -358,11 +358,11 @@ func (f *filling) arguments(all []Argument) (args []string, err error) {
 		in := a.Input
 		if in.Secret && in.Value == "" {
 			if in.Required {
-				args = append(args, f.reference(cmp.Or(name, "secret")))
+				args = append(args, f.variableReference(cmp.Or(name, "secret")))
 			}
 			continue
 		}
-		list, ok, err := f.values(cmp.Or(name, "argument"), in)
+		list, ok, err := f.inputValues(cmp.Or(name, "argument"), in)
 		if err != nil {
 			return nil, err
 		}
@@ -381,9 +381,9 @@ func (f *filling) arguments(all []Argument) (args []string, err error) {
 
 var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// NameOf returns a server's name in the configuration from that of a registry or
+// ServerName returns a server's name in the configuration from that of a registry or
 // package: the last part of its path.
-func NameOf(name string) string {
+func ServerName(name string) string {
 	name = name[strings.LastIndexAny(name, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
 	name, _, _ = strings.Cut(name, ":")

@@ -11,19 +11,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// makeRoom deletes the least recently used responses if there are too many, or too
+// enforceLimits deletes the least recently used responses if there are too many, or too
 // many bytes. more is the size of the new response. Listing all responses takes long,
 // so most calls only count.
-func (b *Store) makeRoom(ctx context.Context, more int64) error {
+func (b *Store) enforceLimits(ctx context.Context, more int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	most, total := max(cmp.Or(b.Most, 10_000), 1), cmp.Or(b.Total, 256<<20)
+	most, total := max(cmp.Or(b.MaxResponses, 10_000), 1), cmp.Or(b.MaxTotal, 256<<20)
 	b.added += more
 	b.since++
 	if b.since > 1 && b.since < min(lookCount, most) && b.added < min(lookBytes, total/4) {
 		return nil
 	}
-	all, err := b.list(ctx)
+	all, err := b.listByUse(ctx)
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (b *Store) makeRoom(ctx context.Context, more int64) error {
 	return nil
 }
 
-// list returns all responses, the least recently used first.
-func (b *Store) list(ctx context.Context) ([]Response, error) {
+// listByUse returns all responses, the least recently used first.
+func (b *Store) listByUse(ctx context.Context) ([]Response, error) {
 	var all []Response
 	for after := ""; ; {
 		page, err := b.Keys.List(ctx, key(""), after, store.MaxPage)
