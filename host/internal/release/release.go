@@ -47,9 +47,10 @@ type Report struct {
 	Releases []Release `json:"releases"`
 }
 
-// Check asks the feed for the releases and compares the version of this program
-// with them. Drafts are left out; so are prereleases, except for a program that is
-// one itself.
+// Check requests the releases from the feed, an address like Feed, and compares
+// current, the version of this program, with them. Drafts are left out; so are
+// prereleases, except for a program that is one itself. agent is the User-Agent of the
+// request.
 func Check(ctx context.Context, feed, current, agent string) (Report, error) {
 	releases, err := fetchReleases(ctx, feed, agent)
 	if err != nil {
@@ -78,6 +79,7 @@ func Check(ctx context.Context, feed, current, agent string) (Report, error) {
 	return r, nil
 }
 
+// fetchReleases requests the feed and returns its releases.
 func fetchReleases(ctx context.Context, feed, agent string) ([]Release, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -118,8 +120,8 @@ func fetchReleases(ctx context.Context, feed, agent string) ([]Release, error) {
 	return parseReleases(body, req.URL.Host)
 }
 
-// parseReleases returns the releases in the answer of the feed, without drafts, and with at
-// most maxNotes bytes of notes. host is named in the error.
+// parseReleases returns the releases in the answer of the feed, without drafts, and
+// with at most maxNotes bytes of notes each. host is named in the error.
 func parseReleases(body []byte, host string) ([]Release, error) {
 	var all []struct {
 		Tag       string    `json:"tag_name"`

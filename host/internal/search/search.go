@@ -17,10 +17,10 @@ import (
 
 // A Doc is a document of an index.
 type Doc struct {
-	Name  string   // its name
-	Group string   // for example the server of a tool
-	Text  string   // its description
-	Parts []string // names and texts of its parts
+	Name  string   // weighs most
+	Group string   // name of what it belongs to, such as a tool's server
+	Text  string   // description
+	Parts []string // names and texts of its parts, such as parameters; weigh least
 }
 
 // A Hit is a document that matches a query.
@@ -43,22 +43,22 @@ const (
 
 // prefixWeight is the weight of a word if the query contains only its beginning.
 const (
-	prefixWeight = 0.4
-	minPrefix    = 3
-	maxPrefixes  = 64
+	prefixWeight = 0.4 // weight of a word of which the query has only the beginning
+	minPrefix    = 3   // letters of the shortest such beginning
+	maxPrefixes  = 64  // words that one beginning can match
 )
 
 // Bounds of one query. Words beyond them are ignored.
 const (
-	maxQuery = 16 << 10
-	maxTerms = 128
+	maxQuery = 16 << 10 // bytes
+	maxTerms = 128      // different words
 )
 
-// An Index is immutable and safe for concurrent use.
+// An Index is a search index. It is immutable and safe for concurrent use.
 type Index struct {
-	names    []string // in lower case
-	terms    []string // sorted
-	postings [][]posting
+	names    []string    // in lower case
+	terms    []string    // sorted
+	postings [][]posting // by term
 }
 
 // posting is the weight of a term in a document: its frequencies in the fields,
@@ -140,7 +140,8 @@ func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	return hits[:min(len(hits), max(most, 0))]
 }
 
-// addScores adds the share of a term to the scores of the documents that contain it.
+// addScores adds share of the term's score to the scores of the documents that contain
+// it.
 func (x *Index) addScores(scores []float64, term int, share float64) {
 	places := x.postings[term]
 	rare := math.Log(1 + (float64(len(x.names))-float64(len(places))+0.5)/(float64(len(places))+0.5))

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the longest run of letters that counts as a word.
+// maxWord is the longest word that becomes a term, in bytes.
 const maxWord = 64
 
 // Terms returns the search terms of a text: its words in lower case without stop

@@ -13,13 +13,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// New returns a store with checks that all backends share. A caller that keeps the
-// contract calls close at most once.
+// New returns a store that checks names and sizes before it calls the backend's keys,
+// log and blobs. Store.Close calls close.
 func New(keys Keys, log Log, blobs Blobs, close func() error) *Store {
 	return &Store{Keys: checkedKeys{keys}, Log: checkedLog{log}, Blobs: checkedBlobs{blobs}, close: close}
 }
 
-// checkedKeys checks names and sizes before the calls of next.
+// checkedKeys checks names and sizes before it calls next.
 type checkedKeys struct{ next Keys }
 
 func (c checkedKeys) Get(ctx context.Context, key string) (Entry, error) {
@@ -58,7 +58,7 @@ func (c checkedKeys) List(ctx context.Context, prefix, after string, limit int) 
 	return c.next.List(ctx, prefix, after, min(limit, MaxPage))
 }
 
-// checkedLog checks names, sizes and numbers before the calls of next.
+// checkedLog checks names, sizes and numbers before it calls next.
 type checkedLog struct{ next Log }
 
 func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (Cursor, error) {
@@ -110,8 +110,8 @@ func (c checkedLog) Drop(ctx context.Context, log string) error {
 	return c.next.Drop(ctx, log)
 }
 
-// ParseTrimName parses the argument of Trim: the name of one log, or the prefix of
-// several logs (all).
+// ParseTrimName parses the argument of Log.Trim: the name of one log, or, if all is
+// true, the prefix of the names of several logs.
 func ParseTrimName(log string) (name string, all bool) {
 	if prefix, ok := strings.CutSuffix(log, "*"); ok && (prefix == "" || strings.HasSuffix(prefix, "/")) {
 		return prefix, true
@@ -155,7 +155,7 @@ func (c checkedBlobs) Trim(ctx context.Context, keep Keep) (int, error) {
 }
 
 // checkName returns INVALID_INPUT for a name that is empty, too long or has characters
-// that are not allowed. what says what it names.
+// that are not allowed. what is the kind of name for the message: key, prefix or log.
 func checkName(what, name string) error {
 	bad := func(r rune) bool { return r == '*' || unicode.IsControl(r) }
 	switch {
@@ -169,8 +169,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// checkID accepts ids that are valid file names on all systems, also on those that
-// ignore letter case.
+// checkID returns INVALID_INPUT for an id that is no valid file name on all systems,
+// also on those that ignore letter case.
 func checkID(id string) error {
 	bad := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
@@ -181,28 +181,28 @@ func checkID(id string) error {
 	return nil
 }
 
-// NotFoundError returns the error for a key or blob that does not exist.
+// NotFoundError returns NOT_FOUND for a key or blob that does not exist.
 func NotFoundError(name string) error {
 	return toolerr.New(toolerr.NotFound, "%s is not in the store", name)
 }
 
-// ConflictError returns the error for a key whose version has changed.
+// ConflictError returns CONFLICT for a key whose version has changed.
 func ConflictError(key string) error {
 	return toolerr.New(toolerr.Conflict, "%s was changed by another program; read it again", key)
 }
 
-// ExistsError returns the error for a blob that exists already.
+// ExistsError returns EXISTS for a blob that exists already.
 func ExistsError(id string) error {
 	return toolerr.New(toolerr.Exists, "blob %s already exists; blobs are written once", id)
 }
 
-// CapReader returns a reader of r that fails with TOO_LARGE after the largest number of
-// bytes of a blob.
+// CapReader returns a reader of r that fails with TOO_LARGE after more than q.Blob
+// bytes.
 func (q Quota) CapReader(r io.Reader) io.Reader {
 	return &cappedReader{r: r, left: q.Blob, max: q.Blob}
 }
 
-// cappedReader is a reader that returns TOO_LARGE after max bytes.
+// cappedReader is a reader that returns TOO_LARGE after more than max bytes.
 type cappedReader struct {
 	r         io.Reader
 	left, max int64
@@ -217,14 +217,15 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ExceededError returns the error for a blob that exceeds the quota of all blobs.
+// ExceededError returns LIMIT_REACHED for a blob with which all blobs would exceed
+// q.Total.
 func (q Quota) ExceededError() error {
 	return toolerr.New(toolerr.LimitReached, "all blobs together would exceed the limit of %d bytes; delete some", q.Total)
 }
 
 // Exceeded returns a function that is called with the size and the time (Unix
-// milliseconds) of each record, youngest first, until it returns true: that record and
-// all older ones are removed.
+// milliseconds) of each record, youngest first. The first record for which it returns
+// true, and all older ones, are outside the bounds and must be removed.
 func (k Keep) Exceeded(now time.Time) func(bytes int, milli int64) bool {
 	since, total := now.Add(-k.Age).UnixMilli(), int64(0)
 	return func(bytes int, milli int64) bool {
@@ -233,7 +234,8 @@ func (k Keep) Exceeded(now time.Time) func(bytes int, milli int64) bool {
 	}
 }
 
-// BlobsToRemove returns the blobs that Trim must remove, the youngest first.
+// BlobsToRemove returns the blobs that Trim must remove, the youngest first. It sorts
+// all.
 func (k Keep) BlobsToRemove(all []Blob, now time.Time) []Blob {
 	slices.SortFunc(all, func(a, b Blob) int {
 		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
@@ -247,7 +249,8 @@ func (k Keep) BlobsToRemove(all []Blob, now time.Time) []Blob {
 	return nil
 }
 
-// RoundExpiry returns the time as it is stored: in whole milliseconds, rounded up.
+// RoundExpiry returns the time as it is stored: in whole milliseconds, rounded up; the
+// zero time unchanged.
 func RoundExpiry(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

@@ -51,14 +51,14 @@ const (
 	MaxRecords = 4096      // records of one Append
 	MaxPage    = 1000      // entries or records of one List or Read
 
-	// MaxPageBytes is after how many bytes a page ends early.
+	// A page ends early after this number of bytes.
 	MaxPageBytes = 4 << 20
 )
 
-// ErrNewer is wrapped by the errors of a store that a newer toolroom wrote.
+// ErrNewer is wrapped by the errors of a store that a newer version of toolroom wrote.
 var ErrNewer = errors.New("written by a newer version")
 
-// A Store is one backend behind the checks that all share. Make it with New.
+// A Store is one backend behind the checks that all backends share. Make it with New.
 type Store struct {
 	Keys  Keys
 	Log   Log
@@ -67,14 +67,14 @@ type Store struct {
 	close func() error
 }
 
-// A Version tells apart the values a key has had. It grows with every change,
-// and none comes twice, not even after the key was deleted or expired.
+// A Version distinguishes the values that a key has had. It grows with every change,
+// and no version is used twice, not even after the key was deleted or has expired.
 type Version int64
 
 // What Put and Delete take instead of a version that was read.
 const (
-	Absent Version = 0  // the key must not be there
-	Any    Version = -1 // whatever is there, or nothing
+	Absent Version = 0  // the key must not exist
+	Any    Version = -1 // whether the key exists or not
 )
 
 // An Entry is a key and its value.
@@ -85,29 +85,29 @@ type Entry struct {
 	Expires time.Time // to the millisecond; zero: never
 }
 
-// Keys are small values by name. A key is UTF-8 without control characters or
-// asterisks, at most MaxName bytes; slashes divide it, "approval/7f3a". An
-// expired key is absent for everybody at that moment.
+// Keys are small values by name. A key is UTF-8 without control characters and
+// asterisks, at most MaxName bytes; slashes divide it, as in "approval/7f3a". An
+// expired key does not exist for any reader from that moment on.
 type Keys interface {
-	// Get returns the entry, or NOT_FOUND.
+	// Get returns the entry of key, or NOT_FOUND.
 	Get(ctx context.Context, key string) (Entry, error)
 
-	// Put gives key a value if its version is still was, else CONFLICT. The
-	// zero expires means never.
+	// Put sets the value of key if its version is still was, and returns the new version;
+	// otherwise it returns CONFLICT. The zero expires means never.
 	Put(ctx context.Context, key string, value []byte, was Version, expires time.Time) (Version, error)
 
-	// Delete removes key if its version is still was, else CONFLICT. Of a
-	// key that is not there Any and Absent are right, and no other.
+	// Delete removes key if its version is still was; otherwise it returns CONFLICT. For a
+	// key that does not exist it succeeds with Any and Absent.
 	Delete(ctx context.Context, key string, was Version) error
 
-	// List returns the entries whose keys begin with prefix and come after
-	// the key after, in the order of their bytes: at most limit, and never
-	// more than MaxPage and some MaxPageBytes. Only an empty page is the end.
+	// List returns the entries whose keys begin with prefix and follow the key after,
+	// sorted by their bytes: at most limit, at most MaxPage, and not many more bytes than
+	// MaxPageBytes. Only an empty page is the end.
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
 }
 
-// A Cursor is the place of a record. Those of a log ascend in the order in
-// which its records can be read, with gaps. 0 is before the first.
+// A Cursor is the position of a record. The cursors of a log ascend in the order in
+// which its records can be read, with gaps. 0 is before the first record.
 type Cursor int64
 
 // A Record is one entry of a log.
@@ -117,31 +117,32 @@ type Record struct {
 	Data   []byte
 }
 
-// Log is any number of append-only logs, by names like those of keys. A
-// reader that goes on after the last cursor it saw misses nothing, whoever
-// appends meanwhile.
+// Log holds any number of append-only logs, with names like those of keys. A reader
+// that continues after the last cursor that it has seen misses no record, even if
+// others append at the same time.
 type Log interface {
-	// Append adds the records of one batch, in order, all or none, with
-	// nothing between them, and returns the cursor of the last.
+	// Append adds the records of one batch, all or none, in order and with no other record
+	// between them, and returns the cursor of the last one.
 	Append(ctx context.Context, log string, records ...[]byte) (Cursor, error)
 
-	// Read returns the records after a cursor, in pages as List does. A log
-	// nobody appended to is empty.
+	// Read returns the records after a cursor, in pages as List does. A log to which
+	// nothing was appended is empty.
 	Read(ctx context.Context, log string, after Cursor, limit int) ([]Record, error)
 
-	// Trim removes the oldest records. A log whose name ends in "/*" is all
-	// those below it together, and "*" is all. It says how many it removed.
+	// Trim removes the oldest records, so that the others are within keep, and returns how
+	// many it removed. A name that ends in "/*" means all logs below it together, and "*"
+	// all logs.
 	Trim(ctx context.Context, log string, keep Keep) (removed int, err error)
 
 	// Drop removes all records of one log.
 	Drop(ctx context.Context, log string) error
 }
 
-// Keep says what Trim leaves. What remains is within both bounds; a cluster
-// removes whole batches, so that there it may be less.
+// Keep holds the bounds of what Trim leaves. The rest is within both bounds; a cluster
+// removes whole batches, so it may leave less.
 type Keep struct {
-	Age   time.Duration // 0: however old
-	Bytes int64         // of data; 0: however much
+	Age   time.Duration // 0: of any age
+	Bytes int64         // bytes of data; 0: any number
 }
 
 // A Blob is one file of the store.
@@ -151,33 +152,34 @@ type Blob struct {
 	Created time.Time
 }
 
-// Blobs are contents of any length, written once and never changed. An id is
-// 1 to 128 of [a-z0-9_-] and begins with a letter or digit; choose it at
-// random where the content is somebody's alone.
+// Blobs are contents of any length, written once and never changed. An id has 1 to 128
+// of the characters [a-z0-9_-] and begins with a letter or digit; choose it at random
+// if only one user may read the content.
 type Blobs interface {
-	// Create reads r to its end and keeps it, or EXISTS, TOO_LARGE,
-	// LIMIT_REACHED. A blob is seen whole or not at all.
+	// Create reads r to its end and stores it; it returns EXISTS, TOO_LARGE or
+	// LIMIT_REACHED if it must not. Readers see the whole blob or none.
 	Create(ctx context.Context, id string, r io.Reader) (Blob, error)
 
-	// Open returns the content, to be closed, or NOT_FOUND. Where blobs are
-	// files it can seek (io.Seeker).
+	// Open returns the content, which the caller closes, or NOT_FOUND. If blobs are files,
+	// the content is also an io.Seeker.
 	Open(ctx context.Context, id string) (io.ReadCloser, Blob, error)
 
-	// Stat is Open without the content.
+	// Stat returns the same as Open, without the content.
 	Stat(ctx context.Context, id string) (Blob, error)
 
-	// Delete removes a blob, or NOT_FOUND. Who has it open reads on, except
-	// in a cluster.
+	// Delete removes a blob, or returns NOT_FOUND. Open readers of it continue, except in a
+	// cluster.
 	Delete(ctx context.Context, id string) error
 
-	// Trim removes the oldest blobs, and what killed writers left.
+	// Trim removes the oldest blobs, so that the others are within keep, and the incomplete
+	// contents of killed writers. It returns how many blobs it removed.
 	Trim(ctx context.Context, keep Keep) (removed int, err error)
 }
 
 // Quota bounds blobs. Zero fields mean the defaults.
 type Quota struct {
-	Blob  int64 // bytes of one; 50 MiB
-	Total int64 // bytes of all; 1 GiB
+	Blob  int64 // bytes of one blob; 0: 50 MiB
+	Total int64 // bytes of all blobs; 0: 1 GiB
 }
 
 // WithDefaults returns the quota with zero fields replaced by the defaults.
@@ -191,5 +193,5 @@ func (q Quota) WithDefaults() Quota {
 	return q
 }
 
-// Close lets go of files and connections. The store is not usable after it.
+// Close releases files and connections. The store cannot be used afterwards.
 func (s *Store) Close() error { return s.close() }

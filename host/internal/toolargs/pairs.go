@@ -11,7 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Parse reads words as an arguments object. schema is the tool's inputSchema.
+// Parse returns the arguments object that the words describe: one JSON object, or
+// key=value pairs; {} without words. schema is the tool's inputSchema, nil if it is
+// unknown. It fails for a word in another form and for a key given twice.
 func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	if len(words) == 0 {
 		return json.RawMessage(`{}`), nil
@@ -51,9 +53,9 @@ func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	return jsonrpc.Marshal(out)
 }
 
-// SplitWords splits a line at spaces. Quotes keep words together: '…' literally, and "…"
-// with \" and \\ as escapes. Other backslashes are ordinary characters, since paths
-// contain them.
+// SplitWords splits a line at spaces. Quotes keep words together: '…' literally, and
+// "…" with \" and \\ as escapes. Other backslashes are ordinary characters, since paths
+// contain them. It fails for an unclosed quote.
 func SplitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -20,8 +20,8 @@ type definition struct {
 	} `json:"inputSchema"`
 }
 
-// parseDefinition decodes the searchable members of a tool's definition. It leaves out members of
-// a wrong type.
+// parseDefinition decodes the searchable members of a tool's definition. It leaves out
+// members of a wrong type.
 func parseDefinition(raw json.RawMessage) (d definition) {
 	if json.Unmarshal(raw, &d) == nil {
 		return d
@@ -84,8 +84,8 @@ func (d definition) parameters() []param {
 	return all
 }
 
-// typeText returns the text for the type member of a property: a name, names except null
-// joined with |, or any.
+// typeText returns the text for the member type of a property: a name, names except
+// null joined with |, or any.
 func typeText(kind any) string {
 	switch kind := kind.(type) {
 	case string:
@@ -105,8 +105,8 @@ func typeText(kind any) string {
 // maxShownParameters bounds the parameters in a search result.
 const maxShownParameters = 12
 
-// signature returns the parameters for a caller: required ones first, optional ones
-// with a ?.
+// signature returns the parameters as text for a model: required ones first, optional
+// ones with a ?; "none" without parameters.
 func (d definition) signature() string {
 	all := d.parameters()
 	if len(all) == 0 {
@@ -135,7 +135,8 @@ func (d definition) signature() string {
 	return strings.Join(parts, ", ")
 }
 
-// summary returns the first sentence of the description.
+// summary returns the first sentence of the description, at most 160 characters;
+// without a description the title.
 func (d definition) summary() string {
 	const most = 160
 	text := strings.Join(strings.Fields(d.Description), " ")

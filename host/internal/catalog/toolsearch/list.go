@@ -36,8 +36,8 @@ type Config struct {
 	Window       int // context window of the clients' models in tokens; 0: 200 000
 	ToolsPercent int // share of the window for definitions; 0: no limit
 
-	Pinned   []string // patterns of served names, with *
-	Priority []string // the first matching pattern counts
+	Pinned   []string // patterns (with *) of served names that are always listed
+	Priority []string // patterns of served names; the tools of an earlier one are listed first
 }
 
 // DefaultWindow is the context window of a model of unknown size, in tokens.
@@ -59,10 +59,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// isLimited reports whether there is any limit.
+// isLimited reports whether the list has any limit.
 func (c Config) isLimited() bool { return c.MaxTools > 0 || c.ToolsPercent > 0 }
 
-// maxTokens returns the limit of tokens for definitions; 0: no limit.
+// maxTokens returns the largest number of tokens of all definitions; 0: no limit.
 func (c Config) maxTokens() int {
 	window := c.Window
 	if window == 0 {
@@ -93,7 +93,8 @@ func New(cfg Config, view *catalog.View, count func(json.RawMessage) int) *List 
 // View returns the underlying view.
 func (o *List) View() *catalog.View { return o.view }
 
-// List returns the result of a list request.
+// List returns the result of a list request of the kind, in the modern or legacy
+// protocol's form.
 func (o *List) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	if kind != call.Tools || !o.cfg.isLimited() {
 		return o.view.List(ctx, kind, modern)
@@ -111,7 +112,7 @@ func (o *List) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 	return o.view.Locate(ctx, kind, name)
 }
 
-// Concerns reports whether a change affects the list.
+// Concerns reports whether a change of the catalog changes this list.
 func (o *List) Concerns(c catalog.Change) bool {
 	if c.Kind != call.Tools || !o.cfg.isLimited() {
 		return c.Concerns(o.view)
@@ -120,7 +121,7 @@ func (o *List) Concerns(c catalog.Change) bool {
 	return !o.selectionFor(before).listsSame(o.selectionFor(after))
 }
 
-// Same reports whether two lists contain the same items now.
+// Same reports whether two lists contain the same items of the kind now.
 func (o *List) Same(other *List, kind call.ListKind) bool {
 	if kind != call.Tools {
 		return o.view.Same(other.view, kind)
@@ -128,8 +129,8 @@ func (o *List) Same(other *List, kind call.ListKind) bool {
 	return o.selectionFor(o.view.Now()).listsSame(other.selectionFor(other.view.Now()))
 }
 
-// IsMetaTool reports whether name is a meta-tool. While the list is complete, a
-// server's tool may have such a name.
+// IsMetaTool reports whether a call of name is a call of a meta-tool. While the list is
+// complete, a server's tool may have such a name.
 func (o *List) IsMetaTool(name string) bool {
 	if !o.cfg.isLimited() || !slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name }) {
 		return false
@@ -139,8 +140,9 @@ func (o *List) IsMetaTool(name string) bool {
 	return s.isShortened() || !taken
 }
 
-// CallMetaTool runs a call of a meta-tool. It returns the result, or the tool to call
-// instead with its arguments.
+// CallMetaTool runs a call of the meta-tool name. It returns the result of search_tools
+// or describe_tool; for call_tool it returns the tool to call instead, with its
+// arguments args.
 func (o *List) CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
 	switch name {
 	case searchTools:

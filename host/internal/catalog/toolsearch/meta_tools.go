@@ -20,9 +20,11 @@ const (
 	callTool     = "call_tool"
 )
 
-// metaTool is one of the tools that give access to the tools that are not listed.
+// A metaTool is one of the tools that give access to the tools that are not listed: the
+// texts of its definition.
 type metaTool struct{ name, description, schema, annotations string }
 
+// readsOnly are the annotations of search_tools and describe_tool.
 const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
 
 // metaTools returns search_tools, describe_tool and call_tool, in list order.
@@ -99,8 +101,9 @@ func largestResult(tools []*call.Tool) int {
 	return largest
 }
 
-// decodeArguments decodes the arguments of a meta-tool. It returns an error for unknown
-// arguments.
+// decodeArguments returns the arguments of the meta-tool called tool by their names,
+// without those that are null. It returns INVALID_PARAMS for names that are not in
+// known.
 func decodeArguments(tool string, arguments json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
 	all, err := jsonrpc.Members(arguments)
 	if err != nil {
@@ -122,8 +125,8 @@ func decodeArguments(tool string, arguments json.RawMessage, known ...string) (m
 	return read, nil
 }
 
-// stringArgument returns the string argument name of a meta-tool, "" if raw is nil. It returns
-// INVALID_PARAMS for other types.
+// stringArgument returns the string argument name of a meta-tool, "" if raw is nil. It
+// returns INVALID_PARAMS for other types.
 func stringArgument(tool, name string, raw json.RawMessage) (text string, err error) {
 	if raw == nil {
 		return "", nil
@@ -139,7 +142,7 @@ const (
 	maxHits     = 50
 )
 
-// runSearchTools runs search_tools.
+// runSearchTools returns the result of search_tools.
 func (o *List) runSearchTools(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 	given, err := decodeArguments(searchTools, arguments, "query", "server", "limit")
 	if err != nil {
@@ -166,7 +169,8 @@ func (o *List) runSearchTools(ctx context.Context, arguments json.RawMessage) (j
 	return textResult(s.formatFound(hits, limit, query, server)), nil
 }
 
-// find returns the tools that match a search, best first.
+// find returns the tools that match a search, best first; without query, all tools of
+// the server.
 func (s *selection) find(query, server string) (found []*call.Tool) {
 	if strings.TrimSpace(query) == "" {
 		for _, t := range s.tools {
@@ -182,7 +186,8 @@ func (s *selection) find(query, server string) (found []*call.Tool) {
 	return found
 }
 
-// formatFound formats the found tools for a model.
+// formatFound returns the first limit of the found tools as text for a model. Without
+// any, the text names the servers.
 func (s *selection) formatFound(found []*call.Tool, limit int, query, server string) string {
 	if len(found) == 0 {
 		var servers []string
@@ -208,7 +213,7 @@ func (s *selection) formatFound(found []*call.Tool, limit int, query, server str
 	return b.String()
 }
 
-// runDescribeTool runs describe_tool.
+// runDescribeTool returns the result of describe_tool: the tool's whole definition.
 func (o *List) runDescribeTool(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 	given, err := decodeArguments(describeTool, arguments, "name")
 	if err != nil {
@@ -221,7 +226,7 @@ func (o *List) runDescribeTool(ctx context.Context, arguments json.RawMessage) (
 	return textResult(string(tool.Definition)), nil
 }
 
-// callTarget returns the tool and the arguments of a call of call_tool.
+// callTarget returns the tool and the arguments that a call of call_tool names.
 func (o *List) callTarget(ctx context.Context, arguments json.RawMessage) (*call.Tool, json.RawMessage, error) {
 	given, err := decodeArguments(callTool, arguments, "name", "arguments")
 	if err != nil {
@@ -241,8 +246,8 @@ func (o *List) callTarget(ctx context.Context, arguments json.RawMessage) (*call
 	return tool, args, nil
 }
 
-// findTool returns the tool with the name in a model's arguments. For an unknown name, the
-// error suggests similar ones.
+// findTool returns the tool whose name is the argument raw of the meta-tool by. For an
+// unknown name, the error suggests similar ones.
 func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
 	name, err := stringArgument(by, "name", raw)
 	if err != nil {
@@ -267,7 +272,7 @@ func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*c
 	return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; %s", name, hint)
 }
 
-// textResult returns the result of a tool with one text part.
+// textResult returns a tool result with one text.
 func textResult(text string) json.RawMessage {
 	return append(jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)
 }

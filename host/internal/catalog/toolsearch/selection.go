@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/search"
 )
 
-// selection is the list for one snapshot. It is immutable except for the index, which
-// is built on demand.
+// A selection is what the list shows of one snapshot. It is immutable except for the
+// index, which is built at the first search.
 type selection struct {
 	snapshot *catalog.Snapshot
 	tools    []*call.Tool      // all, listed or not
@@ -24,7 +24,7 @@ type selection struct {
 	index *search.Index
 }
 
-// selectionFor returns the list for a snapshot, computed once.
+// selectionFor returns the selection for a snapshot; the latest two are kept.
 func (o *List) selectionFor(s *catalog.Snapshot) *selection {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,7 @@ func (o *List) newSelection(s *catalog.Snapshot) *selection {
 // isShortened reports whether the list omits tools.
 func (s *selection) isShortened() bool { return s.listed != nil }
 
-// result returns the result of tools/list.
+// result returns the result of tools/list, in the modern or legacy protocol's form.
 func (s *selection) result(modern bool) json.RawMessage {
 	switch {
 	case !s.isShortened():
@@ -69,7 +69,7 @@ func (s *selection) result(modern bool) json.RawMessage {
 	return s.legacy()
 }
 
-// listsSame reports whether two selections list the same tools.
+// listsSame reports whether two selections list the same definitions in the same order.
 func (s *selection) listsSame(other *selection) bool {
 	return slices.EqualFunc(s.definitions(), other.definitions(), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
@@ -86,7 +86,8 @@ func (s *selection) definitions() []json.RawMessage {
 	return all
 }
 
-// selectListed returns the tools to list, and whether these are all.
+// selectListed returns the tools to list, in the catalog's order, and whether these are
+// all.
 func (o *List) selectListed(tools []*call.Tool) (listed []*call.Tool, all bool) {
 	maxTokens := o.cfg.maxTokens()
 	cost := func(t *call.Tool) int {
@@ -139,7 +140,8 @@ func (o *List) selectListed(tools []*call.Tool) (listed []*call.Tool, all bool) 
 	return listed, false
 }
 
-// rank returns 0 for a pinned tool, else the position in Priority.
+// rank returns the rank of a tool, lowest first: 0 for a pinned tool, else 1 + its
+// position in Priority.
 func (o *List) rank(t *call.Tool) int {
 	meant := func(patterns ...string) bool {
 		return catalog.MatchesAny(patterns, t.Name) || t.Unrenamed != "" && catalog.MatchesAny(patterns, t.Unrenamed)

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// subcommands start the servers of the configuration.
+// subcommands are the subcommands of the host that start the servers of the
+// configuration.
 var subcommands = []string{"stdio", "serve", "record", "tools", "call", "servers", "agent", "chat", "doctor"}
 
 // ServerSubcommand returns the first of args, wherever it is, that is a subcommand of
@@ -23,7 +24,8 @@ func ServerSubcommand(args []string) string {
 	return ""
 }
 
-// FlagValues returns the values of a flag of the host, --name VALUE or --name=VALUE.
+// FlagValues returns the values of a flag of the host, --name VALUE or --name=VALUE, in
+// their order.
 func FlagValues(args []string, name string) (values []string) {
 	for i, arg := range args {
 		trimmed := strings.TrimLeft(arg, "-")
@@ -52,11 +54,11 @@ type Search struct {
 	scripts map[string][]string // by path: its words; nil: it is no script
 }
 
-// FindHost looks for a host in the command of a server: as the program, as an
-// argument of a launcher (env, npx, sh -c, nice …) or in a wrapper script. It
-// returns the arguments that the host gets, and whether there is one. In a script, a
-// host with another name is found only by its path or if its subcommand is in the same
-// line; a script may build its command in ways that are not recognized.
+// FindHost looks for a host in the command of a server: as the program, as an argument
+// of a launcher (env, npx, sh -c, nice …) or in a wrapper script. It returns the
+// arguments that the host gets, and whether there is one. In a script, a host with
+// another name is found only by its path or if its subcommand is in the same line; a
+// script may build its command in ways that are not recognized.
 func (s *Search) FindHost(command []string) (args []string, ok bool) {
 	if len(command) > 0 && runsElsewhere(command[0]) {
 		return nil, false
@@ -77,8 +79,8 @@ func cached[T any](known *map[string]T, key string, compute func(string) T) T {
 	return value
 }
 
-// runsElsewhere reports whether a launcher runs a program on another machine or in
-// a container, where other files are.
+// runsElsewhere reports whether a launcher runs a program on another machine or in a
+// container, where other files are.
 func runsElsewhere(launcher string) bool {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(launcher)), ".exe")
 	return slices.Contains([]string{"docker", "podman", "nerdctl", "ssh", "kubectl", "wsl"}, name)
@@ -88,7 +90,8 @@ func runsElsewhere(launcher string) bool {
 const endOfLine = "\n"
 
 // findHost looks in the words of a command for a host that starts servers, also in the
-// scripts that it runs, up to 3 deep. It returns the host's arguments.
+// scripts that it runs, up to 3 deep. It returns the host's arguments, and whether
+// there is one.
 func (s *Search) findHost(words []string, depth int) ([]string, bool) {
 	const deepest = 3 // scripts that call scripts
 	inText, inLine := subcommandsAfter(words)
@@ -174,10 +177,11 @@ func isHostInPath(word string) bool {
 	return err == nil && IsSelf(found)
 }
 
+// hostProgram is the name of the host's program.
 const hostProgram = "mcp-host"
 
-// isHostName reports whether a path, or an npm package with its version, has the
-// name of the host.
+// isHostName reports whether a path, or an npm package with its version, has the name
+// of the host.
 func isHostName(word string) bool {
 	name := word[strings.LastIndexAny(word, `/\`)+1:]
 	if len(name) < len(hostProgram) {
@@ -188,8 +192,8 @@ func isHostName(word string) bool {
 	return name == hostProgram
 }
 
-// scriptWords returns the words of a text file that an interpreter runs; nil if it is
-// no such file.
+// scriptWords returns the words of a text file that an interpreter runs, with endOfLine
+// after each line; nil if it is no such file.
 func scriptWords(path string) []string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
@@ -213,8 +217,8 @@ func scriptWords(path string) []string {
 	return words
 }
 
-// splitWords cuts a line of a script into words. It knows quotes and operators only
-// as what divides words, which is enough to recognize a program and its flags.
+// splitWords splits a line of a script into words. Quotes and operators only separate
+// words, which is enough to recognize a program and its flags.
 func splitWords(line string) (words []string) {
 	start := -1
 	for i := range len(line) {
@@ -231,7 +235,7 @@ func splitWords(line string) (words []string) {
 	return words
 }
 
-// isDivider are the bytes between words.
+// isDivider says which bytes separate words.
 var isDivider = func() (set [utf8.RuneSelf]bool) {
 	for _, b := range []byte(" \t\r\n\"'`;|&()<>[],") {
 		set[b] = true

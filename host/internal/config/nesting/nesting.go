@@ -26,8 +26,9 @@ import (
 	"sync"
 )
 
-// Variable names the hosts above in the environment: PID:START:FILE+FILE,…,
-// outermost first. START is the start time in /proc/PID/stat, or 0.
+// Variable is the name of the environment variable with the hosts above:
+// PID:START:MARK+MARK,…, outermost first. START is the start time in /proc/PID/stat, or
+// 0.
 const Variable = "TOOLROOM_HOSTS"
 
 // MaxAbove is the largest number of hosts above another host.
@@ -37,22 +38,23 @@ const MaxAbove = 4
 // itself. It is outside the range that JSON-RPC reserves.
 const LoopErrorCode = 4508
 
-// Header carries the id of a host in its requests to servers over HTTP.
+// Header is the HTTP header with the id of a host in its requests to servers.
 const Header = "Toolroom-Host"
 
 // A Host is a host among the ancestors of this process.
 type Host struct {
 	PID   int
-	Marks []string // marks of its configuration files
+	Marks []string // FileMark of each of its configuration files
 }
 
-// LoopError is the error of a host that is started below itself.
+// LoopError is the error of a host that is started below itself, or below too many
+// hosts.
 type LoopError struct{ Reason string }
 
 func (e *LoopError) Error() string { return e.Reason }
 
-// FileMark returns the name in Variable of a configuration file or a list of servers: the
-// beginning of the SHA-256 of its path, with links resolved, or of the list.
+// FileMark returns the name in Variable of a configuration file or a list of servers:
+// the beginning of the SHA-256 of its path, with links resolved, or of the list.
 func FileMark(file string) string {
 	if full, err := filepath.EvalSymlinks(file); err == nil {
 		file = full
@@ -61,8 +63,8 @@ func FileMark(file string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ServerEnv returns the environment for a server of this host: env, with this host added to
-// Variable, after the hosts above it. marks are the marks of this host.
+// ServerEnv returns the environment for a server of this host: env, with this host
+// added to Variable, after the hosts above it. marks are the marks of this host.
 func ServerEnv(env []string, marks []string) []string {
 	pid := os.Getpid()
 	own := fmt.Sprintf("%d:%s:%s", pid, startTime(pid), strings.Join(marks, "+"))
@@ -83,8 +85,9 @@ func variableValue(env []string) string {
 	return ""
 }
 
-// HostsAbove returns the hosts above this process. marks names the configuration
-// files of a host with a command line, an environment and a working directory.
+// HostsAbove returns the hosts above this process, from its ancestors and from Variable
+// in env. marks returns the marks of a host with a command line, an environment and a
+// working directory.
 func HostsAbove(env []string, marks func(args, env []string, dir string) []string) []Host {
 	hosts := ancestors(marks)
 	for entry := range strings.SplitSeq(variableValue(env), ",") {
@@ -103,9 +106,9 @@ func HostsAbove(env []string, marks func(args, env []string, dir string) []strin
 	return hosts
 }
 
-// CheckLoop returns why a host with these marks must not start below the hosts
-// above; nil if it may. serves says that the host serves MCP, so that it may
-// have been started as a server; other commands are only counted.
+// CheckLoop returns a *LoopError if a host with these marks must not start below the
+// hosts above. serves says that the host serves MCP, so that it may have been started
+// as a server; for other commands only the number of hosts counts.
 func CheckLoop(above []Host, marks []string, serves bool) error {
 	for _, host := range above {
 		for _, mark := range marks {
@@ -122,8 +125,8 @@ func CheckLoop(above []Host, marks []string, serves bool) error {
 	return nil
 }
 
-// IsSelf reports whether a file is the program of this process: the same
-// file, also by a link, or a copy.
+// IsSelf reports whether a file is the program of this process: the same file, also by
+// a link, or a copy.
 func IsSelf(path string) bool {
 	other, err := os.Stat(path)
 	if err != nil || !other.Mode().IsRegular() {
@@ -140,6 +143,7 @@ func IsSelf(path string) bool {
 	return os.SameFile(own, other) || own.Size() == other.Size() && selfSum() != "" && fileSum(path) == selfSum()
 }
 
+// selfSum returns fileSum of the program of this process, computed once.
 var selfSum = sync.OnceValue(func() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // maxAncestors bounds the walk up the process tree.
 const maxAncestors = 256
 
-// ancestors returns the hosts among the ancestors of this process, up to the
-// first bundled tool. Processes of other users cannot be looked at.
+// ancestors returns the hosts among the ancestors of this process, up to the first
+// bundled tool. Processes of other users cannot be examined.
 func ancestors(marks func(args, env []string, dir string) []string) (hosts []Host) {
 	pid := os.Getppid()
 	for range maxAncestors {
@@ -37,14 +37,15 @@ func ancestors(marks func(args, env []string, dir string) []string) (hosts []Hos
 	return hosts
 }
 
-// bundledTool reports whether a program is a tool that runs commands of a
-// model, wherever it is.
+// bundledTool reports whether a program is a bundled tool that runs commands of a
+// model, in whatever directory.
 func bundledTool(exe string) bool {
 	name := strings.TrimSuffix(filepath.Base(exe), " (deleted)")
 	return name == "mcp-bash" || name == "mcp-dispatch_agent"
 }
 
-// readStrings reads strings that end with NUL.
+// readStrings returns the strings in a file, each of which ends with NUL; nil if it
+// cannot be read.
 func readStrings(name string) []string {
 	text, err := os.ReadFile(name)
 	if err != nil || len(text) == 0 {
@@ -53,8 +54,9 @@ func readStrings(name string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// statFields returns the fields of /proc/PID/stat behind the program's name, which
-// may hold anything; the first is the state.
+// statFields returns the fields of /proc/PID/stat after the program's name, which may
+// contain any character; the first is the state. It returns nil if there is no such
+// process.
 func statFields(pid int) [][]byte {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	end := bytes.LastIndexByte(text, ')')
@@ -75,7 +77,8 @@ func parentOf(pid int) int {
 	return 0
 }
 
-// startTime returns the start time of a process, or "" if no process has this id.
+// startTime returns the start time of a process, in clock ticks after the system's
+// start as text, or "" if no process has this id.
 func startTime(pid int) string {
 	const field = 19 // proc_pid_stat(5): starttime is the 22nd of all
 	if fields := statFields(pid); len(fields) > field {

@@ -45,8 +45,8 @@ func (t Text) MarshalYAML() (any, error) { return Hidden, nil }
 // LogValue returns Hidden.
 func (t Text) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
-// IsSecretName reports whether a variable, flag or header of this name holds a credential. A
-// setting called key does, unlike an argument of a tool.
+// IsSecretName reports whether a variable, flag or header of this name holds a
+// credential. A setting called key does, unlike an argument of a tool.
 func IsSecretName(name string) bool {
 	return strings.EqualFold(name, "key") || redact.IsSecretName(name)
 }
@@ -73,8 +73,8 @@ func looksIssued(value string) bool {
 	return letters && digits
 }
 
-// RedactURL returns an address without its user, its query values and the parts of
-// its path that look like keys.
+// RedactURL returns an address with Hidden instead of its user and password, its query
+// values and the parts of its path that look like keys.
 func RedactURL(address string) string {
 	address = authority.ReplaceAllStringFunc(address, redactUser)
 	address = queryValue.ReplaceAllString(address, "${1}"+Hidden)
@@ -104,8 +104,8 @@ func redactUser(rest string) string {
 	return "//" + Hidden + host[at:]
 }
 
-// RedactArgs returns a command line in which credentials are hidden: the values of such
-// flags, assignments and headers, and values that look like keys.
+// RedactArgs returns a copy of a command line in which Hidden replaces credentials: the
+// values of such flags, assignments and headers, and values that look like keys.
 func RedactArgs(args []string) []string {
 	out := make([]string, len(args))
 	hide := false
@@ -122,7 +122,8 @@ func RedactArgs(args []string) []string {
 	return out
 }
 
-// redactFlagValue returns Hidden for the value of a flag, or the value if it is only a variable.
+// redactFlagValue returns Hidden for the value of a flag, or the value if it is only a
+// variable.
 func redactFlagValue(arg string) string {
 	if isVariable(arg) {
 		return arg
@@ -130,17 +131,17 @@ func redactFlagValue(arg string) string {
 	return Hidden
 }
 
-// isVariable reports whether a text is only a variable, without a default, which could be a
-// credential.
+// isVariable reports whether a text is only a variable, without a default, which could
+// be a credential.
 func isVariable(text string) bool {
 	return oneVariable.MatchString(text) && !strings.Contains(text, ":-")
 }
 
-// IsCredential reports whether a variable's or header's name or value says that it is a
-// credential.
+// IsCredential reports whether the name of a variable or header, or its value, looks
+// like that of a credential.
 func IsCredential(name, value string) bool { return IsSecretName(name) || looksIssued(value) }
 
-// namedValue is a name and its value within a text: JSON (which may be in quotes
+// namedValue matches a name and its value within a text: JSON (which may be in quotes
 // itself), a header, a connection string, an assignment.
 var namedValue = regexp.MustCompile(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
 
@@ -151,8 +152,8 @@ const (
 	maxWord   = 4096
 )
 
-// redactPairs returns a text in which the values of names that hold credentials are replaced by
-// Hidden.
+// redactPairs returns a text in which Hidden replaces the values of names that hold
+// credentials. depth is the number of texts around it.
 func redactPairs(text string, depth int) string {
 	if depth > maxNested {
 		return Hidden
@@ -169,7 +170,8 @@ func redactPairs(text string, depth int) string {
 	})
 }
 
-// redactArg returns one argument of a command line without credentials in it.
+// redactArg returns one argument of a command line with Hidden instead of the
+// credentials in it.
 func redactArg(arg string) string {
 	if len(arg) > maxWord && !strings.ContainsAny(arg, " \t\r\n") {
 		return Hidden

@@ -12,19 +12,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 )
 
-// Ways lists how servers can be added, the preferred way first.
+// Ways returns the ways in which servers can be added, the preferred way first: by
+// their address, or by the type of their package.
 func Ways() []string { return []string{"remote", "npm", "pypi", "oci"} }
 
-// Plan is a server to add, and what it needs.
+// A Plan is a server to add to the configuration, and what it needs.
 type Plan struct {
 	Server dialect.Server
 	Way    string   // one of Ways
 	Needs  []string // environment variables that the user has to set
 }
 
-// Plan derives how the server runs. via is one of Ways; "": the first that the
-// entry has. set has the values of the user, by the names of arguments, variables
-// and environment variables; each name can have several values.
+// Plan derives how the server runs. via is one of Ways; "": the first that the entry
+// has. set has the values of the user, by the names of arguments, variables and
+// environment variables; each name can have several values. It fails if the entry
+// cannot be added in that way, needs a value that is missing, or has none for a name in
+// set.
 func (e Entry) Plan(via string, set map[string][]string) (Plan, error) {
 	if via != "" && !slices.Contains(Ways(), via) {
 		return Plan{}, fmt.Errorf("%q is not a way to add a server; the ways are %s", via, strings.Join(Ways(), ", "))
@@ -55,15 +58,15 @@ func (e Entry) Plan(via string, set map[string][]string) (Plan, error) {
 	return Plan{}, fmt.Errorf("%s can only be had as %s; this host adds servers by %s", e.Name, strings.Join(have, ", "), cmp.Or(via, strings.Join(Ways(), ", ")))
 }
 
-// planner fills the values of an entry in.
+// A planner derives a plan from an entry and the values of the user.
 type planner struct {
 	set  map[string][]string
-	used map[string]bool
+	used map[string]bool // names of set that the entry has
 	plan Plan
 }
 
-// tryWay fills in the server in one way: remote, or a type of package. It reports whether
-// the entry has such a way; then an error says why it cannot be used.
+// tryWay sets the plan's server in one way: remote, or a type of package. It reports
+// whether the entry has such a way; then an error says why it cannot be used.
 func (f *planner) tryWay(e Entry, way string) (bool, error) {
 	if way == "remote" {
 		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
@@ -83,7 +86,8 @@ func (f *planner) tryWay(e Entry, way string) (bool, error) {
 	return false, nil
 }
 
-// checkUnused reports names that the user set and the entry does not have.
+// checkUnused returns an error for a name that the user set and the entry does not
+// have.
 func (f *planner) checkUnused() error {
 	for name := range f.set {
 		if !f.used[name] {
@@ -93,8 +97,9 @@ func (f *planner) checkUnused() error {
 	return nil
 }
 
-// checkLiteral returns a value that the entry gives. The configuration would replace
-// variables in it, so that an entry could read the user's environment.
+// checkLiteral returns a value that the entry gives. It returns an error for a value in
+// which the configuration would expand variables, since an entry could read the user's
+// environment with it.
 func checkLiteral(text string) (string, error) {
 	if strings.ContainsAny(text, "$\x00\r\n") || strings.Contains(text, "{env:") || strings.Contains(text, "{file:") {
 		return "", fmt.Errorf("the entry contains the value %.80q, which the configuration would expand", text)
@@ -102,10 +107,12 @@ func checkLiteral(text string) (string, error) {
 	return text, nil
 }
 
+// placeholder matches {NAME} in a value.
 var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)\}`)
 
 // inputValues returns the values of an input; ok is false for an optional one without
-// value. name is shown to the user. Secrets become references to variables.
+// value. name is shown to the user. It fails for a required one without value, and for
+// a value that is not among the choices.
 func (f *planner) inputValues(name string, in Input) (list []string, ok bool, err error) {
 	if given, ok := f.set[name]; ok {
 		f.used[name] = true
@@ -133,7 +140,8 @@ func (f *planner) inputValues(name string, in Input) (list []string, ok bool, er
 	return []string{text}, err == nil, err
 }
 
-// fillPlaceholders replaces the placeholders of a text.
+// fillPlaceholders returns the text in which the values of the variables replace their
+// placeholders; secrets become references to environment variables.
 func (f *planner) fillPlaceholders(text string, variables map[string]Input) (string, error) {
 	var failed error
 	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
@@ -156,9 +164,11 @@ func (f *planner) fillPlaceholders(text string, variables map[string]Input) (str
 	return text, failed
 }
 
+// notVariable matches what the name of a variable cannot contain.
 var notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// variableReference is a reference to an environment variable that the user sets.
+// variableReference returns a reference to the environment variable for name, and adds
+// it to the plan's needs: the user sets it.
 func (f *planner) variableReference(name string) string {
 	variable := strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_"))
 	if variable == "" || variable[0] >= '0' && variable[0] <= '9' {
@@ -170,8 +180,8 @@ func (f *planner) variableReference(name string) string {
 	return "${" + variable + "}"
 }
 
-// planRemote fills in a server over HTTP with its headers. It returns an error for an unsafe
-// address or header name, or a missing value.
+// planRemote sets the address and headers of a server over HTTP. It returns an error
+// for an unsafe address or header name, or a missing value.
 func (f *planner) planRemote(e Entry, r Remote) error {
 	address, err := checkLiteral(r.URL)
 	if err == nil {
@@ -226,10 +236,12 @@ var (
 	versionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
 )
 
-// refusedVariables are variables by which an entry would choose what runs.
+// refusedVariables matches environment variables with which an entry could choose the
+// program that runs.
 var refusedVariables = regexp.MustCompile(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
 
-// planPackage derives the command of a package.
+// planPackage sets the command and environment that run a package. It returns an error
+// for names, versions and runtime arguments that could run something else.
 func (f *planner) planPackage(e Entry, p Package) error {
 	s := &f.plan.Server
 	env, err := f.environment(p)
@@ -290,8 +302,8 @@ func keys(m map[string]secret.Text) func(func(string) bool) {
 	}
 }
 
-// checkDockerArgs allows the options of docker run that mount directories, set
-// variables and choose the network.
+// checkDockerArgs returns an error for options of docker run other than those that
+// mount directories, set variables, publish ports and choose the network and platform.
 func checkDockerArgs(args []string) error {
 	known := []string{"-v", "--volume", "--mount", "-e", "--env", "-p", "--publish", "--network", "-w", "--workdir", "--add-host", "--pull", "--platform"}
 	alone := []string{"-i", "--interactive", "--rm", "--init", "--read-only"}
@@ -338,7 +350,8 @@ func (f *planner) environment(p Package) (map[string]secret.Text, error) {
 	return env, nil
 }
 
-// arguments returns a command line. Optional arguments without value are left out.
+// arguments returns the arguments of a command line. Optional arguments without value
+// are left out.
 func (f *planner) arguments(all []Argument) (args []string, err error) {
 	for _, a := range all {
 		name := a.Hint
@@ -379,10 +392,11 @@ func (f *planner) arguments(all []Argument) (args []string, err error) {
 	return args, nil
 }
 
+// notName matches what the name of a server in the configuration cannot contain.
 var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// ServerName returns a server's name in the configuration from that of a registry or
-// package: the last part of its path.
+// ServerName returns a server's name in the configuration from its name in a registry
+// or that of its package: the last part of its path, at most 40 characters.
 func ServerName(name string) string {
 	name = name[strings.LastIndexAny(name, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")

@@ -2,7 +2,7 @@
 // the MCP registry, and derives how the host runs or reaches that server.
 //
 // An entry never chooses the program that runs: npm packages run with npx, PyPI
-// packages with uvx, images with docker, each with the arguments that Server shows.
+// packages with uvx, images with docker, each with the arguments that Plan returns.
 // Source: the registry's schema 2025-12-11 and its API v0.1.
 package serverjson
 
@@ -26,7 +26,7 @@ const (
 	maxEntry    = 1 << 20
 )
 
-// Entry is a server.json.
+// An Entry is the content of a server.json.
 type Entry struct {
 	Name        string    `json:"name"`
 	Description string    `json:"description"`
@@ -35,7 +35,7 @@ type Entry struct {
 	Remotes     []Remote  `json:"remotes"`
 }
 
-// Package is a way to run the server on this machine.
+// A Package is a way to run the server on this machine.
 type Package struct {
 	Type        string     `json:"registryType"` // npm, pypi, oci, nuget, mcpb
 	Identifier  string     `json:"identifier"`
@@ -46,7 +46,7 @@ type Package struct {
 	Transport   Remote     `json:"transport"`
 }
 
-// Remote is an address at which the server is reached.
+// A Remote is an address at which the server is reached.
 type Remote struct {
 	Type      string           `json:"type"` // stdio, streamable-http, sse
 	URL       string           `json:"url"`
@@ -54,7 +54,7 @@ type Remote struct {
 	Variables map[string]Input `json:"variables"`
 }
 
-// Input is a value, fixed or given by the user.
+// An Input is a value that is fixed or given by the user.
 type Input struct {
 	Name      string           `json:"name"`
 	Value     string           `json:"value"`
@@ -65,7 +65,7 @@ type Input struct {
 	Variables map[string]Input `json:"variables"`
 }
 
-// Argument is an argument of a command line.
+// An Argument is an argument of a command line.
 type Argument struct {
 	Input
 	Type     string `json:"type"` // positional or named
@@ -73,7 +73,8 @@ type Argument struct {
 	Repeated bool   `json:"isRepeated"`
 }
 
-// Parse reads a server.json, or the answer of a registry that contains one.
+// Parse decodes a server.json, or the answer of a registry that contains one. It fails
+// without a name, and without packages and remotes.
 func Parse(text []byte) (Entry, error) {
 	var answer struct {
 		Server *Entry `json:"server"`
@@ -99,12 +100,14 @@ func (e Entry) check() error {
 	return nil
 }
 
-// Lookup asks a registry for the latest version of a server.
+// Lookup requests the latest version of a server from the registry at the address base.
+// agent is the User-Agent of the request.
 func Lookup(ctx context.Context, base, name, agent string) (Entry, error) {
 	return Fetch(ctx, strings.TrimSuffix(base, "/")+"/v0.1/servers/"+url.PathEscape(name)+"/versions/latest", agent)
 }
 
-// Fetch reads a server.json from an address, in one request.
+// Fetch requests a server.json from an address, in one request, and decodes it. agent
+// is the User-Agent. It fails for more than maxEntry bytes.
 func Fetch(ctx context.Context, address, agent string) (Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

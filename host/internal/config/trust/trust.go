@@ -29,7 +29,7 @@ import (
 type File struct {
 	Path   string // absolute
 	State  string // see StateOf
-	Config string // the configuration that refers to it
+	Config string // configuration that refers to it
 }
 
 // Absent is the state of a file that does not exist.
@@ -46,13 +46,14 @@ func StateOf(path string) (string, error) {
 	return state, err
 }
 
-// StateOfContent returns the state of a file with the content text.
+// StateOfContent returns the state of a regular file with this content.
 func StateOfContent(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// openAndHash returns the open file and its state. The file is nil if the state is not a hash.
+// openAndHash returns the open file and its state, as StateOf. The file is nil if the
+// state is not a hash.
 func openAndHash(path string) (*os.File, string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
@@ -93,7 +94,7 @@ func isSystemPath(path string) bool {
 	return false
 }
 
-// HeldFiles holds files, open, that had the required states. Close it after the program that
+// HeldFiles are open files that had the trusted states. Close it after the program that
 // consists of them has been started.
 type HeldFiles struct {
 	files []heldFile
@@ -106,7 +107,8 @@ type heldFile struct {
 	info os.FileInfo
 }
 
-// Hold opens files and checks their states. Its error says what differs and what to do.
+// Hold opens files and checks their states. If one differs, it returns
+// File.ChangedError, which says what to do.
 func Hold(files []File) (*HeldFiles, error) {
 	h := &HeldFiles{}
 	for _, one := range files {
@@ -134,8 +136,8 @@ func Hold(files []File) (*HeldFiles, error) {
 	return h, nil
 }
 
-// ChangedError returns the error for a file whose state is now instead of the trusted one. Its
-// code is SERVER_OFFLINE.
+// ChangedError returns the error for a file whose state is now instead of the trusted
+// one. Its code is SERVER_OFFLINE.
 func (f File) ChangedError(now string) error {
 	what := "has changed since it was trusted"
 	switch {
@@ -147,7 +149,7 @@ func (f File) ChangedError(now string) error {
 	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; inspect it, then run mcp-host config trust %s", f.Path, what, f.Config)
 }
 
-// StartPath returns the path by which to start command: the path of the open file, if
+// StartPath returns the path by which to start command: that of the open file, if
 // command is a held file that is not a script, and otherwise command.
 func (h *HeldFiles) StartPath(command string) string {
 	for _, one := range h.files {

@@ -26,16 +26,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Response is the record of a stored response without its content.
+// A Response is the record of a stored response, which is stored apart from its
+// content.
 type Response struct {
 	ID       string    `json:"id"`
 	Previous string    `json:"previous,omitempty"` // id of the previous response of the conversation
 	Account  string    `json:"account"`            // of the caller
 	Caller   string    `json:"caller"`             // the caller's id
 	Used     time.Time `json:"used"`
-	Bytes    int64     `json:"bytes"` // of its content
-	Chain    int64     `json:"chain"` // bytes of the whole conversation
-	Blob     string    `json:"blob,omitempty"`
+	Bytes    int64     `json:"bytes"`          // of its content
+	Chain    int64     `json:"chain"`          // bytes of the contents of the conversation up to this response
+	Blob     string    `json:"blob,omitempty"` // id of the blob with the content; "": it is stored as a key
 }
 
 // A Content is a request and its response.
@@ -51,10 +52,10 @@ type Store struct {
 	Blobs store.Blobs // for contents that are too long for a value
 	Now   func() time.Time
 
-	Age             time.Duration // 0: 30 days
+	Age             time.Duration // time after its last use for which a response is kept; 0: 30 days
 	MaxConversation int64         // bytes of a conversation; 0: 64 MiB
-	MaxResponses    int           // responses; 0: 10 000
-	MaxTotal        int64         // bytes of all; 0: 256 MiB
+	MaxResponses    int           // number of responses; 0: 10 000
+	MaxTotal        int64         // bytes of all responses; 0: 256 MiB
 
 	mu    sync.Mutex
 	since int   // responses since the limits were checked; 0: never
@@ -82,8 +83,8 @@ func (b *Store) now() time.Time {
 	return time.Now().UTC()
 }
 
-// expiryOf returns when a response that was last used at a time is removed: after Age,
-// or 30 days if Age is 0.
+// expiryOf returns the time at which a response that was last used at a time is
+// removed: after Age, or 30 days if Age is 0.
 func (b *Store) expiryOf(used time.Time) time.Time {
 	return used.Add(cmp.Or(b.Age, 30*24*time.Hour))
 }
@@ -130,8 +131,8 @@ func (b *Store) putRecord(ctx context.Context, r Response, was store.Version) er
 	return err
 }
 
-// getRecord returns the record of a response and its version. It returns NOT_FOUND for an
-// unknown or malformed id.
+// getRecord returns the record of a response and its version. It returns NOT_FOUND for
+// an unknown or malformed id.
 func (b *Store) getRecord(ctx context.Context, id string) (r Response, version store.Version, err error) {
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c == '/' || c > '~' }) {
 		return r, 0, notFoundError(id)
@@ -222,7 +223,7 @@ func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, err
 	return slices.Concat(turns...), last.Chain, nil
 }
 
-// markUsed notes that a response is used, at most once a day.
+// markUsed sets the time of a response's last use to now, at most once a day.
 func (b *Store) markUsed(ctx context.Context, r Response, version store.Version) error {
 	if b.now().Sub(r.Used) < min(touchAfter, cmp.Or(b.Age, touchAfter)/2) {
 		return nil

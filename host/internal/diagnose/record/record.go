@@ -38,14 +38,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Header is the first line of a file.
+// Header is the first line of a recorded session.
 type Header struct {
 	Format    int       `json:"toolroom_session"`
 	Version   string    `json:"version"` // version of the host
 	Normalize Normalize `json:"normalize"`
 }
 
-// Normalize lists values that are not compared.
+// Normalize lists values that are not compared in a replay: JSON pointers, and regular
+// expressions for parts of texts.
 type Normalize struct {
 	Pointers []string `json:"pointers"`
 	Patterns []string `json:"patterns"`
@@ -63,12 +64,12 @@ func DefaultNormalize() Normalize {
 	}
 }
 
-// Entry is a message of the session.
+// An Entry is a line of the session after the first: one message.
 type Entry struct {
 	From    string          `json:"from"` // client or host
 	Message json.RawMessage `json:"message,omitempty"`
-	Line    string          `json:"line,omitempty"` // text of a line that is not JSON
-	Hidden  bool            `json:"hidden,omitempty"`
+	Line    string          `json:"line,omitempty"`   // text of a line that is not JSON
+	Hidden  bool            `json:"hidden,omitempty"` // credentials were replaced
 }
 
 // A Recorder records a running session. An error of writing does not disturb the
@@ -79,7 +80,7 @@ type Recorder struct {
 	err error
 }
 
-// New writes the first line and returns the Recorder.
+// New writes the first line to out, with the host's version, and returns the Recorder.
 func New(out io.Writer, version string) *Recorder {
 	r := &Recorder{out: out}
 	r.write(Header{Format: 1, Version: version, Normalize: DefaultNormalize()})
@@ -100,28 +101,32 @@ func (r *Recorder) write(v any) {
 	r.err = err
 }
 
-// Close returns the first error of writing; nil: the file is complete.
+// Close returns the first error of writing; nil: the recording is complete. It does not
+// close the file.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// RecordInput returns a reader that records what is read from in.
+// RecordInput returns a reader that records, as messages of the client, what is read
+// from in.
 func (r *Recorder) RecordInput(in io.Reader) io.Reader {
 	return io.TeeReader(in, &lineSplitter{each: func(line []byte) { r.write(newEntry("client", line)) }})
 }
 
-// RecordOutput returns a writer that records what is written to out.
+// RecordOutput returns a writer that records, as messages of the host, what is written
+// to out.
 func (r *Recorder) RecordOutput(out io.Writer) io.Writer {
 	return io.MultiWriter(out, &lineSplitter{each: func(line []byte) { r.write(newEntry("host", line)) }})
 }
 
-// lineSplitter splits its input into lines. It drops lines that are too long for a message.
+// A lineSplitter passes the lines that are written to it to each. It drops lines that
+// are too long for a message.
 type lineSplitter struct {
 	each func([]byte)
-	have []byte
-	over bool
+	have []byte // beginning of an incomplete line
+	over bool   // the incomplete line is too long
 }
 
 // Write passes each complete line to each, without its end. It drops blank lines and
@@ -149,7 +154,8 @@ func (l *lineSplitter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// newEntry returns a line with its credentials redacted.
+// newEntry returns the entry for a line from the client or the host, with its
+// credentials redacted.
 func newEntry(from string, line []byte) Entry {
 	message, hid, ok := redactLine(line)
 	if !ok {
@@ -160,8 +166,9 @@ func newEntry(from string, line []byte) Entry {
 	return Entry{From: from, Message: message, Hidden: hid}
 }
 
-// redactLine redacts the credentials of a message. A message without credentials stays
-// unchanged.
+// redactLine returns a JSON message with its credentials redacted; hid says whether
+// there were any. A message without credentials stays unchanged. ok is false if the
+// line is not JSON.
 func redactLine(line []byte) (message json.RawMessage, hid, ok bool) {
 	if jsonrpc.Valid(line) != nil {
 		return nil, false, false
@@ -187,7 +194,8 @@ func decode(raw []byte) (any, error) {
 	return value, err
 }
 
-// redactValue redacts the credentials in the value of a member with that name.
+// redactValue returns the value of the member name with its credentials replaced, and
+// whether there were any. It changes maps and lists in place.
 func redactValue(name string, value any) (any, bool) {
 	hid := false
 	switch v := value.(type) {
@@ -215,18 +223,18 @@ func redactValue(name string, value any) (any, bool) {
 	return value, hid
 }
 
-// isSecretMember reports whether the value of a member is a credential. A replay needs
-// the session of bash, which is a name that the model chooses.
+// isSecretMember reports whether the value of a member of this name is a credential. A
+// replay needs the argument session of bash, which is a name that the model chooses.
 func isSecretMember(name string) bool { return name != "session" && redact.IsSecretName(name) }
 
-// Session is a recorded session.
+// A Session is a recorded session.
 type Session struct {
 	Header
 	Entries  []Entry
-	patterns []*regexp.Regexp
+	patterns []*regexp.Regexp // compiled Normalize.Patterns
 }
 
-// Read reads a file.
+// Read reads a recorded session. Its error names the line.
 func Read(in io.Reader) (*Session, error) {
 	f := &Session{}
 	lines := jsonrpc.NewReader(in, 2*jsonrpc.MaxLine)
@@ -255,8 +263,8 @@ func Read(in io.Reader) (*Session, error) {
 	return f, nil
 }
 
-// addLine reads line n of a recorded session, counted from 1. It returns an error for a
-// malformed line. A blank line becomes an empty entry.
+// addLine adds line n, counted from 1. It returns an error for a malformed line. A
+// blank line becomes an empty entry.
 func (f *Session) addLine(n int, line []byte) error {
 	if n == 1 {
 		err := json.Unmarshal(line, &f.Header)

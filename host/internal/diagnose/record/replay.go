@@ -18,20 +18,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Outcome is the result of replaying a session.
+// An Outcome is the result of replaying a session.
 type Outcome struct {
 	Answers     int          `json:"answers"` // number of compared answers
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is an answer that differs from the recorded one.
+// A Difference is an answer that differs from the recorded one.
 type Difference struct {
-	Line    int    `json:"line"` // line in the file
-	Request string `json:"request"`
-	Diff    string `json:"diff"` // unified, from the recorded to the new answer
+	Line    int    `json:"line"`    // line in the file
+	Request string `json:"request"` // method and name of the request
+	Diff    string `json:"diff"`    // unified, from the recorded to the new answer
 }
 
-// player replays a session.
+// A player replays a session.
 type player struct {
 	file *Session
 	out  io.Writer // to the host
@@ -40,7 +40,7 @@ type player struct {
 	answers      map[string][]jsonrpc.Message
 	hostRequests []jsonrpc.Message // requests of the host that were not compared yet
 	change       chan struct{}     // closed and replaced when something arrives
-	ended        bool
+	ended        bool              // the host has closed its output
 
 	clientRequests map[string]string // the client's requests by id
 	isRedacted     map[string]bool   // whether values of the request were redacted
@@ -48,9 +48,10 @@ type player struct {
 }
 
 // Replay sends the client's messages to a host, in the recorded order of messages and
-// answers, and compares the answers. serve runs the host. patience is the time to wait
-// for an answer. It does not compare the host's notifications, whose number depends on
-// timing.
+// answers, and compares the answers. serve runs the host until in ends. patience is the
+// longest time to wait for an answer. It does not compare the host's notifications,
+// whose number depends on timing. The error is that of serve, or that the session
+// cannot be replayed.
 func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,7 +82,7 @@ func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(
 	return outcome, errors.Join(err, served)
 }
 
-// read reads the host's messages.
+// read collects the host's messages until its output ends.
 func (p *player) read(from io.Reader) {
 	lines := jsonrpc.NewReader(from, 0)
 	for {
@@ -146,7 +147,8 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 	return outcome, nil
 }
 
-// send sends a recorded message of the client.
+// send sends a recorded message of the client; an answer to the host gets the id of the
+// host's new request. whole says that m was parsed from it.
 func (p *player) send(e Entry, m jsonrpc.Message, whole bool) error {
 	text := []byte(e.Line)
 	if e.Message != nil {
@@ -175,7 +177,7 @@ func (p *player) send(e Entry, m jsonrpc.Message, whole bool) error {
 	return nil
 }
 
-// requestSubject returns the subject of a request.
+// requestSubject returns the method of a request with the name or URI in its params.
 func requestSubject(m jsonrpc.Message) string {
 	var p struct {
 		Name string `json:"name"`
@@ -187,9 +189,9 @@ func requestSubject(m jsonrpc.Message) string {
 	return m.Method + " " + p.Name + p.URI
 }
 
-// waitUntil waits until take returns true, and reports whether it did. take is called with
-// p.mu held, now and after each change. until returns false if patience or ctx ends
-// first, or if the connection has ended.
+// waitUntil waits until take returns true, and reports whether it did. take is called
+// with p.mu held, now and after each change. It returns false if patience or ctx ends
+// first, or if the host's output has ended.
 func (p *player) waitUntil(ctx context.Context, patience time.Duration, take func() bool) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -210,7 +212,8 @@ func (p *player) waitUntil(ctx context.Context, patience time.Duration, take fun
 	}
 }
 
-// waitForRequest waits for a request of the host with the same method.
+// waitForRequest waits for a request of the host with the method of the recorded
+// request m, and reports whether it came.
 func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, patience time.Duration) bool {
 	return p.waitUntil(ctx, patience, func() bool {
 		for i, asked := range p.hostRequests {
@@ -224,7 +227,8 @@ func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, patience
 	})
 }
 
-// compare waits for the answer and returns the differences; "": none.
+// compare waits for the answer to the recorded answer m and returns the differences as
+// text; "": none.
 func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patience time.Duration) (string, error) {
 	id := string(m.ID)
 	var got jsonrpc.Message
@@ -253,8 +257,8 @@ func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patien
 	return textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{Old: "recorded", New: "now", MaxLines: 200, MaxLineBytes: 400}).Text, nil
 }
 
-// comparisonText returns a message in the form for comparison: sorted, indented, with a line
-// for each line of its texts, and without the excluded values.
+// comparisonText returns a message in the form for comparison: sorted, indented, with a
+// line for each line of its texts, and without the excluded values.
 func (f *Session) comparisonText(message json.RawMessage) string {
 	value, err := decode(message)
 	if err != nil {
@@ -268,9 +272,11 @@ func (f *Session) comparisonText(message json.RawMessage) string {
 	return out.String()
 }
 
+// unescape decodes a token of a JSON pointer (RFC 6901).
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// replaceAt replaces the value at a pointer.
+// replaceAt returns value with "(not compared)" at path, the tokens of a JSON pointer;
+// * is any member or item. It changes maps and lists in place.
 func replaceAt(value any, path []string) any {
 	if len(path) == 0 {
 		return "(not compared)"
@@ -293,7 +299,7 @@ func replaceAt(value any, path []string) any {
 	return value
 }
 
-// render writes a line for each scalar, with its pointer.
+// render writes a line for each scalar below the pointer at, with its pointer.
 func (f *Session) render(out *strings.Builder, at string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -327,5 +333,5 @@ func (f *Session) render(out *strings.Builder, at string, value any) {
 	}
 }
 
-// sortedKeys returns the keys of a map in order.
+// sortedKeys returns the keys of a map in ascending order.
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

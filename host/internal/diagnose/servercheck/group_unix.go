@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// setGroup starts a program in its own process group, which can be killed as a whole:
+// setGroup makes cmd start in its own process group, which can be killed as a whole:
 // many servers are started by a script or by npx.
 func setGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -17,7 +17,7 @@ func setGroup(cmd *exec.Cmd) {
 	}
 }
 
-// killGroup kills all processes of the group.
+// killGroup kills all processes of cmd's group.
 func killGroup(cmd *exec.Cmd) {
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // all processes can have ended
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 )
 
+// modernVersion is the protocol version without an initialize handshake.
 const modernVersion = "2026-07-28"
 
 // meta is the member of params that requests of protocol version 2026-07-28 contain.
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
-// checkModern checks a session of protocol version 2026-07-28. It returns false if the
-// server does not support it, which is no failure if the other handshake works.
+// checkModern checks a session of protocol version 2026-07-28. legacy says that the
+// other handshake works; then an unsupported version is no failure. It returns false if
+// the server does not support the version.
 func (r *report) checkModern(ctx context.Context, cfg Config, legacy bool) bool {
 	const name = "handshake, modern"
 	s, err := startProgram(ctx, cfg, false)
@@ -66,7 +68,8 @@ func (r *report) checkModern(ctx context.Context, cfg Config, legacy bool) bool 
 	return true
 }
 
-// checkExit checks that the program ends with its input.
+// checkExit checks that the program ends at the end of its input, after its answers,
+// and also if there is no input.
 func (r *report) checkExit(ctx context.Context, cfg Config) {
 	s, err := startProgram(ctx, cfg, false)
 	if err != nil {

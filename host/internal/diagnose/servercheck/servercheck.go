@@ -29,7 +29,7 @@ type Config struct {
 	Timeout      time.Duration // time until any other answer; 0: 10 s
 	LongLine     int           // length of the long message in bytes; 0: 4 MiB
 
-	// Found, unless nil, is called with each check as soon as its level is known, in the
+	// OnCheck, unless nil, is called with each check as soon as its level is known, in the
 	// order in which Run returns them.
 	OnCheck func(Check)
 }
@@ -52,19 +52,19 @@ const (
 	Bad  Level = "fail"
 )
 
-// Check is a check with its result.
+// A Check is one check with its result.
 type Check struct {
 	Name   string `json:"check"`
 	Level  Level  `json:"level"`
 	Detail string `json:"detail"`
 }
 
-// report collects checks.
+// A report collects the checks and passes them to the caller.
 type report struct {
 	checks   []Check
 	found    func(Check) // nil: not called
 	passedOn int         // number of checks that were passed to found
-	held     bool        // the levels of the other checks can still change
+	held     bool        // checks are held back, because their level can still change
 }
 
 // add adds the result of a check.
@@ -72,7 +72,7 @@ func (r *report) add(level Level, name, format string, args ...any) {
 	r.addChecks(Check{name, level, fmt.Sprintf(format, args...)})
 }
 
-// addChecks adds checks.
+// addChecks adds checks, and passes them on unless they are held back.
 func (r *report) addChecks(checks ...Check) {
 	r.checks = append(r.checks, checks...)
 	if !r.held {
@@ -80,7 +80,7 @@ func (r *report) addChecks(checks ...Check) {
 	}
 }
 
-// flush passes new checks to found.
+// flush passes the checks that are held back to found, and those that follow at once.
 func (r *report) flush() {
 	r.held = false
 	for ; r.passedOn < len(r.checks); r.passedOn++ {
@@ -90,8 +90,8 @@ func (r *report) flush() {
 	}
 }
 
-// Run makes all checks and returns them in order. After a failed handshake there are
-// no further checks.
+// Run makes all checks of the program and returns them in order. After a failed
+// handshake there are no further checks. The error is that of cfg.Validate or ctx.
 func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -121,6 +121,7 @@ func Run(ctx context.Context, cfg Config) ([]Check, error) {
 // versions returns the protocol versions with the initialize handshake.
 func versions() []string { return []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} }
 
+// initialize is the params of the request initialize.
 const initialize = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
 // checkLegacy checks a session with the initialize handshake. It returns false if the
@@ -179,7 +180,8 @@ func (r *report) checkLegacy(ctx context.Context, cfg Config) bool {
 	return true
 }
 
-// checkRequest checks that a request is answered with a result.
+// checkRequest adds the check name: that a request is answered with a result. It
+// reports whether it is.
 func (r *report) checkRequest(s *session, name, method, params string) bool {
 	m, err := s.request(method, params)
 	if err != nil {
@@ -194,7 +196,8 @@ func (r *report) checkRequest(s *session, name, method, params string) bool {
 	return true
 }
 
-// checkRobustness sends input that must not end a server.
+// checkRobustness sends input that must not end a server: an unknown method,
+// cancellations, a long line and a malformed line.
 func (r *report) checkRobustness(s *session) {
 	m, err := s.request("no/such/method", "")
 	switch code, _ := errorOf(m); {
@@ -229,7 +232,8 @@ func (r *report) checkRobustness(s *session) {
 	}
 }
 
-// checkAlive checks that the server still answers.
+// checkAlive adds the check name: that the server still answers a ping. It reports
+// whether it does.
 func (r *report) checkAlive(s *session, name, detail string) bool {
 	if m, err := s.request("ping", ""); err != nil {
 		r.add(Bad, name, "a ping afterwards got no answer: %v", err)
@@ -242,8 +246,8 @@ func (r *report) checkAlive(s *session, name, detail string) bool {
 	return true
 }
 
-// checkLongLine checks that the server answers a ping of size bytes. An error answer is only
-// weak.
+// checkLongLine checks that the server answers a ping of size bytes. For an error
+// answer the level is Weak.
 func (r *report) checkLongLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
 	switch code, text := errorOf(m); {
@@ -264,8 +268,8 @@ func summarize(m jsonrpc.Message) string {
 	return "a result: " + excerpt(string(m.Result))
 }
 
-// reportNoise reports lines on standard output that are not messages. It returns whether
-// there were any.
+// reportNoise adds a failed check if there were lines on standard output that are not
+// messages. It reports whether there were any.
 func (r *report) reportNoise(s *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +279,8 @@ func (r *report) reportNoise(s *session) bool {
 	return s.noiseCount > 0
 }
 
-// checkOutput checks that standard output contains nothing but messages.
+// checkOutput checks that standard output has nothing but messages, and one answer for
+// each request.
 func (r *report) checkOutput(s *session) {
 	if r.reportNoise(s) {
 		return

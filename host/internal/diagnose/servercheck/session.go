@@ -17,18 +17,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// session is a running program with its streams.
+// A session is a running program with its streams.
 type session struct {
 	cfg   Config
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 
 	mu         sync.Mutex
-	lastID     int
+	lastID     int                        // id of the last request
 	answers    map[string]jsonrpc.Message // by id
 	noise      []string                   // first lines that are not messages
-	noiseCount int
-	unexpected []string // answers without a request
+	noiseCount int                        // number of lines that are not messages
+	unexpected []string                   // descriptions of answers without a request
 	stderr     tail
 	change     chan struct{} // closed and replaced when something arrives
 	closed     bool          // the program closed its output
@@ -63,7 +63,7 @@ func (t *tail) lastLine() string {
 // errGone means that the program has ended or closed its output.
 var errGone = errors.New("the program has ended")
 
-// startProgram starts the program. With atEnd, its standard input is empty.
+// startProgram starts the program. With atEnd, its standard input is at its end.
 func startProgram(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 	s := &session{cfg: cfg, answers: map[string]jsonrpc.Message{}, change: make(chan struct{}), exited: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, cfg.Command[0], cfg.Command[1:]...)
@@ -89,7 +89,7 @@ func startProgram(ctx context.Context, cfg Config, atEnd bool) (*session, error)
 	return s, nil
 }
 
-// read reads the program's output until its end.
+// read handles the lines of the program's output until its end.
 func (s *session) read(out io.Reader) {
 	lines := jsonrpc.NewReader(out, 0)
 	for {
@@ -107,7 +107,8 @@ func (s *session) read(out io.Reader) {
 	}
 }
 
-// handleLine handles a line of the server: an answer, a request, a notification or noise.
+// handleLine handles a line of the server: it stores an answer, answers a request, and
+// counts noise.
 func (s *session) handleLine(line []byte) {
 	m, err := jsonrpc.Split(line)
 	s.update(func() {
@@ -136,7 +137,7 @@ func (s *session) handleLine(line []byte) {
 	}
 }
 
-// update runs f under the lock and wakes those that wait for a change.
+// update runs f with mu held and wakes those that wait for a change.
 func (s *session) update(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,12 +187,13 @@ func (s *session) sendRequest(method, params string) string {
 	return id
 }
 
-// request sends a request and waits for its answer.
+// request sends a request and waits for its answer, at most cfg.Timeout.
 func (s *session) request(method, params string) (jsonrpc.Message, error) {
 	return s.waitForAnswer(s.sendRequest(method, params), s.cfg.Timeout)
 }
 
-// waitForAnswer waits for the answer of a request.
+// waitForAnswer returns the answer to the request id. It returns an error after
+// timeout, and one that wraps errGone if the program has closed its output.
 func (s *session) waitForAnswer(id string, patience time.Duration) (jsonrpc.Message, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -217,8 +219,8 @@ func (s *session) waitForAnswer(id string, patience time.Duration) (jsonrpc.Mess
 	}
 }
 
-// closeInput closes the input and reports whether the program ended by itself, and
-// its exit status.
+// closeInput closes the program's input and waits for its end. ended is false if the
+// program was killed after timeout; status is its exit status.
 func (s *session) closeInput(patience time.Duration) (status int, ended bool) {
 	if s.stdin != nil {
 		s.stdin.Close() //nolint:errcheck // it may have gone
@@ -235,7 +237,7 @@ func (s *session) closeInput(patience time.Duration) (status int, ended bool) {
 	}
 }
 
-// kill kills the program and its children.
+// kill kills the program with its children and waits for its end.
 func (s *session) kill() {
 	killGroup(s.cmd)
 	<-s.exited
@@ -253,7 +255,7 @@ func errorOf(m jsonrpc.Message) (code int, message string) {
 	return e.Code, excerpt(e.Message)
 }
 
-// excerpt returns the beginning of a text on one line.
+// excerpt returns the beginning of a text, at most 100 characters, on one line.
 func excerpt(text string) string {
 	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "?")
 	if r := []rune(text); len(r) > 100 {

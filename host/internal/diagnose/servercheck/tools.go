@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// tool holds the checked members of a definition.
+// A tool holds the checked members of a definition.
 type tool struct {
 	Name        string                     `json:"name"`
 	Description string                     `json:"description"`
@@ -25,8 +25,9 @@ type tool struct {
 // maxPages bounds the pages of a list.
 const maxPages = 100
 
-// listTools fetches all tools. meta is the member of params for protocol version
-// 2026-07-28, or "".
+// listTools fetches all tools and checks the answers. meta is the member _meta of
+// params for protocol version 2026-07-28, or "". It returns nil if the list cannot be
+// read.
 func (r *report) listTools(s *session, meta string) (tools []tool) {
 	const name = "tools/list"
 	cursor := ""
@@ -74,7 +75,8 @@ func (r *report) listTools(s *session, meta string) (tools []tool) {
 // A finding lists the errors and weaknesses of a tool.
 type finding struct{ bad, weak []string }
 
-// addFinding adds a check with its finding to the report.
+// addFinding adds the check name: failed or weak with the texts of f, or good with the
+// text good.
 func (r *report) addFinding(name, good string, f finding) {
 	const most = 5
 	cut := func(all []string) string {
@@ -99,7 +101,7 @@ const (
 	longDefinition  = 16 << 10
 )
 
-// checkDefinitions checks the tools' definitions.
+// checkDefinitions checks the tools' names, schemas, descriptions and annotations.
 func (r *report) checkDefinitions(tools []tool) {
 	if len(tools) == 0 {
 		return
@@ -191,7 +193,8 @@ func (t tool) checkAnnotations(shown string, f *finding) {
 	}
 }
 
-// checkRefusals checks the answers to invalid calls.
+// checkRefusals checks that invalid calls are refused: of an unknown tool, and with
+// invalid arguments.
 func (r *report) checkRefusals(s *session, tools []tool) {
 	m, err := s.request("tools/call", `{"name":"no_such_tool_here","arguments":{}}`)
 	r.checkRefused("unknown tool", "", m, err)
@@ -212,8 +215,8 @@ func (r *report) checkRefusals(s *session, tools []tool) {
 	r.checkRefused("invalid arguments", "of "+excerpt(tools[i].Name)+" ", m, err)
 }
 
-// mistypedCall returns a read-only tool with a text or number parameter, and arguments
-// with an object instead; -1 if none exists.
+// mistypedCall returns the index of a read-only tool with a parameter of a simple type,
+// and arguments with an object instead; -1 if there is none.
 func mistypedCall(tools []tool) (i int, arguments string) {
 	for i, t := range tools {
 		var s struct {
@@ -241,8 +244,8 @@ func (t tool) hasRequired() bool {
 	return json.Unmarshal(t.Input, &s) == nil && len(s.Required) > 0
 }
 
-// checkRefused checks that an answer is an error: a JSON-RPC error or a result with
-// isError.
+// checkRefused adds the check name: that an answer is an error, either a JSON-RPC error
+// or a result with isError. what names the call in the text.
 func (r *report) checkRefused(name, what string, m jsonrpc.Message, err error) {
 	var result struct {
 		IsError bool `json:"isError"`

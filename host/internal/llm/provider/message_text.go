@@ -35,7 +35,8 @@ func TextOf(parts []llm.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// ResultText returns the text of a result.
+// ResultText returns the texts of a tool's result, separated by line feeds, with [image
+// TYPE] for an image.
 func ResultText(r *llm.ToolResult) string {
 	var texts []string
 	for _, p := range r.ModelContent("", "", &llm.Losses{}) {
@@ -49,8 +50,8 @@ func ResultText(r *llm.ToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// CallID returns an ID for the nth call of the next turn. No call in messages has it,
-// and it is the same in each run.
+// CallID returns an ID for call n of the next turn. No call in messages has it, and it
+// is the same in each run.
 func CallID(messages []llm.Message, n int) string {
 	turns, taken := 0, map[string]bool{}
 	for _, m := range messages {

@@ -36,7 +36,7 @@ type Price struct {
 	Output     float64 `json:"output,omitempty"`
 }
 
-// Cost returns the price of a usage.
+// Cost returns the price of a usage, in the currency of the configuration.
 func (p Price) Cost(u llm.Usage) float64 {
 	plain := u.Input - u.CacheRead - u.CacheWrite
 	return (float64(plain)*p.Input + float64(u.CacheRead)*p.CacheRead +

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// pieceCost returns the average number of tokens of a piece, in hundredths. The figures are
-// for o200k_base, measured on the documentation and programs of this repository, Go's
-// net/http, and dozens of packages' READMEs.
+// pieceCost returns the average number of tokens of a piece, in hundredths. The figures
+// are for o200k_base, measured on the documentation and programs of this repository,
+// Go's net/http, and dozens of packages' READMEs.
 func pieceCost(piece string, k pieceKind) int {
 	switch k {
 	case number, space:
@@ -38,8 +38,8 @@ func pieceCost(piece string, k pieceKind) int {
 	return costOfLength(letters, []int{100, 100, 100, 107, 103, 109, 113, 113, 137, 143, 147, 156, 190, 220}, 25)
 }
 
-// costOfLength returns the cost of n characters from a table, plus extra for each
-// character beyond the table.
+// costOfLength returns the cost of a piece of n characters from the table; beyond the
+// table each per character, at least the table's last value.
 func costOfLength(n int, table []int, each int) int {
 	if n < len(table) {
 		return table[n]
@@ -47,7 +47,7 @@ func costOfLength(n int, table []int, each int) int {
 	return max(table[len(table)-1], each*n)
 }
 
-// symbolCost returns the estimated cost of a run of signs, in hundredths of a token.
+// symbolCost returns the estimated cost of a run of symbols, in hundredths of a token.
 func symbolCost(piece string) int {
 	n := utf8.RuneCountInString(piece)
 	if n < len(piece) {

@@ -175,7 +175,8 @@ func matchContraction(text string) int {
 }
 
 // matchSymbols returns the end of a run of characters other than letters, digits and
-// spaces, with the line ends after it. Marks are such characters, too.
+// spaces, from the index at on, with the line ends and slashes after it. Marks are such
+// characters, too.
 func matchSymbols(text string, at int) int {
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])

@@ -20,12 +20,13 @@ var compressedVocabulary []byte
 
 // A Vocabulary is a Counter that counts exactly. It is safe for concurrent use.
 type Vocabulary struct {
-	bytes   []byte
-	offsets []uint32
+	bytes   []byte   // all tokens, one after another
+	offsets []uint32 // begin of each token in bytes, by rank, and the end
 	slots   []uint32 // hash table with rank+1 of each token; 0: empty
 }
 
-// LoadVocabulary decompresses the vocabulary, which takes about 30 ms each time.
+// LoadVocabulary decompresses the vocabulary o200k_base, which takes about 30 ms each
+// time.
 func LoadVocabulary() (*Vocabulary, error) {
 	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(compressedVocabulary)))
 	if err != nil {
@@ -55,7 +56,7 @@ func LoadVocabulary() (*Vocabulary, error) {
 // token returns the bytes of the token with a rank.
 func (v *Vocabulary) token(rank int) []byte { return v.bytes[v.offsets[rank]:v.offsets[rank+1]] }
 
-// findSlot returns the index of a token in the table, or of the free slot for it.
+// findSlot returns the index of a token in slots, or of the free slot for it.
 func (v *Vocabulary) findSlot(token []byte) int {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range token {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	chunkSize = 512 << 10
+	chunkSize = 512 << 10 // bytes of one message of a content
 	// abandonedAge is the age from which content without a blob is removed.
 	abandonedAge = time.Hour
 )
@@ -26,20 +26,20 @@ const (
 // blobs is the store.Blobs of a cluster.
 type blobs cluster
 
-// blobInfo is the content of the message NAME.blob.ID: it names the upload that is
-// the blob.
+// blobInfo is the content of the message NAME.blob.ID: it names the upload that has the
+// blob's content.
 type blobInfo struct {
 	Upload  string `json:"upload"`
 	Size    int64  `json:"size"`
 	Created int64  `json:"created"` // Unix milliseconds
 }
 
-// blob returns the description of the blob with an id.
+// blob returns the store's description of the blob with this id.
 func (d blobInfo) blob(id string) store.Blob {
 	return store.Blob{ID: id, Size: d.Size, Created: time.UnixMilli(d.Created)}
 }
 
-// chunkSubject returns the subject of chunk n of an upload.
+// chunkSubject returns the subject of chunk n, from 0, of an upload.
 func (c *cluster) chunkSubject(upload string, n int64) string {
 	return fmt.Sprintf("%s.chunk.%s.%d", c.Name, upload, n)
 }
@@ -70,8 +70,8 @@ func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob,
 	return d.blob(id), nil
 }
 
-// upload writes the chunks of a blob and sets the size of d. It returns TOO_LARGE above
-// the quota.
+// upload writes the chunks of a blob and sets d.Size. It returns TOO_LARGE above the
+// quota of one blob.
 func (c *cluster) upload(ctx context.Context, s *streams, d *blobInfo, r io.Reader) error {
 	r = c.Quota.CapReader(r)
 	buf := make([]byte, chunkSize)
@@ -93,8 +93,9 @@ func (c *cluster) upload(ctx context.Context, s *streams, d *blobInfo, r io.Read
 	}
 }
 
-// publishBlob makes an upload the blob of an id, if the id has none and all blobs stay
-// within the quota. No other blob may change between the check and the publication.
+// publishBlob makes an upload the content of the blob id, if there is no such blob and
+// all blobs stay within the quota. No other blob may change between the check and the
+// publication; then it checks again.
 func (c *cluster) publishBlob(ctx context.Context, s *streams, id string, d blobInfo) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -145,15 +146,15 @@ func (c *cluster) listBlobs(ctx context.Context, s *streams) (map[string]blobInf
 	return all, c.explain(ctx, err)
 }
 
-// discardUpload removes the content of an upload. If the cluster cannot be reached, Trim
-// removes it later.
+// discardUpload removes the content of an upload. If the cluster cannot be reached,
+// Trim removes it later.
 func (c *cluster) discardUpload(ctx context.Context, s *streams, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	_ = s.chunk.Purge(ctx, js.WithPurgeSubject(c.Name+".chunk."+upload+".>"))
 }
 
-// findBlob returns the description of a blob, and its version.
+// findBlob returns a blob's description and version, or NOT_FOUND.
 func (c *cluster) findBlob(ctx context.Context, s *streams, id string) (blobInfo, store.Version, error) {
 	m, seq, live, err := c.lastMessage(ctx, s, c.Name+".blob."+id)
 	var d blobInfo
@@ -192,14 +193,14 @@ func (b *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob,
 	return &blobReader{ctx: ctx, c: c, s: s, id: id, blobInfo: d}, d.blob(id), nil
 }
 
-// blobReader reads a blob, one chunk at a time.
+// blobReader reads the content of a blob, one chunk at a time.
 type blobReader struct {
 	ctx  context.Context // context of Open, whose caller reads
 	c    *cluster
 	s    *streams
 	id   string
-	next int64
-	rest []byte
+	next int64  // number of the next chunk
+	rest []byte // unread bytes of the last chunk
 	blobInfo
 }
 

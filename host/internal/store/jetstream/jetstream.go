@@ -38,12 +38,12 @@ const (
 	schema    = 1
 	schemaKey = "toolroom_schema"
 
-	// wait limits a request whose caller has no deadline.
+	// requestTimeout limits a request whose caller has no deadline.
 	requestTimeout = 5 * time.Second
 	// dialTimeout is the longest time for a connection to a server.
 	dialTimeout = 2 * time.Second
-	// failureAge is the time for which the result of a failed attempt is used for all
-	// callers.
+	// failureAge is the time for which a failed attempt to connect is returned to all
+	// callers instead of a new attempt.
 	failureAge = 200 * time.Millisecond
 )
 
@@ -90,16 +90,16 @@ type cluster struct {
 	closed bool
 }
 
-// streams is an open connection with its streams.
+// streams is an open connection with its three streams.
 type streams struct {
 	conn             *nats.Conn
 	js               js.JetStream
 	keys, log, chunk js.Stream
 }
 
-// open returns the connection, and connects if necessary. For the time again after a
-// failed attempt it returns the same error, then the next caller tries again. It
-// returns INTERNAL after close.
+// open returns the connection, and connects if necessary. For failureAge after a failed
+// attempt it returns the same error; then the next call tries again. It returns
+// INTERNAL after close.
 func (c *cluster) open(ctx context.Context) (*streams, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (c *cluster) connect(ctx context.Context) (*streams, error) {
 	return s, nil
 }
 
-// openStreams opens or creates the streams.
+// openStreams sets the streams of s, and creates those that do not exist.
 func (c *cluster) openStreams(ctx context.Context, s *streams) (err error) {
 	if s.js, err = js.New(s.conn, js.WithDefaultTimeout(requestTimeout)); err != nil {
 		return err
@@ -182,7 +182,9 @@ func (c *cluster) openStreams(ctx context.Context, s *streams) (err error) {
 	return nil
 }
 
-// openStream returns the stream with a name, and creates it if it does not exist.
+// openStream returns the stream with the name of config, and creates it if it does not
+// exist. It returns an error for another program's stream, and one that wraps
+// store.ErrNewer for a newer schema.
 func openStream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js.Stream, error) {
 	s, err := j.Stream(ctx, config.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
@@ -207,7 +209,7 @@ func openStream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js
 	return s, nil
 }
 
-// close ends the connection. Later uses fail.
+// close closes the connection. Later uses fail.
 func (c *cluster) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +221,7 @@ func (c *cluster) close() error {
 	return nil
 }
 
-// redactedURL returns the URL without secrets.
+// redactedURL returns the URLs without user names and passwords, for messages.
 func (c *cluster) redactedURL() string {
 	var all []string
 	for one := range strings.SplitSeq(c.URL, ",") {
@@ -245,7 +247,8 @@ const (
 	storeFailed           = 10077 // "maximum bytes exceeded", also for a full disk
 )
 
-// explain converts an error of the library and adds advice.
+// explain returns an error of the library as one of package store's errors, with
+// advice; nil for nil.
 func (c *cluster) explain(ctx context.Context, err error) error {
 	var own *toolerr.Error
 	var api *js.APIError

@@ -25,8 +25,8 @@ const (
 // keys is the store.Keys of a cluster.
 type keys cluster
 
-// lastMessage returns the last message of a subject, and its sequence; 0: none. live is false
-// if the message marks a deletion or has expired.
+// lastMessage returns the last message of a subject and its sequence; nil and 0 if
+// there is none. live is false if there is none, or it marks a deletion or has expired.
 func (c *cluster) lastMessage(ctx context.Context, s *streams, subject string) (m *js.RawStreamMsg, seq uint64, live bool, err error) {
 	m, err = s.keys.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, js.ErrMsgNotFound) {
@@ -38,8 +38,8 @@ func (c *cluster) lastMessage(ctx context.Context, s *streams, subject string) (
 	return m, m.Sequence, c.isLive(m.Header), nil
 }
 
-// isLive reports whether a message with headers h is an entry that is neither deleted nor
-// expired.
+// isLive reports whether a message with the headers h is an entry that is neither
+// deleted nor expired.
 func (c *cluster) isLive(h nats.Header) bool {
 	expires := headerInt(h, headExpires)
 	return len(h[headDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
@@ -61,7 +61,7 @@ func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	return entryOf(key, m), nil
 }
 
-// entryOf returns the entry of a message.
+// entryOf returns the entry of key in a message.
 func entryOf(key string, m *js.RawStreamMsg) store.Entry {
 	e := store.Entry{Key: key, Value: m.Data, Version: store.Version(m.Sequence)}
 	if expires := headerInt(m.Header, headExpires); expires != 0 {
@@ -89,8 +89,8 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	return c.deleteIfVersion(ctx, c.subject("keys", key), key, was)
 }
 
-// deleteIfVersion deletes the entry of a subject if its version is was, as store.Keys.Delete: it
-// returns CONFLICT for another version.
+// deleteIfVersion deletes the entry of a subject if its version is was, as
+// store.Keys.Delete: it returns CONFLICT for another version.
 func (c *cluster) deleteIfVersion(ctx context.Context, subject, key string, was store.Version) error {
 	if was <= store.Absent { // with Any and Absent, mostly one attempt is enough
 		s, err := c.open(ctx)
@@ -114,7 +114,9 @@ func (c *cluster) deleteIfVersion(ctx context.Context, subject, key string, was 
 	return err
 }
 
-// publishIfVersion publishes a value if the key's version is still was.
+// publishIfVersion publishes the message m for key if the key's version is was, and
+// returns its sequence; otherwise it returns CONFLICT. ttl is the message's lifetime;
+// 0: no limit.
 func (c *cluster) publishIfVersion(ctx context.Context, m *nats.Msg, key string, was store.Version, ttl time.Duration) (uint64, error) {
 	s, err := c.open(ctx)
 	if err != nil {

@@ -44,8 +44,8 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 	return cursorOf(ack.Sequence, len(records)-1), nil
 }
 
-// cursorOf returns the cursor of a record: the sequence number of its message and its
-// place in it.
+// cursorOf returns the cursor of a record: the sequence of its message, and its
+// position in it.
 func cursorOf(seq uint64, place int) store.Cursor {
 	return store.Cursor(seq<<positionBits | uint64(place))
 }

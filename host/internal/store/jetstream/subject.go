@@ -30,8 +30,8 @@ func (c *cluster) subject(kind, name string) string {
 	return b.String()
 }
 
-// subjectsBelow returns the filter for all names that begin with prefix, and perhaps
-// more: what it has up to its last slash.
+// subjectsBelow returns the subject filter for all names that begin with prefix, and
+// perhaps more names: those below its last slash.
 func (c *cluster) subjectsBelow(kind, prefix string) string {
 	last := strings.LastIndexByte(prefix, '/')
 	if last < 0 {
@@ -74,14 +74,14 @@ func (c *cluster) nameOfSubject(kind, subject string) (name string, ok bool) {
 
 // The headers of our messages.
 const (
-	headExpires = "Toolroom-Expires" // of a key, Unix milliseconds
-	headDeleted = "Toolroom-Deleted" // the key is not there
-	headTime    = "Toolroom-Time"    // of a batch, Unix milliseconds
-	headBytes   = "Toolroom-Bytes"   // of a batch, of data
-	headRecords = "Toolroom-Records" // of a batch
+	headExpires = "Toolroom-Expires" // expiry of a key, Unix milliseconds
+	headDeleted = "Toolroom-Deleted" // the key was deleted
+	headTime    = "Toolroom-Time"    // time of a batch, Unix milliseconds
+	headBytes   = "Toolroom-Bytes"   // bytes of a batch's data
+	headRecords = "Toolroom-Records" // number of a batch's records
 )
 
-// headerInt returns the value of a header, 0 if it is missing.
+// headerInt returns the number in a header, 0 if it is missing.
 func headerInt(h map[string][]string, key string) int64 {
 	if len(h[key]) == 0 {
 		return 0
@@ -90,9 +90,9 @@ func headerInt(h map[string][]string, key string) int64 {
 	return n
 }
 
-// visitMessages calls visit with the messages a filter matches, oldest first, from the
-// sequence from, until visit says that it has enough or there are no more of
-// those that were there when it began.
+// visitMessages calls visit with the messages that filter matches, oldest first, from
+// the sequence from on, until visit returns false or the messages that existed at the
+// call have been visited. With headersOnly the messages have no data.
 func visitMessages(ctx context.Context, s js.Stream, filter string, from uint64, headersOnly bool, visit func(m js.Msg, seq uint64) (more bool)) error {
 	config := js.ConsumerConfig{
 		FilterSubject: filter, AckPolicy: js.AckNonePolicy, HeadersOnly: headersOnly,

@@ -30,7 +30,7 @@ func New(c Config) *store.Store {
 	return store.New((*keys)(m), (*log)(m), (*blobs)(m), func() error { return nil })
 }
 
-// memory is a store that lasts as long as the process.
+// memory holds the content of a store in memory.
 type memory struct {
 	now   func() time.Time
 	quota store.Quota
@@ -58,8 +58,8 @@ type blob struct {
 // keys is the store.Keys of a memory.
 type keys memory
 
-// get returns what key has now; the zero entry, whose version is Absent, when
-// it is not there.
+// get returns the entry of key; the zero entry, whose version is Absent, if it does not
+// exist or has expired. The caller holds mu.
 func (m *keys) get(key string) store.Entry {
 	e, ok := m.keys[key]
 	if ok && !e.Expires.IsZero() && !e.Expires.After(m.now()) {

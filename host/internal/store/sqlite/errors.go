@@ -24,7 +24,8 @@ const (
 	codeShmSize = 10 | 19<<8 // no room for the file that readers share
 )
 
-// explain converts an error of the driver and adds advice.
+// explain returns an error of the driver as one of package store's errors, with advice;
+// nil for nil.
 func (d *database) explain(ctx context.Context, err error) error {
 	var e *driver.Error
 	switch {
@@ -60,7 +61,7 @@ func (d *database) noSpaceError(err error) error {
 	return toolerr.New(toolerr.NoSpace, "no space for %s: the disk is full, or the database has reached its limit of %d bytes; free some space: %w", d.path, d.MaxBytes, err)
 }
 
-// isBusy reports whether another process holds a lock of the database.
+// isBusy reports whether err says that another process holds a lock of the database.
 func isBusy(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && (e.Code()&0xff == codeBusy || e.Code()&0xff == codeLocked)

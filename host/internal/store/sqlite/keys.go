@@ -69,7 +69,7 @@ func (k *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	})
 }
 
-// checkVersion returns the error CONFLICT unless the entry of key has the version was.
+// checkVersion returns CONFLICT unless the entry of key has the version was.
 // store.Absent means that there must be no entry; store.Any is not checked.
 func (d *database) checkVersion(ctx context.Context, h *handles, tx *sql.Tx, key string, was store.Version) error {
 	if was == store.Any {
@@ -124,7 +124,7 @@ func prefixEnd(prefix string) string {
 	return prefix[:last] + string([]byte{prefix[last] + 1})
 }
 
-// timeFromMilli returns a time from milliseconds; 0 is the zero time.
+// timeFromMilli returns a time from Unix milliseconds; 0 is the zero time.
 func timeFromMilli(milli int64) time.Time {
 	if milli == 0 {
 		return time.Time{}

@@ -83,7 +83,8 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	return page, nil
 }
 
-// logCondition is the condition for the records of one log, or of those below it.
+// logCondition returns the SQL condition, with its arguments, for the records of one
+// log, or of all logs below it if name ends in *.
 func logCondition(name string) (where string, args []any) {
 	if prefix, all := store.ParseTrimName(name); all {
 		return "log >= ?1 AND log < ?2", []any{prefix, prefixEnd(prefix)}
@@ -101,7 +102,8 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	return d.removeRecords(ctx, where, args, cut)
 }
 
-// trimCursor returns the youngest record that goes, or 0.
+// trimCursor returns the cursor of the youngest record that Trim must remove, 0 if
+// there is none.
 func (d *database) trimCursor(ctx context.Context, where string, args []any, keep store.Keep) (int64, error) {
 	h, err := d.open(ctx)
 	if err != nil {
@@ -132,7 +134,8 @@ func (l *log) Drop(ctx context.Context, name string) error {
 	return err
 }
 
-// removeRecords removes the records up to a cursor, and gives their space back.
+// removeRecords removes the records up to the cursor cut, and returns their space to
+// the file system.
 func (d *database) removeRecords(ctx context.Context, where string, args []any, cut int64) (removed int, err error) {
 	text := "DELETE FROM records WHERE cursor IN (SELECT cursor FROM records WHERE " + where + " AND cursor <= ?3 LIMIT ?4)"
 	args = append(args[:len(args):len(args)], make([]any, 2-len(args))...)

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// application marks the database as this store's: "tlrm".
+// applicationID marks the database as this store's: "tlrm".
 const applicationID = 0x746c726d
 
 // schema returns the migration steps, one for each version. A released step is never
@@ -36,8 +36,9 @@ CREATE TABLE records (
 CREATE INDEX records_log ON records (log, cursor);`}
 }
 
-// migrate brings the database to this version's schema, or refuses it. Of
-// several processes one does the work.
+// migrate brings the database to this version's schema. It returns an error for a newer
+// schema and for another program's database. If several processes call it, one of them
+// changes the database.
 func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 	have, err := schemaVersion(ctx, db)
 	if err == nil && have == len(schema()) {
@@ -54,7 +55,8 @@ func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 	return d.applyMigrations(ctx, db)
 }
 
-// applyMigrations creates the tables of a new database.
+// applyMigrations applies the steps of schema that the database does not have, all of
+// them to a new one.
 func (d *database) applyMigrations(ctx context.Context, db *sql.DB) error {
 	// Only before the first table is made has auto_vacuum an effect. Going
 	// over to WAL does not wait for others who do the same: patiently does.
@@ -84,8 +86,8 @@ func (d *database) applyMigrations(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// schemaVersion returns the schema a database has, 0 for an empty one. One that
-// something else made is refused.
+// schemaVersion returns the schema version of a database, 0 for an empty one. It
+// returns an error for another program's database.
 func schemaVersion(ctx context.Context, q interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }) (int, error) {
@@ -100,7 +102,7 @@ func schemaVersion(ctx context.Context, q interface {
 	return have, err
 }
 
-// statements are parsed once.
+// statements are the prepared statements of a connection pair.
 type statements struct {
 	get, list, page                                            *sql.Stmt // of those that read
 	version, put, removeKey, append, appendMany, sweep, vacuum *sql.Stmt // of the one that writes
@@ -133,7 +135,8 @@ func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 	return nil
 }
 
-// insertStatement adds records with the log ?1 and the time ?2.
+// insertStatement returns the SQL that adds this number of records with the log ?1 and
+// the time ?2.
 func insertStatement(rows int) string {
 	return "INSERT INTO records (log, time, data) VALUES " + strings.Repeat("(?1, ?2, ?), ", rows-1) + "(?1, ?2, ?)"
 }

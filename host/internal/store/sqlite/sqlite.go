@@ -50,17 +50,17 @@ const (
 // Config describes a store. Dir must be set.
 type Config struct {
 	Dir      string
-	MaxBytes int64         // of the database; 0: 512 MiB
-	Wait     time.Duration // for other processes; 0: 10 s
+	MaxBytes int64         // size of the database; 0: 512 MiB
+	Wait     time.Duration // time to wait for other processes; 0: 10 s
 	Quota    store.Quota   // of the blobs
-	NoSync   bool          // a power cut may then take what was just written
+	NoSync   bool          // a power failure may lose the latest writes
 	Now      func() time.Time
 }
 
 // DatabaseName is the name of the database in its directory.
 const DatabaseName = "host.db"
 
-// New returns the store in a directory. It touches nothing yet.
+// New returns the store in a directory. It opens nothing before the first use.
 func New(c Config) *store.Store {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = 512 << 20
@@ -76,27 +76,27 @@ func New(c Config) *store.Store {
 	return store.New((*keys)(d), (*log)(d), blobs, d.close)
 }
 
-// database is opened when it is first used.
+// database is an SQLite database that is opened at its first use.
 type database struct {
 	Config
 	path string
 
-	writeLock chan struct{} // held by the one who writes
-	writes    int           // by whoever has the turn
+	writeLock chan struct{} // full while a goroutine writes
+	writes    int           // number of writes; changed with writeLock
 
 	mu     sync.Mutex
 	opened *handles
 	closed bool
 }
 
-// handles are the connections: one that writes, some that only read.
+// handles are the connections: one that writes, and several that only read.
 type handles struct {
 	write, read *sql.DB
 	statements
 }
 
-// open returns the handles, opening the database if need be. What could not
-// be opened is tried again by the next caller.
+// open returns the handles, and opens the database if necessary. After a failure the
+// next call tries again.
 func (d *database) open(ctx context.Context) (*handles, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -150,7 +150,8 @@ func (d *database) connect(ctx context.Context) (*handles, error) {
 	return h, nil
 }
 
-// openPool makes up to size connections that are kept open.
+// openPool returns a pool of up to size connections that stay open. lock is the type of
+// transactions; wait bounds the time to wait for other processes.
 func (d *database) openPool(size int, lock string, wait time.Duration, pragmas ...string) (*sql.DB, error) {
 	sync := "synchronous(full)"
 	if d.NoSync {
@@ -201,8 +202,7 @@ func (h *handles) close() error {
 	return errors.Join(errs...)
 }
 
-// retryBusy does something again while other processes keep it from being
-// done, until they have had Config.Wait.
+// retryBusy calls do again while other processes hold a lock, for at most Config.Wait.
 func (d *database) retryBusy(ctx context.Context, do func() error) error {
 	for start := time.Now(); ; {
 		err := do()
@@ -219,8 +219,8 @@ func (d *database) retryBusy(ctx context.Context, do func() error) error {
 	}
 }
 
-// inTransaction runs change in one transaction, which is committed and synced when
-// it returns without an error.
+// inTransaction runs change in one write transaction, which is committed and synced if
+// change returns no error.
 func (d *database) inTransaction(ctx context.Context, change func(h *handles, tx *sql.Tx) error) error {
 	h, err := d.open(ctx)
 	if err != nil {

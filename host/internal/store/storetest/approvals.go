@@ -42,9 +42,9 @@ func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int)
 	return all, err
 }
 
-// testApprovals has a hundred decide on one request at once, half of them to deny,
-// through several hosts: one is first, the others are told so, and where it was
-// approved one of as many calls runs.
+// testApprovals has a hundred callers decide one request at once, half of them to deny,
+// through several hosts: one decision counts, the others are told so, and if it was
+// approved, exactly one of as many calls runs.
 func testApprovals(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	var ran atomic.Int64

@@ -174,7 +174,7 @@ func testTrimBlobs(t *testing.T, backend Backend) {
 	}
 }
 
-// testReopen opens the same state once more, as another host does.
+// testReopen opens the same state once more, as another host does, and reads it.
 func testReopen(t *testing.T, backend Backend) {
 	clock := NewClock()
 	again := backend(t, Config{Now: clock.Now})
@@ -199,7 +199,7 @@ func testReopen(t *testing.T, backend Backend) {
 	require.Equal(t, "content", readBlob(t, s, "blob"))
 }
 
-// testCancelled does nothing for a caller that has gone.
+// testCancelled checks that a call with a cancelled context changes nothing.
 func testCancelled(t *testing.T, backend Backend) {
 	s, _ := openStore(t, backend)
 	ctx, cancel := context.WithCancel(t.Context())

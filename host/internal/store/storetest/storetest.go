@@ -28,24 +28,24 @@ type Config struct {
 // be closed by the backend's own cleanup.
 type Backend func(t *testing.T, c Config) (open func() *store.Store)
 
-// Clock is a clock that the test moves.
+// A Clock is a clock that only Advance moves.
 type Clock struct{ nanos atomic.Int64 }
 
-// NewClock starts at the current time. A server with its own clock must not regard the
-// test's later expiry times as past.
+// NewClock returns a clock with the current time: a server with its own clock must not
+// regard the test's later expiry times as past.
 func NewClock() *Clock {
 	c := &Clock{}
 	c.nanos.Store(time.Now().UnixNano())
 	return c
 }
 
-// Now tells the time.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time { return time.Unix(0, c.nanos.Load()) }
 
-// Advance moves on.
+// Advance moves the clock by d.
 func (c *Clock) Advance(d time.Duration) { c.nanos.Add(int64(d)) }
 
-// Run runs the suite.
+// Run runs all tests of the suite against a backend.
 func Run(t *testing.T, backend Backend) {
 	for _, part := range []struct {
 		name string
@@ -77,7 +77,7 @@ func Run(t *testing.T, backend Backend) {
 	}
 }
 
-// openStore opens a new store.
+// openStore opens a new store with its clock.
 func openStore(t *testing.T, backend Backend) (*store.Store, *Clock) {
 	t.Helper()
 	clock := NewClock()

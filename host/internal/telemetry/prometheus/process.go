@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A Process holds the resources that this process uses. Values that the system does
-// not provide are 0.
+// A Process holds the resources that this process uses, in bytes, numbers and seconds.
+// Values that the system does not provide are 0.
 type Process struct {
 	Goroutines int     `json:"goroutines"`
 	Heap       uint64  `json:"heapBytes"`   // live and not yet swept
-	Mapped     uint64  `json:"mappedBytes"` // by Go's runtime
+	Mapped     uint64  `json:"mappedBytes"` // obtained by Go's runtime
 	Resident   uint64  `json:"residentBytes"`
 	Open       int     `json:"openFiles"` // descriptors
 	MaxOpen    uint64  `json:"maxOpenFiles"`
@@ -30,8 +30,9 @@ func CurrentProcess() Process {
 	return p
 }
 
-// Write writes the resources under the names that Prometheus's own clients use. since is
-// the start of the process. A value that the system does not provide is left out.
+// Write adds the resources to page under the names that Prometheus's own clients use.
+// since is the start of the process. A value that the system does not provide is left
+// out.
 func (p Process) Write(page *Page, since time.Time) {
 	page.WriteSingle("go_goroutines", Gauge, "Number of goroutines that currently exist.", float64(p.Goroutines))
 	page.WriteSingle("go_memstats_heap_alloc_bytes", Gauge, "Bytes of heap objects, live and not yet swept.", float64(p.Heap))

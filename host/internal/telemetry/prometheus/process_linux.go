@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// readSystem asks the kernel.
+// readSystem sets the values that the kernel provides.
 func (p *Process) readSystem() {
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
 		p.Open = len(entries) - 1 // one is for reading them

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// ContentType is the content type of the page.
+// ContentType is the media type of a page.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // The types of a family.
@@ -26,31 +26,32 @@ const (
 // A Page holds the text of metrics while it is written. Its zero value is empty.
 type Page struct {
 	text []byte
-	name string
+	name string // family that was begun last
 }
 
-// A Label is a name and any text. Names are the program's own and are
-// written as they are.
+// A Label is a label of a sample. Name is written as it is; Value may be any text.
 type Label struct{ Name, Value string }
 
-// BeginFamily begins the samples of a name. Each name is begun once.
+// BeginFamily begins the samples of a metric; kind is Counter, Gauge or Histogram. Each
+// name is begun once.
 func (p *Page) BeginFamily(name, kind, help string) {
 	p.name = name
 	p.text = append(p.text, "# HELP "+name+" "...)
 	p.text = append(escape(p.text, help, false), "\n# TYPE "+name+" "+kind+"\n"...)
 }
 
-// WriteSample writes one value of the family that was begun last.
+// WriteSample adds one value of the family that was begun last.
 func (p *Page) WriteSample(value float64, labels ...Label) { p.sample("", value, labels) }
 
-// WriteSingle writes a family of one sample without labels.
+// WriteSingle adds a family with one sample without labels.
 func (p *Page) WriteSingle(name, kind, help string, value float64) {
 	p.BeginFamily(name, kind, help)
 	p.WriteSample(value)
 }
 
-// WriteHistogram writes a histogram: within[i] is the number of observations of at most
-// bounds[i], count the number of all, and sum their sum.
+// WriteHistogram adds a histogram to the family that was begun last: within[i] is the
+// number of observations of at most bounds[i], count the number of all, and sum their
+// sum.
 func (p *Page) WriteHistogram(bounds []float64, within []int64, count int64, sum float64, labels ...Label) {
 	le := append(append(make([]Label, 0, len(labels)+1), labels...), Label{Name: "le"})
 	for i, bound := range bounds {
@@ -86,7 +87,7 @@ func (p *Page) sample(suffix string, value float64, labels []Label) {
 	p.text = append(p.text, '\n')
 }
 
-// escape appends text as a help line's or, quoted, as a label's.
+// escape appends text, escaped for a help line or, if quoted, for a label's value.
 func escape(dst []byte, text string, quoted bool) []byte {
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// answer decodes a chat completion.
+// An answer collects a chat completion, from a stream or a whole body.
 type answer struct {
 	*endpoint.Pieces
 	names *llm.NameMap
@@ -44,7 +44,7 @@ func (a *answer) Response() *llm.Response {
 	return a.Pieces.Response()
 }
 
-// Whole decodes a complete chat completion.
+// Whole adds a complete chat completion.
 func (a *answer) Whole(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *answer) newID(answer string) string {
 	return fmt.Sprintf("call_%s_%d", llm.NameRule{Max: 24}.MakeValid("a"+strings.TrimPrefix(answer, "chatcmpl-")), a.generatedIDs)
 }
 
-// Event decodes a chunk of a stream.
+// Event adds a chunk of a stream.
 func (a *answer) Event(_ string, data []byte) error {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
 		a.SetState(endpoint.Over)
@@ -99,7 +99,7 @@ func (a *answer) Event(_ string, data []byte) error {
 	return nil
 }
 
-// addDelta adds a piece of a message.
+// addDelta adds the delta of a choice.
 func (a *answer) addDelta(d *tree.Value) {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := d.Get(name).Str(); text != "" {
@@ -123,7 +123,7 @@ func (a *answer) addDelta(d *tree.Value) {
 	}
 }
 
-// addText adds to the only part of a type.
+// addText adds text to the only part of this type.
 func (a *answer) addText(kind llm.PartType, text string) {
 	if text == "" {
 		return
@@ -136,7 +136,7 @@ func (a *answer) addText(kind llm.PartType, text string) {
 	a.Add(llm.Delta{Index: at, Type: kind, Text: text})
 }
 
-// addCall begins a call or adds to one.
+// addCall begins a call, or adds to one.
 func (a *answer) addCall(c *tree.Value) {
 	id, f := c.Get("id").Str(), c.Get("function")
 	name := f.Get("name").Str()
@@ -161,9 +161,9 @@ func (a *answer) addCall(c *tree.Value) {
 	a.lastCall = at
 }
 
-// partOfCall returns the index of the part with the piece's call. begins
-// means that the piece begins a new call. Some servers send no index, or 0 for every
-// call; then a new ID or, without IDs, a new name begins another call.
+// partOfCall returns the index of the part with the call that a piece belongs to.
+// begins means that the piece begins a new call. Some servers send no index, or 0 for
+// every call; then a new ID or, without IDs, a new name begins another call.
 func (a *answer) partOfCall(index *tree.Value, id, name string) (at int, begins bool) {
 	key := "last"
 	if index.Is(tree.Number) {

@@ -30,7 +30,7 @@ const Address = "https://api.openai.com/v1"
 type Config struct {
 	endpoint.Config                 // an empty BaseURL means Address
 	Model           string          // the server's name of the model
-	Info            provider.Info   //
+	Info            provider.Info   // properties of the model that the host reports
 	Strict          bool            // enforce the schemas of all tools (strict mode)
 	Extra           json.RawMessage // members of every request; nil: none
 }
@@ -122,8 +122,8 @@ func (m *Model) requestBody(r *llm.Request, names *llm.NameMap, stream bool) []b
 	return body.JSON()
 }
 
-// noteRefusal notes which parameter a server refused. It reports whether the request
-// can be written in another way that was not tried yet.
+// noteRefusal notes which parameter a server refused, from its message. It reports
+// whether the request can be written in another way that was not tried yet.
 func (m *Model) noteRefusal(refusal string) bool {
 	switch {
 	case strings.Contains(refusal, "stream_options") || strings.Contains(refusal, "include_usage"):
@@ -138,8 +138,8 @@ func (m *Model) noteRefusal(refusal string) bool {
 	return false
 }
 
-// ListModels returns the names of the server's models in its order, and the header of the
-// response, also together with an error.
+// ListModels returns the names of the server's models in its order, at most maxListed,
+// and the header of the response, also together with an error.
 func ListModels(ctx context.Context, cfg Config) ([]string, http.Header, error) {
 	body, header, err := newClient(&cfg).Get(ctx, "/models")
 	if err != nil {
@@ -158,5 +158,5 @@ func ListModels(ctx context.Context, cfg Config) ([]string, http.Header, error) 
 	return names, header, nil
 }
 
-// maxListed bounds the models that List returns.
+// maxListed bounds the models that ListModels returns.
 const maxListed = 1000

@@ -16,20 +16,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// turn holds the parts of a request that the conditions of answers test.
+// A turn holds the parts of a request that the conditions of answers test.
 type turn struct {
 	request        *llm.Request
-	message        string // text of the last message if that is the user's
-	results        []*llm.ToolResult
-	system         string
-	turnsSinceUser int
+	message        string            // text of the last message if that is the user's
+	results        []*llm.ToolResult // results of the last messages, if these are tool results
+	system         string            // texts of all system messages
+	turnsSinceUser int               // number of the model's messages since the last one of the user
 
 	groups []string // groups that the pattern of the chosen answer matched
 	result string   // the tool result that matched, or else the last one
 }
 
-// newTurn returns the turn to answer: the last message or the results after the last
-// answer.
+// newTurn returns the turn that a request asks for.
 func newTurn(r *llm.Request) *turn {
 	s := &turn{request: r}
 	names := llm.CallNames(r.Messages)
@@ -81,8 +80,8 @@ func (s *turn) String() string {
 	return fmt.Sprintf("turn %d, message %q", s.turnsSinceUser, cut(s.message))
 }
 
-// chooseAnswer returns the first answer that matches and counts its use; nil: no
-// answer matches.
+// chooseAnswer returns the first answer of the script that matches, in a sequence the
+// one for this turn, and counts its use; nil: none matches.
 func (m *Model) chooseAnswer(s *turn) *Answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +99,8 @@ func (m *Model) chooseAnswer(s *turn) *Answer {
 	return nil
 }
 
-// matches reports whether all conditions hold, and stores the matched groups.
+// matches reports whether all conditions hold. It stores the matched groups and result
+// in s.
 func (w When) matches(s *turn) bool {
 	s.groups = nil
 	switch {
@@ -144,9 +144,10 @@ func (w When) matches(s *turn) bool {
 	return false
 }
 
+// placeholder matches {{message}}, {{result}} and {{NUMBER}}.
 var placeholder = regexp.MustCompile(`\{\{(message|result|\d+)\}\}`)
 
-// expand replaces the placeholders in a text.
+// expand returns the text with its placeholders replaced.
 func (s *turn) expand(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		switch name := strings.Trim(found, "{}"); name {
@@ -164,7 +165,8 @@ func (s *turn) expand(text string) string {
 	})
 }
 
-// expandArgs replaces the placeholders in all strings of the arguments.
+// expandArgs returns the arguments with the placeholders in all strings replaced; {}
+// for none.
 func (s *turn) expandArgs(args json.RawMessage) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`)
@@ -177,7 +179,7 @@ func (s *turn) expandArgs(args json.RawMessage) json.RawMessage {
 	return v.JSON()
 }
 
-// expandTree replaces the variables in all strings of a value.
+// expandTree replaces the placeholders in all strings of a value, in place.
 func (s *turn) expandTree(v *tree.Value) {
 	if v.Is(tree.String) {
 		v.Text = s.expand(v.Text)
@@ -190,7 +192,7 @@ func (s *turn) expandTree(v *tree.Value) {
 	}
 }
 
-// response returns the answer as the response to a request.
+// response returns the answer as the response of the model to s.
 func (a *Answer) response(model string, s *turn) *llm.Response {
 	r := &llm.Response{Model: model, StopReason: a.Stop, Usage: a.Usage}
 	add := func(kind llm.PartType, text string) {
@@ -241,8 +243,9 @@ func estimateUsage(r *llm.Request, res *llm.Response) *llm.Usage {
 // pieceSize is the approximate length of a streamed piece, in bytes.
 const pieceSize = 12
 
-// streamResponse passes an answer to on in pieces. With failure, it returns that error after
-// failure.After pieces.
+// streamResponse passes a response to on, unless that is nil, in pieces, and returns
+// it. With fails, it returns that error after fails.After pieces, with the partial
+// response.
 func streamResponse(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.Delta)) (*llm.Response, error) {
 	var s llm.ResponseBuilder
 	n := 0

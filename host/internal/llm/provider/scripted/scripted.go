@@ -108,7 +108,7 @@ type Call struct {
 	Raw  string          `json:"raw"` // text that the model writes instead of a JSON object
 }
 
-// A Failure is an error that a model returns. In the file, it is a code or an object.
+// A Failure is an error that the model returns. In the file, it is a code or an object.
 type Failure struct {
 	Code    toolerr.Code `json:"code"`
 	Message string       `json:"message"`
@@ -181,8 +181,8 @@ type recording interface {
 	answer(r *llm.Request) (*llm.Response, error)
 }
 
-// Open reads a script file. info has the model's properties that the file does not
-// set.
+// Open reads a script or recording. info has the model's properties that the file does
+// not set. Its error is NO_MODEL.
 func Open(file string, info provider.Info) (*Model, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -195,8 +195,8 @@ func Open(file string, info provider.Info) (*Model, error) {
 	return m, nil
 }
 
-// Parse does the same as Open for the content of a file. Recordings are relative to
-// file.
+// Parse does the same as Open for text, the content of a file. Recordings are relative
+// to file.
 func Parse(file string, text []byte, info provider.Info) (*Model, error) {
 	if isRecording(text) { // the file is a recording
 		return newModel(Script{Recording: filepath.Base(file)}, file, info)
@@ -284,7 +284,8 @@ func checkAnswers(answers []Answer, at string) error {
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.info }
 
-// Ask returns the first answer whose conditions match the conversation.
+// Ask returns the first answer whose conditions match the conversation, or the next
+// answer of the recording. It returns MODEL_ERROR if there is none.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	if err := provider.ContextError(ctx); err != nil {
 		return nil, err
@@ -307,7 +308,7 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	return streamResponse(ctx, a.response(m.info.Name, s), a.Error, on)
 }
 
-// wait waits for a duration or until ctx ends.
+// wait waits for d, and returns an error if ctx ends first.
 func wait(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return nil
