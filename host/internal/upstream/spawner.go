@@ -23,7 +23,7 @@ import (
 type Spawner struct {
 	guardCommand []string                 // nil: no guard
 	mark         string                   // of all processes of this host
-	files        atomic.Pointer[[]string] // nesting.Mark of the host's configuration files; nil: unknown
+	files        atomic.Pointer[[]string] // nesting.FileMark of the host's configuration files; nil: unknown
 	widened      atomic.Int32             // number of widened pipes
 
 	mu       sync.Mutex
