@@ -37,7 +37,7 @@ func OmissionWarning(text, before string) string {
 		if bare == "" || len(bare) > 200 || !isOmission(bare) || strings.Contains(before, bare) {
 			continue
 		}
-		return fmt.Sprintf("line %d of the new text, %q, looks as if it stood for text left out; it is written as it is", number+1, bare)
+		return fmt.Sprintf("line %d of the new text, %q, looks like a placeholder for omitted text; it is written as it is", number+1, bare)
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func SyntaxWarning(name string, before, after []byte) string {
 	if fault == nil || before != nil && parseRecovering(parse, before) != nil {
 		return ""
 	}
-	return fmt.Sprintf("%s does not parse as %s any more: %s", name, language, firstLine(fault.Error()))
+	return fmt.Sprintf("%s no longer parses as %s: %s", name, language, firstLine(fault.Error()))
 }
 
 // parserFor returns the parser for a file by the extension of its name, and the

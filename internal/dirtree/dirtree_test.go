@@ -202,14 +202,14 @@ func TestFairShare(t *testing.T) {
 		files[fmt.Sprintf("other/f%d", i)] = ""
 	}
 	got := text(t, tree(t, files), "", dirtree.Options{Limit: 50})
-	require.Contains(t, got, ".: 50 of 1014 entries, depth 2, 1-50 (offset=50 for more)\n")
+	require.Contains(t, got, ".: entries 1-50 of 1014, depth 2 (offset=50 for more)\n")
 	require.Contains(t, got, "big/  (first 36 of 1000)\n")
 	for i := range 5 {
 		require.Equal(t, 3, strings.Count(got, fmt.Sprintf("  f%d  [0]\n", i)))
 	}
 	require.Contains(t, got, "top.txt")
 	next := text(t, tree(t, files), "", dirtree.Options{Limit: 50, Offset: 50})
-	require.Contains(t, next, ".: 50 of 1014 entries, depth 2, 51-100 (offset=100 for more)\n")
+	require.Contains(t, next, ".: entries 51-100 of 1014, depth 2 (offset=100 for more)\n")
 	require.Contains(t, next, "big/ (37-86 of 1000)\n  f36")
 	require.NotContains(t, next, "small")
 }

@@ -200,18 +200,23 @@ func (r *Result) header() string {
 	case shown == r.Total && r.TotalExact:
 		b.WriteString(textfmt.Count(r.Total, "entry"))
 	case r.TotalExact:
-		fmt.Fprintf(&b, "%d of %d entries", shown, r.Total)
+		fmt.Fprintf(&b, "%s of %d", entryRange(first, r.Offset+shown), r.Total)
 	default:
-		fmt.Fprintf(&b, "%d of more than %d entries", shown, r.Total)
+		fmt.Fprintf(&b, "%s of more than %d", entryRange(first, r.Offset+shown), r.Total)
 	}
 	fmt.Fprintf(&b, ", depth %d", r.Depth)
-	if shown > 0 && (shown < r.Total || !r.TotalExact) {
-		fmt.Fprintf(&b, ", %d-%d", first, r.Offset+shown)
-	}
 	if notes := r.notes(); len(notes) > 0 {
 		b.WriteString(" (" + strings.Join(notes, "; ") + ")")
 	}
 	return b.String()
+}
+
+// entryRange formats a range of entries: "entry 3", "entries 3-5".
+func entryRange(first, last int) string {
+	if first == last {
+		return fmt.Sprintf("entry %d", first)
+	}
+	return fmt.Sprintf("entries %d-%d", first, last)
 }
 
 // notes returns the notes of the first line, without parentheses.
@@ -224,7 +229,7 @@ func (r *Result) notes() []string {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", r.NextOffset))
 	}
 	if d := r.root; len(d.rows) > 0 && len(d.rows) < len(d.entries) && len(d.entries) < r.Total {
-		notes = append(notes, fmt.Sprintf("%d-%d of %d at the top level", d.rowsFrom+1, d.rowsFrom+len(d.rows), len(d.entries)))
+		notes = append(notes, fmt.Sprintf("%d-%d of %d top-level entries", d.rowsFrom+1, d.rowsFrom+len(d.rows), len(d.entries)))
 	}
 	if r.Ignored > 0 {
 		notes = append(notes, textfmt.Count(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")

@@ -168,7 +168,7 @@ func (s *comparison) hunkLines(h hunk) []string {
 	}
 	context(h.from-diffContext, h.from)
 	if len(h.removed) > 0 {
-		out = append(out, "-"+removedNumbers(h.removed)+" as you saw it")
+		out = append(out, "-"+removedNumbers(h.removed)+" as you viewed it (text not recorded)")
 	}
 	switch {
 	case !h.hasUnseen:
@@ -176,7 +176,7 @@ func (s *comparison) hunkLines(h hunk) []string {
 			out = append(out, "+"+l.text)
 		}
 	case h.to > h.from:
-		out = append(out, fmt.Sprintf("~%s now, not all of which you may have seen", lineNumbers(h.from+1, h.to)))
+		out = append(out, fmt.Sprintf("~%s now, including lines that you may not have viewed", lineNumbers(h.from+1, h.to)))
 	}
 	context(h.to, h.to+diffContext)
 	return out

@@ -106,7 +106,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 func (c *Config) Validate() error {
 	switch {
 	case c.Dir != "" && c.Disabled:
-		return toolerr.New(toolerr.InvalidParams, "--state and --no-state exclude each other")
+		return toolerr.New(toolerr.InvalidParams, "--state and --no-state cannot be combined")
 	case strings.ContainsRune(c.Dir, 0):
 		return toolerr.New(toolerr.InvalidParams, "--state: the directory's name contains a NUL")
 	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0 || c.OutputBytes < 0 || c.OutputAge < 0:

@@ -116,8 +116,8 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 			return c, nil
 		}
 		if !strings.HasSuffix(name, pendingSuffix) {
-			return nil, toolerr.New(toolerr.Stale, "%s was changed by another program after %s wrote it on %s, so that change is not undone; edit the file instead",
-				shown, pathname.Escape(c.Tool), c.Time.Format(time.RFC3339)).With("changed_by", c.Tool)
+			return nil, toolerr.New(toolerr.Stale, "nothing was undone: another program changed %s after %s wrote it at %s; edit the file instead",
+				shown, pathname.Escape(c.Tool), c.Time.Format(time.DateTime)).With("changed_by", c.Tool)
 		}
 	}
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded", shown)

@@ -11,13 +11,14 @@ import (
 )
 
 // Count formats a number of things, whose name is given in the singular: "1
-// file", "2 files", "3 directories", "4 matches".
+// file", "2 files", "3 directories", "4 matches",
+// "5 processes".
 func Count[N int | int64](n N, what string) string {
 	switch {
 	case n == 1:
 	case strings.HasSuffix(what, "y"):
 		what = what[:len(what)-1] + "ies"
-	case strings.HasSuffix(what, "ch"):
+	case strings.HasSuffix(what, "ch"), strings.HasSuffix(what, "ss"):
 		what += "es"
 	default:
 		what += "s"

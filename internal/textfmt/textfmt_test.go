@@ -23,6 +23,8 @@ func TestCount(t *testing.T) {
 		"3 directories":    {3, "directory"},
 		"1 match":          {1, "match"},
 		"12 matches":       {12, "match"},
+		"1 process":        {1, "process"},
+		"2 processes":      {2, "process"},
 		"2 NUL characters": {2, "NUL character"},
 	} {
 		require.Equal(t, want, textfmt.Count(c.n, c.what))

@@ -18,12 +18,21 @@ func (c *checker) checkLength(s *schema, n int, of string, at *argPath) {
 	size := bound{isExact: true, integer: int64(n)}
 	switch {
 	case s.min.isSet && s.max.isSet && s.min.integer == s.max.integer && size.integer != s.min.integer:
-		c.faultf(at, "must have %s %s, got %d", s.min.text, of, n)
+		c.faultf(at, "must have %s, got %d", boundedCount(s.min, of), n)
 	case s.min.isSet && size.less(s.min):
-		c.faultf(at, "must have at least %s %s, got %d", s.min.text, of, n)
+		c.faultf(at, "must have at least %s, got %d", boundedCount(s.min, of), n)
 	case s.max.isSet && s.max.less(size):
-		c.faultf(at, "must have at most %s %s, got %d", s.max.text, of, n)
+		c.faultf(at, "must have at most %s, got %d", boundedCount(s.max, of), n)
 	}
+}
+
+// boundedCount formats a bound of a length: "1 character", "3 items". what is
+// in the plural.
+func boundedCount(b bound, what string) string {
+	if b.isExact && b.integer == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return b.text + " " + what
 }
 
 // checkString checks a string of any string kind: bounds, base64, duration,

@@ -83,7 +83,7 @@ func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) err
 	}
 	after, ok := t.dangerousSettings(content.Bytes())
 	if !ok {
-		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", pathname.Escape(t.name))
+		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked; correct its syntax", pathname.Escape(t.name))
 	}
 	for _, setting := range after {
 		if !slices.Contains(before, setting) {

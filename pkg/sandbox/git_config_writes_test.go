@@ -78,7 +78,7 @@ func TestProgramsOfGitAreProtected(t *testing.T) {
 			_, err := put(fs, name, "new", sandbox.ReplaceOptions{})
 			if refused {
 				requireCode(t, toolerr.DeniedPath, err)
-				require.ErrorContains(t, err, "is a program that settings of git run")
+				require.ErrorContains(t, err, "is a program that git's settings run")
 			} else {
 				require.NoError(t, err)
 			}

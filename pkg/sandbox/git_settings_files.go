@@ -131,7 +131,7 @@ func (t *Target) gitProgramReason() string {
 				for _, program := range gitfile.ProgramPaths(settings) {
 					for _, path := range t.fs.possibleGitPaths(top, program) {
 						if path == t.Path || resolveExistingLinks(path) == t.Path {
-							return "is a program that settings of git run"
+							return "is a program that git's settings run"
 						}
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
@@ -144,7 +145,7 @@ func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string 
 		parts = append(parts, words)
 	}
 	if result.LeftBehind > 0 {
-		parts = append(parts, fmt.Sprintf("%d left running, ended (run_in_background keeps them)", result.LeftBehind))
+		parts = append(parts, fmt.Sprintf("killed %s that it left running (run_in_background keeps a program running)", textfmt.Count(result.LeftBehind, "process")))
 	}
 	if len(m.TakenBack) > 0 {
 		parts = append(parts, takenBackText(r.fs, result.Reverted, m.Aside))

@@ -74,7 +74,7 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 		return s.callUndo(ctx, args)
 	}
 	if args.JobID == "" {
-		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the job, as {\"action\":\"list\"} shows it")
+		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: {\"action\":\"list\"} shows the ids of the jobs")
 	}
 	j, err := s.jobs.find(args.JobID)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 	var pattern *regexp.Regexp
 	if args.WaitFor != "" {
 		if pattern, err = regexp.Compile("(?m)" + args.WaitFor); err != nil {
-			return nil, toolerr.New(toolerr.BadPattern, "wait_for is no regular expression: %w", err)
+			return nil, toolerr.New(toolerr.BadPattern, "wait_for is not a valid regular expression: %w", err)
 		}
 		if args.WaitMS == 0 {
 			args.WaitMS = 30_000
@@ -159,15 +159,15 @@ func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 	m.Truncated = next < m.Bytes || skipped > 0
 	foot := []string{j.stateText(), "job " + j.id, fmt.Sprintf("cursor %d", next)}
 	if skipped > 0 {
-		text = fmt.Sprintf("[… %d bytes are not kept …]\n", skipped) + text
+		text = fmt.Sprintf("[… %d bytes were not kept …]\n", skipped) + text
 	}
 	if left := m.Bytes - next; left > 0 {
-		foot = append(foot, fmt.Sprintf("%d bytes more", left))
+		foot = append(foot, fmt.Sprintf("%d more bytes", left))
 	}
 	if pattern != nil {
 		search := outputMatcher{output: j.output, at: from}
 		if m.Matched = search.search(pattern); !m.Matched {
-			foot = append(foot, "wait_for not found")
+			foot = append(foot, "no match for wait_for")
 		}
 	}
 	if m.Running {

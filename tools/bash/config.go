@@ -75,13 +75,13 @@ func (c *Config) Validate() error {
 		return toolerr.New(toolerr.InvalidParams, "--changes %q: use keep, review or discard", c.Changes)
 	}
 	if c.Changes != keepChanges && c.Level != proc.Highest && c.Level != proc.L2 {
-		return toolerr.New(toolerr.InvalidParams, "--changes %s needs --sandbox L2: changes are kept apart by a file system over the roots", c.Changes)
+		return toolerr.New(toolerr.InvalidParams, "--changes %s needs --sandbox L2: the changes are stored in an overlay file system, which needs L2", c.Changes)
 	}
 	if c.Undo && c.Changes != keepChanges {
-		return toolerr.New(toolerr.InvalidParams, "--undo and --changes %s exclude each other: changes that are kept apart need no undo", c.Changes)
+		return toolerr.New(toolerr.InvalidParams, "--undo and --changes %s cannot be combined: changes that were not applied need no undo", c.Changes)
 	}
 	if c.Undo && c.Level == proc.Off {
-		return toolerr.New(toolerr.InvalidParams, "--undo needs --sandbox L2 or L1: with off, what commands change is not seen")
+		return toolerr.New(toolerr.InvalidParams, "--undo needs --sandbox L2 or L1: with off, the changes of commands are not recorded")
 	}
 	if c.SpillBytes <= 0 {
 		return toolerr.New(toolerr.InvalidParams, "--max-output must be more than zero")

@@ -23,8 +23,8 @@ const (
 // covers. An error (COMMAND_DENIED, or ctx's) means that the user did not agree.
 func askUser(ctx context.Context, verdict policy.Verdict, text string) error {
 	if lines := strings.Count(text, "\n") + 1; len(text) > maxQuestion || lines > maxQuestionLines {
-		return deniedError(verdict, fmt.Sprintf("The user would have to be shown all of it, which is %s in %s; at most %s in %s can be shown. "+
-			"Write the long part into a script file, which the user can look at, and run that; name a new session if this one has many variables.",
+		return deniedError(verdict, fmt.Sprintf("The user must see the whole call before it runs: it has %s in %s, and at most %s in %s can be shown. "+
+			"Write the long part into a script file, so that the user can read it, and run the file. If the session has many variables, use a new session.",
 			textfmt.Bytes(int64(len(text))), textfmt.Count(lines, "line"), textfmt.Bytes(maxQuestion), textfmt.Count(maxQuestionLines, "line")))
 	}
 	agreed, asked, err := mcpkit.Confirm(ctx, text)
@@ -36,9 +36,9 @@ func askUser(ctx context.Context, verdict policy.Verdict, text string) error {
 	case err != nil:
 		return deniedError(verdict, "The user could not be asked: "+err.Error()+".")
 	case asked:
-		return deniedError(verdict, "The user was asked and did not agree: do not try it in another way.")
+		return deniedError(verdict, "The user was asked and did not agree: do not try to get the same result in another way.")
 	}
-	return deniedError(verdict, "This client cannot ask the user. Tell the user what it is for, so that they run it themselves or start the server without the rule.")
+	return deniedError(verdict, "This client cannot ask the user. Tell the user what the command is for, so that they can run it themselves or start the server without the rule.")
 }
 
 // deniedError returns COMMAND_DENIED with the verdict and why.

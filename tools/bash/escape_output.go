@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // escapedText is output in which control characters, including escape
@@ -76,20 +78,18 @@ func isUnsafe(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
 }
 
-// describe describes the escaped characters, for the last line; "" if there are
+// describe counts the characters that were escaped or kept, for the last line; "" if there are
 // none.
 func (s escapedText) describe() string {
 	var parts []string
 	for _, one := range []struct {
 		n    int
 		what string
-	}{{s.control, "control"}, {s.hidden, "hidden"}, {s.joiners, "joining"}} {
+		done string
+	}{{s.control, "control", "escaped"}, {s.hidden, "hidden", "escaped"}, {s.joiners, "joining", "kept"}} {
 		if one.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", one.n, one.what))
+			parts = append(parts, textfmt.Count(one.n, one.what+" character")+" "+one.done)
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, ", ") + " characters"
+	return strings.Join(parts, ", ")
 }

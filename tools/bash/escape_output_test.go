@@ -20,7 +20,7 @@ func TestSafe(t *testing.T) {
 		require.Equal(t, want, escapeUnsafe(in).text, "%q", in)
 	}
 	s := escapeUnsafe("\x1b\x1b\u202e\u200d")
-	require.Equal(t, "2 control, 1 hidden, 1 joining characters", s.describe())
+	require.Equal(t, "2 control characters escaped, 1 hidden character escaped, 1 joining character kept", s.describe())
 	require.Empty(t, escapeUnsafe("plain").describe())
 }
 
@@ -32,13 +32,13 @@ func TestMeaning(t *testing.T) {
 		want   string
 	}{
 		{"grep x f", 1, "grep: no match"}, {"cat f | grep x", 1, "grep: no match"}, {"LC_ALL=C grep x f", 1, "grep: no match"},
-		{"/usr/bin/diff a b", 1, "diff: they differ"}, {"[ a = b ]", 1, "[: false"}, {"grep x f; false", 1, ""}, {"grep 'a|false' f", 1, "grep: no match"},
+		{"/usr/bin/diff a b", 1, "diff: the files differ"}, {"[ a = b ]", 1, "[: false"}, {"grep x f; false", 1, ""}, {"grep 'a|false' f", 1, "grep: no match"},
 		{"echo 'x; grep'", 1, ""}, {"grep x f", 2, ""}, {"$(grep x f)", 1, ""}, {"nothing", 127, "command not found"}, {"x", 126, "not executable"},
-		{"x", 139, "SIGSEGV"}, {"x", 130, "SIGINT"}, {"timeout 1 x", 124, "timeout: time is over"}, {"x", 0, ""}, {"! grep x f", 1, ""}, {"x", 200, ""},
+		{"x", 139, "SIGSEGV"}, {"x", 130, "SIGINT"}, {"timeout 1 x", 124, "timeout: time limit reached"}, {"x", 0, ""}, {"! grep x f", 1, ""}, {"x", 200, ""},
 	} {
 		require.Equal(t, c.want, exitMeaning(proc.Result{Ending: proc.Exited, ExitCode: c.code}, c.script), "%s %d", c.script, c.code)
 	}
-	require.Equal(t, "ended: over its memory", exitMeaning(proc.Result{Ending: proc.OverMemory, ExitCode: 137}, "x"))
+	require.Equal(t, "killed: over its memory limit", exitMeaning(proc.Result{Ending: proc.OverMemory, ExitCode: 137}, "x"))
 }
 
 // A last line that asks for input is recognized, others are not.

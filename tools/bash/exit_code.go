@@ -12,7 +12,7 @@ import (
 func exitMeaning(result proc.Result, script string) string {
 	switch result.Ending {
 	case proc.OverMemory:
-		return "ended: over its memory"
+		return "killed: over its memory limit"
 	case proc.Killed:
 		return "killed"
 	case proc.Lost:
@@ -29,7 +29,7 @@ func exitMeaning(result proc.Result, script string) string {
 	case code == 127:
 		return "command not found"
 	case code == 124 && name == "timeout":
-		return "timeout: time is over"
+		return "timeout: time limit reached"
 	case code != 1:
 		return ""
 	}
@@ -37,7 +37,7 @@ func exitMeaning(result proc.Result, script string) string {
 	case "grep", "egrep", "fgrep", "rg", "zgrep":
 		return name + ": no match"
 	case "diff", "cmp":
-		return name + ": they differ"
+		return name + ": the files differ"
 	case "test", "[", "[[":
 		return name + ": false"
 	case "pgrep", "pidof", "which":

@@ -74,11 +74,11 @@ func (s *sizeFlag) Set(text string) error {
 	var n int64
 	var unit string
 	if parts, _ := fmt.Sscanf(text, "%d%s", &n, &unit); parts == 0 || n < 0 || n > 1<<33 {
-		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
+		return fmt.Errorf("invalid size %q: give bytes, or a number with K, M or G", text)
 	}
 	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[strings.TrimSuffix(strings.ToUpper(unit), "B")]
 	if !ok || n > 1<<62>>shift {
-		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
+		return fmt.Errorf("invalid size %q: give bytes, or a number with K, M or G", text)
 	}
 	*s = sizeFlag(n << shift)
 	return nil

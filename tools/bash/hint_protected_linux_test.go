@@ -52,7 +52,7 @@ func TestAProtectedFileIsNamed(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	s := p.serve()
 	for command, want := range map[string]string{
-		"mv x y":       "protected from commands, also from being moved or deleted: x/.vscode (the user allows it with --allow-write x/.vscode)",
+		"mv x y":       "protected from commands, also from being moved or deleted: x/.vscode (the user can allow it with --allow-write x/.vscode)",
 		"rm -rf x":     "x/.vscode (",
 		"rm -rf clone": "clone/.git/hooks (",
 	} {

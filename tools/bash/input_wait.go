@@ -38,16 +38,16 @@ func (w inputWait) programText(script string) string {
 func (w inputWait) advice(script string) string {
 	name, _, _ := strings.Cut(path.Base(w.programText(script)), ".")
 	for _, kind := range []struct{ names, advice string }{
-		{"vi vim nvim view vimdiff gvim ex nano pico emacs joe jed micro hx kak ne mcedit", "the tools edit and replace change files, view shows them"},
-		{"less more most man info", "cat, head or PAGER=cat print without a terminal"},
-		{"top htop btop atop iotop nethogs watch", "run it once in batch mode, as top -b -n 1 does"},
+		{"vi vim nvim view vimdiff gvim ex nano pico emacs joe jed micro hx kak ne mcedit", "use the tools edit and replace to change files, and view to read them"},
+		{"less more most man info", "use cat, head or PAGER=cat, which need no terminal"},
+		{"top htop btop atop iotop nethogs watch", "run it once in batch mode, such as top -b -n 1"},
 		{"ssh scp sftp psql mysql gpg", "use a key, a configuration file or an option such as --batch, so that it does not ask"},
 	} {
 		if slices.Contains(strings.Fields(kind.names), name) {
 			return kind.advice
 		}
 	}
-	return "an option such as -y, --batch or --no-pager, or the answers in stdin, mostly do without a terminal"
+	return "use an option such as -y, --batch or --no-pager, or give the answers in stdin"
 }
 
 // waitDetector detects that a command has paused and waits for input. The

@@ -110,7 +110,7 @@ func TestTerminalInASingleCall(t *testing.T) {
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	got := string(out)
-	require.True(t, strings.HasPrefix(got, `{"result":"note: ended, since it waited for a terminal (cat), which commands do not have: `), got)
+	require.True(t, strings.HasPrefix(got, `{"result":"note: killed, because it waited for a terminal (cat), which commands do not have: `), got)
 }
 
 // Progress shows the last line with text, and counts lines as people do.

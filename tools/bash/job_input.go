@@ -16,13 +16,13 @@ import (
 // seconds, writeInput returns an error and the input stays pending.
 func (j *job) writeInput(ctx context.Context, input string) error {
 	if input == "" {
-		return toolerr.New(toolerr.MissingParameter, "input is missing: the text to write, with \\n for Enter")
+		return toolerr.New(toolerr.MissingParameter, "input is missing: give the text to write, with \\n for Enter")
 	}
 	if j.hasEnded() {
 		return toolerr.New(toolerr.Conflict, "job %s has ended (%s): nothing can be written to it", j.id, j.stateText())
 	}
 	if !j.args.Background {
-		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so that its standard input is at its end: kill it and start it so, or give stdin", j.id)
+		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so its standard input is closed: kill it, and start it again with run_in_background, or with the input in stdin", j.id)
 	}
 	if j.verdict.Decision == policy.Ask && input != endOfInput {
 		if err := askUser(ctx, j.verdict, inputQuestion(j, input)); err != nil {
@@ -32,7 +32,7 @@ func (j *job) writeInput(ctx context.Context, input string) error {
 	select {
 	case j.inputSlot <- struct{}{}:
 	default:
-		return toolerr.New(toolerr.Conflict, "job %s has not read yet what was written to it before: this was not written", j.id)
+		return toolerr.New(toolerr.Conflict, "job %s has not read the earlier input yet, so this input was not written: poll the job, then write again", j.id)
 	}
 	done := make(chan error, 1)
 	go func() { // ends with the job
@@ -53,7 +53,7 @@ func (j *job) writeInput(ctx context.Context, input string) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(2 * time.Second):
-		return toolerr.New(toolerr.Conflict, "job %s does not read its input now; what was written waits for it", j.id)
+		return toolerr.New(toolerr.Conflict, "job %s is not reading its input now; the written text is kept until it does", j.id)
 	}
 }
 
@@ -63,7 +63,7 @@ func (j *job) writeInput(ctx context.Context, input string) error {
 func (j *job) sendSignal(name string) error {
 	number, ok := parseSignal(name)
 	if !ok {
-		return toolerr.New(toolerr.InvalidParams, "input is to name the signal, as INT, TERM, HUP or USR1; %q is none", shorten(escapeUnsafe(name).text, 40))
+		return toolerr.New(toolerr.InvalidParams, "input must be the name of a signal, such as INT, TERM, HUP or USR1, not %q", shorten(escapeUnsafe(name).text, 40))
 	}
 	if err := j.process.Signal(number); err != nil {
 		if errors.Is(err, os.ErrProcessDone) {

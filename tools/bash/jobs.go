@@ -67,7 +67,7 @@ func (js *jobs) dropEndedIfFull() bool {
 
 // fullError returns the error for a job too many, LIMIT_REACHED.
 func (js *jobs) fullError() error {
-	return toolerr.New(toolerr.LimitReached, "%d jobs are running, no more are possible: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
+	return toolerr.New(toolerr.LimitReached, "%d jobs are running, the maximum: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
 }
 
 // add makes a command a job. It returns false if there is no room.
@@ -101,9 +101,9 @@ func (js *jobs) find(id string) (*job, error) {
 		known = append(known, j.id)
 	}
 	if len(known) == 0 {
-		return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q, and no other: jobs end with the server", shorten(escapeUnsafe(id).text, 40))
+		return nil, toolerr.New(toolerr.JobNotFound, "no job %q: no jobs exist; jobs end with the server", shorten(escapeUnsafe(id).text, 40))
 	}
-	return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q; there are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
+	return nil, toolerr.New(toolerr.JobNotFound, "no job %q; the jobs are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
 }
 
 // close releases the output of all jobs, which must have ended.

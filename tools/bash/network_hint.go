@@ -34,5 +34,5 @@ func (r *runningCommand) networkHint(result proc.Result, text string) string {
 	if net.On || net.Allow != nil || result.Level == proc.Off || result.ExitCode == 0 || !networkFailurePattern().MatchString(text) {
 		return ""
 	}
-	return "the network is off; the user opens it with --net on, --net registries or --net allow=HOST"
+	return "the network is off; the user can open it by starting the server with --net on, --net registries or --net allow=HOST"
 }

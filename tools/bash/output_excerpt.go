@@ -40,9 +40,9 @@ func omittedNote(e proc.Excerpt, m *meta, size int64) string {
 	switch {
 	case m.File == "":
 	case m.FileBytes < size:
-		where = fmt.Sprintf("; the first %d bytes of all are in %s", m.FileBytes, m.File)
+		where = fmt.Sprintf("; the first %d bytes of the output are in %s", m.FileBytes, m.File)
 	default:
-		where = "; all of it is in " + m.File
+		where = "; the whole output is in " + m.File
 	}
 	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
 }

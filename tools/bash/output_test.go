@@ -148,7 +148,7 @@ func TestOddOutput(t *testing.T) {
 		}
 		require.LessOrEqual(t, len(r.Text), 33_000)
 	}
-	require.Contains(t, s.bash(`printf '\e[1mx'`).Text, "made visible: 1 control characters")
+	require.Contains(t, s.bash(`printf '\e[1mx'`).Text, "1 control character escaped")
 	requireSmall(t, s)
 }
 

@@ -221,7 +221,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"--policy", "strict"}, "ban-list"},
 		{[]string{"--deny", ""}, "deny"},
 		{[]string{"--max-output", "0"}, "--max-output"},
-		{[]string{"--max-memory", "lots"}, "no size"},
+		{[]string{"--max-memory", "lots"}, "invalid size"},
 	} {
 		out, err := exec.Command(bin, append(c.args, "--schema")...).CombinedOutput()
 		require.Error(t, err, "%v", c.args)
@@ -275,7 +275,7 @@ func TestSessionStaysInTheRoots(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(p.dir, "outside"), filepath.Join(p.root, "link")))
 	s := p.serve("--sandbox", "off")
 	r := s.bash("cd link")
-	require.Contains(t, r.Text, "is not in the roots")
+	require.Contains(t, r.Text, "is outside the roots")
 	require.Contains(t, s.bash("pwd").Text, p.root+"\n")
 	// A forged one is not kept either, nor are forged variables.
 	forged := `report=$(ls -d "$TMPDIR"/.toolroom-report 2>/dev/null || echo "$TMPDIR/.toolroom-report"); trap - EXIT; ` +

@@ -63,7 +63,7 @@ func protectedHint(protected []string, text, dir string, fsys *sandbox.FS) strin
 		flag = hit[0]
 	}
 	return "protected from commands, also from being moved or deleted: " + shorten(strings.Join(displayPaths(fsys, hit), ", "), 300) + more +
-		" (the user allows it with --allow-write " + flag + ")"
+		" (the user can allow it with --allow-write " + flag + ")"
 }
 
 // mentionsPath reports whether a message names path, something beneath it or a

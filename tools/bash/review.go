@@ -37,7 +37,7 @@ type reviewer struct {
 func (v *reviewer) store() (*changes.Store, error) {
 	dir, err := v.state.PendingChangesDir()
 	if err != nil {
-		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart without a state directory: %w; give one with --state DIR", err)
+		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be stored without a state directory: %w; give one with --state DIR", err)
 	}
 	return changes.New(dir), nil
 }
@@ -136,9 +136,9 @@ func (v *reviewer) find(fsys *sandbox.FS, id string) (*changes.Set, error) {
 		known = append(known, set.ID())
 	}
 	if len(known) == 0 {
-		return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q, and no others: they were applied or discarded", shorten(escapeUnsafe(id).text, 40))
+		return nil, toolerr.New(toolerr.NotFound, "no pending changes %q, and none with another id: they were applied or discarded", shorten(escapeUnsafe(id).text, 40))
 	}
-	return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q; there are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
+	return nil, toolerr.New(toolerr.NotFound, "no pending changes %q; the ids of pending changes are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
 }
 
 // hasDir reports whether the next command will see a directory that may exist

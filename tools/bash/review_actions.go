@@ -21,7 +21,7 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 		return nil, err
 	}
 	if args.JobID == "" {
-		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the changes, as the answer of bash or {\"action\":\"list\"} shows them")
+		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: give the id of the changes, which the answer of bash and {\"action\":\"list\"} show")
 	}
 	set, err := s.review.find(fsys, args.JobID)
 	if err != nil {

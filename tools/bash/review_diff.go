@@ -76,7 +76,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	}
 	switch {
 	case c.Kind == changes.Deleted && c.Old.IsDir():
-		return line("/ with all it holds")
+		return line("/ with all of its contents")
 	case fsys.Denied(path) || fsys.Masked(path):
 		return line(" (content not shown: it may hold secrets)")
 	case c.New != nil && c.New.IsDir():
@@ -115,7 +115,7 @@ func modeText(c changes.Change) string {
 		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
 	}
 	if n := c.OtherHardLinks(); n > 0 {
-		parts = append(parts, fmt.Sprintf("(%s of this file in the tree may keep the old content)", textfmt.Count(n, "other name")))
+		parts = append(parts, fmt.Sprintf("(%s of this file may keep the old content)", textfmt.Count(n, "other name")))
 	}
 	return strings.Join(parts, " ")
 }

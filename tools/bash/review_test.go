@@ -62,7 +62,7 @@ func TestReview(t *testing.T) {
 	require.Contains(t, r.Text, "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n")
 	require.Contains(t, r.Text, "--- /dev/null\n+++ b/new/deep/k\n@@ -0,0 +1 @@\n+key\n")
 	require.Contains(t, r.Text, "created new/deep/b (-rw-r--r--, 1 bytes)\n")
-	require.Contains(t, r.Text, "deleted old/ with all it holds\n")
+	require.Contains(t, r.Text, "deleted old/ with all of its contents\n")
 	r = s.job("action", "diff", "job_id", id, "files", []string{"new/deep/k"})
 	require.NotContains(t, r.Text, "--- a/a")
 
@@ -88,7 +88,7 @@ func TestReviewConflict(t *testing.T) {
 	p.write("root/a", "theirs\n")
 	r := s.job("action", "apply", "job_id", id)
 	require.Equal(t, "CONFLICT", r.Code)
-	require.Contains(t, r.Text, "not applied: a was changed meanwhile\n")
+	require.Contains(t, r.Text, "not applied: a was changed in the meantime\n")
 	require.Equal(t, "theirs\n", content(t, p, "a"))
 	require.NoFileExists(t, filepath.Join(p.root, "b"))
 	require.False(t, s.job("action", "apply", "job_id", id, "files", []string{"b"}).IsError)
@@ -265,7 +265,7 @@ func TestReviewTexts(t *testing.T) {
 	id := idOf(t, s.bash("echo two > a; echo two > b"))
 	p.write("root/a", "theirs\n")
 	r = s.job("action", "apply", "job_id", id)
-	require.Contains(t, r.Text, "nothing was applied: 1 file in changes "+id+" was changed by others meanwhile; apply the others by their names, or discard")
+	require.Contains(t, r.Text, "nothing was applied: 1 file in changes "+id+" was changed by other programs in the meantime; apply the other files by their names, or discard the changes")
 	r = s.job("action", "apply", "job_id", id, "files", []string{"b"})
 	require.Contains(t, r.Text, "applied 1 modified of changes "+id+"; 1 change of them left")
 }
@@ -323,6 +323,6 @@ func TestLossIsTold(t *testing.T) {
 	hook := filepath.Join(p.root, ".git", "hooks", "pre-commit")
 	require.NoError(t, os.WriteFile(hook, make([]byte, 17<<20), 0o755))
 	require.NotContains(t, s.bash("true").Text, "not protected")
-	require.Contains(t, s.bash("echo evil > .git/hooks/pre-commit").Text, "not protected: what commands leave in "+p.root+" for other programs to run: .git/hooks/pre-commit was changed, and cannot be restored")
+	require.Contains(t, s.bash("echo evil > .git/hooks/pre-commit").Text, "not protected: files that commands leave in "+p.root+" for other programs to run: .git/hooks/pre-commit was changed, and cannot be restored")
 	require.NotContains(t, s.bash("true").Text, "not protected")
 }

@@ -110,7 +110,7 @@ func (r *runningCommand) handleInputWait(ctx context.Context, w inputWait) (resu
 	if !w.terminal {
 		return nil, false, nil
 	}
-	mcpkit.NoteFirstf(ctx, "ended, since it waited for a terminal (%s), which commands do not have: %s", w.programText(r.args.Command), w.advice(r.args.Command))
+	mcpkit.NoteFirstf(ctx, "killed, because it waited for a terminal (%s), which commands do not have: %s", w.programText(r.args.Command), w.advice(r.args.Command))
 	r.process.Stop()
 	result, err = r.endedResult(ctx)
 	return result, true, err
@@ -148,10 +148,10 @@ func (r *runningCommand) endedResult(ctx context.Context) (*mcpkit.Result, error
 		mcpkit.Notef(ctx, "%s", note)
 	}
 	if len(result.Report) == 0 && mayChangeSession(r.args.Command) && result.Ending == proc.Exited {
-		mcpkit.Notef(ctx, "the shell did not finish (exec, or a signal): directory and variables are those from before the command")
+		mcpkit.Notef(ctx, "the shell did not finish (exec, or a signal): changes of the directory and variables are not kept")
 	}
 	if len(result.RefusedVars) > 0 {
-		mcpkit.Notef(ctx, "env: not passed, since they look like secrets or steer programs: %s (--pass-secret NAME passes a secret)", shorten(strings.Join(result.RefusedVars, ", "), 300))
+		mcpkit.Notef(ctx, "env: not passed (they look like secrets, change how programs run, or are too large): %s (the user can allow a secret with --pass-secret NAME)", shorten(strings.Join(result.RefusedVars, ", "), 300))
 	}
 	m := r.endedMeta(result)
 	m.Cwd = r.fs.Display(dir)
@@ -170,14 +170,14 @@ func (r *runningCommand) endedResult(ctx context.Context) (*mcpkit.Result, error
 		foot = strings.TrimSuffix(foot, "\n") + " · " + pending + "\n"
 	}
 	if words := text.describe(); words != "" {
-		foot = strings.TrimSuffix(foot, "\n") + " · made visible: " + words + "\n"
+		foot = strings.TrimSuffix(foot, "\n") + " · " + words + "\n"
 	}
 	answer := &mcpkit.Result{Text: joinLines(text.text, foot), Meta: m, ExitStatus: result.ExitCode}
 	if result.ExitCode < 0 { // unknown
 		answer.ExitStatus = mcpkit.ExitFail
 	}
 	if result.Ending == proc.TimedOut {
-		return answer, toolerr.New(toolerr.Timeout, "the command was ended with all it started after %s, its timeout; give it more with timeout (milliseconds, at most %d), or run_in_background. What it printed:",
+		return answer, toolerr.New(toolerr.Timeout, "the command timed out after %s and was killed, with all processes that it started; set a longer timeout (milliseconds, at most %d), or use run_in_background. Its output:",
 			formatDuration(r.timeout), maxTimeout.Milliseconds())
 	}
 	return answer, nil
@@ -215,18 +215,18 @@ func (r *runningCommand) makeJob(ctx context.Context, w inputWait) (result *mcpk
 	prompt := w.line
 	switch {
 	case w.terminal && r.args.Background:
-		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which it does not have. What bash_job {\"action\":\"write\"} sends may reach it; else end it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
+		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which it does not have. Input from bash_job {\"action\":\"write\"} may reach it; otherwise kill it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
 			w.programText(r.args.Command), j.id, w.advice(r.args.Command))
 	case w.terminal:
-		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which commands do not have, and nobody can type: end it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
+		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which commands do not have, and there is no interactive input: kill it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
 			w.programText(r.args.Command), j.id, w.advice(r.args.Command))
 	case prompt != "" && r.args.Background:
-		foot += fmt.Sprintf("It seems to wait for an answer (%q): give it with bash_job {\"action\":\"write\",\"job_id\":%q,\"input\":\"…\\n\"}, or end it with action kill.\n", prompt, j.id)
+		foot += fmt.Sprintf("It seems to wait for an answer (%q): give it with bash_job {\"action\":\"write\",\"job_id\":%q,\"input\":\"…\\n\"}, or kill the job.\n", prompt, j.id)
 	case prompt != "":
-		foot += fmt.Sprintf("It seems to wait for an answer (%q), but its standard input is at its end, nobody can type: end it with bash_job {\"action\":\"kill\",\"job_id\":%q}, "+
-			"then run it with an option that does not ask, with the answer in stdin, or with run_in_background, which bash_job can write to.\n", prompt, j.id)
+		foot += fmt.Sprintf("It seems to wait for an answer (%q), but its standard input is closed and there is no interactive input: kill it with bash_job {\"action\":\"kill\",\"job_id\":%q}, "+
+			"then run it again with an option that does not ask, with the answer in stdin, or with run_in_background, so that bash_job can write to it.\n", prompt, j.id)
 	default:
-		foot += fmt.Sprintf("To go on: bash_job {\"action\":\"poll\",\"job_id\":%q,\"wait_ms\":40000}\n", j.id)
+		foot += fmt.Sprintf("To continue: bash_job {\"action\":\"poll\",\"job_id\":%q,\"wait_ms\":40000}\n", j.id)
 	}
 	return &mcpkit.Result{Text: joinLines(text, foot), Meta: m}, true
 }

@@ -97,11 +97,11 @@ func (s *sessions) prepareStart(fsys *sandbox.FS, args arguments) (commandStart,
 		b.session = defaultSession
 	}
 	if !isAlphanumericOr(b.session, "_.-") || len(b.session) > 64 {
-		return b, toolerr.New(toolerr.InvalidParams, "session %q is no name: use letters, digits, _, . and -, at most 64", pathname.Escape(args.Session))
+		return b, toolerr.New(toolerr.InvalidParams, "invalid session name %q: use letters, digits, _, . and -, at most 64", pathname.Escape(args.Session))
 	}
 	for name := range args.Env {
 		if !isVariable(name) {
-			return b, toolerr.New(toolerr.InvalidParams, "env: %q is no name of a variable: use letters, digits and _", pathname.Escape(name))
+			return b, toolerr.New(toolerr.InvalidParams, "env: invalid variable name %q: use letters, digits and _", pathname.Escape(name))
 		}
 	}
 	s.mu.Lock()
@@ -154,14 +154,14 @@ func (s *sessions) storeState(fsys *sandbox.FS, b *commandStart, env []string, f
 	notes = dropUnkeepable(changed, filter)
 	if i := slices.Index(removed, "PATH"); i >= 0 {
 		removed = slices.Delete(removed, i, i+1)
-		notes = append(notes, "PATH is there again for the next command")
+		notes = append(notes, "PATH is restored for the next command")
 	}
 	dir, ok := after.dir, true
 	if !s.isPending(fsys, after.dir) {
 		dir, ok = nextDir(fsys, b.dir, after.dir)
 	}
 	if !ok {
-		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", pathname.Escape(after.dir), fsys.Display(dir)))
+		notes = append(notes, fmt.Sprintf("%s is outside the roots: the next command starts in %s", pathname.Escape(after.dir), fsys.Display(dir)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *sessions) storeState(fsys *sandbox.FS, b *commandStart, env []string, f
 		for name := range changed {
 			delete(one.set, name)
 		}
-		notes = append(notes, fmt.Sprintf("the exported variables are over %d KiB: those of this command are not kept for the next", maxVariables>>10))
+		notes = append(notes, fmt.Sprintf("the exported variables have more than %d KiB: those that this command set are not kept", maxVariables>>10))
 	}
 	return dir, notes
 }

@@ -72,7 +72,7 @@ func dropUnkeepable(changed map[string]string, filter proc.Environ) (notes []str
 	}
 	if len(lost) > 0 {
 		slices.Sort(lost)
-		notes = append(notes, "not kept for the next command: "+shorten(strings.Join(lost, ", "), 200))
+		notes = append(notes, "not kept for the next command (they look like secrets, change how programs run, or are too large): "+shorten(strings.Join(lost, ", "), 200))
 	}
 	return notes
 }

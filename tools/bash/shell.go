@@ -55,7 +55,7 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 		return nil, err
 	}
 	if own.Undo && kept.Disabled {
-		return nil, toolerr.New(toolerr.InvalidParams, "--undo and --no-state exclude each other: what commands change is recorded in the state directory")
+		return nil, toolerr.New(toolerr.InvalidParams, "--undo and --no-state cannot be combined: the changes of commands are recorded in the state directory")
 	}
 	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.FindNamed
 	if dir := kept.Directory(); dir != "" {
@@ -188,7 +188,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	// A one-shot call is the only call: nobody could manage a job.
 	alone := wire.RawParams(ctx) == nil
 	if alone && args.Background {
-		mcpkit.Notef(ctx, "a single call waits for the end: there would be nobody to look after a job")
+		mcpkit.Notef(ctx, "run_in_background is ignored: a single call waits until the command ends")
 		args.Background = false
 	}
 	if args.Background && s.jobs.isFull() {

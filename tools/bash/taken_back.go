@@ -56,10 +56,10 @@ func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 		notes = append(notes, "commands of bash still apply the stash that git made there; the user's git applies it with git stash apply and the name in the copy")
 	}
 	if index {
-		notes = append(notes, "git reset of the user rebuilds the index")
+		notes = append(notes, "the user can rebuild the index with git reset")
 	}
 	if len(copyDirs) > 0 {
-		notes = append(notes, "copies are in "+strings.Join(copyDirs, ", ")+", see index there; they may include changes that the user made meanwhile")
+		notes = append(notes, "copies are in "+strings.Join(copyDirs, ", ")+", listed in the file index there; they may include changes that the user made in the meantime")
 		if settings {
 			notes = append(notes, "the user can restore a committed file with git checkout -- FILE")
 		}

@@ -98,7 +98,7 @@ func (u *undoRecords) findOrLast(id string) (*undo.Record, error) {
 			return record, nil
 		}
 	}
-	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no command of this server has changed anything in the roots; {\"action\":\"list\"} shows the records of earlier ones, job_id names one")
+	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no command of this server has changed anything in the roots; to undo an earlier command, give its id in job_id; {\"action\":\"list\"} shows the ids")
 }
 
 // callUndo handles the action undo of bash_job. It returns SANDBOX_UNAVAILABLE without
@@ -145,7 +145,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", quoteName(fsys.Display(path)))
 	}
 	if report.Unchecked {
-		b.WriteString("the end of the command was not recorded: what others changed meanwhile was not told from its changes\n")
+		b.WriteString("the end of the command was not recorded, so later changes by other programs may have been undone, too\n")
 	}
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
 }
@@ -178,7 +178,7 @@ func (u *undoRecords) unheldText(fsys *sandbox.FS, id string) string {
 	if more := len(files) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return text + fmt.Sprintf(", since copies of changed files are kept up to %s each and %s in all", textfmt.Bytes(supervise.UndoFileBytes), textfmt.Bytes(supervise.UndoBytes))
+	return text + fmt.Sprintf(", because copies of changed files are kept up to %s each and %s in all", textfmt.Bytes(supervise.UndoFileBytes), textfmt.Bytes(supervise.UndoBytes))
 }
 
 // shortCommand returns a command on one line, escaped and cut.

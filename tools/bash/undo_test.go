@@ -111,8 +111,8 @@ func TestUndoFlags(t *testing.T) {
 	p := newPlace(t)
 	for wrong, flags := range map[string][]string{
 		"--undo needs --sandbox L2 or L1":                {"--undo", "--sandbox", "off"},
-		"--undo and --changes review exclude each other": {"--undo", "--changes", "review"},
-		"--undo and --no-state exclude each other":       {"--undo", "--no-state"},
+		"--undo and --changes review cannot be combined": {"--undo", "--changes", "review"},
+		"--undo and --no-state cannot be combined":       {"--undo", "--no-state"},
 	} {
 		out, err := exec.Command(mcpkittest.Build(t, "./tools/bash"), append([]string{"--root", p.root}, flags...)...).CombinedOutput()
 		require.Error(t, err)
@@ -130,7 +130,7 @@ func TestUndoNamesWhatItCannotRestore(t *testing.T) {
 	}
 	s := p.serve("--undo")
 	r := s.bash("echo more >> large?2; cat read > /dev/null; echo 1 > one")
-	require.Contains(t, r.Text, ` · undo cannot restore: large\n2 (20 MiB before the command), since copies of changed files are kept up to 16 MiB each`)
+	require.Contains(t, r.Text, ` · undo cannot restore: large\n2 (20 MiB before the command), because copies of changed files are kept up to 16 MiB each`)
 	r = s.job("action", "undo")
 	require.False(t, r.IsError, r.Text)
 	require.Contains(t, r.Text, "1 removed")

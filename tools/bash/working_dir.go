@@ -50,7 +50,7 @@ func (b *commandStart) useNearestDir(fsys *sandbox.FS, dir string) {
 		}
 	}
 	if b.dir != dir {
-		b.notes = append(b.notes, fmt.Sprintf("the working directory %s is gone; this ran in %s", fsys.Display(dir), fsys.Display(b.dir)))
+		b.notes = append(b.notes, fmt.Sprintf("the working directory %s no longer exists; the command ran in %s", fsys.Display(dir), fsys.Display(b.dir)))
 	}
 }
 

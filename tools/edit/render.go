@@ -99,7 +99,7 @@ func describeFormat(f textfile.Format) string {
 func describeCreation(done *fileedit.Outcome) string {
 	switch {
 	case !done.Created:
-		return "filled (was empty)"
+		return "written (was empty)"
 	case done.DryRun:
 		return "would be created"
 	}

@@ -35,14 +35,14 @@ func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, r request) (*mcpkit
 
 // describeUndo describes the reverted change; its time follows.
 func describeUndo(done *fileedit.Outcome) string {
-	would := ""
+	undid, removed := "undid", "removed"
 	if done.DryRun {
-		would = "dry run, nothing was written: would be "
+		undid, removed = "dry run, nothing was written: would undo", "dry run, nothing was written: would remove"
 	}
 	if done.Removed {
-		return fmt.Sprintf("%sremoved; %s had created it at ", would, done.Undone.Tool)
+		return fmt.Sprintf("%s the file that %s created at ", removed, done.Undone.Tool)
 	}
-	return fmt.Sprintf("%srestored to before the %s of ", would, done.Undone.Tool)
+	return fmt.Sprintf("%s the change that %s made at ", undid, done.Undone.Tool)
 }
 
 // newUndoDiff returns a function that makes the diff of the reversal. The diff

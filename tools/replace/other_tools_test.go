@@ -86,14 +86,14 @@ func TestChangedSinceItWasViewed(t *testing.T) {
 @@ line 10 @@
  line h
  line i
--line 10 as you saw it
+-line 10 as you viewed it (text not recorded)
 +changed by somebody
  line k
  line l
 @@ before line 15 @@
  line m
  line n
--line 15 as you saw it
+-line 15 as you viewed it (text not recorded)
  line p
  line q
 @@ line 20 @@
@@ -134,7 +134,7 @@ func TestOnlyPartsWereViewed(t *testing.T) {
 	r.ok("view", args{"file_path": "a.txt", "offset": 10, "limit": 5})
 	r.put("a.txt", strings.Replace(before, lines[11]+"\n", "new\n", 1))
 	text := r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "x\n"})
-	require.Contains(t, text, "-line 12 as you saw it\n+new\n")
+	require.Contains(t, text, "-line 12 as you viewed it (text not recorded)\n+new\n")
 	require.Contains(t, text, "others may differ too")
 
 	r.put("b.txt", before)

@@ -13,7 +13,11 @@ import (
 func (p *plan) addContentWarnings(done *fileedit.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.oldFormat.Binary && done.Index.Lines*2 < before {
-		p.addWarning("the file now has %s and had %d: if content was only part of the file, undo and use edit", textfmt.Count(done.Index.Lines, "line"), before)
+		format := "content has %s, and the file had %d: if content is only part of the file, undo and use edit"
+		if p.DryRun {
+			format = "content has %s, and the file has %d: if content is only part of the file, use edit"
+		}
+		p.addWarning(format, textfmt.Count(done.Index.Lines, "line"), before)
 	}
 	if n := countLiteralNewlines(p.Content); n > 0 {
 		p.addWarning(`content has no line break, but a backslash followed by n %d times: in JSON a line break is \n with one backslash`, n)

@@ -121,7 +121,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	case f.noToken && f.tokenFile != "":
 		return usage("--no-token and --token-file cannot be combined")
 	case f.noToken && a.Config.Auth != nil:
-		return usage("--no-token and the setting auth exclude each other: with auth, users need access tokens")
+		return usage("--no-token and the setting auth cannot be combined: with auth, users need access tokens")
 	case !loopback && f.noToken:
 		return usage("--no-token is for loopback only; %s is reachable from other machines", f.listen)
 	case !loopback && f.tokenFile == "" && a.Config.Auth == nil:

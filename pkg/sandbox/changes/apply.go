@@ -79,7 +79,7 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		if len(report.Refused) == 1 {
 			were = "was"
 		}
-		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %s in changes %s %s changed by others meanwhile; apply the others by their names, or discard", textfmt.Count(len(report.Refused), "file"), s.id, were)
+		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %s in changes %s %s changed by other programs in the meantime; apply the other files by their names, or discard the changes", textfmt.Count(len(report.Refused), "file"), s.id, were)
 	}
 	for i, p := range plans {
 		p.removeRefused(refuse, &report)

@@ -33,7 +33,7 @@ func (p *plan) applyChange(c Change) error {
 	case c.Old != nil && c.Dir && err == nil && now.IsDir():
 		return nil // finishDir sets its mode
 	case c.Old != nil && c.Dir:
-		return errors.New("is no directory any more")
+		return errors.New("is no longer a directory")
 	case err == nil && now.IsDir() != c.New.IsDir():
 		if err := p.removeEntry(c.Path); err != nil {
 			return err

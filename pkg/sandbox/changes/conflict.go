@@ -93,15 +93,15 @@ func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 		if known && was.Absent || c.Kind == Deleted {
 			return ""
 		}
-		return "was deleted meanwhile"
+		return "was deleted in the meantime"
 	case c.New != nil && (c.New.IsDir() && info.IsDir() || isAlreadyApplied(tree, c, info)):
 		return "" // already applied
 	case !known || was.Unknown:
 		return "was changed while the command ran"
 	case was.Absent:
-		return "was created meanwhile"
+		return "was created in the meantime"
 	case !was.isUnchanged(tree, c.Path, info):
-		return "was changed meanwhile"
+		return "was changed in the meantime"
 	case info.IsDir():
 		return b.deleteConflictReason(tree, c.Path)
 	}
@@ -136,7 +136,7 @@ func (b baseStates) deleteConflictReason(tree *nofollow.Tree, dir string) (why s
 		case err == nil && rel == dir:
 		case err == nil && known && !was.Unknown && was.isUnchanged(tree, rel, info):
 		default:
-			why = "holds " + path.Base(rel) + ", which was changed meanwhile"
+			why = "holds " + path.Base(rel) + ", which was changed in the meantime"
 		}
 		return why == ""
 	})

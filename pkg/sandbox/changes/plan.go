@@ -118,7 +118,7 @@ func (p *plan) conflicts(known baseStates) (found []Refusal) {
 		default:
 			why = known.conflictReason(p.tree, c)
 			if info, err := p.tree.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
-				why = "has no directory " + parent + " any more"
+				why = "cannot be written: the directory " + parent + " no longer exists"
 			}
 			ours[c.Path] = c.New != nil && c.New.IsDir() && (c.Old == nil || !c.Old.IsDir())
 		}

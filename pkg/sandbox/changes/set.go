@@ -101,7 +101,7 @@ func (s *Set) withLock(use func(*setFile) error) error {
 	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)
+			return toolerr.New(toolerr.NotFound, "changes %s are no longer pending: they were applied or discarded", s.id)
 		}
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Set) withLock(use func(*setFile) error) error {
 	defer filelock.Unlock(lock)
 	r, err := s.loadFile()
 	if errors.Is(err, fs.ErrNotExist) {
-		return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)
+		return toolerr.New(toolerr.NotFound, "changes %s are no longer pending: they were applied or discarded", s.id)
 	}
 	if err != nil {
 		return err

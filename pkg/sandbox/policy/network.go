@@ -34,7 +34,7 @@ func (s *shellText) denyNetworkClient(c simpleCommand) {
 	if c.progName == "alias" {
 		if len(c.args()) > 0 {
 			s.eval.deny(finding{
-				command: s.current, name: c.progName, rule: "network clients", why: "while the network is off no command may get another name",
+				command: s.current, name: c.progName, rule: "network clients", why: "an alias can hide a network client and the network is off",
 				instead: "Write the command out where it is needed, or use a function.",
 			})
 		}

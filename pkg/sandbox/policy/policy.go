@@ -1,5 +1,5 @@
 // Package policy decides on a shell command before it runs: whether it may run,
-// must not run, or needs the user's consent, or whether its text does not tell.
+// must not run, or needs the user's approval, or whether its text does not tell.
 //
 // It parses the command as bash would (mvdan.cc/sh/v3/syntax) and checks every
 // simple command in it: in pipelines, lists, subshells, functions, $(…), `…`
@@ -85,7 +85,7 @@ type Config struct {
 // Validate returns an error that names the first invalid mode or rule.
 func (c *Config) Validate() error {
 	if !slices.Contains([]Mode{"", BanList, AllowList}, c.Mode) {
-		return fmt.Errorf("mode %q: use %s or %s", c.Mode, BanList, AllowList)
+		return fmt.Errorf("--policy %q: use %s or %s", c.Mode, BanList, AllowList)
 	}
 	for _, set := range []struct {
 		name  string

@@ -27,7 +27,7 @@ func (s *shellText) checkProgram(c simpleCommand) {
 	}
 	s.checkCommandOptions(c)
 	if isOtherShell(c.progName) {
-		s.addDoubt(true, "%s is a shell of another grammar", c.progName)
+		s.addDoubt(true, "%s is a shell with another syntax", c.progName)
 	}
 	s.doubtForeignCode(c)
 	s.checkCarried(c)

@@ -28,7 +28,7 @@ func parseRules(kind string, texts []string) ([]rule, error) {
 		case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
 			return nil, fmt.Errorf("%s rule %q: holds a control character", kind, text)
 		case strings.ContainsAny(text, "|&;<>()`\"'"):
-			return nil, fmt.Errorf("%s rule %q: a rule is the words of one simple command, without quotes or operators", kind, text)
+			return nil, fmt.Errorf("%s rule %q: a rule consists of the words of one simple command, without quotes or operators", kind, text)
 		}
 		rules = append(rules, rule{kind: kind, text: text, words: words})
 	}

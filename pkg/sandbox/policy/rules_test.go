@@ -209,7 +209,7 @@ func TestConfigNamesItsFault(t *testing.T) {
 		config policy.Config
 		want   string
 	}{
-		{policy.Config{Mode: "open"}, `mode "open"`},
+		{policy.Config{Mode: "open"}, `--policy "open"`},
 		{policy.Config{Deny: []string{" "}}, "deny rule is empty"},
 		{policy.Config{Allow: []string{"git push; ls"}}, "allow rule"},
 		{policy.Config{Ask: []string{"rm 'x y'"}}, "ask rule"},
@@ -239,7 +239,7 @@ func TestVerdictSaysWhatAndWhatNext(t *testing.T) {
 	require.NoError(t, newPolicy(t, policy.Config{}).Check("python3 -c 1").Err())
 
 	require.Contains(t, p.Check("git push").Message, "(rule: deny git push *)")
-	require.Contains(t, p.Check("npm publish").Message, "consent")
+	require.Contains(t, p.Check("npm publish").Message, "needs the user's approval")
 	require.Equal(t, map[string]any{"decision": "allow"}, p.Check("ls").Metadata())
 	require.Contains(t, p.Check("if").Message, "does not parse")
 }

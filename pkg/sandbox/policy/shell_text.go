@@ -43,8 +43,8 @@ func (s *shellText) checkText(text string) {
 		c.deny(finding{
 			command: excerpt(text), rule: "must parse",
 			why: fmt.Sprintf("it does not parse as bash (%s)", excerpt(err.Error())),
-			instead: "Mend the quoting or the syntax: bash would run what stands before and stop there. " +
-				"If bash does take it, it is one of the few forms that are not understood here: quote subscripts (m[\"a b\"]), write ( ( for ((.",
+			instead: "Correct the quoting or the syntax: bash would run the commands before the error and stop there. " +
+				"If bash accepts the command, it has one of the few forms that this check does not understand: quote subscripts (m[\"a b\"]), write ( ( for ((.",
 		})
 		return
 	}

@@ -97,7 +97,7 @@ func (s *shellText) checkShellCode(c simpleCommand, args []field) {
 		zero, rest = rest[0], rest[1:]
 	}
 	if slices.Contains([]string{"zsh", "ksh", "ksh93", "mksh", "lksh", "yash"}, c.progName) {
-		s.addDoubt(true, "%s has a different grammar", c.progName)
+		s.addDoubt(true, "%s has another syntax", c.progName)
 		s.checkLeniently(code, &shellText{
 			eval: s.eval, depth: s.depth + 1, vars: s.vars.withOwnAssigned(), functionsHere: map[string]bool{},
 			positional: knownPositional(rest), arg0: zero, current: s.current,

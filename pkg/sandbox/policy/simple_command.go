@@ -74,10 +74,10 @@ func (s *shellText) checkUnknownProgram(fields []field) (alternative []field) {
 		s.denyGlobbedClient(fields)
 	}
 	if slash, last := strings.LastIndexByte(word.text, '/'), strings.LastIndexByte(word.text, 0); slash > last {
-		s.addDoubt(false, "runs a program at a place that is not known")
+		s.addDoubt(false, "runs a program whose path is not known")
 		return append([]field{{text: "./" + word.text[slash+1:]}}, fields[1:]...)
 	}
-	s.addDoubt(false, "the program's name is made up at run time")
+	s.addDoubt(false, "the program's name is computed at run time")
 	if word.maybeMany {
 		return fields[1:]
 	}
@@ -108,12 +108,12 @@ func (s *shellText) applyRules(rules []rule, fields []field, name string) {
 		}
 		f := finding{command: s.current, name: excerpt(name), rule: r.String(), why: r.kindWithArticle() + " rule matches it"}
 		if fit == maybe {
-			f.why = "words that are not known before it runs may make it match " + r.kindWithArticle() + " rule"
+			f.why = "some of its words are known only when it runs, and it may match " + r.kindWithArticle() + " rule"
 			f.instead = "Write the words out."
 		}
 		if r.kind == "deny" {
 			if f.instead == "" {
-				f.instead = "Do without it, or ask the user to run it or to lift the rule."
+				f.instead = "Continue without it, or ask the user to run it or to remove the rule."
 			}
 			s.eval.deny(f)
 		} else if s.eval.question == nil {
@@ -131,8 +131,8 @@ func (s *shellText) applyPolicy(c simpleCommand, transparent bool) (proceed bool
 	p := s.eval.policy
 	if isPrivileged(c.progName) {
 		s.eval.deny(finding{
-			command: s.current, name: c.progName, rule: "privileges", why: "it would run with other rights",
-			instead: "Run the command without it; what needs other rights is the user's to run.",
+			command: s.current, name: c.progName, rule: "privileges", why: "it would run with other privileges",
+			instead: "Run the command without it, or ask the user to run it.",
 		})
 		return false
 	}

@@ -115,7 +115,7 @@ func (c *evaluation) verdict() Verdict {
 		first := c.doubts[0]
 		denied = &finding{
 			command: first.Command, rule: "allow-list mode",
-			why:     "it cannot be decided from the text what it runs: " + first.Reason,
+			why:     "its text does not show what it runs: " + first.Reason,
 			instead: "Write the commands out, each by its name and with its arguments.",
 		}
 	}
@@ -124,12 +124,12 @@ func (c *evaluation) verdict() Verdict {
 		v.Decision, v.Message = Deny, denied.message("is refused")
 		v.Command, v.Name, v.Rule = denied.command, denied.name, denied.rule
 	case c.question != nil:
-		v.Decision, v.Message = Ask, c.question.message("needs the user's consent")
+		v.Decision, v.Message = Ask, c.question.message("needs the user's approval")
 		v.Command, v.Name, v.Rule = c.question.command, c.question.name, c.question.rule
 	case len(c.doubts) > 0:
 		first := c.doubts[0]
 		v.Decision, v.Command = Undecided, first.Command
-		v.Message = fmt.Sprintf("It cannot be told from the text what %s runs: %s.", first.Command, first.Reason)
+		v.Message = fmt.Sprintf("The text does not show what %s runs: %s.", first.Command, first.Reason)
 	}
 	return v
 }

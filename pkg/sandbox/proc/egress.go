@@ -32,7 +32,7 @@ func (c *Config) validateEgress() error {
 	switch {
 	case c.Egress == nil:
 	case c.Network:
-		return toolerr.New(toolerr.InvalidParams, "the network is on as a whole and for listed hosts alone: choose one (--net on, or --net registries or allow=…)")
+		return toolerr.New(toolerr.InvalidParams, "the network cannot be on for all hosts and only for listed hosts: use --net on, --net registries or --net allow=…")
 	case c.Level == L1 || c.Level == Off:
 		return toolerr.New(toolerr.InvalidParams, "--net registries and --net allow=… need level L2, and --sandbox says %s: use --sandbox L2, or --net off or on", c.Level)
 	}
@@ -83,7 +83,7 @@ func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 		return nil
 	}
 	if s.egress, err = newEgressLink(); err != nil {
-		return toolerr.New(toolerr.ExecutionError, "the way out for allowed hosts cannot be made: %w", err)
+		return toolerr.New(toolerr.ExecutionError, "the connection to the proxy for allowed hosts cannot be made: %w", err)
 	}
 	s.Egress, environ.Set = true, append(environ.Set, egressEnv()...)
 	return nil
@@ -97,12 +97,12 @@ func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	}
 	file, err := l.receiveListener()
 	if err != nil {
-		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts did not arrive: %w", err)
+		return nil, toolerr.New(toolerr.ExecutionError, "the listener of the proxy for allowed hosts was not received: %w", err)
 	}
 	defer file.Close()
 	listener, err := net.FileListener(file)
 	if err != nil {
-		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts cannot be used: %w", err)
+		return nil, toolerr.New(toolerr.ExecutionError, "the listener of the proxy for allowed hosts cannot be used: %w", err)
 	}
 	config := r.config.Proxy
 	config.Allow, config.Shared = r.config.Egress, r.connectionSlots

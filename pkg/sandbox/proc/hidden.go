@@ -98,7 +98,7 @@ func (s *spec) coversAllButShown(masked string) bool {
 func (s *spec) addUncoveredGaps() {
 	for _, dir := range s.Cover {
 		if s.Level == L1 && slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return supervise.IsBeneath(root.Path, dir) }) {
-			s.gaps = append(s.gaps, fmt.Sprintf("%s, which is to be hidden and is in a root: commands can read it at this level", pathname.Escape(dir)))
+			s.gaps = append(s.gaps, fmt.Sprintf("%s, which cannot be hidden in a root at this level: commands can read it", pathname.Escape(dir)))
 		}
 	}
 }

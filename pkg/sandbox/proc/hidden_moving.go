@@ -73,6 +73,6 @@ func (s *spec) appendMoved(files []*os.File) []*os.File {
 // errMovedTooFast returns the CONFLICT error for a file that is moved too fast to be
 // masked.
 func errMovedTooFast(path string) error {
-	return toolerr.New(toolerr.Conflict, "the command was not started: another program keeps moving what commands must not read, in %s: try again",
+	return toolerr.New(toolerr.Conflict, "the command was not started: another program keeps moving files that commands must not read, in %s; try again",
 		pathname.Escape(filepath.Dir(path)))
 }

@@ -28,11 +28,11 @@ func openPipes(c Command) (p commandPipes, err error) {
 		p.theirs[0], p.stdin, err = os.Pipe()
 	}
 	if err != nil {
-		return p, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
+		return p, toolerr.New(toolerr.ExecutionError, "the pipe for standard input cannot be created: %w", err)
 	}
 	if p.output, p.theirs[1], err = outputPipe(); err != nil {
 		closeAll(p.theirs[0], p.stdin)
-		return p, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
+		return p, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be created: %w", err)
 	}
 	p.theirs[2] = p.theirs[1]
 	return p, nil

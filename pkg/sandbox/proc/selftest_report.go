@@ -123,5 +123,5 @@ func (r Report) describeFailures() string {
 			names = append(names, c.Name+" ("+c.Why+")")
 		}
 	}
-	return fmt.Sprintf("%s does not keep: %s", r.Level, strings.Join(names, ", "))
+	return fmt.Sprintf("%s fails these checks: %s", r.Level, strings.Join(names, ", "))
 }

@@ -21,20 +21,20 @@ import (
 func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
 	began := time.Now()
 	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only
-		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", pathname.Escape(c.Dir))
+		return nil, toolerr.New(toolerr.NotFound, "working directory %s does not exist or is not a directory", pathname.Escape(c.Dir))
 	}
 	if level != Off && c.Rules == nil {
-		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")
+		return nil, toolerr.New(toolerr.NoRoot, "a confined command needs a root: give one with --root DIR")
 	}
 	if len(c.Layers) > 0 && level != L2 {
-		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart: that needs overlayfs in namespaces (level L2; here it is %s). Instead start the server on a copy: cp -a --reflink=auto DIR COPY", level)
+		return nil, toolerr.New(toolerr.SandboxUnavailable, "--changes review and discard need overlayfs in namespaces (level L2; the level is %s). Instead, start the server on a copy: cp -a --reflink=auto DIR COPY", level)
 	}
 	temp, err := r.takeTemp()
 	if toolerr.CodeOf(err) == toolerr.Cancelled {
 		return nil, err
 	}
 	if err != nil {
-		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
+		return nil, toolerr.New(toolerr.ExecutionError, "the private temporary directory cannot be created: %w", err)
 	}
 	for moved := new(movedFiles); ; {
 		p, s, err := r.tryStart(ctx, c, level, argv, temp, moved, began)

@@ -59,7 +59,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 		return Report{}, notFound(r.ID)
 	}
 	if err != nil {
-		return Report{}, toolerr.New(toolerr.Conflict, "the command of %s still runs: end it, then undo what it changed", r.ID)
+		return Report{}, toolerr.New(toolerr.Conflict, "the command of %s still runs: end it, then undo its changes", r.ID)
 	}
 	defer unlock()
 	steps, stamps, ended, err := r.steps()
@@ -83,7 +83,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	}
 	for i := len(steps) - 1 - done; i >= 0; i-- {
 		if err := u.undoStep(&steps[i]); err != nil {
-			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call it again to go on", pathname.Escape(steps[i].Path), err)
+			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call undo again to continue", pathname.Escape(steps[i].Path), err)
 		}
 		u.writeProgress(len(steps) - i)
 	}
@@ -240,7 +240,7 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 	if len(names) > maxNamedPaths {
 		shown += fmt.Sprintf(" and %d more", len(names)-maxNamedPaths)
 	}
-	return toolerr.New(toolerr.Conflict, "nothing was undone, since others have changed what the command of %s left: %s", u.ID, shown)
+	return toolerr.New(toolerr.Conflict, "nothing was undone, because other programs have changed files since the command of %s: %s", u.ID, shown)
 }
 
 // laterChangeIn returns a path in a directory made by the command that was changed

@@ -79,7 +79,7 @@ func CheckStale(ctx context.Context, f *splice.File, places []Place, v Version, 
 		}
 		_, lines := touchedLines(f, p)
 		first := number(start)
-		return toolerr.New(toolerr.Stale, "%s of %s changed since you viewed them (etag=%s); nothing was changed. The file now has\n%s\nIf the edit is still right, send it again with etag=%s.",
+		return toolerr.New(toolerr.Stale, "%s of %s changed since you viewed the file (etag=%s); nothing was changed. The file now has\n%s\nIf the edit is still right, send it again with etag=%s.",
 			textfmt.Lines(first, first+len(sums)-1), o.displayName(), v.Seen.Index.Etag, linesExcerpt(lines), v.CurrentEtag).With("etag", v.CurrentEtag.String()).With("line", first)
 	}
 	return nil

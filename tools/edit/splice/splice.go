@@ -44,7 +44,7 @@ func Open(ctx context.Context, raw []byte) (*File, error) {
 func OpenIndexed(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
-		return nil, toolerr.New(toolerr.BinaryFile, "binary file, which cannot be edited as text")
+		return nil, toolerr.New(toolerr.BinaryFile, "binary file, which cannot be edited as text: use a command, or replace the whole file")
 	}
 	if f.Ending == textfile.CR {
 		f.EOL = '\r'

@@ -208,10 +208,10 @@ func (w *RootGuard) endCommand(c *Command) (reverted []string, err error) {
 	}
 	w.lost = nil
 	if rc.failed {
-		err = errors.Join(err, errors.New("some of it could not be taken back"))
+		err = errors.Join(err, errors.New("some of them could not be removed or restored"))
 	}
 	if !rc.found.complete {
-		err = errors.Join(err, fmt.Errorf("it has more than %d entries", maxScanEntries))
+		err = errors.Join(err, fmt.Errorf("the root has more than %d entries", maxScanEntries))
 	}
 	return rc.reverted, err
 }

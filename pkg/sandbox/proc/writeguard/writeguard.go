@@ -85,7 +85,7 @@ func (g *Guards) guardOf(root string) (*RootGuard, error) {
 	if err != nil && g.stateDir != "" {
 		reason := err
 		if w, err = openRootGuard(root, ""); err == nil {
-			w.notShared = fmt.Errorf("other servers do not know of it, the state directory cannot be written: %w", reason)
+			w.notShared = fmt.Errorf("other servers do not know the recorded state of the root, because the state directory cannot be written: %w", reason)
 		}
 	}
 	if err == nil {
@@ -161,7 +161,7 @@ func (c *Command) Begin(root string, dirState func(dir string) (state DirState, 
 
 // addGap records that a root is not, or not fully, guarded.
 func (c *Command) addGap(root string, err error) {
-	c.gaps = append(c.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %s", pathname.Escape(root), strings.ReplaceAll(err.Error(), "\n", "; ")))
+	c.gaps = append(c.gaps, fmt.Sprintf("files that commands leave in %s for other programs to run: %s", pathname.Escape(root), strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
 // Gaps describes the roots that are not, or not fully, guarded, and why.
