@@ -81,8 +81,13 @@ type signInView struct {
 // signIns returns the sign-ins to the servers, and the problems with others.
 func signIns(cfg config.Config) (views []signInView, problems []string) {
 	views = []signInView{}
+	storage, close, err := tokenStorage(cfg)
+	if err != nil {
+		return views, []string{err.Error()}
+	}
+	defer close()
 	for _, spec := range cfg.Remote {
-		c, ok := config.SignIn(spec, cfg.TokenStorage(), buildinfo.Version())
+		c, ok := config.SignIn(spec, storage, buildinfo.Version())
 		if !ok {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/keyring"
+	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
@@ -73,44 +74,67 @@ them. They are deleted even if they cannot be revoked; then the exit status is 1
 	return cmd
 }
 
-// signIn returns the configuration of the sign-in to a server.
-func (p *program) signIn(name string) (oauth.Config, error) {
+// tokenStorage tells where the tokens of sign-ins are stored. close closes the store of the
+// cluster, if they are there.
+func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err error) {
+	storage = cfg.TokenStorage()
+	if storage.Kind != oauth.InCluster {
+		return storage, func() {}, nil
+	}
+	s, err := backend.Open(cfg.Store)
+	if err != nil {
+		return storage, func() {}, err
+	}
+	storage.Shared = s.Keys
+	return storage, func() { s.Close() }, nil //nolint:errcheck // everything is written
+}
+
+// signIn returns the configuration of the sign-in to a server. The caller calls close after
+// its use.
+func (p *program) signIn(name string) (c oauth.Config, close func(), err error) {
 	dir, err := discover.HostDir()
 	if err != nil {
-		return oauth.Config{}, exit(exitFailed, err)
+		return c, nil, exit(exitFailed, err)
 	}
 	cfg, err := p.loadLeaving(dir)
 	if err != nil {
-		return oauth.Config{}, exit(exitUsage, err)
+		return c, nil, exit(exitUsage, err)
 	}
 	for _, spec := range cfg.Remote {
 		if spec.Name != name {
 			continue
 		}
-		c, ok := config.SignIn(spec, cfg.TokenStorage(), buildinfo.Version())
+		storage, close, err := tokenStorage(cfg)
+		if err != nil {
+			return c, nil, exit(exitFailed, err)
+		}
+		c, ok := config.SignIn(spec, storage, buildinfo.Version())
 		switch {
 		case cfg.State == "":
-			return c, exit(exitUsage, fmt.Errorf("no directory for tokens: set --state, MCP_STATE_DIR or HOME"))
+			return c, nil, exit(exitUsage, fmt.Errorf("no directory for tokens: set --state, MCP_STATE_DIR or HOME"))
 		case !ok:
-			return c, usage("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
+			return c, nil, usage("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
 		}
 		c.Keyring = keyring.New(keyring.Long) // the user is here to enter its password
-		return c, nil
+		return c, close, nil
 	}
 	if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) {
-		return oauth.Config{}, usage("server %s is a program; only servers with a url are signed in to", name)
+		return c, nil, usage("server %s is a program; only servers with a url are signed in to", name)
 	}
-	return oauth.Config{}, usage("no server %q; mcp-host servers lists them", name)
+	return c, nil, usage("no server %q; mcp-host servers lists them", name)
 }
 
 func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error {
-	c, err := p.signIn(name)
+	c, close, err := p.signIn(name)
 	if err != nil {
 		return err
 	}
-	switch f.store {
-	case "":
-	case "auto":
+	defer close()
+	switch {
+	case f.store == "":
+	case c.Kind == oauth.InCluster:
+		return usage("--token-store cannot be used with token_store: cluster of the configuration")
+	case f.store == "auto":
 		c.Kind = ""
 	default:
 		c.Kind = f.store
@@ -132,6 +156,8 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	}
 	switch {
 	case before.Issuer != "" && before.Keyring == account.Keyring:
+	case c.Kind == oauth.InCluster:
+		p.logf("the tokens are in the store of the cluster; all its hosts use them")
 	case account.Keyring:
 		p.logf("the tokens are in %s, encrypted with a key in the keyring of the system", c.File())
 	case account.NoKeyring != nil:
@@ -173,10 +199,11 @@ func (p *program) prompt(c oauth.Config, f loginFlags) oauth.Prompt {
 }
 
 func (p *program) runLogout(ctx context.Context, name string, users bool) error {
-	c, err := p.signIn(name)
+	c, close, err := p.signIn(name)
 	if err != nil {
 		return err
 	}
+	defer close()
 	if users {
 		n, err := oauth.LogoutUsers(ctx, c)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
 // setting is a setting with the variables of its file.
@@ -80,6 +81,9 @@ func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 		if err := c.storeConfig(applied.Store, s.vars); err != nil {
 			problems = append(problems, s.Problem(strings.TrimPrefix(err.Error(), "store: ")))
 		}
+	}
+	if s, ok := at["token_store"]; ok && c.TokenStore == oauth.InCluster && !c.Store.IsCluster() {
+		problems = append(problems, s.Problem("cluster needs store: nats://HOST:4222, which the hosts of the cluster share"))
 	}
 	return problems
 }

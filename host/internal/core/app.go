@@ -114,6 +114,9 @@ func Open(cfg config.Config) (*App, error) {
 	a.spawner.SetMarks(cfg.Marks())
 	a.life, a.cancel = context.WithCancel(context.Background())
 	a.Handler = a.handle
+	if err := a.openStore(cfg); err != nil {
+		return nil, err
+	}
 	first, err := a.newSnapshot(cfg, nil, nil)
 	if err != nil {
 		return nil, err
@@ -122,9 +125,7 @@ func Open(cfg config.Config) (*App, error) {
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
 	a.Catalog = catalog.New(first.entries(), identity, a.onCatalogChange)
 	a.updateViews(first, nil)
-	if err := a.openStore(cfg); err != nil {
-		return nil, err
-	}
+	a.connectStore(cfg)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions(cfg.Roots),
 		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,

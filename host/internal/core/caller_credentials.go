@@ -55,7 +55,7 @@ func (a *App) authFor(sc config.Server) func(call.Caller) (string, upstream.Auth
 			sum := sha256.Sum256([]byte(token)) // tokens of one user can have different scopes
 			return c.Subject + "\x00" + string(sum[:]), &exchanger{app: a, server: sc, token: token}, nil
 		}
-		cfg, ok := sc.SignInOf(c.Subject, a.Config.TokenStorage(), a.version)
+		cfg, ok := sc.SignInOf(c.Subject, a.tokenStorage(), a.version)
 		if !ok {
 			return "", nil, toolerr.New(toolerr.AuthFailed, "server %s: there is no directory for the tokens of users: set --state", sc.Name)
 		}
@@ -163,7 +163,7 @@ func (a *App) listForUser(ctx context.Context, caller call.Caller) {
 // listServerFor lists the tools of a server with the credentials of a caller, unless the
 // caller is not signed in to it, or the last attempt is too recent.
 func (a *App) listServerFor(ctx context.Context, p *serverEntry, source *signInSource, caller call.Caller) {
-	if cfg, ok := p.cfg.SignInOf(caller.Subject, a.Config.TokenStorage(), a.version); ok {
+	if cfg, ok := p.cfg.SignInOf(caller.Subject, a.tokenStorage(), a.version); ok {
 		if account, _, err := cfg.Status(); err != nil || !account.SignedIn {
 			return // the server would refuse the user
 		}

@@ -18,7 +18,7 @@ func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
 	source := catalog.Source(s)
 	if needsModel(sc) {
 		source = modelSource{s, a}
-	} else if _, ok := sc.SignIn(a.Config.TokenStorage(), a.version); ok {
+	} else if _, ok := sc.SignIn(a.tokenStorage(), a.version); ok {
 		source = &signInSource{Server: s, perUser: a.hasCallerCredentials(sc)}
 	}
 	return catalog.Entry{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}

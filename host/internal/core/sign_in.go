@@ -144,7 +144,7 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (aga
 	if req.Caller.User != "" && a.hasCallerCredentials(p.cfg) {
 		return a.signInUser(ctx, req, p.cfg, refusal)
 	}
-	cfg, ok := p.cfg.SignIn(a.Config.TokenStorage(), a.version)
+	cfg, ok := p.cfg.SignIn(a.tokenStorage(), a.version)
 	if !ok || !opensLinks(req) {
 		return false, refusal
 	}

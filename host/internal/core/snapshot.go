@@ -108,7 +108,7 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []stri
 	a.confine(&cfg, sc)
 	a.share(&cfg, sc, p.cfg)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
-	if signIn, ok := sc.SignIn(a.Config.TokenStorage(), a.version); ok {
+	if signIn, ok := sc.SignIn(a.tokenStorage(), a.version); ok {
 		cfg.Auth = oauth.NewSource(signIn)
 	}
 	cfg.AuthFor = a.authFor(sc)

@@ -10,25 +10,38 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
-// openStore opens the store, which reads and writes nothing before its first use, and
-// connects tool pins to it.
-func (a *App) openStore(cfg config.Config) error {
+// openStore opens the store, which reads and writes nothing before its first use. Without a
+// state directory there is none.
+func (a *App) openStore(cfg config.Config) (err error) {
 	if cfg.Store.URL == "" && cfg.Store.Dir == "" {
 		return nil
 	}
-	s, err := backend.Open(cfg.Store)
-	if err != nil {
-		return err
+	a.store, err = backend.Open(cfg.Store)
+	return err
+}
+
+// connectStore connects the catalog to the store: tool pins and declared tools.
+func (a *App) connectStore(cfg config.Config) {
+	if a.store == nil {
+		return
 	}
-	a.store = s
 	a.Catalog.OnDrift(func(e *catalog.ChangedError) {
 		a.notify(e.Error() + "; mcp-host tools approve " + e.Name + " shows the difference")
 	})
 	a.setPins(cfg)
 	a.openStoredTools(cfg)
-	return nil
+}
+
+// tokenStorage tells where the tokens of sign-ins are stored.
+func (a *App) tokenStorage() oauth.Storage {
+	storage := a.Config.TokenStorage()
+	if a.store != nil && a.Config.Store.IsCluster() {
+		storage.Shared = a.store.Keys
+	}
+	return storage
 }
 
 // TryStore returns an error if the store cannot be used.

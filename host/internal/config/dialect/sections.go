@@ -33,8 +33,7 @@ func settings() []setting {
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
 		{"store", []string{"state_store"}, "Where state is stored: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
 			orSection("string", storeFields(&Store{})), readStore},
-		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted with a key in the system's keyring (keyring), in files that only the user can read (file), or in files only if the keyring cannot be used (auto); default auto.", map[string]any{"enum": []any{"auto", "keyring", "file"}},
-			func(r *reader, n *node, s *Settings) { s.TokenStore = r.choice(n, "auto", "keyring", "file") }},
+		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted with a key in the system's keyring (keyring), in files that only the user can read (file), in files only if the keyring cannot be used (auto), or in the store of a cluster, whose hosts share them (cluster); default auto.", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
 		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
@@ -305,4 +304,8 @@ func (r *reader) members(n *node, all []field) {
 
 func readPins(r *reader, n *node, s *Settings) {
 	s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
+}
+
+func readTokenStore(r *reader, n *node, s *Settings) {
+	s.TokenStore = r.choice(n, "auto", "keyring", "file", "cluster")
 }

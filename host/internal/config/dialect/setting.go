@@ -21,7 +21,7 @@ type Settings struct {
 
 	ShareServers bool // other hosts of the user share the processes of servers
 	Store        Store
-	TokenStore   string // auto, keyring or file; "": the default
+	TokenStore   string // auto, keyring, file or cluster; "": the default
 	Stages       Stages
 	Offer        toolsearch.Config
 	Models       lookup.Config // as written

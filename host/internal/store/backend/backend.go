@@ -29,6 +29,10 @@ type Config struct {
 	Wait     time.Duration // longest wait for other processes; 0: 10 s
 }
 
+// IsCluster reports whether the store is that of a cluster, which hosts of several machines
+// share.
+func (c Config) IsCluster() bool { return c.URL != "" && c.URL != "memory:" }
+
 // String returns the location without credentials.
 func (c Config) String() string {
 	switch {

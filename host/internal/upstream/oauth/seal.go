@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/keyring"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
 // Keyring stores keys in the keyring of the system. Get returns keyring.ErrNotFound for a
@@ -27,6 +28,7 @@ type Keyring interface {
 const (
 	InKeyring = "keyring" // a sign-in fails without a keyring
 	InFile    = "file"
+	InCluster = "cluster" // in Storage.Shared
 )
 
 // Storage tells where the tokens of sign-ins are stored.
@@ -36,9 +38,10 @@ const (
 // Windows accepts at most 2.5 KB there, which many tokens exceed, and a refresh would have
 // to replace two things at once.
 type Storage struct {
-	State   string  // the state directory; records are in its directory "oauth"
-	Kind    string  // InKeyring, InFile; "": in the keyring if it can be used, else in the file
-	Keyring Keyring // nil: there is none
+	State   string     // the state directory; records are in its directory "oauth"
+	Kind    string     // InKeyring, InFile or InCluster; "": in the keyring if it can be used, else in the file
+	Keyring Keyring    // nil: there is none
+	Shared  store.Keys // of the store of a cluster; nil: there is none
 }
 
 // sealed holds the tokens of a record, encrypted.
@@ -199,7 +202,7 @@ func mustBeInKeyring(cause error) error {
 // place decides where the tokens of a new sign-in are stored. unused is the reason why they
 // are not in the keyring; nil: they are, or the configuration says so.
 func (c Config) place(ctx context.Context, r *record) (unused, err error) {
-	if c.Kind == InFile || r.Sealed != nil { // the key could be read
+	if c.Kind == InFile || c.Kind == InCluster || r.Sealed != nil { // the key could be read
 		return nil, nil
 	}
 	item, err := c.newItem(ctx)

@@ -227,6 +227,9 @@ const lookPause = 5 * time.Second
 
 // look reads the store again if its file has been replaced.
 func (s *Source) look(ctx context.Context) error {
+	if s.cfg.Kind == InCluster {
+		return s.lookInCluster(ctx)
+	}
 	info, err := os.Stat(s.cfg.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -239,6 +242,24 @@ func (s *Source) look(ctx context.Context) error {
 	r, err := s.cfg.load(ctx)
 	if err == nil {
 		s.keep(r.Tokens)
+	}
+	return err
+}
+
+// lookInCluster reads the record in the store again. It returns an error only if the cached
+// tokens have expired: while the cluster cannot be reached, they are used.
+func (s *Source) lookInCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	r, err := s.cfg.load(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.cached.Load()
+	switch {
+	case err == nil && (t == nil || r.Tokens == nil || t.Access != r.Tokens.Access):
+		s.keep(r.Tokens)
+	case err != nil && t != nil && (t.Expires.IsZero() || time.Now().Before(t.Expires)):
+		return nil
 	}
 	return err
 }
@@ -259,7 +280,9 @@ func (s *Source) keep(t *tokens) {
 // Changed reports whether the store has tokens that this source has not, as
 // after a sign-in by another process.
 func (s *Source) Changed() bool {
-	r, err := s.cfg.load(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
+	defer cancel()
+	r, err := s.cfg.load(ctx)
 	if err != nil || r.Tokens == nil {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
 	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
@@ -55,6 +56,7 @@ type record struct {
 	Wanted  []string                `json:"wanted,omitempty"`  // scopes of the last insufficient_scope
 	StepUps int                     `json:"step_ups,omitempty"`
 	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients and Tokens in the file; nil: they are not encrypted
+	version store.Version           // with InCluster
 	lost    error                   // why the tokens cannot be decrypted, if load ignored it
 }
 
@@ -76,20 +78,23 @@ const lockTime = 2 * requestTimeout
 
 func (c Config) dir() string { return filepath.Join(c.State, "oauth") }
 
-// path is the record's file, named by address, account and subject.
-func (c Config) path() string {
+// path is the record's file.
+func (c Config) path() string { return filepath.Join(c.dir(), c.id()+".json") }
+
+// id returns the name of the record, a hash of address, account and subject.
+func (c Config) id() string {
 	name := c.URL + "\x00" + c.Account
 	if c.Subject != "" {
 		name += "\x00" + c.Subject
 	}
 	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(c.dir(), hex.EncodeToString(sum[:16])+".json")
+	return hex.EncodeToString(sum[:16])
 }
 
 // load reads the record with its tokens. It returns an empty record if the file does not
 // exist, and an error if other users can read it, or if its key cannot be read.
 func (c Config) load(ctx context.Context) (record, error) {
-	r, err := c.read()
+	r, err := c.read(ctx)
 	if err == nil {
 		err = c.unseal(ctx, &r)
 	}
@@ -104,8 +109,20 @@ func (c Config) load(ctx context.Context) (record, error) {
 }
 
 // read reads the record, with its tokens if they are not encrypted.
-func (c Config) read() (record, error) {
+func (c Config) read(ctx context.Context) (record, error) {
 	empty := record{URL: c.URL, Account: c.Account, Subject: c.Subject}
+	if shared, ok, err := c.cluster(); err != nil {
+		return empty, err
+	} else if ok {
+		text, version, err := shared.read(ctx)
+		empty.version = version
+		if err != nil || version == store.Absent {
+			return empty, err
+		}
+		r, err := c.parse(text)
+		r.version = version
+		return r, err
+	}
 	f, err := os.Open(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
@@ -127,9 +144,15 @@ func (c Config) read() (record, error) {
 	if err != nil {
 		return empty, fmt.Errorf("tokens: %w", err)
 	}
+	return c.parse(text)
+}
+
+// parse returns the record in a text.
+func (c Config) parse(text []byte) (record, error) {
 	var r record
 	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account || r.Subject != c.Subject {
-		return empty, fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.path(), c.Server)
+		return record{URL: c.URL, Account: c.Account, Subject: c.Subject},
+			fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.File(), c.Server)
 	}
 	return r, nil
 }
@@ -160,7 +183,7 @@ func (c Config) save(ctx context.Context, r record) (err error) {
 			return err
 		}
 	}
-	if err := c.replace(r); err != nil {
+	if err := c.replace(ctx, r); err != nil {
 		return fmt.Errorf("tokens cannot be stored: %w", err)
 	}
 	if item != "" && r.Sealed == nil && c.Keyring != nil {
@@ -169,10 +192,15 @@ func (c Config) save(ctx context.Context, r record) (err error) {
 	return nil
 }
 
-func (c Config) replace(r record) error {
+func (c Config) replace(ctx context.Context, r record) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
+	}
+	if shared, ok, err := c.cluster(); err != nil {
+		return err
+	} else if ok {
+		return shared.replace(context.WithoutCancel(ctx), text, r.version)
 	}
 	f, err := os.CreateTemp(c.dir(), "new-*") // 0600
 	if err != nil {
@@ -198,8 +226,8 @@ func (c Config) update(ctx context.Context, change func(*record) (bool, error)) 
 	if err != nil {
 		return err
 	}
-	store, err := change(&r)
-	if store {
+	changed, err := change(&r)
+	if changed {
 		err = errors.Join(err, c.save(ctx, r))
 	}
 	return err
@@ -210,6 +238,11 @@ func (c Config) update(ctx context.Context, change func(*record) (bool, error)) 
 func (c Config) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
+	if shared, ok, err := c.cluster(); err != nil {
+		return nil, err
+	} else if ok {
+		return shared.lock(ctx)
+	}
 	if err := os.MkdirAll(c.dir(), 0o700); err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
@@ -230,7 +263,9 @@ func (c Config) lock(ctx context.Context) (unlock func(), err error) {
 // Status returns the sign-in as it is stored, without asking the keyring. ok is false if
 // there has been none.
 func (c Config) Status() (a Account, ok bool, err error) {
-	r, err := c.read()
+	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
+	defer cancel()
+	r, err := c.read(ctx)
 	a = Account{Account: c.Account, Wanted: r.Wanted, Keyring: r.Sealed != nil}
 	of := summaryOf(r.Tokens)
 	if r.Sealed != nil {
@@ -243,5 +278,11 @@ func (c Config) Status() (a Account, ok bool, err error) {
 	return a, of != nil || r.Asked != nil || len(r.Clients) > 0 || r.Sealed != nil || len(r.Wanted) > 0, err
 }
 
-// File returns the file that holds the tokens.
-func (c Config) File() string { return c.path() }
+// File returns the file that holds the tokens, or the name of the record in the store of the
+// cluster.
+func (c Config) File() string {
+	if c.Kind == InCluster {
+		return recordKeys + c.id()
+	}
+	return c.path()
+}

@@ -137,16 +137,17 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 // LogoutUsers signs all users of serve out of a server, as Logout does. It returns their
 // number.
 func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
-	files, err := filepath.Glob(filepath.Join(c.dir(), "*.json"))
+	subjects, err := c.subjects(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var errs []error
-	for _, file := range files {
-		of := c
-		if of.Subject = subjectIn(file); of.Subject == "" || strings.HasPrefix(of.Subject, redirectRecord) || of.path() != file {
-			continue // of the host itself, of another server, or a registration
+	for _, subject := range subjects {
+		if strings.HasPrefix(subject, redirectRecord) {
+			continue // a registration
 		}
+		of := c
+		of.Subject = subject
 		found, err := Logout(ctx, of)
 		if found {
 			users++
@@ -154,6 +155,26 @@ func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 		errs = append(errs, err)
 	}
 	return users, errors.Join(errs...)
+}
+
+// subjects returns the subjects that have a record of this server, without the host itself.
+func (c Config) subjects(ctx context.Context) (subjects []string, err error) {
+	if _, ok, err := c.cluster(); err != nil {
+		return nil, err
+	} else if ok {
+		return c.clusterSubjects(ctx)
+	}
+	files, err := filepath.Glob(filepath.Join(c.dir(), "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		of := c
+		if of.Subject = subjectIn(file); of.Subject != "" && of.path() == file {
+			subjects = append(subjects, of.Subject)
+		}
+	}
+	return subjects, nil
 }
 
 func (c Config) revoke(ctx context.Context, t tokens) error {
