@@ -93,7 +93,7 @@ func (r *run) fitWithFewerResults(info provider.Info, req llm.Request, tools []l
 			cfg.Models = append(cfg.Models, contextbudget.Model{Name: i.Name, Window: i.Window, MaxOutput: i.MaxOutput})
 		}
 	}
-	ask := contextbudget.Ask{Request: req}
+	ask := contextbudget.Input{Request: req}
 	for _, t := range tools {
 		ask.Tools = append(ask.Tools, contextbudget.Tool{Tool: t, Pinned: r.isCallerTool(t.Name)})
 	}

@@ -28,9 +28,9 @@ func newModels(cfg config.Config, before *snapshot) *lookup.Finder {
 		return before.models
 	}
 	local := func(ctx context.Context) (lookup.Provider, bool) {
-		return auto.Local(ctx, auto.MaxSearchTime, auto.Ports()...)
+		return auto.FindLocal(ctx, auto.MaxSearchTime, auto.Ports()...)
 	}
-	return lookup.New(cfg.Models, lookup.Backend{Open: openModel, List: auto.List, FindLocal: local})
+	return lookup.New(cfg.Models, lookup.Backend{Open: openModel, List: auto.ListModels, FindLocal: local})
 }
 
 // openModel opens a provider's model.

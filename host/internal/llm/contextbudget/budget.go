@@ -67,7 +67,7 @@ type Tool struct {
 }
 
 // An Ask is a request before it is fitted.
-type Ask struct {
+type Input struct {
 	Request llm.Request // without Tools
 	Tools   []Tool
 
@@ -116,9 +116,9 @@ const unknownSize = 100
 
 // Fit makes a request fit a model. It returns a *TooLargeError if that is not
 // possible.
-func Fit(cfg Config, model Model, ask Ask) (Plan, error) {
+func Fit(cfg Config, model Model, ask Input) (Plan, error) {
 	cfg = cfg.withDefaults()
-	f := fitting{cfg: cfg, ask: ask, costs: make([]int, len(ask.Tools))}
+	f := fitting{cfg: cfg, input: ask, costs: make([]int, len(ask.Tools))}
 	for i, t := range ask.Tools {
 		f.costs[i] = t.Tokens
 		if t.Tokens == 0 {
@@ -153,7 +153,7 @@ func Fit(cfg Config, model Model, ask Ask) (Plan, error) {
 // fitting is a request that is being fitted.
 type fitting struct {
 	cfg   Config
-	ask   Ask
+	input Input
 	costs []int // tokens of each tool
 	ranks []int // tools in the order in which they are kept; nil: not computed yet
 }
@@ -174,7 +174,7 @@ func (f *fitting) isAllowedCount(tools []int) bool {
 
 // usage counts the tokens of a request with some of the tools.
 func (f *fitting) usage(model Model, messages []llm.Message, tools []int) Usage {
-	s := Usage{Window: model.Window, Reserved: cmp.Or(f.ask.Request.MaxTokens, f.cfg.Reserve)}
+	s := Usage{Window: model.Window, Reserved: cmp.Or(f.input.Request.MaxTokens, f.cfg.Reserve)}
 	if model.MaxOutput > 0 {
 		s.Reserved = min(s.Reserved, model.MaxOutput)
 	}
@@ -197,7 +197,7 @@ func (f *fitting) largerModels(model Model) []Model {
 // results in messages.
 func (f *fitting) newPlan(model Model, messages []llm.Message, tools []int, compacted int) Plan {
 	p := Plan{Model: model, Messages: messages, Compacted: compacted, Usage: f.usage(model, messages, tools)}
-	for i, t := range f.ask.Tools {
+	for i, t := range f.input.Tools {
 		if slices.Contains(tools, i) {
 			p.Tools = append(p.Tools, t.Tool)
 		} else {

@@ -49,8 +49,8 @@ func names(tools []llm.Tool) []string {
 
 var small = contextbudget.Model{Name: "small", Window: 1000}
 
-func ask(messages []llm.Message, tools ...contextbudget.Tool) contextbudget.Ask {
-	return contextbudget.Ask{Request: llm.Request{Messages: messages, MaxTokens: 100}, Tools: tools}
+func ask(messages []llm.Message, tools ...contextbudget.Tool) contextbudget.Input {
+	return contextbudget.Input{Request: llm.Request{Messages: messages, MaxTokens: 100}, Tools: tools}
 }
 
 func TestWhatFitsStaysAsItIs(t *testing.T) {
@@ -211,7 +211,7 @@ func TestFitProperties(t *testing.T) {
 	require.Len(t, outcomes, 5, "every way out was taken")
 }
 
-func randomAsk(r *rand.Rand) (contextbudget.Config, contextbudget.Model, contextbudget.Ask) {
+func randomAsk(r *rand.Rand) (contextbudget.Config, contextbudget.Model, contextbudget.Input) {
 	cfg := contextbudget.Config{Counter: words{}, KeepResults: 1 + r.IntN(5), CompactAt: 50 + r.IntN(50)}
 	if r.IntN(3) == 0 {
 		cfg.MaxTools = 1 + r.IntN(20)
@@ -219,7 +219,7 @@ func randomAsk(r *rand.Rand) (contextbudget.Config, contextbudget.Model, context
 	for i := range r.IntN(3) {
 		cfg.Models = append(cfg.Models, contextbudget.Model{Name: fmt.Sprintf("m%d", i), Window: 500 + r.IntN(8000)})
 	}
-	var in contextbudget.Ask
+	var in contextbudget.Input
 	in.Request.MaxTokens = 1 + r.IntN(500)
 	for i := range r.IntN(30) {
 		one := tool(fmt.Sprintf("tool_%d", i), r.IntN(150), r.IntN(3))
@@ -240,7 +240,7 @@ func randomAsk(r *rand.Rand) (contextbudget.Config, contextbudget.Model, context
 	return cfg, contextbudget.Model{Name: "asked", Window: 500 + r.IntN(4000)}, in
 }
 
-func checkTools(t *testing.T, cfg contextbudget.Config, in contextbudget.Ask, plan contextbudget.Plan) {
+func checkTools(t *testing.T, cfg contextbudget.Config, in contextbudget.Input, plan contextbudget.Plan) {
 	t.Helper()
 	kept := names(plan.Tools)
 	var all, order []string

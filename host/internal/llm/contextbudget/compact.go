@@ -11,8 +11,8 @@ import (
 
 // The limits of shortening.
 const (
-	shortResult = 100 // tokens; shorter results are not shortened
-	keptRunes   = 160
+	shortResultTokens = 100 // tokens; shorter results are not shortened
+	keptRunes         = 160
 )
 
 // Compact shortens all tool results except the last keep ones to their beginnings, and
@@ -38,12 +38,12 @@ func Compact(counter tokens.Counter, messages []llm.Message, keep int) ([]llm.Me
 				return out, cut
 			}
 			size := partTokens(counter, p)
-			if size <= shortResult || IsCompacted(p.ToolResult) {
+			if size <= shortResultTokens || IsCompacted(p.ToolResult) {
 				continue
 			}
 			short := *p.ToolResult
 			short.Structured, short.ExtraMembers = nil, nil
-			short.Content = []llm.Part{{Type: llm.TextPart, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all]\n%s", shortenedPrefix, size, beginning(p.ToolResult))}}
+			short.Content = []llm.Part{{Type: llm.TextPart, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all]\n%s", shortenedPrefix, size, resultBeginning(p.ToolResult))}}
 			p.ToolResult = &short
 			if partTokens(counter, p) >= size {
 				continue
@@ -69,8 +69,8 @@ func IsCompacted(r *llm.ToolResult) bool {
 	return len(r.Content) == 1 && len(r.Content[0].Text) < 8*keptRunes && strings.HasPrefix(r.Content[0].Text, shortenedPrefix)
 }
 
-// beginning returns the first characters of a result's text.
-func beginning(r *llm.ToolResult) string {
+// resultBeginning returns the first characters of a result's text.
+func resultBeginning(r *llm.ToolResult) string {
 	for _, p := range r.Content {
 		if p.Type != llm.TextPart || p.Text == "" {
 			continue

@@ -17,12 +17,12 @@ func (f *fitting) selectTools(spent Usage) (kept []int) {
 	keep := func(i int) {
 		kept, n, room = append(kept, i), n+1, room-f.costs[i]
 	}
-	for i := range f.ask.Tools {
+	for i := range f.input.Tools {
 		if f.isRequired(i) {
 			keep(i)
 		}
 	}
-	for _, i := range f.ranked() {
+	for _, i := range f.toolsByRank() {
 		if !f.isRequired(i) && f.costs[i] <= room && (f.cfg.MaxTools == 0 || n < f.cfg.MaxTools) {
 			keep(i)
 		}
@@ -33,17 +33,17 @@ func (f *fitting) selectTools(spent Usage) (kept []int) {
 
 // isRequired reports whether a tool may not be left out.
 func (f *fitting) isRequired(i int) bool {
-	t, choice := f.ask.Tools[i], f.ask.Request.Choice
+	t, choice := f.input.Tools[i], f.input.Request.Choice
 	return t.Pinned || choice != nil && slices.Contains(choice.ToolNames, t.Name)
 }
 
-// ranked returns the indexes of all tools, the best first: by priority, then the tool
+// toolsByRank returns the indexes of all tools, the best first: by priority, then the tool
 // that was used last, then by relevance for the user's last text.
-func (f *fitting) ranked() []int {
+func (f *fitting) toolsByRank() []int {
 	if f.ranks != nil {
 		return f.ranks
 	}
-	messages := f.ask.Request.Messages
+	messages := f.input.Request.Messages
 	used := map[string]int{}
 	for at, m := range messages {
 		for _, p := range m.Parts {
@@ -52,7 +52,7 @@ func (f *fitting) ranked() []int {
 			}
 		}
 	}
-	relevance := f.ask.Relevance
+	relevance := f.input.Relevance
 	if relevance == nil {
 		relevance = f.relevance
 	}
@@ -65,7 +65,7 @@ func (f *fitting) ranked() []int {
 	}
 	f.ranks = f.allTools()
 	slices.SortStableFunc(f.ranks, func(a, b int) int {
-		x, y := f.ask.Tools[a], f.ask.Tools[b]
+		x, y := f.input.Tools[a], f.input.Tools[b]
 		return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(used[y.Name], used[x.Name]), cmp.Compare(score(b), score(a)))
 	})
 	return f.ranks
@@ -73,8 +73,8 @@ func (f *fitting) ranked() []int {
 
 // relevance returns the relevance of each tool for a text.
 func (f *fitting) relevance(text string) []float64 {
-	docs := make([]search.Doc, len(f.ask.Tools))
-	for i, t := range f.ask.Tools {
+	docs := make([]search.Doc, len(f.input.Tools))
+	for i, t := range f.input.Tools {
 		docs[i] = search.Doc{Name: t.Name, Text: t.Title + " " + t.Description}
 	}
 	scores := make([]float64, len(docs))

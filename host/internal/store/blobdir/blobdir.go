@@ -57,7 +57,7 @@ func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, e
 	if err := ctx.Err(); err != nil {
 		return store.Blob{}, err
 	}
-	if err := Private(d.Dir); err != nil {
+	if err := MakePrivate(d.Dir); err != nil {
 		return store.Blob{}, err
 	}
 	if _, err := os.Lstat(d.path(id)); err == nil {
@@ -70,7 +70,7 @@ func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, e
 	}
 	b, err := d.write(ctx, f, id, r)
 	if err == nil {
-		err = d.publish(f.Name(), id)
+		err = d.linkToName(f.Name(), id)
 	}
 	return b, errors.Join(err, os.Remove(f.Name()))
 }
@@ -97,15 +97,15 @@ func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b 
 		return b, err
 	}
 	total := int64(0)
-	err = d.visit(func(_ string, info fs.FileInfo) { total += info.Size() })
+	err = d.visitFiles(func(_ string, info fs.FileInfo) { total += info.Size() })
 	if err == nil && total > d.Quota.Total {
 		err = d.Quota.ExceededError()
 	}
 	return b, err
 }
 
-// publish links a written file to its name, unless the name exists.
-func (d *dir) publish(from, id string) error {
+// linkToName links a written file to its name, unless the name exists.
+func (d *dir) linkToName(from, id string) error {
 	err := os.Link(from, d.path(id))
 	switch {
 	case err == nil:
@@ -139,7 +139,7 @@ func (d *dir) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, e
 	}
 	f, err := os.Open(d.path(id))
 	if err != nil {
-		return nil, store.Blob{}, absent(err, id)
+		return nil, store.Blob{}, notFoundIfMissing(err, id)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -148,7 +148,7 @@ func (d *dir) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, e
 	if err != nil {
 		return nil, store.Blob{}, errors.Join(err, f.Close())
 	}
-	return f, describe(id, info), nil
+	return f, blobOf(id, info), nil
 }
 
 // Stat implements store.Blobs.
@@ -161,9 +161,9 @@ func (d *dir) Stat(ctx context.Context, id string) (store.Blob, error) {
 		err = fmt.Errorf("blob %s is not a file", id)
 	}
 	if err != nil {
-		return store.Blob{}, absent(err, id)
+		return store.Blob{}, notFoundIfMissing(err, id)
 	}
-	return describe(id, info), nil
+	return blobOf(id, info), nil
 }
 
 // Delete implements store.Blobs.
@@ -171,16 +171,16 @@ func (d *dir) Delete(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return absent(os.Remove(d.path(id)), id)
+	return notFoundIfMissing(os.Remove(d.path(id)), id)
 }
 
 // Trim implements store.Blobs.
 func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	var all []store.Blob
 	var left []string
-	err := d.visit(func(name string, info fs.FileInfo) {
+	err := d.visitFiles(func(name string, info fs.FileInfo) {
 		if id, ok := strings.CutPrefix(name, prefix); ok {
-			all = append(all, describe(id, info))
+			all = append(all, blobOf(id, info))
 		} else if time.Since(info.ModTime()) > abandonedAge { // the system's clock set that time
 			left = append(left, name)
 		}
@@ -198,8 +198,8 @@ func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	return removed, err
 }
 
-// visit calls f for every file of the store, also for unfinished ones.
-func (d *dir) visit(f func(name string, info fs.FileInfo)) error {
+// visitFiles calls f for every file of the store, also for unfinished ones.
+func (d *dir) visitFiles(f func(name string, info fs.FileInfo)) error {
 	entries, err := os.ReadDir(d.Dir)
 	if err != nil {
 		return ignoreRemoved(err)
@@ -219,8 +219,8 @@ func (d *dir) visit(f func(name string, info fs.FileInfo)) error {
 	return nil
 }
 
-// describe returns the description of a blob's file.
-func describe(id string, info fs.FileInfo) store.Blob {
+// blobOf returns the description of a blob's file.
+func blobOf(id string, info fs.FileInfo) store.Blob {
 	return store.Blob{ID: id, Size: info.Size(), Created: info.ModTime()}
 }
 
@@ -232,9 +232,9 @@ func ignoreRemoved(err error) error {
 	return err
 }
 
-// absent returns NOT_FOUND for an error that says that the file of a blob is missing;
+// notFoundIfMissing returns NOT_FOUND for an error that says that the file of a blob is missing;
 // other errors unchanged.
-func absent(err error, id string) error {
+func notFoundIfMissing(err error, id string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return store.NotFoundError("blob " + id)
 	}

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Private creates a directory that only this user can use, or checks that it is one:
+// MakePrivate creates a directory that only this user can use, or checks that it is one:
 // others could otherwise read or replace its files.
-func Private(dir string) error {
+func MakePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return withAdvice(err)
 	}

@@ -109,7 +109,7 @@ func (d *database) open(ctx context.Context) (*handles, error) {
 	if d.opened != nil {
 		return d.opened, nil
 	}
-	if err := blobdir.Private(d.Dir); err != nil {
+	if err := blobdir.MakePrivate(d.Dir); err != nil {
 		return nil, err
 	}
 	// SQLite gives the files next to the database the same mode.

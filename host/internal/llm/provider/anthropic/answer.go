@@ -29,8 +29,8 @@ type block struct {
 	hasArguments bool            // the first event contained the arguments of the call
 }
 
-// Whole decodes a complete message.
-func (a *answer) Whole(body []byte) error {
+// DecodeBody decodes a complete message.
+func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
 		return err
@@ -38,8 +38,8 @@ func (a *answer) Whole(body []byte) error {
 	return a.AddWhole(r)
 }
 
-// Event decodes an event of a stream. It ignores unknown events.
-func (a *answer) Event(_ string, data []byte) error {
+// DecodeEvent decodes an event of a stream. It ignores unknown events.
+func (a *answer) DecodeEvent(_ string, data []byte) error {
 	v, err := tree.Parse(data)
 	if err != nil {
 		return endpoint.Malformed(err)
@@ -91,7 +91,7 @@ func (a *answer) mergeUsage(usage *tree.Value) {
 
 // beginBlock handles the first event of a block.
 func (a *answer) beginBlock(index int, v *tree.Value) {
-	b := &block{partIndex: a.Len()}
+	b := &block{partIndex: a.PartCount()}
 	d := llm.Delta{Index: b.partIndex}
 	own := func(name string) *llm.Signature {
 		s := v.Get(name)

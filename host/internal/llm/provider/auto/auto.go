@@ -32,9 +32,9 @@ var errToolroomHost = toolerr.New(toolerr.NoModel, "a toolroom host answers ther
 // Ports returns the searched ports in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
-// Local searches the ports for a model server. It returns false if none answers within
+// FindLocal searches the ports for a model server. It returns false if none answers within
 // the time limit.
-func Local(ctx context.Context, within time.Duration, ports ...int) (lookup.Provider, bool) {
+func FindLocal(ctx context.Context, within time.Duration, ports ...int) (lookup.Provider, bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	found := make([][]lookup.Model, len(ports))
@@ -55,15 +55,15 @@ func Local(ctx context.Context, within time.Duration, ports ...int) (lookup.Prov
 // requestModels returns the models of a server at a port of this machine; nil if none
 // answers.
 func requestModels(ctx context.Context, port int) []lookup.Model {
-	models, err := List(ctx, lookup.Provider{Name: "local", BaseURL: "http://127.0.0.1:" + strconv.Itoa(port) + "/v1"})
+	models, err := ListModels(ctx, lookup.Provider{Name: "local", BaseURL: "http://127.0.0.1:" + strconv.Itoa(port) + "/v1"})
 	if err != nil {
 		return nil
 	}
 	return models
 }
 
-// List requests the provider's list of models. A toolroom host has none.
-func List(ctx context.Context, p lookup.Provider) ([]lookup.Model, error) {
+// ListModels requests the provider's list of models. A toolroom host has none.
+func ListModels(ctx context.Context, p lookup.Provider) ([]lookup.Model, error) {
 	if p.Kind != lookup.OpenAI && p.Kind != "" {
 		return nil, nil
 	}

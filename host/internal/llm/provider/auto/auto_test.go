@@ -38,12 +38,12 @@ func TestTheFirstThatListsAModel(t *testing.T) {
 	vectors := at(t, "", `{"data":[{"id":"nomic-embed-text"}]}`)
 	good := at(t, "uvicorn", `{"data":[{"id":"nomic-embed-text"},{"id":"qwen3:8b"}]}`)
 	later := at(t, "", `{"data":[{"id":"other"}]}`)
-	p, ok := auto.Local(t.Context(), time.Minute, own, other, empty, vectors, good, later)
+	p, ok := auto.FindLocal(t.Context(), time.Minute, own, other, empty, vectors, good, later)
 	require.True(t, ok)
 	require.Equal(t, lookup.OpenAI, p.Kind)
 	require.Equal(t, []lookup.Model{{Name: "qwen3:8b"}}, p.Models)
 	require.Contains(t, p.Why, "it answers at 127.0.0.1:")
-	_, ok = auto.Local(t.Context(), time.Minute, own, other)
+	_, ok = auto.FindLocal(t.Context(), time.Minute, own, other)
 	require.False(t, ok)
 }
 
@@ -53,6 +53,6 @@ func TestAProviderThatIsAHost(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer s.Close()
-	_, err := auto.List(t.Context(), lookup.Provider{Name: "a", Kind: lookup.OpenAI, BaseURL: s.URL})
+	_, err := auto.ListModels(t.Context(), lookup.Provider{Name: "a", Kind: lookup.OpenAI, BaseURL: s.URL})
 	require.ErrorContains(t, err, "a toolroom host answers there")
 }

@@ -56,7 +56,7 @@ func textPart(s string) llm.Part { return llm.Part{Type: llm.TextPart, Text: s} 
 // nextPart returns the call that the user typed, or the results of the last calls.
 func nextPart(r *llm.Request) llm.Part {
 	if len(r.Messages) == 0 {
-		return textPart(help(r))
+		return textPart(helpText(r))
 	}
 	last := r.Messages[len(r.Messages)-1]
 	switch last.Role {
@@ -65,7 +65,7 @@ func nextPart(r *llm.Request) llm.Part {
 	case llm.UserRole:
 		return parseLine(r, strings.TrimSpace(provider.TextOf(last.Parts)))
 	}
-	return textPart(help(r))
+	return textPart(helpText(r))
 }
 
 // resultsText returns the results of the last calls as text.
@@ -104,16 +104,16 @@ func parseLine(r *llm.Request, line string) llm.Part {
 	i := slices.IndexFunc(r.Tools, func(t llm.Tool) bool { return t.Name == plain })
 	switch {
 	case plain == "" || plain == "help" && i < 0:
-		return textPart(help(r))
+		return textPart(helpText(r))
 	case i < 0:
-		return textPart(fmt.Sprintf("unknown tool %q. ", shortDescription(plain)) + help(r))
+		return textPart(fmt.Sprintf("unknown tool %q. ", shortDescription(plain)) + helpText(r))
 	case r.Choice != nil && r.Choice.Mode == llm.ChoiceNone, r.Choice != nil && len(r.Choice.ToolNames) > 0 && !slices.Contains(r.Choice.ToolNames, plain):
 		return textPart(plain + " cannot be called now.")
 	}
 	tool := r.Tools[i]
 	args, err := parseArguments(tool, rest)
 	if err != nil {
-		return textPart(err.Error() + "\n" + usage(tool))
+		return textPart(err.Error() + "\n" + usageText(tool))
 	}
 	return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: provider.CallID(r.Messages, 0), Name: plain, Args: args}}
 }
@@ -157,8 +157,8 @@ func argumentNames(t llm.Tool) (all, required []string) {
 	return provider.MemberNames(schema.Properties), schema.Required
 }
 
-// usage returns an example of a call of the tool.
-func usage(t llm.Tool) string {
+// usageText returns an example of a call of the tool.
+func usageText(t llm.Tool) string {
 	all, required := argumentNames(t)
 	parts := []string{"usage: " + t.Name}
 	for _, name := range all {
@@ -174,8 +174,8 @@ func usage(t llm.Tool) string {
 // maxListed bounds the tools that help shows.
 const maxListed = 40
 
-// help explains the syntax of calls and lists the tools.
-func help(r *llm.Request) string {
+// helpText explains the syntax of calls and lists the tools.
+func helpText(r *llm.Request) string {
 	if len(r.Tools) == 0 {
 		return "No model is configured: input lines are tool calls, but there are no tools."
 	}
@@ -185,7 +185,7 @@ func help(r *llm.Request) string {
 			lines = append(lines, fmt.Sprintf("and %d more", len(r.Tools)-maxListed))
 			break
 		}
-		lines = append(lines, "  "+strings.TrimPrefix(usage(t), "usage: "))
+		lines = append(lines, "  "+strings.TrimPrefix(usageText(t), "usage: "))
 	}
 	return strings.Join(append(lines, "", "With OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY set, or an endpoint in models: of toolroom.yaml, a model answers."), "\n")
 }

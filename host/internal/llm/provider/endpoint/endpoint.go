@@ -135,11 +135,11 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 // An Answer decodes the response to one attempt in a vendor's format.
 type Answer interface {
-	// Whole decodes an answer that is not a stream.
-	Whole(body []byte) error
+	// DecodeBody decodes an answer that is not a stream.
+	DecodeBody(body []byte) error
 
-	// Event decodes an event of a stream.
-	Event(name string, data []byte) error
+	// DecodeEvent decodes an event of a stream.
+	DecodeEvent(name string, data []byte) error
 
 	// State returns the progress of the stream.
 	State() State
@@ -148,11 +148,11 @@ type Answer interface {
 	// received.
 	Response() *llm.Response
 
-	// Begun reports whether the caller of Ask received a part of the answer.
-	Begun() bool
+	// HasBegun reports whether the caller of Ask received a part of the answer.
+	HasBegun() bool
 
-	// Len returns the number of received parts.
-	Len() int
+	// PartCount returns the number of received parts.
+	PartCount() int
 }
 
 // A State is the progress of a stream.
@@ -172,11 +172,11 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, begin func(
 	once := func(ctx context.Context) (struct{}, error) {
 		last = begin()
 		err := c.attempt(ctx, path, body, last, false)
-		if c.cfg.Authorize != nil && toolerr.Is(err, toolerr.AuthFailed) && !last.Begun() {
+		if c.cfg.Authorize != nil && toolerr.Is(err, toolerr.AuthFailed) && !last.HasBegun() {
 			last = begin()
 			err = c.attempt(ctx, path, body, last, true)
 		}
-		if last.Begun() {
+		if last.HasBegun() {
 			err = retry.Permanent(err)
 		}
 		return struct{}{}, err
@@ -245,13 +245,13 @@ func (c *Client) readWhole(from *watchedBody, into Answer) error {
 	case err != nil:
 		return err
 	case len(body) > maxAnswer:
-		return c.tooLarge()
+		return c.tooLargeError()
 	}
 	body = toValidUTF8(body)
 	if fault := ErrorIn(body); fault != nil {
 		return fault
 	}
-	if err := into.Whole(body); err != nil {
+	if err := into.DecodeBody(body); err != nil {
 		return Malformed(err)
 	}
 	return nil
@@ -266,8 +266,8 @@ func toValidUTF8(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\ufffd"))
 }
 
-// tooLarge returns the error for an answer of more than maxAnswer bytes.
-func (c *Client) tooLarge() error {
+// tooLargeError returns the error for an answer of more than maxAnswer bytes.
+func (c *Client) tooLargeError() error {
 	return toolerr.New(toolerr.ModelError, "its answer is larger than %d MiB", maxAnswer>>20)
 }
 
@@ -282,16 +282,16 @@ func (c *Client) readStream(from *watchedBody, into Answer) error {
 		case errors.As(err, &long):
 			return toolerr.New(toolerr.ModelError, "an event of its answer is larger than %d MiB", maxEvent>>20)
 		case from.read > maxAnswer:
-			return c.tooLarge()
+			return c.tooLargeError()
 		case errors.Is(err, io.EOF):
 			return io.ErrUnexpectedEOF // the caller ignores it if the answer is complete
 		case err != nil:
 			return err
 		}
-		if err := into.Event(e.Name, toValidUTF8(e.Data)); err != nil {
+		if err := into.DecodeEvent(e.Name, toValidUTF8(e.Data)); err != nil {
 			return err
 		}
-		if into.Len() > maxParts {
+		if into.PartCount() > maxParts {
 			return Malformed(errTooManyParts)
 		}
 		switch into.State() {
@@ -300,7 +300,7 @@ func (c *Client) readStream(from *watchedBody, into Answer) error {
 			io.CopyN(io.Discard, from, 4<<10) //nolint:errcheck // it cannot, then
 			return nil
 		case Complete:
-			if from.until.IsZero() { // keep-alive events do not extend the time
+			if from.deadline.IsZero() { // keep-alive events do not extend the time
 				from.endWithin(lateUsage)
 			}
 		}
@@ -310,21 +310,21 @@ func (c *Client) readStream(from *watchedBody, into Answer) error {
 // watchedBody is a body whose reader cancels the request after too long a time without
 // data.
 type watchedBody struct {
-	src     io.Reader
-	watch   *time.Timer
-	silence time.Duration
-	until   time.Time // when reading ends in any case; zero: no limit
-	read    int
+	src      io.Reader
+	watch    *time.Timer
+	silence  time.Duration
+	deadline time.Time // when reading ends in any case; zero: no limit
+	read     int
 }
 
 // endWithin limits the further time of reading.
-func (l *watchedBody) endWithin(within time.Duration) { l.until = time.Now().Add(within) }
+func (l *watchedBody) endWithin(within time.Duration) { l.deadline = time.Now().Add(within) }
 
 // Read reads within the time limit for silence and the deadline of the answer.
 func (l *watchedBody) Read(p []byte) (int, error) {
 	silence := l.silence
-	if !l.until.IsZero() {
-		silence = min(silence, max(0, time.Until(l.until)))
+	if !l.deadline.IsZero() {
+		silence = min(silence, max(0, time.Until(l.deadline)))
 	}
 	l.watch.Reset(silence)
 	n, err := l.src.Read(p)

@@ -219,7 +219,7 @@ func (c *Client) statusError(req *http.Request, res *http.Response, from io.Read
 	body, _ := io.ReadAll(io.LimitReader(from, maxError)) //nolint:errcheck // without the body, the status says enough
 	s, ok := parseError(body)
 	if !ok {
-		s = vendorError{message: plainText(body, res.Header.Get("Content-Type"))}
+		s = vendorError{message: errorText(body, res.Header.Get("Content-Type"))}
 	}
 	if status < 300 {
 		s.message = "it returned an empty answer"
@@ -254,8 +254,8 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 	return retry.ParseAfter(h.Get("Retry-After"), time.Now())
 }
 
-// plainText returns the text of a body that is not in an error format; "" for HTML.
-func plainText(body []byte, kind string) string {
+// errorText returns the text of a body that is not in an error format; "" for HTML.
+func errorText(body []byte, kind string) string {
 	if v, err := tree.Parse(body); err == nil {
 		for _, name := range []string{"detail", "message", "error_description"} {
 			if text := v.Get(name).Str(); text != "" {

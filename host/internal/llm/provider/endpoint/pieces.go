@@ -31,27 +31,27 @@ func NewStrictSchemas(tools []llm.Tool, all bool, held schema.StrictLimits) Stri
 // Pieces assembles an answer and passes its pieces to the caller of Ask as they
 // arrive. Arguments that must be restored are passed on when they are complete.
 type Pieces struct {
-	on     func(llm.Delta) // nil: pieces are not passed on
-	strict StrictSchemas
-	state  State
-	begun  bool
-	closed bool
-	stream llm.ResponseBuilder
-	held   map[int]bool // parts whose arguments were not passed on yet
+	on       func(llm.Delta) // nil: pieces are not passed on
+	strict   StrictSchemas
+	state    State
+	passedOn bool
+	closed   bool
+	stream   llm.ResponseBuilder
+	heldBack map[int]bool // parts whose arguments were not passed on yet
 }
 
 // NewPieces returns an empty answer.
 func NewPieces(on func(llm.Delta), strict StrictSchemas) *Pieces {
-	return &Pieces{on: on, strict: strict, held: map[int]bool{}}
+	return &Pieces{on: on, strict: strict, heldBack: map[int]bool{}}
 }
 
 // Add adds a piece.
 func (p *Pieces) Add(d llm.Delta) {
 	p.stream.Add(d)
 	if d.Name != "" && p.strict[d.Name] != nil {
-		p.held[d.Index] = true
+		p.heldBack[d.Index] = true
 	}
-	if p.held[d.Index] {
+	if p.heldBack[d.Index] {
 		d.Args = ""
 	}
 	p.passOn(d)
@@ -60,7 +60,7 @@ func (p *Pieces) Add(d llm.Delta) {
 // passOn passes a piece of the answer on, if the caller streams.
 func (p *Pieces) passOn(d llm.Delta) {
 	if p.on != nil {
-		p.begun = true
+		p.passedOn = true
 		p.on(d)
 	}
 }
@@ -71,11 +71,11 @@ func (p *Pieces) State() State { return p.state }
 // SetState sets the progress of the answer.
 func (p *Pieces) SetState(s State) { p.state = s }
 
-// Begun reports whether a piece was passed on.
-func (p *Pieces) Begun() bool { return p.begun }
+// HasBegun reports whether a piece was passed on.
+func (p *Pieces) HasBegun() bool { return p.passedOn }
 
-// Len returns the number of parts.
-func (p *Pieces) Len() int { return len(p.stream.Response.Parts) }
+// PartCount returns the number of parts.
+func (p *Pieces) PartCount() int { return len(p.stream.Response.Parts) }
 
 // Partial returns the response so far. The caller may set its fields except Parts.
 func (p *Pieces) Partial() *llm.Response { return &p.stream.Response }
@@ -102,7 +102,7 @@ func (p *Pieces) AddWhole(r *llm.Response) error {
 		return errEmpty
 	}
 	for _, part := range r.Parts {
-		p.restore(part.ToolCall)
+		p.restoreArguments(part.ToolCall)
 	}
 	p.stream.Response, p.closed, p.state = *r, true, Over
 	for _, d := range r.Deltas() {
@@ -119,8 +119,8 @@ func (p *Pieces) Response() *llm.Response {
 		p.stream.FinishCalls()
 		for i := range r.Parts {
 			c := r.Parts[i].ToolCall
-			p.restore(c)
-			if p.held[i] {
+			p.restoreArguments(c)
+			if p.heldBack[i] {
 				p.passOn(llm.Delta{Index: i, Type: llm.CallPart, Args: string(c.Args) + c.Malformed})
 			}
 		}
@@ -131,9 +131,9 @@ func (p *Pieces) Response() *llm.Response {
 	return r
 }
 
-// restore changes a call's arguments from the form of strict mode to the form that the
+// restoreArguments changes a call's arguments from the form of strict mode to the form that the
 // tool accepts.
-func (p *Pieces) restore(c *llm.ToolCall) {
+func (p *Pieces) restoreArguments(c *llm.ToolCall) {
 	if c != nil && c.Args != nil && p.strict[c.Name] != nil {
 		c.Args = schema.Restore(p.strict[c.Name], c.Args)
 	}

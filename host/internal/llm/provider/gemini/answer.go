@@ -16,8 +16,8 @@ type answer struct {
 	generatedIDs int // number of IDs generated for calls without an ID
 }
 
-// Whole decodes a complete answer.
-func (a *answer) Whole(body []byte) error {
+// DecodeBody decodes a complete answer.
+func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, a.turn, wire.Options{Names: a.names})
 	if err != nil {
 		return err
@@ -25,9 +25,9 @@ func (a *answer) Whole(body []byte) error {
 	return a.AddWhole(r)
 }
 
-// Event decodes a piece of a stream, which has the format of an answer. No event marks
+// DecodeEvent decodes a piece of a stream, which has the format of an answer. No event marks
 // the end: the answer is complete when it has a finish reason.
-func (a *answer) Event(_ string, data []byte) error {
+func (a *answer) DecodeEvent(_ string, data []byte) error {
 	if err := endpoint.ErrorIn(data); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *answer) Event(_ string, data []byte) error {
 // addPart adds a part, or appends to the last part: successive texts become one part,
 // except signed ones.
 func (a *answer) addPart(p llm.Part) {
-	last := a.Len() - 1
+	last := a.PartCount() - 1
 	if last >= 0 && p.Signature == nil && (p.Type == llm.TextPart || p.Type == llm.ThinkingPart) {
 		if before := a.Partial().Parts[last]; before.Type == p.Type && before.Signature == nil {
 			a.Add(llm.Delta{Index: last, Type: p.Type, Text: p.Text})

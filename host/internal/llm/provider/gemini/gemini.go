@@ -48,7 +48,7 @@ func New(cfg Config) *Model {
 	switch {
 	case cfg.Project != "":
 		if cfg.BaseURL == "" {
-			cfg.BaseURL = vertexAddress(cfg.Region)
+			cfg.BaseURL = vertexBaseURL(cfg.Region)
 		}
 		path = "/projects/" + url.PathEscape(cfg.Project) + "/locations/" + url.PathEscape(cfg.Region) + "/publishers/google/models/" + url.PathEscape(cfg.Model)
 		access = &tokenCommand{name: cfg.Name, command: cfg.Token, slot: make(chan struct{}, 1), minAge: time.Second}
@@ -60,8 +60,8 @@ func New(cfg Config) *Model {
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config), tokens: access, path: path}
 }
 
-// vertexAddress returns the base URL of Vertex AI in a region.
-func vertexAddress(region string) string {
+// vertexBaseURL returns the base URL of Vertex AI in a region.
+func vertexBaseURL(region string) string {
 	if region == "global" {
 		return "https://aiplatform.googleapis.com/v1"
 	}

@@ -28,8 +28,8 @@ func newAnswer(p *endpoint.Pieces, names *llm.NameMap) *answer {
 	return &answer{Pieces: p, names: names, parts: map[llm.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, lastWithID: map[string]int{}, lastCall: -1}
 }
 
-// Begun reports whether a piece was passed on; false for an answer without Pieces.
-func (a *answer) Begun() bool { return a.Pieces != nil && a.Pieces.Begun() }
+// HasBegun reports whether a piece was passed on; false for an answer without Pieces.
+func (a *answer) HasBegun() bool { return a.Pieces != nil && a.Pieces.HasBegun() }
 
 // Response returns the complete answer, with the reasons for its end that some servers
 // leave out.
@@ -44,8 +44,8 @@ func (a *answer) Response() *llm.Response {
 	return a.Pieces.Response()
 }
 
-// Whole adds a complete chat completion.
-func (a *answer) Whole(body []byte) error {
+// DecodeBody adds a complete chat completion.
+func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
 		return err
@@ -65,8 +65,8 @@ func (a *answer) newID(answer string) string {
 	return fmt.Sprintf("call_%s_%d", llm.NameRule{Max: 24}.MakeValid("a"+strings.TrimPrefix(answer, "chatcmpl-")), a.generatedIDs)
 }
 
-// Event adds a chunk of a stream.
-func (a *answer) Event(_ string, data []byte) error {
+// DecodeEvent adds a chunk of a stream.
+func (a *answer) DecodeEvent(_ string, data []byte) error {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
 		a.SetState(endpoint.Over)
 		return nil
@@ -130,7 +130,7 @@ func (a *answer) addText(kind llm.PartType, text string) {
 	}
 	at, ok := a.parts[kind]
 	if !ok {
-		at = a.Len()
+		at = a.PartCount()
 		a.parts[kind] = at
 	}
 	a.Add(llm.Delta{Index: at, Type: kind, Text: text})
@@ -182,7 +182,7 @@ func (a *answer) partOfCall(index *tree.Value, id, name string) (at int, begins 
 		known = false
 	}
 	if !known {
-		at = a.Len()
+		at = a.PartCount()
 		a.calls[key] = at
 	}
 	return at, !known

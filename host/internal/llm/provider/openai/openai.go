@@ -93,7 +93,7 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 			a = newAnswer(endpoint.NewPieces(on, strict), names)
 			return a
 		})
-		if !toolerr.Is(err, toolerr.InvalidInput) || a.Begun() || !m.noteRefusal(err.Error()) {
+		if !toolerr.Is(err, toolerr.InvalidInput) || a.HasBegun() || !m.noteRefusal(err.Error()) {
 			return res, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // EncodeResponse encodes a message of the assistant.
 func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	e := &encoder{o: o}
-	blocks := tree.List(e.parts(llm.Message{Role: llm.AssistantRole, Parts: r.Parts}, "/parts")...)
+	blocks := tree.List(e.encodeParts(llm.Message{Role: llm.AssistantRole, Parts: r.Parts}, "/parts")...)
 	for _, b := range blocks.Items {
 		switch kind := b.Get("type"); { // order of members as from Anthropic
 		case !kind.Is(tree.String):
@@ -99,7 +99,7 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	r := &llm.Response{
 		ID:         v.Take("id").Str(),
 		Model:      v.Take("model").Str(),
-		Parts:      d.blocks(v.Take("content")),
+		Parts:      d.decodeContent(v.Take("content")),
 		StopReason: StopReason(word), VendorStop: word, Vendor: llm.Anthropic,
 		MatchedStop: v.Take("stop_sequence").Str(),
 		Usage:       DecodeUsage(v.Take("usage")),

@@ -11,7 +11,7 @@ import (
 // EncodeResponse encodes the response of generateContent.
 func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 	e := &encoder{o: o, ids: map[string]string{}}
-	parts := e.parts(llm.Message{Role: llm.AssistantRole, Parts: r.Parts}, "/parts")
+	parts := e.encodeParts(llm.Message{Role: llm.AssistantRole, Parts: r.Parts}, "/parts")
 	if r.Created != 0 {
 		e.losses.AddLost("/created", "Gemini has no field for it")
 	}
@@ -107,7 +107,7 @@ func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, l
 		candidates[0].Take("index").MarkAllRead()
 		content := candidates[0].Take("content")
 		content.Take("role").Str()
-		r.Parts = d.parts(content.Take("parts"))
+		r.Parts = d.decodeParts(content.Take("parts"))
 		r.VendorStop = candidates[0].Take("finishReason").Str()
 		r.StopReason = StopReason(r.VendorStop, len(r.Calls()) > 0)
 	case blocked != "": // the prompt was refused

@@ -15,23 +15,23 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	if r.Model != "" {
 		body.Set("model", tree.Str(r.Model))
 	}
-	e.limits(r, body)
+	e.encodeSettings(r, body)
 	system := tree.List()
 	for i, m := range messages {
 		if m.Role == llm.SystemRole || m.Role == llm.DeveloperRole {
-			system.Items = append(system.Items, e.system(m, llm.AppendIndex("/messages", i))...)
+			system.Items = append(system.Items, e.encodeSystem(m, llm.AppendIndex("/messages", i))...)
 		}
 	}
 	if content := llm.CompactBlocks(system); content != nil {
 		body.Set("system", content)
 	}
-	body.Set("messages", e.messages(messages))
+	body.Set("messages", e.encodeMessages(messages))
 	if len(r.Tools) > 0 {
 		tools, losses := EncodeTools(r.Tools, o)
 		e.losses = append(e.losses, losses...)
 		body.Set("tools", tools)
 	}
-	if choice := e.choice(r); choice != nil {
+	if choice := e.encodeChoice(r); choice != nil {
 		body.Set("tool_choice", choice)
 	}
 	return body, e.losses
@@ -44,9 +44,9 @@ type encoder struct {
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
-// limits writes max_tokens (4096 unless it is set), the sampling settings, stop
+// encodeSettings writes max_tokens (4096 unless it is set), the sampling settings, stop
 // sequences and stream.
-func (e *encoder) limits(r *llm.Request, body *tree.Value) {
+func (e *encoder) encodeSettings(r *llm.Request, body *tree.Value) {
 	limit := r.MaxTokens
 	if limit == 0 {
 		if limit = e.o.MaxTokens; limit == 0 {
@@ -83,8 +83,8 @@ func (e *encoder) limits(r *llm.Request, body *tree.Value) {
 	}
 }
 
-// choice returns the member tool_choice; nil if it is not needed.
-func (e *encoder) choice(r *llm.Request) *tree.Value {
+// encodeChoice returns the member tool_choice; nil if it is not needed.
+func (e *encoder) encodeChoice(r *llm.Request) *tree.Value {
 	c := r.Choice
 	if c == nil {
 		if r.Parallel == nil {
@@ -115,8 +115,8 @@ func (e *encoder) choice(r *llm.Request) *tree.Value {
 	return out
 }
 
-// system encodes the texts of a system message.
-func (e *encoder) system(m llm.Message, at string) []*tree.Value {
+// encodeSystem encodes the texts of a system message.
+func (e *encoder) encodeSystem(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	if m.Role == llm.DeveloperRole {
 		e.losses.AddEquivalent(at+"/role", "developer messages became system messages", tree.Str(string(llm.SystemRole)))
@@ -151,9 +151,9 @@ func (e *encoder) reportSignature(p llm.Part, at string) {
 	}
 }
 
-// messages encodes the messages as turns of user and assistant. Tool results belong to
+// encodeMessages encodes the messages as turns of user and assistant. Tool results belong to
 // the user's turns.
-func (e *encoder) messages(messages []llm.Message) *tree.Value {
+func (e *encoder) encodeMessages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	role, content := "", tree.List()
 	flush := func() {
@@ -176,14 +176,14 @@ func (e *encoder) messages(messages []llm.Message) *tree.Value {
 			role = side
 		}
 		e.reportName(m, at)
-		content.Items = append(content.Items, e.parts(m, at+"/parts")...)
+		content.Items = append(content.Items, e.encodeParts(m, at+"/parts")...)
 	}
 	flush()
 	return list
 }
 
-// parts encodes the blocks of a message.
-func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
+// encodeParts encodes the blocks of a message.
+func (e *encoder) encodeParts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	for j, p := range m.Parts {
 		here := llm.AppendIndex(at, j)
@@ -213,12 +213,12 @@ func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 				list = append(list, llm.TextBlock(p.Text))
 			}
 		case p.Type == llm.ImagePart && m.Role == llm.UserRole:
-			list = append(list, e.image(p.Media, here+"/media"))
+			list = append(list, e.encodeImage(p.Media, here+"/media"))
 		case p.Type == llm.CallPart && says:
-			list = append(list, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(e.id(p.ToolCall.ID, here+"/call/id")),
+			list = append(list, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(e.validID(p.ToolCall.ID, here+"/call/id")),
 				"name", tree.Str(e.o.Names.ToVendorReported(NameRule(), p.ToolCall.Name, here+"/call/name", &e.losses)), "input", tree.Raw(p.ToolCall.ArgumentsObject(here+"/call", &e.losses))))
 		case p.Type == llm.ResultPart && m.Role == llm.ToolRole:
-			list = append(list, e.result(p.ToolResult, here+"/result"))
+			list = append(list, e.encodeResult(p.ToolResult, here+"/result"))
 		case p.Type == llm.OpaquePart && p.Vendor == llm.Anthropic && m.Role != llm.ToolRole:
 			list = append(list, tree.Raw(p.Raw))
 		default:
@@ -230,8 +230,8 @@ func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 	return list
 }
 
-// id returns a valid ID: letters, digits, _ and -.
-func (e *encoder) id(id, at string) string {
+// validID returns a valid ID: letters, digits, _ and -.
+func (e *encoder) validID(id, at string) string {
 	short := llm.NameRule{Max: 64}.MakeValid(id)
 	if short != id {
 		e.losses.AddEquivalent(at, "ids can contain only letters, digits, _ and -", tree.Str(short))
@@ -239,8 +239,8 @@ func (e *encoder) id(id, at string) string {
 	return short
 }
 
-// image returns an image block.
-func (e *encoder) image(m *llm.Media, at string) *tree.Value {
+// encodeImage returns an image block.
+func (e *encoder) encodeImage(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
 		e.losses.AddLost(at+"/detail", "Anthropic has no such field")
 	}
@@ -259,19 +259,19 @@ func (e *encoder) image(m *llm.Media, at string) *tree.Value {
 	return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("base64"), "media_type", tree.Str(m.Type()), "data", tree.Str(m.Data)))
 }
 
-// result returns a tool_result block.
-func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
+// encodeResult returns a tool_result block.
+func (e *encoder) encodeResult(r *llm.ToolResult, at string) *tree.Value {
 	if r.Name != e.names[r.ID] && r.Name != "" {
 		e.losses.AddLost(at+"/name", "Anthropic's results have no tool name")
 	}
-	out := tree.Obj("type", tree.Str("tool_result"), "tool_use_id", tree.Str(e.id(r.ID, at+"/id")))
+	out := tree.Obj("type", tree.Str("tool_result"), "tool_use_id", tree.Str(e.validID(r.ID, at+"/id")))
 	list := tree.List()
 	for k, p := range r.ModelContent(llm.Anthropic, at, &e.losses) {
 		switch {
 		case p.Type == llm.TextPart && p.Text != "":
 			list.Items = append(list.Items, llm.TextBlock(p.Text))
 		case p.Type == llm.ImagePart:
-			list.Items = append(list.Items, e.image(p.Media, llm.AppendIndex(at+"/content", k)+"/media"))
+			list.Items = append(list.Items, e.encodeImage(p.Media, llm.AppendIndex(at+"/content", k)+"/media"))
 		case p.Type == llm.OpaquePart:
 			list.Items = append(list.Items, tree.Raw(p.Raw))
 		}

@@ -54,16 +54,16 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	for _, s := range config.Take("stopSequences").TakeItems() {
 		r.StopSequences = append(r.StopSequences, s.Str())
 	}
-	d.choice(v.Take("toolConfig").Take("functionCallingConfig"), r)
+	d.decodeChoice(v.Take("toolConfig").Take("functionCallingConfig"), r)
 	if system := v.Take("systemInstruction"); system != nil {
 		system.Take("role").Str()
-		if parts := d.parts(system.Take("parts")); len(parts) > 0 {
+		if parts := d.decodeParts(system.Take("parts")); len(parts) > 0 {
 			r.Messages = append(r.Messages, llm.Message{Role: llm.SystemRole, Parts: parts})
 		}
 	}
 	for i, c := range v.Take("contents").TakeItems() {
 		d.turn, d.calls = i, 0
-		r.Messages = append(r.Messages, d.content(c)...)
+		r.Messages = append(r.Messages, d.decodeContent(c)...)
 	}
 	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
@@ -73,14 +73,14 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 
 // decoder decodes one request or one response of Gemini's generateContent.
 type decoder struct {
-	o     Options
-	turn  int
-	calls int
-	open  []*llm.ToolCall // calls without an ID and without a result so far
+	o          Options
+	turn       int
+	calls      int
+	unanswered []*llm.ToolCall // calls without an ID and without a result so far
 }
 
-// choice sets the tool choice of r from the function calling config.
-func (d *decoder) choice(v *tree.Value, r *llm.Request) {
+// decodeChoice sets the tool choice of r from the function calling config.
+func (d *decoder) decodeChoice(v *tree.Value, r *llm.Request) {
 	mode := v.Take("mode").Str()
 	modes := map[string]llm.ChoiceMode{"AUTO": llm.ChoiceAuto, "VALIDATED": llm.ChoiceAuto, "ANY": llm.ChoiceRequired, "NONE": llm.ChoiceNone}
 	if modes[mode] == "" {
@@ -92,22 +92,22 @@ func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	}
 }
 
-// content decodes a content. It returns several messages if tool results are next to
+// decodeContent decodes a content. It returns several messages if tool results are next to
 // other parts.
-func (d *decoder) content(c *tree.Value) []llm.Message {
+func (d *decoder) decodeContent(c *tree.Value) []llm.Message {
 	role := llm.UserRole
 	if c.Take("role").Str() == "model" {
 		role = llm.AssistantRole
 	}
-	return llm.SplitResults(role, d.parts(c.Take("parts")))
+	return llm.SplitResults(role, d.decodeParts(c.Take("parts")))
 }
 
-// parts returns the parts of a content. An unknown part is kept as it is. A text that
+// decodeParts returns the parts of a content. An unknown part is kept as it is. A text that
 // is empty and not signed is left out.
-func (d *decoder) parts(list *tree.Value) []llm.Part {
+func (d *decoder) decodeParts(list *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, v := range list.TakeItems() {
-		p, ok := d.part(v)
+		p, ok := d.decodePart(v)
 		if !ok {
 			parts = append(parts, llm.Part{Type: llm.OpaquePart, Vendor: llm.Gemini, Raw: v.TakeRaw()})
 			continue
@@ -122,8 +122,8 @@ func (d *decoder) parts(list *tree.Value) []llm.Part {
 	return parts
 }
 
-// part returns a part. It returns false if the part is unknown.
-func (d *decoder) part(v *tree.Value) (llm.Part, bool) {
+// decodePart returns a part. It returns false if the part is unknown.
+func (d *decoder) decodePart(v *tree.Value) (llm.Part, bool) {
 	switch {
 	case v.Get("text").Is(tree.String):
 		thought := v.Take("thought").Flag()
@@ -132,16 +132,16 @@ func (d *decoder) part(v *tree.Value) (llm.Part, bool) {
 		}
 		return llm.Part{Type: llm.TextPart, Text: v.Take("text").Str()}, true
 	case v.Get("functionCall").Get("name").Is(tree.String):
-		return llm.Part{Type: llm.CallPart, ToolCall: d.call(v.Take("functionCall"))}, true
+		return llm.Part{Type: llm.CallPart, ToolCall: d.decodeCall(v.Take("functionCall"))}, true
 	case v.Get("functionResponse").Get("name").Is(tree.String):
-		return llm.Part{Type: llm.ResultPart, ToolResult: d.result(v.Take("functionResponse"))}, true
+		return llm.Part{Type: llm.ResultPart, ToolResult: d.decodeResult(v.Take("functionResponse"))}, true
 	}
-	m := media(v)
+	m := decodeMedia(v)
 	return llm.Part{Type: llm.ImagePart, Media: m}, m != nil
 }
 
-// media decodes an image; nil: the part is no image.
-func media(v *tree.Value) *llm.Media {
+// decodeMedia decodes an image; nil: the part is no image.
+func decodeMedia(v *tree.Value) *llm.Media {
 	for _, name := range []string{"inlineData", "fileData"} {
 		data := v.Get(name)
 		mime, where := data.Get("mimeType"), "data"
@@ -163,8 +163,8 @@ func media(v *tree.Value) *llm.Media {
 	return nil
 }
 
-// call returns a function call. Without an id it gets one by its position.
-func (d *decoder) call(v *tree.Value) *llm.ToolCall {
+// decodeCall returns a function call. Without an id it gets one by its position.
+func (d *decoder) decodeCall(v *tree.Value) *llm.ToolCall {
 	c := &llm.ToolCall{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: json.RawMessage(`{}`)}
 	if v.Get("args").Is(tree.Object) {
 		c.Args = v.Take("args").TakeRaw()
@@ -172,20 +172,20 @@ func (d *decoder) call(v *tree.Value) *llm.ToolCall {
 	if c.ID == "" {
 		c.ID = CallID(d.turn, d.calls)
 		d.calls++
-		d.open = append(d.open, c)
+		d.unanswered = append(d.unanswered, c)
 	}
 	return c
 }
 
-// result decodes a result. Without an ID it belongs to the first call of its tool that
+// decodeResult decodes a result. Without an ID it belongs to the first call of its tool that
 // has no result.
-func (d *decoder) result(v *tree.Value) *llm.ToolResult {
+func (d *decoder) decodeResult(v *tree.Value) *llm.ToolResult {
 	r := &llm.ToolResult{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str())}
 	if r.ID == "" {
-		for i, c := range d.open {
+		for i, c := range d.unanswered {
 			if c.Name == r.Name {
 				r.ID = c.ID
-				d.open = slices.Delete(d.open, i, i+1)
+				d.unanswered = slices.Delete(d.unanswered, i, i+1)
 				break
 			}
 		}
@@ -197,7 +197,7 @@ func (d *decoder) result(v *tree.Value) *llm.ToolResult {
 		if name == nil {
 			name = part.At("/fileData/displayName")
 		}
-		if m := media(part); m != nil {
+		if m := decodeMedia(part); m != nil {
 			key := name.Str()
 			if name == nil || images[key] != nil {
 				key = fmt.Sprintf("\x00%d", len(order))
@@ -212,7 +212,7 @@ func (d *decoder) result(v *tree.Value) *llm.ToolResult {
 	for _, key := range []string{"output", "error"} {
 		if len(response.PeekMembers()) == 1 && response.Get(key) != nil {
 			r.IsError = key == "error"
-			d.output(r, response.Take(key), images)
+			d.decodeOutput(r, response.Take(key), images)
 		}
 	}
 	if len(response.PeekMembers()) != 1 || response.Get("output") == nil && response.Get("error") == nil {
@@ -226,9 +226,9 @@ func (d *decoder) result(v *tree.Value) *llm.ToolResult {
 	return r
 }
 
-// output decodes a text, or texts with references to images. Any other value becomes
+// decodeOutput decodes a text, or texts with references to images. Any other value becomes
 // structured content.
-func (d *decoder) output(r *llm.ToolResult, v *tree.Value, images map[string]*llm.Media) {
+func (d *decoder) decodeOutput(r *llm.ToolResult, v *tree.Value, images map[string]*llm.Media) {
 	if v.Is(tree.String) {
 		if text := v.Str(); text != "" {
 			r.Content = []llm.Part{{Type: llm.TextPart, Text: text}}

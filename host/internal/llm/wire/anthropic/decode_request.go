@@ -32,13 +32,13 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	for _, s := range v.Take("stop_sequences").TakeItems() {
 		r.StopSequences = append(r.StopSequences, s.Str())
 	}
-	if system := d.blocks(v.Take("system")); len(system) > 0 {
+	if system := d.decodeContent(v.Take("system")); len(system) > 0 {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.SystemRole, Parts: system})
 	}
 	for _, m := range v.Take("messages").TakeItems() {
-		r.Messages = append(r.Messages, d.message(m)...)
+		r.Messages = append(r.Messages, d.decodeMessage(m)...)
 	}
-	d.choice(v.Take("tool_choice"), r)
+	d.decodeChoice(v.Take("tool_choice"), r)
 	llm.FillResultNames(r.Messages)
 	var losses llm.Losses
 	losses.AddUnread(v)
@@ -48,9 +48,9 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 // decoder decodes one request or one response of Anthropic's Messages API.
 type decoder struct{ o Options }
 
-// choice sets the tool choice of r, and whether calls may be parallel, from the member
+// decodeChoice sets the tool choice of r, and whether calls may be parallel, from the member
 // tool_choice. It ignores an unknown type.
-func (d *decoder) choice(v *tree.Value, r *llm.Request) {
+func (d *decoder) decodeChoice(v *tree.Value, r *llm.Request) {
 	kind := v.Take("type").Str()
 	modes := map[string]llm.ChoiceMode{"auto": llm.ChoiceAuto, "any": llm.ChoiceRequired, "none": llm.ChoiceNone, "tool": llm.ChoiceRequired}
 	if modes[kind] == "" {
@@ -66,18 +66,18 @@ func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	}
 }
 
-// message decodes a message. It returns several if tool results are next to other
+// decodeMessage decodes a message. It returns several if tool results are next to other
 // parts.
-func (d *decoder) message(m *tree.Value) []llm.Message {
+func (d *decoder) decodeMessage(m *tree.Value) []llm.Message {
 	role := llm.Role(m.Take("role").Str())
 	if role != llm.UserRole && role != llm.AssistantRole && role != llm.SystemRole {
 		return nil
 	}
-	return llm.SplitResults(role, d.blocks(m.Take("content")))
+	return llm.SplitResults(role, d.decodeContent(m.Take("content")))
 }
 
-// blocks decodes a content: a text or a list of blocks.
-func (d *decoder) blocks(v *tree.Value) []llm.Part {
+// decodeContent decodes a content: a text or a list of blocks.
+func (d *decoder) decodeContent(v *tree.Value) []llm.Part {
 	if v.Is(tree.String) {
 		if text := v.Str(); text != "" {
 			return []llm.Part{{Type: llm.TextPart, Text: text}}
@@ -86,13 +86,13 @@ func (d *decoder) blocks(v *tree.Value) []llm.Part {
 	}
 	var parts []llm.Part
 	for _, item := range v.TakeItems() {
-		parts = append(parts, d.block(item))
+		parts = append(parts, d.decodeBlock(item))
 	}
 	return parts
 }
 
-// block returns a content block as a part. An unknown block is kept as it is.
-func (d *decoder) block(v *tree.Value) llm.Part {
+// decodeBlock returns a content block as a part. An unknown block is kept as it is.
+func (d *decoder) decodeBlock(v *tree.Value) llm.Part {
 	has := func(kind string, members ...string) bool {
 		if t := v.Get("type"); !t.Is(tree.String) || t.Text != kind {
 			return false
@@ -120,13 +120,13 @@ func (d *decoder) block(v *tree.Value) llm.Part {
 			ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: v.Take("input").TakeRaw(),
 		}}
 	case has("tool_result", "tool_use_id"):
-		r := &llm.ToolResult{ID: v.Take("tool_use_id").Str(), Content: d.blocks(v.Take("content"))}
+		r := &llm.ToolResult{ID: v.Take("tool_use_id").Str(), Content: d.decodeContent(v.Take("content"))}
 		if flag := v.Take("is_error").Flag(); flag != nil {
 			r.IsError = *flag
 		}
 		return llm.Part{Type: llm.ResultPart, ToolResult: r}
 	}
-	if p, ok := image(v); ok {
+	if p, ok := decodeImage(v); ok {
 		return p
 	}
 	return llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.TakeRaw()}
@@ -137,9 +137,9 @@ func signature(value string) *llm.Signature {
 	return &llm.Signature{Vendor: llm.Anthropic, Value: value}
 }
 
-// image returns an image block as a part. It returns false if v is not an image, or its
+// decodeImage returns an image block as a part. It returns false if v is not an image, or its
 // source is neither base64 nor url.
-func image(v *tree.Value) (llm.Part, bool) {
+func decodeImage(v *tree.Value) (llm.Part, bool) {
 	source := v.Get("source")
 	kind := source.Get("type")
 	if t := v.Get("type"); !t.Is(tree.String) || t.Text != "image" || !kind.Is(tree.String) {

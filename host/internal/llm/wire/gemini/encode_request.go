@@ -30,23 +30,23 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	if r.Format != nil {
 		e.losses.AddLost("/format", "a response format is not supported")
 	}
-	e.contents(messages, body)
+	e.encodeContents(messages, body)
 	if len(r.Tools) > 0 {
 		tools, losses := EncodeTools(r.Tools, o)
 		e.losses = append(e.losses, losses...)
 		body.Set("tools", tools)
 	}
 	if r.Choice != nil {
-		body.Set("toolConfig", tree.Obj("functionCallingConfig", e.choice(r.Choice)))
+		body.Set("toolConfig", tree.Obj("functionCallingConfig", e.encodeChoice(r.Choice)))
 	}
-	if config := generation(r); len(config.Members) > 0 {
+	if config := generationConfig(r); len(config.Members) > 0 {
 		body.Set("generationConfig", config)
 	}
 	return body, e.losses
 }
 
-// generation returns generationConfig, which is an empty object if nothing is set.
-func generation(r *llm.Request) *tree.Value {
+// generationConfig returns generationConfig, which is an empty object if nothing is set.
+func generationConfig(r *llm.Request) *tree.Value {
 	config := tree.Obj()
 	if r.MaxTokens > 0 {
 		config.Set("maxOutputTokens", tree.Int(r.MaxTokens))
@@ -76,8 +76,8 @@ type encoder struct {
 	calls  int               // number of calls without an ID in the content
 }
 
-// choice returns the function calling config for a tool choice.
-func (e *encoder) choice(c *llm.Choice) *tree.Value {
+// encodeChoice returns the function calling config for a tool choice.
+func (e *encoder) encodeChoice(c *llm.Choice) *tree.Value {
 	config := tree.Obj("mode", tree.Str(map[llm.ChoiceMode]string{llm.ChoiceAuto: "AUTO", llm.ChoiceRequired: "ANY", llm.ChoiceNone: "NONE"}[c.Mode]))
 	if len(c.ToolNames) == 0 {
 		return config
@@ -97,9 +97,9 @@ func (e *encoder) choice(c *llm.Choice) *tree.Value {
 	return config
 }
 
-// contents encodes the messages. Successive messages of a role become one content,
+// encodeContents encodes the messages. Successive messages of a role become one content,
 // because Gemini requires that as many results follow as there were calls.
-func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
+func (e *encoder) encodeContents(messages []llm.Message, body *tree.Value) {
 	list, system, last, turn := tree.List(), tree.List(), llm.Role(""), -1
 	for i, m := range messages {
 		at := llm.AppendIndex("/messages", i)
@@ -110,7 +110,7 @@ func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
 			e.losses.AddEquivalent(at+"/role", "developer messages became system messages", tree.Str(string(llm.SystemRole)))
 		}
 		if m.Role == llm.SystemRole || m.Role == llm.DeveloperRole {
-			system.Items = append(system.Items, e.parts(m, at+"/parts")...)
+			system.Items = append(system.Items, e.encodeParts(m, at+"/parts")...)
 			continue
 		}
 		again := m.Role == last && len(list.Items) > 0
@@ -121,7 +121,7 @@ func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
 		if e.turn != turn {
 			e.calls, turn = 0, e.turn
 		}
-		parts := e.parts(m, at+"/parts")
+		parts := e.encodeParts(m, at+"/parts")
 		switch {
 		case len(parts) == 0:
 			continue
@@ -143,14 +143,14 @@ func (e *encoder) contents(messages []llm.Message, body *tree.Value) {
 	body.Set("contents", list)
 }
 
-// parts returns the parts of a message. Those that Gemini cannot express are recorded
+// encodeParts returns the parts of a message. Those that Gemini cannot express are recorded
 // as lost.
-func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
+func (e *encoder) encodeParts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	signed := false
 	for j, p := range m.Parts {
 		here := llm.AppendIndex(at, j)
-		made := e.part(m.Role, p, here)
+		made := e.encodePart(m.Role, p, here)
 		if made == nil {
 			continue
 		}
@@ -173,8 +173,8 @@ func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 // model.
 const skipSignature = "skip_thought_signature_validator"
 
-// part encodes a part; nil: Gemini has no such part.
-func (e *encoder) part(role llm.Role, p llm.Part, at string) *tree.Value {
+// encodePart encodes a part; nil: Gemini has no such part.
+func (e *encoder) encodePart(role llm.Role, p llm.Part, at string) *tree.Value {
 	says, system := role == llm.AssistantRole, role == llm.SystemRole || role == llm.DeveloperRole
 	own := p.Signature != nil && p.Signature.Vendor == llm.Gemini
 	switch {
@@ -195,11 +195,11 @@ func (e *encoder) part(role llm.Role, p llm.Part, at string) *tree.Value {
 	case p.Type == llm.ThinkingPart && says && (p.Text != "" || own):
 		return tree.Obj("text", tree.Str(p.Text), "thought", tree.Boolean(true))
 	case p.Type == llm.ImagePart && role != llm.ToolRole && !system:
-		return e.media(p.Media, at+"/media")
+		return e.encodeMedia(p.Media, at+"/media")
 	case p.Type == llm.CallPart && says:
-		return e.call(p.ToolCall, at+"/call")
+		return e.encodeCall(p.ToolCall, at+"/call")
 	case p.Type == llm.ResultPart && role == llm.ToolRole:
-		return e.result(p.ToolResult, at+"/result")
+		return e.encodeResult(p.ToolResult, at+"/result")
 	case p.Type == llm.OpaquePart && p.Vendor == llm.Gemini && role != llm.ToolRole:
 		return tree.Raw(p.Raw)
 	}
@@ -207,8 +207,8 @@ func (e *encoder) part(role llm.Role, p llm.Part, at string) *tree.Value {
 	return nil
 }
 
-// media returns the data or the address of an image.
-func (e *encoder) media(m *llm.Media, at string) *tree.Value {
+// encodeMedia returns the data or the address of an image.
+func (e *encoder) encodeMedia(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
 		e.losses.AddLost(at+"/detail", "Gemini has no such field")
 	}
@@ -230,9 +230,9 @@ func (e *encoder) media(m *llm.Media, at string) *tree.Value {
 	return tree.Obj("inlineData", out)
 }
 
-// call returns a functionCall part. It leaves out the id if Gemini did not give it, or
+// encodeCall returns a functionCall part. It leaves out the id if Gemini did not give it, or
 // with Options.NoIDs.
-func (e *encoder) call(c *llm.ToolCall, at string) *tree.Value {
+func (e *encoder) encodeCall(c *llm.ToolCall, at string) *tree.Value {
 	out := tree.Obj()
 	if e.o.NoIDs || isGenerated(c.ID) {
 		id := CallID(e.turn, e.calls)
@@ -249,8 +249,8 @@ func (e *encoder) call(c *llm.ToolCall, at string) *tree.Value {
 	return tree.Obj("functionCall", out)
 }
 
-// result returns a functionResponse part.
-func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
+// encodeResult returns a functionResponse part.
+func (e *encoder) encodeResult(r *llm.ToolResult, at string) *tree.Value {
 	out := tree.Obj()
 	switch id := e.ids[r.ID]; {
 	case id == "" && (e.o.NoIDs || isGenerated(r.ID)):
@@ -280,7 +280,7 @@ func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 		out.Set("response", tree.Obj(key, structured))
 		return tree.Obj("functionResponse", out)
 	}
-	list, media := e.resultContent(r, at)
+	list, media := e.encodeResultContent(r, at)
 	value := tree.List(list...)
 	switch {
 	case len(list) == 0:
@@ -295,8 +295,8 @@ func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
 	return tree.Obj("functionResponse", out)
 }
 
-// resultContent encodes the texts of a result, with references to its images.
-func (e *encoder) resultContent(r *llm.ToolResult, at string) (list, media []*tree.Value) {
+// encodeResultContent encodes the texts of a result, with references to its images.
+func (e *encoder) encodeResultContent(r *llm.ToolResult, at string) (list, media []*tree.Value) {
 	for k, p := range r.ModelContent(llm.Gemini, at, &e.losses) {
 		here := llm.AppendIndex(at+"/content", k)
 		switch {
@@ -304,7 +304,7 @@ func (e *encoder) resultContent(r *llm.ToolResult, at string) (list, media []*tr
 			list = append(list, tree.Str(p.Text))
 		case p.Type == llm.ImagePart:
 			name := fmt.Sprintf("image_%d", len(media)+1)
-			made := e.media(p.Media, here+"/media")
+			made := e.encodeMedia(p.Media, here+"/media")
 			made.Members[0].Value.Set("displayName", tree.Str(name))
 			media = append(media, made)
 			list = append(list, tree.Obj("$ref", tree.Str(name)))
