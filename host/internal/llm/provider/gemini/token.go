@@ -28,20 +28,21 @@ type tokenCommand struct {
 	minAge time.Duration // a refused token is replaced only if it is older
 
 	slot       chan struct{} // holds one item while the command runs
-	token      string
+	token      string        // last token; "": none
 	obtainedAt time.Time
 }
 
-// authorize sets the header. again means that the server refused the last token, so
-// that a new one is needed; the command runs at most once in minAge for that.
-func (t *tokenCommand) authorize(ctx context.Context, h http.Header, again bool) error {
+// authorize sets the header Authorization. refused means that the server refused the
+// last token, so that a new one is needed; for that the command runs at most once in
+// minAge.
+func (t *tokenCommand) authorize(ctx context.Context, h http.Header, refused bool) error {
 	select {
 	case t.slot <- struct{}{}:
 		defer func() { <-t.slot }()
 	case <-ctx.Done():
 		return provider.ContextError(ctx)
 	}
-	if t.token == "" || again && time.Since(t.obtainedAt) > t.minAge || time.Since(t.obtainedAt) > cacheTime {
+	if t.token == "" || refused && time.Since(t.obtainedAt) > t.minAge || time.Since(t.obtainedAt) > cacheTime {
 		token, err := t.run(ctx)
 		if err != nil {
 			return err
