@@ -58,15 +58,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Tool is a tool that the request may offer.
+// A Tool is a tool that the request may offer, with its rank.
 type Tool struct {
 	llm.Tool
-	Tokens   int // size of the definition in the model's format; 0: it is counted
-	Priority int // tools with a higher priority are kept longer
-	Pinned   bool
+	Tokens   int  // size of the definition in the model's format; 0: it is counted
+	Priority int  // tools with a higher priority are kept longer
+	Pinned   bool // never left out
 }
 
-// An Ask is a request before it is fitted.
+// An Input is a request before it is fitted to a model.
 type Input struct {
 	Request llm.Request // without Tools
 	Tools   []Tool
@@ -76,12 +76,12 @@ type Input struct {
 	Relevance func(text string) []float64
 }
 
-// Usage divides the tokens of a window by purpose.
+// A Usage divides the tokens of a window by their purpose.
 type Usage struct {
 	Window, Tools, System, Messages, Reserved int
 }
 
-// Available returns the remaining tokens.
+// Available returns the remaining tokens; negative: the request is too large.
 func (s Usage) Available() int { return s.Window - s.Tools - s.System - s.Messages - s.Reserved }
 
 // A Plan is a request that fits.
@@ -114,8 +114,8 @@ func (e *TooLargeError) Unwrap() error {
 // unknownSize is the assumed number of tokens of a definition of unknown size.
 const unknownSize = 100
 
-// Fit makes a request fit a model. It returns a *TooLargeError if that is not
-// possible.
+// Fit makes a request fit the model, or a larger configured one, by the steps of the
+// package comment. It returns a *TooLargeError if that is not possible.
 func Fit(cfg Config, model Model, ask Input) (Plan, error) {
 	cfg = cfg.withDefaults()
 	f := fitting{cfg: cfg, input: ask, costs: make([]int, len(ask.Tools))}
@@ -150,7 +150,8 @@ func Fit(cfg Config, model Model, ask Input) (Plan, error) {
 	return Plan{}, first
 }
 
-// fitting is a request that is being fitted.
+// A fitting is the state of one call of Fit. Tools are given by their index in
+// input.Tools.
 type fitting struct {
 	cfg   Config
 	input Input

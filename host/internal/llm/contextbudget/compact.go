@@ -11,8 +11,8 @@ import (
 
 // The limits of shortening.
 const (
-	shortResultTokens = 100 // tokens; shorter results are not shortened
-	keptRunes         = 160
+	shortResultTokens = 100 // results of at most so many tokens are not shortened
+	keptRunes         = 160 // characters that stay of a shortened result
 )
 
 // Compact shortens all tool results except the last keep ones to their beginnings, and
@@ -69,7 +69,7 @@ func IsCompacted(r *llm.ToolResult) bool {
 	return len(r.Content) == 1 && len(r.Content[0].Text) < 8*keptRunes && strings.HasPrefix(r.Content[0].Text, shortenedPrefix)
 }
 
-// resultBeginning returns the first characters of a result's text.
+// resultBeginning returns the first keptRunes characters of a result's first text.
 func resultBeginning(r *llm.ToolResult) string {
 	for _, p := range r.Content {
 		if p.Type != llm.TextPart || p.Text == "" {

@@ -12,7 +12,7 @@ const (
 	imageTokens = 1100
 )
 
-// messageTokens counts the tokens of the system prompt and of all other messages.
+// messageTokens returns the tokens of the system messages and of all other messages.
 func messageTokens(counter tokens.Counter, messages []llm.Message) (system, others int) {
 	for _, m := range messages {
 		n := frameTokens + counter.Count(m.Name)
@@ -28,7 +28,7 @@ func messageTokens(counter tokens.Counter, messages []llm.Message) (system, othe
 	return system, others
 }
 
-// MessageTokens counts the tokens of messages.
+// MessageTokens returns the tokens of all messages.
 func MessageTokens(counter tokens.Counter, messages []llm.Message) int {
 	system, others := messageTokens(counter, messages)
 	return system + others
@@ -60,8 +60,8 @@ func partTokens(counter tokens.Counter, p llm.Part) int {
 	return n
 }
 
-// definitionTokens counts the tokens of a definition in MCP's format; other vendors'
-// formats contain the same texts.
+// definitionTokens returns the tokens of a definition in MCP's format, unknownSize if
+// it has neither description nor schema; other vendors' formats contain the same texts.
 func definitionTokens(counter tokens.Counter, t llm.Tool) int {
 	if t.Description == "" && len(t.Input) == 0 {
 		return unknownSize

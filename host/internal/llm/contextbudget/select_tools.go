@@ -37,8 +37,8 @@ func (f *fitting) isRequired(i int) bool {
 	return t.Pinned || choice != nil && slices.Contains(choice.ToolNames, t.Name)
 }
 
-// toolsByRank returns the indexes of all tools, the best first: by priority, then the tool
-// that was used last, then by relevance for the user's last text.
+// toolsByRank returns the indexes of all tools, the best first: by priority, then the
+// tool that was called last, then by relevance for the user's last text.
 func (f *fitting) toolsByRank() []int {
 	if f.ranks != nil {
 		return f.ranks
@@ -71,7 +71,8 @@ func (f *fitting) toolsByRank() []int {
 	return f.ranks
 }
 
-// relevance returns the relevance of each tool for a text.
+// relevance returns the relevance of each tool for a text, computed from its name and
+// description.
 func (f *fitting) relevance(text string) []float64 {
 	docs := make([]search.Doc, len(f.input.Tools))
 	for i, t := range f.input.Tools {
@@ -84,7 +85,7 @@ func (f *fitting) relevance(text string) []float64 {
 	return scores
 }
 
-// lastUserText returns the user's last text.
+// lastUserText returns the text of the user's last message that has one; "": none.
 func lastUserText(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
 		if m.Role != llm.UserRole {

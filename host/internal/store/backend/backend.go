@@ -60,7 +60,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Open returns the store. It does nothing before the first use.
+// Open returns the store that the configuration names. It connects at the first use.
+// The error is that of Validate.
 func Open(c Config) (*store.Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -78,7 +79,8 @@ func Open(c Config) (*store.Store, error) {
 	return jetstream.New(cluster), nil
 }
 
-// parse parses the URL of a cluster. Its parameters follow the last server.
+// parse returns the configuration of a cluster from the URL, whose parameters follow
+// the last server; for other URLs only the limits.
 func (c Config) parse() (jetstream.Config, error) {
 	j := jetstream.Config{Token: c.Token.Reveal(), MaxBytes: c.MaxBytes, Quota: c.Quota}
 	if c.URL == "" || c.URL == "memory:" {

@@ -19,7 +19,8 @@ func isName(value string) bool {
 	return 1 <= len(value) && len(value) <= 64
 }
 
-// setParameters applies the query parameters of the URL.
+// setParameters sets the fields that the query parameters of the URL name. It returns
+// INVALID_INPUT for unknown parameters and wrong values.
 func setParameters(j *jetstream.Config, values url.Values) error {
 	for key := range values {
 		value := values.Get(key)

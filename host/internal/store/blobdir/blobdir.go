@@ -45,7 +45,7 @@ func New(c Config) store.Blobs {
 	return &dir{c}
 }
 
-// dir is a directory with one file for each blob.
+// A dir is a directory with one file for each blob.
 type dir struct{ Config }
 
 // path returns the path of a blob's file.
@@ -75,7 +75,8 @@ func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, e
 	return b, errors.Join(err, os.Remove(f.Name()))
 }
 
-// write writes the content to f and closes f.
+// write writes the content of r to the temporary file f, closes f, and returns the
+// blob's description. It returns TOO_LARGE or LIMIT_REACHED above the quota.
 func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b store.Blob, err error) {
 	defer func() {
 		if e := f.Close(); err == nil {
@@ -104,7 +105,8 @@ func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b 
 	return b, err
 }
 
-// linkToName links a written file to its name, unless the name exists.
+// linkToName links the written file from to the name of the blob. It returns EXISTS if
+// there is such a blob.
 func (d *dir) linkToName(from, id string) error {
 	err := os.Link(from, d.path(id))
 	switch {
@@ -198,7 +200,7 @@ func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	return removed, err
 }
 
-// visitFiles calls f for every file of the store, also for unfinished ones.
+// visitFiles calls f for every file of the store, also for temporary ones.
 func (d *dir) visitFiles(f func(name string, info fs.FileInfo)) error {
 	entries, err := os.ReadDir(d.Dir)
 	if err != nil {
@@ -219,7 +221,7 @@ func (d *dir) visitFiles(f func(name string, info fs.FileInfo)) error {
 	return nil
 }
 
-// blobOf returns the description of a blob's file.
+// blobOf returns the description of the blob id in the file info.
 func blobOf(id string, info fs.FileInfo) store.Blob {
 	return store.Blob{ID: id, Size: info.Size(), Created: info.ModTime()}
 }
@@ -232,8 +234,8 @@ func ignoreRemoved(err error) error {
 	return err
 }
 
-// notFoundIfMissing returns NOT_FOUND for an error that says that the file of a blob is missing;
-// other errors unchanged.
+// notFoundIfMissing returns NOT_FOUND for an error that says that the file of the blob
+// id does not exist; other errors unchanged.
 func notFoundIfMissing(err error, id string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return store.NotFoundError("blob " + id)
@@ -241,7 +243,7 @@ func notFoundIfMissing(err error, id string) error {
 	return err
 }
 
-// cancelReader ends a copy when its context ends.
+// A cancelReader is a reader that fails when its context has ended.
 type cancelReader struct {
 	ctx context.Context
 	r   io.Reader

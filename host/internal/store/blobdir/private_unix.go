@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// MakePrivate creates a directory that only this user can use, or checks that it is one:
-// others could otherwise read or replace its files.
+// MakePrivate creates a directory with mode 0700, or sets this mode of an existing one,
+// since others could otherwise read or replace its files. It fails if it belongs to
+// another user.
 func MakePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return withAdvice(err)
@@ -28,7 +29,7 @@ func MakePrivate(dir string) error {
 	return nil
 }
 
-// withAdvice adds to an error what the user can do.
+// withAdvice returns err with what the user can do; nil for nil.
 func withAdvice(err error) error {
 	if err != nil {
 		err = fmt.Errorf("%w; choose another directory with --state", err)
@@ -36,7 +37,7 @@ func withAdvice(err error) error {
 	return err
 }
 
-// syncDir makes new names in a directory survive a power cut.
+// syncDir syncs a directory, so that new names in it survive a power failure.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// answer decodes the response of the Messages API.
+// An answer collects a message of the Messages API, from a stream or a whole body.
 type answer struct {
 	*endpoint.Pieces
 	names *llm.NameMap
 
-	usage  *tree.Value // counts received so far
-	blocks map[int]*block
+	usage  *tree.Value    // counts received so far
+	blocks map[int]*block // unfinished blocks by their index in the stream
 }
 
 // block is a content block whose first event was received.
@@ -29,7 +29,7 @@ type block struct {
 	hasArguments bool            // the first event contained the arguments of the call
 }
 
-// DecodeBody decodes a complete message.
+// DecodeBody adds a complete message.
 func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *answer) DecodeBody(body []byte) error {
 	return a.AddWhole(r)
 }
 
-// DecodeEvent decodes an event of a stream. It ignores unknown events.
+// DecodeEvent adds an event of a stream. It ignores unknown events.
 func (a *answer) DecodeEvent(_ string, data []byte) error {
 	v, err := tree.Parse(data)
 	if err != nil {

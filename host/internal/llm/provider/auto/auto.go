@@ -32,8 +32,9 @@ var errToolroomHost = toolerr.New(toolerr.NoModel, "a toolroom host answers ther
 // Ports returns the searched ports in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
-// FindLocal searches the ports for a model server. It returns false if none answers within
-// the time limit.
+// FindLocal searches the ports of this machine for a model server and returns the first
+// one, in the order of ports, that lists a model. It returns false if there is none
+// within the time limit.
 func FindLocal(ctx context.Context, within time.Duration, ports ...int) (lookup.Provider, bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -62,7 +63,9 @@ func requestModels(ctx context.Context, port int) []lookup.Model {
 	return models
 }
 
-// ListModels requests the provider's list of models. A toolroom host has none.
+// ListModels requests the provider's list of models, without those that only compute
+// embeddings. It returns nil for a provider that is not OpenAI-compatible, and an error
+// for a toolroom host.
 func ListModels(ctx context.Context, p lookup.Provider) ([]lookup.Model, error) {
 	if p.Kind != lookup.OpenAI && p.Kind != "" {
 		return nil, nil

@@ -22,18 +22,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/toolargs"
 )
 
-// Name is the name of the model.
+// Name is the model's name in requests.
 const Name = "command"
 
 // New returns the model. provider is the name of its configured provider.
 func New(provider string) provider.Model { return model{provider} }
 
-// model answers a text that is a call with that call, without a model.
+// A model returns the call in the user's last line, or the results of the last calls.
 type model struct{ provider string }
 
 func (m model) Info() provider.Info { return provider.Info{Name: Name, Provider: m.provider} }
 
-// Ask handles the last message.
+// Ask answers the last message: a typed line with its call, and results with their
+// text.
 func (m model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	if err := provider.ContextError(ctx); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func nextPart(r *llm.Request) llm.Part {
 	return textPart(helpText(r))
 }
 
-// resultsText returns the results of the last calls as text.
+// resultsText returns the texts of the results of the last calls.
 func resultsText(messages []llm.Message) string {
 	first := len(messages)
 	for first > 0 && messages[first-1].Role == llm.ToolRole {
@@ -171,10 +172,10 @@ func usageText(t llm.Tool) string {
 	return strings.Join(parts, " ")
 }
 
-// maxListed bounds the tools that help shows.
+// maxListed bounds the tools that helpText lists.
 const maxListed = 40
 
-// helpText explains the syntax of calls and lists the tools.
+// helpText returns the syntax of calls and the list of the tools.
 func helpText(r *llm.Request) string {
 	if len(r.Tools) == 0 {
 		return "No model is configured: input lines are tool calls, but there are no tools."

@@ -62,22 +62,22 @@ func (c *Config) SetDefaultHeader(name, value string) {
 	c.Header.Set(name, value)
 }
 
-// UserAgent is the User-Agent of requests to models. A toolroom host refuses it,
-// because the host would request answers from itself.
+// UserAgent is the User-Agent of requests to models. A toolroom host refuses such
+// requests, because it would otherwise request answers from itself.
 const UserAgent = "toolroom-model"
 
 // Limits of received data.
 const (
-	maxEvent  = 16 << 20
-	maxAnswer = 64 << 20
-	maxError  = 64 << 10
-	maxParts  = 4096
+	maxEvent  = 16 << 20 // bytes of one event of a stream
+	maxAnswer = 64 << 20 // bytes of one answer
+	maxError  = 64 << 10 // bytes of the body of an error
+	maxParts  = 4096     // parts of one answer
 )
 
 // Longest times to wait for data after a complete answer.
 const (
-	lateUsage = 5 * time.Second
-	lateEnd   = 100 * time.Millisecond
+	lateUsage = 5 * time.Second        // for the usage after the finish reason
+	lateEnd   = 100 * time.Millisecond // for the end of the stream
 )
 
 // A Client sends requests to an endpoint. It is safe for concurrent use.
@@ -133,7 +133,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// An Answer decodes the response to one attempt in a vendor's format.
+// An Answer decodes the response to one attempt, which has the vendor's format.
 type Answer interface {
 	// DecodeBody decodes an answer that is not a stream.
 	DecodeBody(body []byte) error
@@ -148,7 +148,8 @@ type Answer interface {
 	// received.
 	Response() *llm.Response
 
-	// HasBegun reports whether the caller of Ask received a part of the answer.
+	// HasBegun reports whether the caller of Ask has received a part of the answer; then
+	// the request is not repeated.
 	HasBegun() bool
 
 	// PartCount returns the number of received parts.
@@ -165,8 +166,9 @@ const (
 	Over           // no events follow
 )
 
-// Post sends a request with retries. begin creates the decoder for each attempt.
-// It returns the same errors as provider.Model.Ask.
+// Post sends a request to BaseURL + path, with retries, and returns the answer. begin
+// creates the decoder for each attempt. Errors are those of provider.Model.Ask;
+// together with one, the response is the partial answer or nil.
 func (c *Client) Post(ctx context.Context, path string, body []byte, begin func() Answer) (*llm.Response, error) {
 	var last Answer
 	once := func(ctx context.Context) (struct{}, error) {
@@ -238,7 +240,7 @@ func (c *Client) attempt(ctx context.Context, path string, body []byte, into Ans
 	return c.connectionError(ctx, heard, req, err)
 }
 
-// readWhole reads an answer that is not a stream.
+// readWhole reads an answer that is not a stream, and decodes it into the answer.
 func (c *Client) readWhole(from *watchedBody, into Answer) error {
 	body, err := io.ReadAll(from)
 	switch {
@@ -307,17 +309,17 @@ func (c *Client) readStream(from *watchedBody, into Answer) error {
 	}
 }
 
-// watchedBody is a body whose reader cancels the request after too long a time without
-// data.
+// A watchedBody is a body whose reader cancels the request if no data arrives for too
+// long.
 type watchedBody struct {
 	src      io.Reader
 	watch    *time.Timer
 	silence  time.Duration
 	deadline time.Time // when reading ends in any case; zero: no limit
-	read     int
+	read     int       // bytes read so far
 }
 
-// endWithin limits the further time of reading.
+// endWithin limits the time for reading the rest.
 func (l *watchedBody) endWithin(within time.Duration) { l.deadline = time.Now().Add(within) }
 
 // Read reads within the time limit for silence and the deadline of the answer.
@@ -333,7 +335,8 @@ func (l *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newRequest returns an HTTP request with all headers.
+// newRequest returns an HTTP request with all headers. refused is that of
+// Config.Authorize.
 func (c *Client) newRequest(ctx context.Context, method, path string, body []byte, refused bool) (*http.Request, error) {
 	var from io.Reader
 	if body != nil {
@@ -357,8 +360,8 @@ func (c *Client) newRequest(ctx context.Context, method, path string, body []byt
 	return req, nil
 }
 
-// Get requests a small resource once. It returns the body and the header, also
-// together with an error.
+// Get requests a small resource at BaseURL + path once. It returns the body and the
+// header, the latter also together with an error if there was a response.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, http.Header, error) {
 	heard, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

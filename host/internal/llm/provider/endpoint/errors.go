@@ -167,7 +167,8 @@ func (s *vendorError) inferStatus() {
 	}
 }
 
-// toError converts the vendor's error. suffix follows the text.
+// toError returns the error with a code, and marked as temporary if the request may be
+// repeated. more follows the text.
 func (s vendorError) toError(more string) error {
 	s.inferStatus()
 	text := s.message
@@ -254,7 +255,8 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 	return retry.ParseAfter(h.Get("Retry-After"), time.Now())
 }
 
-// errorText returns the text of a body that is not in an error format; "" for HTML.
+// errorText returns the text of a body that is not in a vendor's error format; "" for
+// HTML.
 func errorText(body []byte, kind string) string {
 	if v, err := tree.Parse(body); err == nil {
 		for _, name := range []string{"detail", "message", "error_description"} {
@@ -269,11 +271,11 @@ func errorText(body []byte, kind string) string {
 	return string(body)
 }
 
-// maxQuoted bounds the vendor's text in an error, in bytes.
+// maxQuoted bounds the vendor's text in an error, in characters.
 const maxQuoted = 500
 
-// sanitize returns an error that begins with the provider's name, without keys and
-// characters that disturb a terminal.
+// sanitize returns an error with the same code and marks whose text begins with the
+// provider's name and has no keys and no characters that disturb a terminal.
 func (c *Client) sanitize(req *http.Request, err error) error {
 	var e *toolerr.Error
 	if !errors.As(err, &e) {
@@ -292,8 +294,8 @@ func (c *Client) sanitize(req *http.Request, err error) error {
 	return told
 }
 
-// redact removes from a text all credentials of the request's header, and text that
-// looks like a credential.
+// redact returns a text in which *** replaces all credentials of the request's header
+// and text that looks like a credential, at most maxQuoted characters.
 func (c *Client) redact(req *http.Request, text string) string {
 	for name, values := range req.Header {
 		if slices.Contains([]string{"Content-Type", "Accept", "User-Agent", "Anthropic-Version"}, name) {

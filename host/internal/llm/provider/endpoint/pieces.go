@@ -8,12 +8,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// StrictSchemas holds schemas of tools by name: of tools whose arguments, in strict
-// mode, differ in form from what the tool accepts, and must be restored.
+// StrictSchemas holds the input schemas, by name, of the tools whose arguments in
+// strict mode differ in form from what the tool accepts, so that they must be restored.
 type StrictSchemas map[string]json.RawMessage
 
-// NewStrictSchemas returns the schemas of the tools in strict mode. all means that all
-// tools are in strict mode.
+// NewStrictSchemas returns the schemas of such tools. all means that all tools are in
+// strict mode; held are the vendor's limits.
 func NewStrictSchemas(tools []llm.Tool, all bool, held schema.StrictLimits) StrictSchemas {
 	found := StrictSchemas{}
 	for _, t := range tools {
@@ -28,14 +28,14 @@ func NewStrictSchemas(tools []llm.Tool, all bool, held schema.StrictLimits) Stri
 	return found
 }
 
-// Pieces assembles an answer and passes its pieces to the caller of Ask as they
+// Pieces collects the parts of an answer and passes them to the caller of Ask as they
 // arrive. Arguments that must be restored are passed on when they are complete.
 type Pieces struct {
 	on       func(llm.Delta) // nil: pieces are not passed on
 	strict   StrictSchemas
 	state    State
-	passedOn bool
-	closed   bool
+	passedOn bool // a piece was passed on
+	closed   bool // the answer was finished
 	stream   llm.ResponseBuilder
 	heldBack map[int]bool // parts whose arguments were not passed on yet
 }
@@ -45,7 +45,7 @@ func NewPieces(on func(llm.Delta), strict StrictSchemas) *Pieces {
 	return &Pieces{on: on, strict: strict, heldBack: map[int]bool{}}
 }
 
-// Add adds a piece.
+// Add adds a piece to the answer and passes it on.
 func (p *Pieces) Add(d llm.Delta) {
 	p.stream.Add(d)
 	if d.Name != "" && p.strict[d.Name] != nil {
@@ -57,7 +57,7 @@ func (p *Pieces) Add(d llm.Delta) {
 	p.passOn(d)
 }
 
-// passOn passes a piece of the answer on, if the caller streams.
+// passOn passes a piece to the caller, if the caller streams.
 func (p *Pieces) passOn(d llm.Delta) {
 	if p.on != nil {
 		p.passedOn = true
@@ -92,8 +92,8 @@ func (p *Pieces) SetOrigin(vendor llm.Vendor, id, model string) {
 	}
 }
 
-// AddWhole adds a complete answer. It returns an error if the answer is empty or has
-// too many parts.
+// AddWhole sets the complete answer and passes it on. It returns an error if the answer
+// is empty or has too many parts.
 func (p *Pieces) AddWhole(r *llm.Response) error {
 	switch {
 	case len(r.Parts) > maxParts:
@@ -111,7 +111,8 @@ func (p *Pieces) AddWhole(r *llm.Response) error {
 	return nil
 }
 
-// Response finishes the answer and returns it; nil: it is empty.
+// Response finishes the answer and returns it; nil: it is empty. Later calls return the
+// same.
 func (p *Pieces) Response() *llm.Response {
 	r := &p.stream.Response
 	if !p.closed {
@@ -131,16 +132,15 @@ func (p *Pieces) Response() *llm.Response {
 	return r
 }
 
-// restoreArguments changes a call's arguments from the form of strict mode to the form that the
-// tool accepts.
+// restoreArguments changes a call's arguments, in place, from the form of strict mode
+// to the form that the tool accepts.
 func (p *Pieces) restoreArguments(c *llm.ToolCall) {
 	if c != nil && c.Args != nil && p.strict[c.Name] != nil {
 		c.Args = schema.Restore(p.strict[c.Name], c.Args)
 	}
 }
 
-// AddExtra adds the members of extra, a JSON object, to a request that does not have
-// them.
+// AddExtra adds the members of extra, a JSON object, to body, except those that it has.
 func AddExtra(body *tree.Value, extra json.RawMessage) {
 	for _, m := range tree.Raw(extra).PeekMembers() {
 		if body.Get(m.Name) == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// answer decodes the response of generateContent.
+// An answer collects an answer of generateContent, from a stream or a whole body.
 type answer struct {
 	*endpoint.Pieces
 	names *llm.NameMap
@@ -16,7 +16,7 @@ type answer struct {
 	generatedIDs int // number of IDs generated for calls without an ID
 }
 
-// DecodeBody decodes a complete answer.
+// DecodeBody adds a complete answer.
 func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, a.turn, wire.Options{Names: a.names})
 	if err != nil {
@@ -25,8 +25,8 @@ func (a *answer) DecodeBody(body []byte) error {
 	return a.AddWhole(r)
 }
 
-// DecodeEvent decodes a piece of a stream, which has the format of an answer. No event marks
-// the end: the answer is complete when it has a finish reason.
+// DecodeEvent adds a piece of a stream, which has the format of an answer. No event
+// marks the end: the answer is complete when it has a finish reason.
 func (a *answer) DecodeEvent(_ string, data []byte) error {
 	if err := endpoint.ErrorIn(data); err != nil {
 		return err

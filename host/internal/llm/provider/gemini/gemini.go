@@ -23,13 +23,13 @@ const Address = "https://generativelanguage.googleapis.com/v1beta"
 
 // Config holds a model's address and properties.
 type Config struct {
-	endpoint.Config               // an empty BaseURL means Address, or Vertex AI's address
-	Model           string        // Google's name of the model
-	Info            provider.Info //
-	Extra           json.RawMessage
+	endpoint.Config                 // an empty BaseURL means Address, or Vertex AI's address
+	Model           string          // Google's name of the model
+	Info            provider.Info   //
+	Extra           json.RawMessage // members of every request; nil: none
 
-	Project string // project in Vertex AI; "": the Gemini API is used
-	Region  string
+	Project string   // project in Vertex AI; "": the Gemini API is used
+	Region  string   // region of Project, or global
 	Token   []string // command that prints an access token
 }
 

@@ -45,11 +45,11 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
-// decoder decodes one request or one response of Anthropic's Messages API.
+// A decoder holds the options of decoding one request or response.
 type decoder struct{ o Options }
 
-// decodeChoice sets the tool choice of r, and whether calls may be parallel, from the member
-// tool_choice. It ignores an unknown type.
+// decodeChoice sets r.Choice and r.Parallel from tool_choice. It ignores an unknown
+// type.
 func (d *decoder) decodeChoice(v *tree.Value, r *llm.Request) {
 	kind := v.Take("type").Str()
 	modes := map[string]llm.ChoiceMode{"auto": llm.ChoiceAuto, "any": llm.ChoiceRequired, "none": llm.ChoiceNone, "tool": llm.ChoiceRequired}
@@ -66,8 +66,8 @@ func (d *decoder) decodeChoice(v *tree.Value, r *llm.Request) {
 	}
 }
 
-// decodeMessage decodes a message. It returns several if tool results are next to other
-// parts.
+// decodeMessage returns a message as several messages if tool results are next to other
+// parts; none for an unknown role.
 func (d *decoder) decodeMessage(m *tree.Value) []llm.Message {
 	role := llm.Role(m.Take("role").Str())
 	if role != llm.UserRole && role != llm.AssistantRole && role != llm.SystemRole {
@@ -76,7 +76,7 @@ func (d *decoder) decodeMessage(m *tree.Value) []llm.Message {
 	return llm.SplitResults(role, d.decodeContent(m.Take("content")))
 }
 
-// decodeContent decodes a content: a text or a list of blocks.
+// decodeContent returns the parts of a content, which is a text or a list of blocks.
 func (d *decoder) decodeContent(v *tree.Value) []llm.Part {
 	if v.Is(tree.String) {
 		if text := v.Str(); text != "" {
@@ -132,7 +132,7 @@ func (d *decoder) decodeBlock(v *tree.Value) llm.Part {
 	return llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.TakeRaw()}
 }
 
-// signature returns a signature of Anthropic.
+// signature returns value as a signature of Anthropic's.
 func signature(value string) *llm.Signature {
 	return &llm.Signature{Vendor: llm.Anthropic, Value: value}
 }

@@ -37,15 +37,16 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-// encoder encodes requests and responses, and records what the format cannot express.
+// An encoder holds the state of encoding one request or response, and what the format
+// cannot express.
 type encoder struct {
 	o      Options
 	losses llm.Losses
 	names  map[string]string // tool names of the calls in the conversation, by ID
 }
 
-// encodeSettings writes max_tokens (4096 unless it is set), the sampling settings, stop
-// sequences and stream.
+// encodeSettings sets max_tokens (4096 if neither the request nor the options give it),
+// the sampling settings, stop_sequences and stream of body.
 func (e *encoder) encodeSettings(r *llm.Request, body *tree.Value) {
 	limit := r.MaxTokens
 	if limit == 0 {
@@ -83,7 +84,7 @@ func (e *encoder) encodeSettings(r *llm.Request, body *tree.Value) {
 	}
 }
 
-// encodeChoice returns the member tool_choice; nil if it is not needed.
+// encodeChoice returns the value of tool_choice; nil if it is not needed.
 func (e *encoder) encodeChoice(r *llm.Request) *tree.Value {
 	c := r.Choice
 	if c == nil {
@@ -115,7 +116,7 @@ func (e *encoder) encodeChoice(r *llm.Request) *tree.Value {
 	return out
 }
 
-// encodeSystem encodes the texts of a system message.
+// encodeSystem returns the text blocks of a system message.
 func (e *encoder) encodeSystem(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	if m.Role == llm.DeveloperRole {
@@ -137,22 +138,22 @@ func (e *encoder) encodeSystem(m llm.Message, at string) []*tree.Value {
 	return list
 }
 
-// reportName records that the name of a message is lost.
+// reportName adds a loss if the message has a name.
 func (e *encoder) reportName(m llm.Message, at string) {
 	if m.Name != "" {
 		e.losses.AddLost(at+"/name", "Anthropic's messages have no name")
 	}
 }
 
-// reportSignature records that the signature of a part is lost.
+// reportSignature adds a loss if the part is signed.
 func (e *encoder) reportSignature(p llm.Part, at string) {
 	if p.Signature != nil {
 		e.losses.AddLost(at+"/signature", "Anthropic signs only thinking")
 	}
 }
 
-// encodeMessages encodes the messages as turns of user and assistant. Tool results belong to
-// the user's turns.
+// encodeMessages returns the value of messages: turns of user and assistant. Tool
+// results belong to the user's turns; system messages are left out.
 func (e *encoder) encodeMessages(messages []llm.Message) *tree.Value {
 	list := tree.List()
 	role, content := "", tree.List()
@@ -182,7 +183,8 @@ func (e *encoder) encodeMessages(messages []llm.Message) *tree.Value {
 	return list
 }
 
-// encodeParts encodes the blocks of a message.
+// encodeParts returns the blocks of a message. What the format cannot express is added
+// to the losses.
 func (e *encoder) encodeParts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	for j, p := range m.Parts {
@@ -230,7 +232,8 @@ func (e *encoder) encodeParts(m llm.Message, at string) []*tree.Value {
 	return list
 }
 
-// validID returns a valid ID: letters, digits, _ and -.
+// validID returns the ID, or a valid one made from it if it has other characters than
+// letters, digits, _ and -, or more than 64; it adds a loss then.
 func (e *encoder) validID(id, at string) string {
 	short := llm.NameRule{Max: 64}.MakeValid(id)
 	if short != id {

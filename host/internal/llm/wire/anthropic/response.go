@@ -38,7 +38,7 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 		"content", blocks, "stop_reason", e.stopReason(r), "stop_sequence", matched, "usage", EncodeUsage(usage)), e.losses
 }
 
-// EncodeUsage encodes a usage, for responses and streams.
+// EncodeUsage returns the member usage of responses and streams.
 func EncodeUsage(u *llm.Usage) *tree.Value {
 	return tree.Obj(
 		"input_tokens", tree.Int(u.Input-u.CacheRead-u.CacheWrite), "output_tokens", tree.Int(u.Output),
@@ -70,7 +70,8 @@ func (e *encoder) stopReason(r *llm.Response) *tree.Value {
 	return tree.Str("end_turn")
 }
 
-// StopReason converts a stop_reason.
+// StopReason returns the reason for a stop_reason: "" for "", StopOther for an unknown
+// one.
 func StopReason(word string) llm.StopReason {
 	for stop, w := range stopReasons() {
 		if w == word {
@@ -83,7 +84,7 @@ func StopReason(word string) llm.StopReason {
 	return llm.StopOther
 }
 
-// DecodeResponse decodes a message of the assistant.
+// DecodeResponse decodes a message of the assistant. It fails without an array content.
 func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {

@@ -43,7 +43,8 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
 
-// decodeTools returns the tools of a request without Anthropic's own ones.
+// decodeTools returns the tools in the array tools; Anthropic's built-in tools are left
+// unread.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, item := range list.TakeItems() {

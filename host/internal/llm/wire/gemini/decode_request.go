@@ -11,10 +11,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// CallID returns the generated ID of a call without an ID: the nth such call of a
-// content. Requests to Gemini omit such IDs.
+// CallID returns the generated ID of a call without an ID: call n of the content, both
+// from 0. Requests to Gemini omit such IDs.
 func CallID(content, n int) string { return fmt.Sprintf("%s%d_%d", generatedPrefix, content, n) }
 
+// generatedPrefix begins the IDs of CallID.
 const generatedPrefix = "gemini_call_"
 
 // isGenerated reports whether CallID returned the ID.
@@ -25,7 +26,7 @@ func isGenerated(id string) bool {
 	return ok && err == nil && err2 == nil && id == CallID(a, b)
 }
 
-// hasGeneratedIDs reports whether a call has an id that this package made.
+// hasGeneratedIDs reports whether a call has an ID that CallID returned.
 func hasGeneratedIDs(messages []llm.Message) bool {
 	return slices.ContainsFunc(messages, func(m llm.Message) bool {
 		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.ToolCall != nil && isGenerated(p.ToolCall.ID) })
@@ -71,15 +72,15 @@ func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, e
 	return r, losses, nil
 }
 
-// decoder decodes one request or one response of Gemini's generateContent.
+// A decoder holds the state of decoding one request or response of generateContent.
 type decoder struct {
 	o          Options
-	turn       int
-	calls      int
+	turn       int             // index of the content
+	calls      int             // number of calls without an ID in the content
 	unanswered []*llm.ToolCall // calls without an ID and without a result so far
 }
 
-// decodeChoice sets the tool choice of r from the function calling config.
+// decodeChoice sets r.Choice from functionCallingConfig. It ignores an unknown mode.
 func (d *decoder) decodeChoice(v *tree.Value, r *llm.Request) {
 	mode := v.Take("mode").Str()
 	modes := map[string]llm.ChoiceMode{"AUTO": llm.ChoiceAuto, "VALIDATED": llm.ChoiceAuto, "ANY": llm.ChoiceRequired, "NONE": llm.ChoiceNone}
@@ -92,8 +93,8 @@ func (d *decoder) decodeChoice(v *tree.Value, r *llm.Request) {
 	}
 }
 
-// decodeContent decodes a content. It returns several messages if tool results are next to
-// other parts.
+// decodeContent returns a content as several messages if tool results are next to other
+// parts.
 func (d *decoder) decodeContent(c *tree.Value) []llm.Message {
 	role := llm.UserRole
 	if c.Take("role").Str() == "model" {
@@ -102,8 +103,8 @@ func (d *decoder) decodeContent(c *tree.Value) []llm.Message {
 	return llm.SplitResults(role, d.decodeParts(c.Take("parts")))
 }
 
-// decodeParts returns the parts of a content. An unknown part is kept as it is. A text that
-// is empty and not signed is left out.
+// decodeParts returns the parts of a content. An unknown part is kept as it is. A text
+// that is empty and not signed is left out.
 func (d *decoder) decodeParts(list *tree.Value) []llm.Part {
 	var parts []llm.Part
 	for _, v := range list.TakeItems() {
@@ -122,7 +123,8 @@ func (d *decoder) decodeParts(list *tree.Value) []llm.Part {
 	return parts
 }
 
-// decodePart returns a part. It returns false if the part is unknown.
+// decodePart returns a text, call, result or image. It returns false for any other
+// part.
 func (d *decoder) decodePart(v *tree.Value) (llm.Part, bool) {
 	switch {
 	case v.Get("text").Is(tree.String):
@@ -140,7 +142,8 @@ func (d *decoder) decodePart(v *tree.Value) (llm.Part, bool) {
 	return llm.Part{Type: llm.ImagePart, Media: m}, m != nil
 }
 
-// decodeMedia decodes an image; nil: the part is no image.
+// decodeMedia returns the image of a part (inlineData or fileData); nil: the part is no
+// image.
 func decodeMedia(v *tree.Value) *llm.Media {
 	for _, name := range []string{"inlineData", "fileData"} {
 		data := v.Get(name)
@@ -163,7 +166,7 @@ func decodeMedia(v *tree.Value) *llm.Media {
 	return nil
 }
 
-// decodeCall returns a function call. Without an id it gets one by its position.
+// decodeCall returns a function call. A call without an ID gets that of CallID.
 func (d *decoder) decodeCall(v *tree.Value) *llm.ToolCall {
 	c := &llm.ToolCall{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str()), Args: json.RawMessage(`{}`)}
 	if v.Get("args").Is(tree.Object) {
@@ -177,8 +180,8 @@ func (d *decoder) decodeCall(v *tree.Value) *llm.ToolCall {
 	return c
 }
 
-// decodeResult decodes a result. Without an ID it belongs to the first call of its tool that
-// has no result.
+// decodeResult returns the result of a call. Without an ID it belongs to the first call
+// of its tool that has no result.
 func (d *decoder) decodeResult(v *tree.Value) *llm.ToolResult {
 	r := &llm.ToolResult{ID: v.Take("id").Str(), Name: d.o.Names.FromVendor(v.Take("name").Str())}
 	if r.ID == "" {
@@ -226,8 +229,8 @@ func (d *decoder) decodeResult(v *tree.Value) *llm.ToolResult {
 	return r
 }
 
-// decodeOutput decodes a text, or texts with references to images. Any other value becomes
-// structured content.
+// decodeOutput sets r.Content from v: a text, or texts with references to images, which
+// it removes from images. Any other value becomes structured content.
 func (d *decoder) decodeOutput(r *llm.ToolResult, v *tree.Value, images map[string]*llm.Media) {
 	if v.Is(tree.String) {
 		if text := v.Str(); text != "" {

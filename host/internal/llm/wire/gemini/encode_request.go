@@ -45,7 +45,8 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 	return body, e.losses
 }
 
-// generationConfig returns generationConfig, which is an empty object if nothing is set.
+// generationConfig returns the value of generationConfig, an empty object if nothing is
+// set.
 func generationConfig(r *llm.Request) *tree.Value {
 	config := tree.Obj()
 	if r.MaxTokens > 0 {
@@ -66,7 +67,8 @@ func generationConfig(r *llm.Request) *tree.Value {
 	return config
 }
 
-// encoder encodes requests and responses, and records what the format cannot express.
+// An encoder holds the state of encoding one request or response, and what the format
+// cannot express.
 type encoder struct {
 	o      Options
 	losses llm.Losses
@@ -76,7 +78,7 @@ type encoder struct {
 	calls  int               // number of calls without an ID in the content
 }
 
-// encodeChoice returns the function calling config for a tool choice.
+// encodeChoice returns the value of functionCallingConfig.
 func (e *encoder) encodeChoice(c *llm.Choice) *tree.Value {
 	config := tree.Obj("mode", tree.Str(map[llm.ChoiceMode]string{llm.ChoiceAuto: "AUTO", llm.ChoiceRequired: "ANY", llm.ChoiceNone: "NONE"}[c.Mode]))
 	if len(c.ToolNames) == 0 {
@@ -97,8 +99,9 @@ func (e *encoder) encodeChoice(c *llm.Choice) *tree.Value {
 	return config
 }
 
-// encodeContents encodes the messages. Successive messages of a role become one content,
-// because Gemini requires that as many results follow as there were calls.
+// encodeContents sets contents and systemInstruction of body. Successive messages of a
+// role become one content, because Gemini requires that as many results follow as there
+// were calls.
 func (e *encoder) encodeContents(messages []llm.Message, body *tree.Value) {
 	list, system, last, turn := tree.List(), tree.List(), llm.Role(""), -1
 	for i, m := range messages {
@@ -143,8 +146,8 @@ func (e *encoder) encodeContents(messages []llm.Message, body *tree.Value) {
 	body.Set("contents", list)
 }
 
-// encodeParts returns the parts of a message. Those that Gemini cannot express are recorded
-// as lost.
+// encodeParts returns the parts of a message. What Gemini cannot express is added to
+// the losses.
 func (e *encoder) encodeParts(m llm.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	signed := false
@@ -173,7 +176,8 @@ func (e *encoder) encodeParts(m llm.Message, at string) []*tree.Value {
 // model.
 const skipSignature = "skip_thought_signature_validator"
 
-// encodePart encodes a part; nil: Gemini has no such part.
+// encodePart returns a part of a message of the role; nil: Gemini has no such part, or
+// it is empty.
 func (e *encoder) encodePart(role llm.Role, p llm.Part, at string) *tree.Value {
 	says, system := role == llm.AssistantRole, role == llm.SystemRole || role == llm.DeveloperRole
 	own := p.Signature != nil && p.Signature.Vendor == llm.Gemini
@@ -207,7 +211,7 @@ func (e *encoder) encodePart(role llm.Role, p llm.Part, at string) *tree.Value {
 	return nil
 }
 
-// encodeMedia returns the data or the address of an image.
+// encodeMedia returns an image as inlineData or fileData.
 func (e *encoder) encodeMedia(m *llm.Media, at string) *tree.Value {
 	if m.Detail != "" {
 		e.losses.AddLost(at+"/detail", "Gemini has no such field")
@@ -230,8 +234,8 @@ func (e *encoder) encodeMedia(m *llm.Media, at string) *tree.Value {
 	return tree.Obj("inlineData", out)
 }
 
-// encodeCall returns a functionCall part. It leaves out the id if Gemini did not give it, or
-// with Options.NoIDs.
+// encodeCall returns a functionCall part. It leaves out the ID if Gemini did not give
+// it, or with Options.NoIDs.
 func (e *encoder) encodeCall(c *llm.ToolCall, at string) *tree.Value {
 	out := tree.Obj()
 	if e.o.NoIDs || isGenerated(c.ID) {
@@ -295,7 +299,8 @@ func (e *encoder) encodeResult(r *llm.ToolResult, at string) *tree.Value {
 	return tree.Obj("functionResponse", out)
 }
 
-// encodeResultContent encodes the texts of a result, with references to its images.
+// encodeResultContent returns the texts of a result, with references to its images in
+// list, and the images in media.
 func (e *encoder) encodeResultContent(r *llm.ToolResult, at string) (list, media []*tree.Value) {
 	for k, p := range r.ModelContent(llm.Gemini, at, &e.losses) {
 		here := llm.AppendIndex(at+"/content", k)

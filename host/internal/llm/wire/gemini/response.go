@@ -39,7 +39,7 @@ func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
 }
 
 // finishReason returns Gemini's word for the reason why the answer ended, or "" if none
-// is known. What Gemini cannot express is recorded in e.losses.
+// is known. What Gemini cannot express is added to the losses.
 func (e *encoder) finishReason(r *llm.Response) string {
 	if r.Vendor == llm.Gemini && r.VendorStop != "" {
 		return r.VendorStop
@@ -64,8 +64,8 @@ func (e *encoder) finishReason(r *llm.Response) string {
 	return word
 }
 
-// StopReason converts a finishReason. called means that the turn called tools:
-// Gemini reports no special reason for that.
+// StopReason returns the reason for a finishReason. called says that the turn called
+// tools: Gemini reports no special reason for that.
 func StopReason(word string, called bool) llm.StopReason {
 	switch word {
 	case "", "FINISH_REASON_UNSPECIFIED":

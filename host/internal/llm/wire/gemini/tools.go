@@ -56,7 +56,7 @@ func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }
 
-// decodeTools returns the functions of a request.
+// decodeTools returns the functions in the array tools.
 func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	var tools []llm.Tool
 	for _, group := range list.TakeItems() {
@@ -73,8 +73,9 @@ func decodeTools(list *tree.Value, o Options) []llm.Tool {
 	return tools
 }
 
-// decodeSchema decodes a schema in either of Gemini's forms: the member subset
-// (Schema) or whole (JSON Schema).
+// decodeSchema returns the schema in d as JSON Schema. Gemini has two forms: the member
+// subset has a Schema object, the member whole JSON Schema. It returns nil if there is
+// neither.
 func decodeSchema(d *tree.Value, subset, whole string) json.RawMessage {
 	if s := d.Take(subset); s != nil {
 		return schema.FromSubset(s).JSON()
