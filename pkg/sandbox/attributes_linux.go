@@ -64,7 +64,7 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 		if err := unix.Fremovexattr(int(to.Fd()), accessList); err != nil && err != unix.ENODATA && err != unix.ENOTSUP {
 			return "a new file cannot get its access list", nil
 		}
-	} else if why, err := attrs.copy(accessList, to); why != "" || err != nil {
+	} else if why, err := attrs.copyTo(accessList, to); why != "" || err != nil {
 		return why, err
 	}
 	if err := unix.Fchmod(int(to.Fd()), old.Mode&(0o777|unix.S_ISVTX)); err != nil {
@@ -74,7 +74,7 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 		if slices.Contains(attributesNotCopied, name) {
 			continue
 		}
-		if why, err := attrs.copy(name, to); why != "" || err != nil {
+		if why, err := attrs.copyTo(name, to); why != "" || err != nil {
 			return why, err
 		}
 	}
@@ -146,9 +146,9 @@ func readGrowing(call func([]byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// copy copies one attribute to the file to. why is not empty if that is not permitted
+// copyTo copies one attribute to the file to. why is not empty if that is not permitted
 // or not supported there.
-func (a attributes) copy(name string, to *os.File) (why string, err error) {
+func (a attributes) copyTo(name string, to *os.File) (why string, err error) {
 	why = fmt.Sprintf("a new file cannot get its attribute %s", pathname.Escape(name))
 	value, err := a.get(name)
 	if err == unix.ENODATA {

@@ -30,7 +30,7 @@ func pseudoDirs() []string {
 // compares directories by identity (info is the Lstat of real), so another spelling or
 // a bind mount of the home directory is refused as well.
 func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
-	if isFileSystemTop(real) {
+	if isVolumeTop(real) {
 		return "the whole file system"
 	}
 	for _, home := range s.homeDirs() {
@@ -54,7 +54,7 @@ func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 	return ""
 }
 
-// homeDirs returns the home directories of the environment, which a client can set to
+// credentialDirs returns the home directories of the environment, which a client can set to
 // anything, and of the user database.
 func (s *Sandbox) homeDirs() []string {
 	var homes []string
@@ -69,7 +69,7 @@ func (s *Sandbox) homeDirs() []string {
 
 // containsDir reports whether the directory real is dir or contains dir.
 func containsDir(real string, info fs.FileInfo, dir string) bool {
-	if dir == "" || isFileSystemTop(dir) {
+	if dir == "" || isVolumeTop(dir) {
 		return false
 	}
 	if isSameDir(info, dir) {

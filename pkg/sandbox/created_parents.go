@@ -41,7 +41,7 @@ func (r *replacement) makeParents() error {
 			}
 			return err2
 		}
-		r.made = append(r.made, createdParent{in: r.dir, name: name, path: path, ours: err == nil})
+		r.createdParents = append(r.createdParents, createdParent{in: r.dir, name: name, path: path, ours: err == nil})
 		r.dir = child
 		r.real, r.rest = append(r.real, name), r.rest[1:]
 	}
@@ -51,8 +51,8 @@ func (r *replacement) makeParents() error {
 // removeParents removes the directories that makeParents created, after a failure, if
 // they are empty.
 func (r *replacement) removeParents() {
-	for i := len(r.made) - 1; i >= 0; i-- {
-		p := r.made[i]
+	for i := len(r.createdParents) - 1; i >= 0; i-- {
+		p := r.createdParents[i]
 		r.dir.close()
 		r.dir = p.in
 		r.real, r.rest = r.real[:len(r.real)-1], append([]string{p.name}, r.rest...)
@@ -60,5 +60,5 @@ func (r *replacement) removeParents() {
 			p.in.rmdir(p.name) // another program may have put a file into it
 		}
 	}
-	r.made = nil
+	r.createdParents = nil
 }

@@ -23,7 +23,7 @@ var (
 // text, whether it exists or not.
 func (f *FS) explainReadError(name string, err error) error {
 	shown := pathname.Escape(name)
-	var m *missing
+	var m *missingError
 	switch {
 	case err == nil:
 		return nil
@@ -52,7 +52,7 @@ func (f *FS) explainReadError(name string, err error) error {
 // notFound returns an error that names the missing path and up to three similar ones.
 // If the missing path is not the one that was asked for, for example because a link
 // leads to it, the error says so.
-func (f *FS) notFound(name string, m *missing) error {
+func (f *FS) notFound(name string, m *missingError) error {
 	shown, at := pathname.Escape(name), ""
 	dir := f.Display(joinPath(m.root.Path, m.dir))
 	whole := joinPath(m.root.Path, append(slices.Clip(m.dir), m.name))
@@ -79,7 +79,7 @@ func (f *FS) notFound(name string, m *missing) error {
 // names that people regard as equal, then the same name in other directories, then
 // similar names. Similar names in other directories are returned only if no name is
 // the same. Long paths are returned only in the first position.
-func (f *FS) namesNear(m *missing) []string {
+func (f *FS) namesNear(m *missingError) []string {
 	same, beside := f.suggestNear(m)
 	all := same
 	others := f.findElsewhere(m)
@@ -100,7 +100,7 @@ func (f *FS) namesNear(m *missing) []string {
 	var near []string
 	size := 0
 	for _, path := range all {
-		if size += len(path); len(near) == maxSuggestions || len(near) > 0 && size > maxSuggested {
+		if size += len(path); len(near) == maxSuggestions || len(near) > 0 && size > maxSuggestedBytes {
 			break
 		}
 		if !slices.Contains(near, path) {

@@ -46,7 +46,7 @@ func (f *FS) explainWriteError(name string, err error) error {
 	case errors.Is(err, errOutside), errors.Is(err, errPseudo), errors.Is(err, errNotDirectory), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
 		return f.explainReadError(name, err)
 	}
-	var lack *missing
+	var lack *missingError
 	if errors.As(err, &lack) && errors.Is(err, fs.ErrNotExist) {
 		return f.notFound(name, lack)
 	}

@@ -32,7 +32,7 @@ type likelyPath struct {
 
 // findElsewhere returns existing paths in any directory of the roots whose last name
 // is equal or similar to the missing path's, the most likely first.
-func (f *FS) findElsewhere(m *missing) []likelyPath {
+func (f *FS) findElsewhere(m *missingError) []likelyPath {
 	wanted := append(slices.Clone(m.dir), append([]string{m.name}, m.rest...)...)
 	for len(wanted) > 0 && wanted[len(wanted)-1] == "." { // from a trailing slash
 		wanted = wanted[:len(wanted)-1]

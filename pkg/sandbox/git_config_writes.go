@@ -60,7 +60,7 @@ func (t *Target) describeConfigReaders() string {
 // new content makes git run a program that the current content does not.
 func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
 	if t.fs.matchesAny(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.isGitConfig() && !t.isIncludedConfig() && !projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
-		t.unjudged = true
+		t.gitUnchecked = true
 		return write, nil
 	}
 	var content bytes.Buffer

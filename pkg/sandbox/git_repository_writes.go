@@ -68,7 +68,7 @@ func (t *Target) recheckRepositoryWrite() error {
 	if err := t.checkRepositoryWrite(); err != nil {
 		return err
 	}
-	if t.unjudged && !t.fs.matchesAny(t.fs.writes().allow, t.Path) && t.isGitConfig() {
+	if t.gitUnchecked && !t.fs.matchesAny(t.fs.writes().allow, t.Path) && t.isGitConfig() {
 		return toolerr.New(toolerr.Conflict, "%s became git settings during the write, %s: try again", pathname.Escape(t.name), unchanged)
 	}
 	return nil
@@ -91,7 +91,7 @@ type gitDir struct {
 // a repository, or will take after the write, until yield returns false.
 func (t *Target) eachGitDir(yield func(gitDir) bool) {
 	for i := len(t.real); i >= 0; i-- {
-		h, closeDir := t.fs.reopenDir(t.home, t.real[:i])
+		h, closeDir := t.fs.reopenDir(t.root, t.real[:i])
 		if h == nil {
 			continue
 		}
@@ -166,7 +166,7 @@ func (d gitDir) programReason() string {
 		return makes + "whose hooks cannot be listed"
 	}
 	defer hooks.close()
-	names := hooks.entries(maxHooks)
+	names := hooks.entryNames(maxHooks)
 	if len(names) == maxHooks || slices.ContainsFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".sample") }) {
 		return makes + "which has hooks"
 	}

@@ -16,29 +16,29 @@ import (
 
 // Bounds of the search for links from credential stores into the roots.
 const (
-	linkDepth = 32
-	linkDirs  = 64
+	maxLinkDepth = 32
+	maxLinkedDirs  = 64
 	// Bounds of the search for links deeper in the roots.
-	rootDepth   = 3
-	rootDirs    = 24
-	rootEntries = 3000
-	// mostLooked bounds the directories whose listings are kept.
-	mostLooked = 1000
-	// linksEvery is the least time between two searches for links.
-	linksEvery = time.Second
+	maxRootDepth   = 3
+	maxRootDirs    = 24
+	maxRootEntries = 3000
+	// maxListings bounds the directories whose listings are kept.
+	maxListings = 1000
+	// linkSearchInterval is the least time between two searches for links.
+	linkSearchInterval = time.Second
 )
 
-// homeDirs lists directories of a home that contain credential stores.
-var homeDirs = secret.StoreDirs()
+// credentialDirs lists directories of a home that contain credential stores.
+var credentialDirs = secret.StoreDirs()
 
 // linkedSecrets holds the files and directories in the roots to which a secret name
 // outside of them is a link, such as ~/.aws -> project/dotfiles/aws. Paths are
 // absolute and contain no links. nil means none.
 type linkedSecrets struct {
 	denied, masked []string
-	// several holds the secret files that have several hard links: true for denied
+	// hardLinked holds the secret files that have several hard links: true for denied
 	// files, false for masked ones.
-	several map[objectID]bool
+	hardLinked map[objectID]bool
 }
 
 // objectID identifies a file while it exists.
@@ -62,22 +62,22 @@ func (l *linkedSecrets) isMasked(path string) bool {
 // lookupObject looks up a file among the secret files with several hard links. ok is
 // false if it is none of them; denied is false if the file is masked.
 func (l *linkedSecrets) lookupObject(st Stat) (denied, ok bool) {
-	if l == nil || len(l.several) == 0 || st.Nlink < 2 {
+	if l == nil || len(l.hardLinked) == 0 || st.Nlink < 2 {
 		return false, false
 	}
-	denied, ok = l.several[objectID{st.Dev, st.Ino}]
+	denied, ok = l.hardLinked[objectID{st.Dev, st.Ino}]
 	return denied, ok
 }
 
 // equal reports whether both hold the same files. Neither may be nil.
 func (l *linkedSecrets) equal(other *linkedSecrets) bool {
-	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.several, other.several)
+	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.hardLinked, other.hardLinked)
 }
 
 // linkSearch searches for links to secrets.
 type linkSearch struct {
 	fs     *FS
-	look   func(dir string) *dirListing
+	readDir   func(dir string) *dirListing
 	stores []string // homes and roots
 	found  linkedSecrets
 	seen   map[string]bool
@@ -87,17 +87,17 @@ type linkSearch struct {
 // findLinkedSecrets searches the user's homes and the roots. It looks through
 // credential stores for links that lead out of them.
 func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
-	l := &linkSearch{fs: f, look: s.readListing, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
-	l.found.several = map[objectID]bool{}
+	l := &linkSearch{fs: f, readDir: s.readListing, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
+	l.found.hardLinked = map[objectID]bool{}
 	var queue []string
 	for _, store := range l.stores {
-		for _, dir := range homeDirs {
+		for _, dir := range credentialDirs {
 			dir := filepath.Join(store, dir)
 			queue = append(queue, l.secretsIn(dir, s.readListing(dir).maybeSecret)...)
 		}
 	}
 	queue = append(queue, l.searchRoots()...)
-	for depth := 0; depth <= linkDepth && len(queue) > 0; depth++ {
+	for depth := 0; depth <= maxLinkDepth && len(queue) > 0; depth++ {
 		var next []string
 		for _, path := range queue {
 			next = append(next, l.followSecret(path)...)
@@ -121,23 +121,23 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 		}
 		if denied {
 			secrets = append(secrets, path)
-		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.isMarkable(real) && !secret.IsSettingsPath(real) {
+		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.canBecomeSecret(real) && !secret.IsSettingsPath(real) {
 			if info, err := os.Lstat(real); err == nil && info.Mode().IsRegular() {
 				l.found.masked = append(l.found.masked, real)
 			}
 		}
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			if st := statOfInfo(info); st.Nlink > 1 {
-				l.found.several[objectID{st.Dev, st.Ino}] = denied || l.found.several[objectID{st.Dev, st.Ino}]
+				l.found.hardLinked[objectID{st.Dev, st.Ino}] = denied || l.found.hardLinked[objectID{st.Dev, st.Ino}]
 			}
 		}
 	}
 	return secrets
 }
 
-// isMarkable reports whether the target of a link is in a root, is not a secret by its
+// canBecomeSecret reports whether the target of a link is in a root, is not a secret by its
 // own name, and is not lifted by --allow-path.
-func (l *linkSearch) isMarkable(real string) bool {
+func (l *linkSearch) canBecomeSecret(real string) bool {
 	return l.fs.isInRoot(real) && !secret.IsPath(real) && !l.fs.isAllowed(real)
 }
 
@@ -147,19 +147,19 @@ func (l *linkSearch) isMarkable(real string) bool {
 func (l *linkSearch) searchRoots() (secrets []string) {
 	var settings, hidden []string
 	search := func(queue []string, depth int) {
-		dirs, left := 0, rootEntries
-		for ; depth <= rootDepth; depth++ {
+		dirs, left := 0, maxRootEntries
+		for ; depth <= maxRootDepth; depth++ {
 			var next []string
 			for _, dir := range queue {
-				if dirs++; dirs > rootDirs || left < 0 {
+				if dirs++; dirs > maxRootDirs || left < 0 {
 					return
 				}
-				at := l.look(dir)
+				at := l.readDir(dir)
 				left -= at.entries
 				if depth > 0 {
 					secrets = append(secrets, l.secretsIn(dir, at.maybeSecret)...)
 				}
-				for _, name := range at.below {
+				for _, name := range at.subdirsAndLinks {
 					path := filepath.Join(dir, name)
 					switch {
 					case name == "node_modules" || slices.Contains(at.links, name):
@@ -195,15 +195,15 @@ func (l *linkSearch) followSecret(path string) (below []string) {
 		if slices.ContainsFunc(l.stores, func(dir string) bool { return contains(real, dir) }) {
 			return nil // a whole root or home is not a secret
 		}
-		if l.isMarkable(real) {
+		if l.canBecomeSecret(real) {
 			l.found.denied = append(l.found.denied, real)
 		}
 	}
-	if info, err := os.Lstat(real); err != nil || !info.IsDir() || l.dirs >= linkDirs {
+	if info, err := os.Lstat(real); err != nil || !info.IsDir() || l.dirs >= maxLinkedDirs {
 		return nil
 	}
 	l.dirs++
-	for _, name := range l.look(real).below {
+	for _, name := range l.readDir(real).subdirsAndLinks {
 		below = append(below, filepath.Join(real, name))
 	}
 	return below
@@ -214,13 +214,13 @@ type dirListing struct {
 	changed, read time.Time
 	entries       int
 	maybeSecret   []string // names that can be secret
-	below         []string // directories and links
+	subdirsAndLinks         []string // directories and links
 	links         []string // the links among below
 }
 
-// settledAge is the least age of a directory's last change at which a later change is
+// minListingAge is the least age of a directory's last change at which a later change is
 // certain to have another time.
-const settledAge = 2 * time.Second
+const minListingAge = 2 * time.Second
 
 // readListing reads a directory. It returns the previous listing if the directory's
 // change time is the same. The caller holds s.mu.
@@ -230,7 +230,7 @@ func (s *Sandbox) readListing(dir string) *dirListing {
 		return &dirListing{}
 	}
 	now := &dirListing{changed: statOfInfo(info).ChangeTime, read: time.Now()}
-	if known := s.looked[dir]; known != nil && !now.changed.IsZero() && known.changed.Equal(now.changed) && known.read.Sub(now.changed) > settledAge {
+	if known := s.listings[dir]; known != nil && !now.changed.IsZero() && known.changed.Equal(now.changed) && known.read.Sub(now.changed) > minListingAge {
 		return known
 	}
 	entries, _ := os.ReadDir(dir)
@@ -242,26 +242,26 @@ func (s *Sandbox) readListing(dir string) *dirListing {
 			now.maybeSecret = append(now.maybeSecret, name)
 		}
 		if entry.IsDir() || link {
-			now.below = append(now.below, name)
+			now.subdirsAndLinks = append(now.subdirsAndLinks, name)
 		}
 		if link {
 			now.links = append(now.links, name)
 		}
 	}
-	if s.looked == nil || len(s.looked) > mostLooked {
-		s.looked = map[string]*dirListing{}
+	if s.listings == nil || len(s.listings) > maxListings {
+		s.listings = map[string]*dirListing{}
 	}
-	s.looked[dir] = now
+	s.listings[dir] = now
 	return now
 }
 
 // haveLinksChanged reports whether the target of a link of a credential store has
-// changed. It looks at most once in linksEvery, and returns false in between.
+// changed. It looks at most once in linkSearchInterval, and returns false in between.
 func (s *Sandbox) haveLinksChanged(f *FS) bool {
-	if time.Since(s.linksRead) < linksEvery {
+	if time.Since(s.linksCheckedAt) < linkSearchInterval {
 		return false
 	}
-	s.linksRead = time.Now()
+	s.linksCheckedAt = time.Now()
 	return !s.findLinkedSecrets(f).equal(f.linked)
 }
 

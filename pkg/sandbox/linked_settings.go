@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	mostAbove  = 16   // directories above a target that are searched for links
-	mostLinked = 1000 // directories whose links are kept
-	// linkedSettles is the least age of a directory's last change for its links to be
+	maxParentDirs  = 16   // directories above a target that are searched for links
+	maxCachedDirs = 1000 // directories whose links are kept
+	// minSettledAge is the least age of a directory's last change for its links to be
 	// kept: file systems store times in steps.
-	linkedSettles = 100 * time.Millisecond
+	minSettledAge = 100 * time.Millisecond
 )
 
 // settingNames lists names of project settings that are the same in all projects.
@@ -52,8 +52,8 @@ func (l *linkedSettings) linksTo(dir string) (names []string) {
 			names = append(names, name)
 		}
 	}
-	if time.Since(info.ModTime()) > linkedSettles {
-		if l.dirs == nil || len(l.dirs) >= mostLinked {
+	if time.Since(info.ModTime()) > minSettledAge {
+		if l.dirs == nil || len(l.dirs) >= maxCachedDirs {
 			l.dirs = map[string]settingLink{}
 		}
 		l.dirs[dir] = settingLink{info.ModTime(), names}
@@ -66,7 +66,7 @@ func (l *linkedSettings) linksTo(dir string) (names []string) {
 // it, or to a directory that contains it.
 func (t *Target) linkedSettingsReason() string {
 	dir := filepath.Dir(t.Path)
-	for range mostAbove {
+	for range maxParentDirs {
 		for _, name := range t.fs.linkedSettings.linksTo(dir) {
 			target, err := os.Readlink(filepath.Join(dir, name))
 			if err == nil && contains(resolveExistingLinks(resolveIn(dir, target)), t.Path) {

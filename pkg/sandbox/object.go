@@ -20,7 +20,7 @@ type object interface {
 	// openChild opens an entry of a directory; for a link, the link itself.
 	openChild(name string) (object, error)
 	// openDeep opens an entry several levels down in one step. rel is clean and has
-	// slashes. It returns errSlow if the entry has to be opened component by
+	// slashes. It returns errNeedsWalk if the entry has to be opened component by
 	// component.
 	openDeep(rel string) (object, error)
 	// readlink returns the target of a link.
@@ -42,8 +42,8 @@ type object interface {
 type rootOpener func(path string) (object, error)
 
 var (
-	// errSlow means that the path contains a link, or that the system has no openat2.
-	errSlow = errors.New("sandbox: resolve step by step")
+	// errNeedsWalk means that the path contains a link, or that the system has no openat2.
+	errNeedsWalk = errors.New("sandbox: resolve step by step")
 	// errChanged means that the object was replaced while it was being opened.
 	errChanged = errors.New("changed while it was being opened")
 )

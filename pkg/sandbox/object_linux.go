@@ -103,7 +103,7 @@ func (h *kernelObject) openChild(name string) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.root, c.rel = h.topObject(), name
+	c.root, c.rel = h.rootOf(), name
 	if h.rel != "." {
 		c.rel = h.rel + "/" + name
 	}
@@ -117,12 +117,12 @@ func (h *kernelObject) openDeep(rel string) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.root, c.rel = h.topObject(), rel
+	c.root, c.rel = h.rootOf(), rel
 	return c, nil
 }
 
-// topObject returns the object of the root that h was found in; h itself for a root.
-func (h *kernelObject) topObject() *kernelObject {
+// rootOf returns the object of the root that h was found in; h itself for a root.
+func (h *kernelObject) rootOf() *kernelObject {
 	if h.root != nil {
 		return h.root
 	}
@@ -193,7 +193,7 @@ var procSelfFD = sync.OnceValue(func() int {
 // one. The caller compares its device and inode with h.st: they are not reused while
 // h.fd is open.
 func (h *kernelObject) reopenByPath(flags uint64) (int, error) {
-	root := h.topObject()
+	root := h.rootOf()
 	defer runtime.KeepAlive(root)
 	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneathFlags | unix.RESOLVE_NO_SYMLINKS}
 	return unix.Openat2(root.fd, h.rel, &how)

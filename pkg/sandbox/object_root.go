@@ -105,8 +105,8 @@ func (h *rootObject) errorIfChanged(name string, was fs.FileInfo, err error) err
 	return err
 }
 
-// openDeep returns errSlow: os.Root would follow links.
-func (h *rootObject) openDeep(string) (object, error) { return nil, errSlow }
+// openDeep returns errNeedsWalk: os.Root would follow links.
+func (h *rootObject) openDeep(string) (object, error) { return nil, errNeedsWalk }
 
 // readlink implements object. It returns errChanged if the entry is no longer a link.
 func (h *rootObject) readlink() (string, error) {

@@ -30,7 +30,7 @@ func (f *File) Name() string { return f.Path }
 func (f *FS) Open(name string) (*File, error) {
 	defer runtime.KeepAlive(f)
 	for range maxOpenTries {
-		o, err := f.resolve(name, toRead)
+		o, err := f.resolve(name, forContent)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (f *FS) isDeniedFile(file *File) bool {
 // the resolution. The caller closes it.
 func (f *FS) OpenDir(name string) (*Dir, error) {
 	defer runtime.KeepAlive(f)
-	o, err := f.resolve(name, toRead)
+	o, err := f.resolve(name, forContent)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (f *FS) OpenDir(name string) (*Dir, error) {
 // secrets in directories that may be listed.
 func (f *FS) Stat(name string) (Stat, error) {
 	defer runtime.KeepAlive(f)
-	o, err := f.resolve(name, toLook)
+	o, err := f.resolve(name, forMetadata)
 	if err != nil {
 		return Stat{}, err
 	}

@@ -96,7 +96,7 @@ func (p *writePolicy) protectionReason(abs string) string {
 			parts[i] = pathname.Fold(part)
 		}
 	}
-	if why := runningProgram(parts); why != "" {
+	if why := programThatRuns(parts); why != "" {
 		return why
 	}
 	if p.isOwnFile(abs) {
@@ -130,9 +130,9 @@ func (f *FS) ProtectedByUser(abs string) bool {
 	return f.writes().isOwnFile(abs) && !f.matchesAny(f.writes().allow, abs)
 }
 
-// runningProgram returns which program runs a file with these path components, for
+// programThatRuns returns which program runs a file with these path components, for
 // names that are protected at any depth, or "".
-func runningProgram(parts []string) string {
+func programThatRuns(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		switch {

@@ -87,7 +87,7 @@ func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o Rep
 		return nil, t.fs.explainWriteError(t.name, err)
 	}
 	r := &replacement{Target: t, ctx: ctx, options: o, done: &Written{}}
-	err = r.run(write)
+	err = r.replaceOrCreate(write)
 	if r.tempFile != nil {
 		r.tempFile.discard()
 	}
@@ -110,19 +110,19 @@ type replacement struct {
 
 	old      *Stat     // the version to replace; nil for a new file
 	tempFile *tempFile // holds the new content
-	made     []createdParent
+	createdParents     []createdParent
 }
 
 // close closes the directories that makeParents opened.
 func (r *replacement) close() {
-	for _, p := range r.made {
+	for _, p := range r.createdParents {
 		p.in.close()
 	}
 }
 
-// run makes the replacement, or creates the file. Its errors are those of the system,
+// replaceOrCreate makes the replacement, or creates the file. Its errors are those of the system,
 // see explainWriteError.
-func (r *replacement) run(write func(io.Writer) error) error {
+func (r *replacement) replaceOrCreate(write func(io.Writer) error) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (r *replacement) checkBeforePublish() error {
 // checkParentInPlace returns an error if the open directory was moved, possibly out of
 // the root.
 func (r *replacement) checkParentInPlace() error {
-	h, closeDir := r.fs.reopenDir(r.home, r.real)
+	h, closeDir := r.fs.reopenDir(r.root, r.real)
 	if h == nil {
 		return errChanged
 	}
@@ -367,7 +367,7 @@ func (r *replacement) checkParentInPlace() error {
 // finish syncs the directory and describes the file at the path.
 func (r *replacement) finish(f *os.File) error {
 	r.done.Unsynced = r.dir.sync()
-	for _, p := range r.made {
+	for _, p := range r.createdParents {
 		if p.ours {
 			r.done.Parents = append(r.done.Parents, p.path)
 		}

@@ -37,9 +37,9 @@ func (o *resolved) close() {
 	}
 }
 
-// missing is the error for a component that does not exist, with the data to explain
+// missingError is the error for a component that does not exist, with the data to explain
 // it.
-type missing struct {
+type missingError struct {
 	err  error
 	root *openRoot
 	dir  []string // the directory in which it was looked up, relative to root
@@ -47,15 +47,15 @@ type missing struct {
 	rest []string
 }
 
-func (m *missing) Error() string { return m.err.Error() }
-func (m *missing) Unwrap() error { return m.err }
+func (m *missingError) Error() string { return m.err.Error() }
+func (m *missingError) Unwrap() error { return m.err }
 
 // accessPurpose says why an object is resolved.
 type accessPurpose int
 
 const (
-	toLook accessPurpose = iota // for its metadata: secrets are visible, their content is not
-	toRead                      // for its content: secrets are refused
+	forMetadata accessPurpose = iota // for its metadata: secrets are visible, their content is not
+	forContent                      // for its content: secrets are refused
 )
 
 // resolve returns the object at a tool's path argument. If no object has the literal
@@ -123,7 +123,7 @@ func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
 		}
 	}
 	o.asked = asked
-	if f.isHidden(o.path, why) || o.secret && why == toRead {
+	if f.isHidden(o.path, why) || o.secret && why == forContent {
 		o.close()
 		return nil, errDenied
 	}
@@ -144,7 +144,7 @@ func (f *FS) isInRoot(path string) bool {
 // be looked at, but not read. An object in a directory of secrets is refused for both
 // purposes.
 func (f *FS) isHidden(path string, why accessPurpose) bool {
-	if why == toRead {
+	if why == forContent {
 		return f.Denied(path)
 	}
 	return f.Denied(filepath.Dir(path))
@@ -153,7 +153,7 @@ func (f *FS) isHidden(path string, why accessPurpose) bool {
 // hideSecret replaces an error that would reveal the content of a directory of
 // secrets.
 func (f *FS) hideSecret(err error, why accessPurpose) error {
-	var m *missing
+	var m *missingError
 	if errors.As(err, &m) && f.isHidden(filepath.Join(joinPath(m.root.Path, m.dir), m.name), why) {
 		return errDenied
 	}

@@ -37,7 +37,7 @@ func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
 		return specs, nil
 	}
 	wd, err := os.Getwd()
-	if err != nil || isFileSystemTop(wd) {
+	if err != nil || isVolumeTop(wd) {
 		return nil, toolerr.New(toolerr.NoRoot,
 			"no directory to work in: start the server with --root DIR, or set MCP_ROOT")
 	}
@@ -150,8 +150,8 @@ func specKey(specs []rootSpec) string {
 	return b.String()
 }
 
-// isFileSystemTop reports whether dir is the top of a file system tree: / or a volume.
-func isFileSystemTop(dir string) bool {
+// isVolumeTop reports whether dir is the top of a file system tree: / or a volume.
+func isVolumeTop(dir string) bool {
 	clean := filepath.Clean(dir)
 	return filepath.Dir(clean) == clean
 }

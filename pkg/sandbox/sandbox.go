@@ -69,8 +69,8 @@ type Sandbox struct {
 	key     string            // the sources that current was opened from
 	pinned  map[string]string // source directory to the real path it had first
 
-	linksRead time.Time // of credential stores
-	looked    map[string]*dirListing
+	linksCheckedAt time.Time // of credential stores
+	listings    map[string]*dirListing
 }
 
 // New returns a sandbox for c. It touches neither the disk nor the

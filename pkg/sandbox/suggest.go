@@ -15,7 +15,7 @@ import (
 
 const (
 	maxSuggestions = 3
-	maxSuggested   = 60     // bytes of all suggestions, if there are several
+	maxSuggestedBytes   = 60     // bytes of all suggestions, if there are several
 	maxSuggestScan = 20_000 // names of a directory that are compared
 	suggestBatch   = 1024
 )
@@ -23,7 +23,7 @@ const (
 // suggestNear returns existing paths that the caller may have meant by a missing one, as
 // arguments: those that people regard as the same name, and up to three similar ones.
 // It searches only the directory in which the resolution ended, which is in a root.
-func (f *FS) suggestNear(m *missing) (same, beside []string) {
+func (f *FS) suggestNear(m *missingError) (same, beside []string) {
 	dir, closeDir := f.reopenDir(m.root, m.dir)
 	if dir == nil {
 		return nil, nil
@@ -61,11 +61,11 @@ func (f *FS) suggestNear(m *missing) (same, beside []string) {
 
 // correctedPath returns the whole path with the corrected component if that exists, else
 // the path up to that component.
-func (f *FS) correctedPath(m *missing, name string) string {
+func (f *FS) correctedPath(m *missingError, name string) string {
 	path := joinPath(m.root.Path, append(slices.Clip(m.dir), name))
 	if len(m.rest) > 0 && !slices.Contains(m.rest, "..") {
 		full := joinPath(path, m.rest)
-		if o, err := f.resolveWithRetry(full, toLook); err == nil {
+		if o, err := f.resolveWithRetry(full, forMetadata); err == nil {
 			o.close()
 			return f.Display(full)
 		}

@@ -25,14 +25,14 @@ type Target struct {
 	fs    *FS
 	name  string // as the caller gave it
 	asked string // the same as an absolute path
-	home  *openRoot
+	root  *openRoot
 	real  []string // components of the open directory in the root home
 	dir   *writableDir
 	rest  []string // missing parent directories in dir
 	base  string
-	lack  *missing // why the file did not exist when it was resolved
-	// unjudged means that the content was not checked for settings of git.
-	unjudged bool
+	missing  *missingError // why the file did not exist when it was resolved
+	// gitUnchecked means that the content was not checked for settings of git.
+	gitUnchecked bool
 }
 
 // OpenForWrite resolves the path of a regular file for writing. The file may be
@@ -49,10 +49,10 @@ func (f *FS) OpenForWrite(name string) (*Target, error) {
 		return nil, err
 	}
 	t, err := f.openTarget(name)
-	if plain, ok := unescapePath(name); ok && err == nil && t.lack != nil && checkName(plain) == nil {
+	if plain, ok := unescapePath(name); ok && err == nil && t.missing != nil && checkName(plain) == nil {
 		t2, err2 := f.openTarget(plain)
 		switch {
-		case err2 == nil && t2.lack == nil:
+		case err2 == nil && t2.missing == nil:
 			t.Close()
 			t = t2
 		case err2 == nil:
@@ -101,12 +101,12 @@ func (f *FS) openTargetOnce(name string) (*Target, error) {
 	}
 	defer o.close()
 	if mode := o.stat().Mode; !mode.IsRegular() {
-		return nil, errNotWritten(name, mode)
+		return nil, errNotRegular(name, mode)
 	}
 	if o.secret {
 		return nil, errDenied
 	}
-	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: pathname.Base(o.path), Masked: o.masked}
+	t := &Target{fs: f, name: name, asked: asked, root: w.root, real: slices.Clone(w.real), Path: o.path, base: pathname.Base(o.path), Masked: o.masked}
 	t.dir, err = w.here.writableDir()
 	return t, err
 }
@@ -115,14 +115,14 @@ func (f *FS) openTargetOnce(name string) (*Target, error) {
 // the error of the resolution. It returns IS_A_DIRECTORY for a path that ends in a
 // slash, and err unless only the end of the path is missing.
 func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target, error) {
-	var lack *missing
+	var lack *missingError
 	if !errors.As(err, &lack) || !errors.Is(err, fs.ErrNotExist) || slices.Contains(lack.rest, "..") {
-		return nil, f.hideSecret(err, toRead)
+		return nil, f.hideSecret(err, forContent)
 	}
 	if n := len(lack.rest); n > 0 && lack.rest[n-1] == "." {
 		return nil, toolerr.New(toolerr.IsADirectory, "%s ends in a slash, so it names a directory: give the name of a file", pathname.Escape(name))
 	}
-	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), lack: lack}
+	t := &Target{fs: f, name: name, asked: asked, root: w.root, real: slices.Clone(w.real), missing: lack}
 	parts := slices.DeleteFunc(append([]string{lack.name}, lack.rest...), func(part string) bool { return part == "." })
 	t.rest, t.base = parts[:len(parts)-1], parts[len(parts)-1]
 	t.Path = joinPath(joinPath(w.root.Path, w.real), parts)
@@ -132,7 +132,7 @@ func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target
 
 // checkWrite returns an error if the resolved path may not be written.
 func (t *Target) checkWrite() error {
-	t.Root = t.fs.innermostRoot(t.Path, t.home).Root
+	t.Root = t.fs.innermostRoot(t.Path, t.root).Root
 	t.Masked = t.Masked || t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
 	if err := t.fs.checkWritePath(t.Path); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (t *Target) checkWrite() error {
 	if err := t.checkRepositoryWrite(); err != nil {
 		return err
 	}
-	if t.lack != nil {
+	if t.missing != nil {
 		return nil
 	}
 	if err := t.dir.checkWritable(t.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -171,8 +171,8 @@ func (f *FS) checkWritePath(abs string) error {
 	return nil
 }
 
-// errNotWritten returns the error for writing to something that is not a regular file.
-func errNotWritten(name string, mode fs.FileMode) error {
+// errNotRegular returns the error for writing to something that is not a regular file.
+func errNotRegular(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", pathname.Escape(name))
 	}
@@ -189,7 +189,7 @@ func (t *Target) Close() error {
 // absolute paths, outermost first.
 func (t *Target) MissingParents() []string {
 	var missing []string
-	path := joinPath(t.home.Path, t.real)
+	path := joinPath(t.root.Path, t.real)
 	for _, part := range t.rest {
 		path = filepath.Join(path, part)
 		missing = append(missing, path)
@@ -216,15 +216,15 @@ func (t *Target) currentStat() (Stat, error) {
 	case st.Mode&fs.ModeSymlink != 0:
 		return Stat{}, errChanged // it was not a link when the path was resolved
 	case !st.Mode.IsRegular():
-		return Stat{}, errNotWritten(t.name, st.Mode)
+		return Stat{}, errNotRegular(t.name, st.Mode)
 	}
 	return st, nil
 }
 
 // explainAbsent adds the names of similar files to an error for a missing file.
 func (t *Target) explainAbsent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) && t.lack != nil {
-		return t.fs.notFound(t.name, t.lack)
+	if errors.Is(err, fs.ErrNotExist) && t.missing != nil {
+		return t.fs.notFound(t.name, t.missing)
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func (d *writableDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 		return &tempFile{File: f, in: d, base: base}, nil
 	}
 	s := &tempFile{in: d, base: base}
-	s.name, err = d.tryTempNames(base, func(name string) error {
+	s.name, err = d.withTempName(base, func(name string) error {
 		f, err := d.createExclusive(name, perm)
 		if err != nil {
 			return err
@@ -86,9 +86,9 @@ func isSameFileAs(st Stat, info fs.FileInfo) bool {
 	return st.Dev == other.Dev && st.Ino == other.Ino
 }
 
-// tryTempNames calls try with temporary names until it does not fail with fs.ErrExist,
+// withTempName calls try with temporary names until it does not fail with fs.ErrExist,
 // and returns the name.
-func (d *writableDir) tryTempNames(base string, try func(name string) error) (string, error) {
+func (d *writableDir) withTempName(base string, try func(name string) error) (string, error) {
 	var name string
 	var err error
 	for slot := range tempFileSlots + 8 {
@@ -107,7 +107,7 @@ func (d *writableDir) tryTempNames(base string, try func(name string) error) (st
 // publishOver renames the file to base and replaces the old file.
 func (s *tempFile) publishOver(base string) error {
 	if s.name == "" {
-		name, err := s.in.tryTempNames(base, func(name string) error { return s.in.link(s.File, name) })
+		name, err := s.in.withTempName(base, func(name string) error { return s.in.link(s.File, name) })
 		if err != nil {
 			return err
 		}
@@ -154,18 +154,18 @@ func (s *tempFile) discard() {
 }
 
 const (
-	// sweepNames bounds the entries of a directory that are searched for temporary
+	// maxSweepEntries bounds the entries of a directory that are searched for temporary
 	// files of ended processes. The next write of the same file finds its own in any
 	// case.
-	sweepNames = 512
-	// sweepAge is the least age at which a temporary file is removed if locks of other
+	maxSweepEntries = 512
+	// minSweepAge is the least age at which a temporary file is removed if locks of other
 	// machines may be invisible.
-	sweepAge = time.Hour
+	minSweepAge = time.Hour
 )
 
 // removeOldTempFiles removes temporary files of ended processes.
 func (d *writableDir) removeOldTempFiles() {
-	for _, name := range d.entries(sweepNames) {
+	for _, name := range d.entryNames(maxSweepEntries) {
 		if tempFileName.MatchString(name) {
 			d.removeIfStale(name)
 		}
@@ -186,7 +186,7 @@ func (d *writableDir) removeIfStale(name string) {
 	}
 	defer f.Close()
 	locked, err := filelock.TryLock(f)
-	old := time.Since(st.ModTime) > sweepAge
+	old := time.Since(st.ModTime) > minSweepAge
 	if !old && (err != nil || !filelock.Advisory || !d.isLocal()) || err == nil && !locked {
 		return
 	}

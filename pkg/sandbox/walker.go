@@ -104,7 +104,7 @@ func (w *walker) closeObjects() {
 
 // newMissing returns the error for a failed step.
 func (w *walker) newMissing(name string, err error) error {
-	return &missing{err: err, root: w.root, dir: w.real, name: name, rest: w.pending}
+	return &missingError{err: err, root: w.root, dir: w.real, name: name, rest: w.pending}
 }
 
 // followLink continues at the target of a link: relative to its directory, or in
@@ -138,7 +138,7 @@ func (w *walker) followLink(name string, link object) error {
 // except possibly another root.
 func (w *walker) goUp() error {
 	if len(w.real) == 0 {
-		if isFileSystemTop(w.root.Path) {
+		if isVolumeTop(w.root.Path) {
 			return nil
 		}
 		return w.startAt(filepath.Dir(w.root.Path))

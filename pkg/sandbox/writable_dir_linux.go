@@ -209,8 +209,8 @@ func (d *writableDir) sync() error {
 	return err
 }
 
-// entries returns up to limit names of entries.
-func (d *writableDir) entries(limit int) []string {
+// entryNames returns up to limit names of entries.
+func (d *writableDir) entryNames(limit int) []string {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err != nil {
 		return nil

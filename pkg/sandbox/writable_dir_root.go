@@ -161,8 +161,8 @@ func (d *writableDir) sync() error {
 	return nil
 }
 
-// entries returns up to limit names of entries; nil if the directory cannot be read.
-func (d *writableDir) entries(limit int) []string {
+// entryNames returns up to limit names of entries; nil if the directory cannot be read.
+func (d *writableDir) entryNames(limit int) []string {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil
