@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasPOSIXOwners reports that files have numeric owners and groups.
+// hasPOSIXOwners is true: files have numeric owners and groups.
 const hasPOSIXOwners = true
 
 // openReadWithoutAccessTime opens a file to read its extended attributes. It works for
@@ -27,13 +27,15 @@ func (d *writableDir) openReadWithoutAccessTime(name string) (*os.File, error) {
 }
 
 const (
+	// accessList and capabilities are names of extended attributes (xattr(7)).
 	accessList   = "system.posix_acl_access"
 	capabilities = "security.capability"
 )
 
-// attributesNotCopied lists attributes that describe the old content (integrity), that
-// the kernel removes when the file is written (capabilities), and the access list,
-// which copyAttributes copies itself.
+// attributesNotCopied lists the extended attributes that list leaves out: those
+// that describe the old content (integrity), those that the kernel removes when
+// the file is written (capabilities), and the access lists, which
+// copyAttributes copies itself.
 var attributesNotCopied = []string{capabilities, "security.ima", "security.evm", accessList, "system.posix_acl_default"}
 
 // copyAttributes gives a new file the owner, mode, access list and extended attributes
@@ -117,7 +119,8 @@ func (a attributes) list() ([]string, error) {
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), err
 }
 
-// get returns the value of an attribute.
+// get returns the value of the attribute name. It returns unix.ENODATA if the
+// file does not have it.
 func (a attributes) get(name string) ([]byte, error) {
 	return readGrowing(func(buf []byte) (int, error) {
 		if a.proc != "" {
@@ -131,7 +134,9 @@ func (a attributes) get(name string) ([]byte, error) {
 // bytes.
 const maxAttributeBytes = 64 << 10
 
-// readGrowing repeats call with a larger buffer until the answer fits.
+// readGrowing repeats call with a larger buffer until the answer fits, up to
+// maxAttributeBytes, and returns the answer. call returns its length in bytes,
+// as getxattr(2) does.
 func readGrowing(call func([]byte) (int, error)) ([]byte, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// hasPOSIXOwners reports whether files have numeric owners and groups.
+// hasPOSIXOwners is true if files have numeric owners and groups.
 const hasPOSIXOwners = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
 
 // openReadWithoutAccessTime returns fs.ErrPermission: attributes are not copied on this

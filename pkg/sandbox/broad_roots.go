@@ -67,7 +67,8 @@ func (s *Sandbox) homeDirs() []string {
 	return homes
 }
 
-// containsDir reports whether the directory real is dir or contains dir.
+// containsDir reports whether the directory real, which info describes, is dir
+// or contains dir. It returns false if dir is "" or the top of a volume.
 func containsDir(real string, info fs.FileInfo, dir string) bool {
 	if dir == "" || isVolumeTop(dir) {
 		return false

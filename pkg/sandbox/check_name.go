@@ -9,6 +9,8 @@ import (
 )
 
 const (
+	// maxPath and maxComponent bound a path and each of its components, in
+	// bytes (limits.h).
 	maxPath      = 4096 // bytes
 	maxComponent = 255  // bytes
 )

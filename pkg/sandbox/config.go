@@ -54,7 +54,8 @@ type Config struct {
 	Finder Finder
 }
 
-// AddFlags registers the flags that set c.
+// AddFlags registers on flags the command line flags that set c: --root,
+// --read-only, --allow-path and the other refusals that the user can lift.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.Var((*stringList)(&c.Roots), "root", "allow access to `DIR`; DIR:ro allows only reading; may be repeated")
 	flags.BoolVar(&c.ReadOnly, "read-only", c.ReadOnly, "make every root read-only")
@@ -80,7 +81,8 @@ func (c Config) AllowFlags() []string {
 	return flags
 }
 
-// AddRoots adds plain command line arguments as roots.
+// AddRoots appends dirs, the positional command line arguments, to c.Roots.
+// Each is "DIR" or "DIR:ro".
 func (c *Config) AddRoots(dirs []string) { c.Roots = append(c.Roots, dirs...) }
 
 // Validate returns an error for the first setting that can never work. It does not
@@ -123,7 +125,8 @@ func splitRootSpec(spec string) (dir string, readOnly bool) {
 	return dir, true
 }
 
-// stringList is the value of a flag that can be given several times.
+// stringList is a flag.Value for a flag that can be given several times: each
+// use appends its value.
 type stringList []string
 
 func (l *stringList) String() string {

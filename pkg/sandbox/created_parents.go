@@ -8,7 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// createdParent is a directory that was created for a new file.
+// createdParent is a parent directory of a new file that was missing when the
+// file's path was resolved.
 type createdParent struct {
 	in   *writableDir
 	name string

@@ -54,8 +54,9 @@ const TypeUnknown = fs.ModeIrregular
 // readFileStart is the smallest buffer that ReadFile allocates, in bytes.
 const readFileStart = 512
 
-// checkComponent refuses anything except the name of one entry, so that no argument of
-// a Dir's method leads out of the directory.
+// checkComponent returns INVALID_PARAMS for anything except the name of one
+// entry ("", ".", ".." and names with a slash or NUL are refused), so that no
+// argument of a Dir's method leads out of the directory.
 func checkComponent(name string) error {
 	if name == "" || name == "." || name == ".." || strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, 0) >= 0 {
 		return toolerr.New(toolerr.InvalidParams, "%q is not the name of a directory entry: give one name without separators", name)
@@ -63,17 +64,18 @@ func checkComponent(name string) error {
 	return nil
 }
 
-// errSpecial returns the error for fifos, sockets and devices.
+// errSpecial returns SPECIAL_FILE for a fifo, socket or device at path.
 func errSpecial(path string, mode fs.FileMode) error {
 	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", pathname.Escape(path), typeNameOf(mode))
 }
 
-// errTooLarge returns the error for a file larger than limit bytes.
+// errTooLarge returns TOO_LARGE for the entry name, a file of more than limit
+// bytes.
 func (d *Dir) errTooLarge(name string, limit int64) error {
 	return toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", pathname.Escape(d.join(name)), limit)
 }
 
-// typeNameOf names the type of a file that is not a regular file.
+// typeNameOf returns the type of a file in words, such as "named pipe".
 func typeNameOf(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -92,7 +94,7 @@ func typeNameOf(mode fs.FileMode) string {
 	return "special file"
 }
 
-// join appends an entry's name to a directory's path.
+// join returns the absolute path of the entry name.
 func (d *Dir) join(name string) string {
 	if strings.HasSuffix(d.path, pathSeparator) {
 		return d.path + name

@@ -24,15 +24,16 @@ type Dir struct {
 	linked *linkedSecrets // FS.linked
 }
 
-// newDir takes ownership of fd, a directory opened for reading. path is its absolute
-// path with links resolved.
+// newDir returns a Dir that owns fd, a directory opened for reading. path is
+// its absolute path with links resolved.
 func newDir(fd int, path string) *Dir {
 	d := &Dir{path: path}
 	d.fd.Store(int64(fd))
 	return d
 }
 
-// newDirRoot takes ownership of root. It is used on kernels without openat2.
+// newDirRoot returns the Dir of root's directory, with a descriptor of its own,
+// and closes root. It is used on kernels without openat2.
 func newDirRoot(root *os.Root, path string) (*Dir, error) {
 	defer root.Close()
 	f, err := root.Open(".")
@@ -98,14 +99,15 @@ func (d *Dir) openMounted(name string) (*Dir, error) {
 	return d.newChild(fd, name), nil
 }
 
-// newChild takes ownership of fd, a directory in d.
+// newChild returns a Dir that owns fd, the opened subdirectory name of d.
 func (d *Dir) newChild(fd int, name string) *Dir {
 	child := newDir(fd, d.join(name))
 	child.linked = d.linked
 	return child
 }
 
-// dirError distinguishes a link from other files that are not directories.
+// dirError returns the error of the operation op on the subdirectory name. It
+// replaces ELOOP, the kernel's error for a link, by ENOTDIR.
 func (d *Dir) dirError(op, name string, err error) error {
 	if err == unix.ELOOP {
 		err = unix.ENOTDIR // O_NOFOLLOW refused a link
@@ -115,8 +117,9 @@ func (d *Dir) dirError(op, name string, err error) error {
 
 const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 
-// openRegular opens a regular file. It returns SPECIAL_FILE for links and special
-// files, at which it does not block, and EISDIR for a directory.
+// openRegular opens the regular file name for reading and returns its
+// descriptor. It returns SPECIAL_FILE for links and special files, at which it
+// does not block, and EISDIR for a directory.
 func (d *Dir) openRegular(name string) (int, Stat, error) {
 	if err := errors.Join(checkComponent(name), d.checkNotDenied(name)); err != nil {
 		return -1, Stat{}, err
@@ -225,7 +228,8 @@ func (d *Dir) Lstat(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// Readlink returns the target of a link as it is stored.
+// Readlink returns the target of the link name as it is stored, which may be
+// relative.
 func (d *Dir) Readlink(name string) (string, error) {
 	if err := checkComponent(name); err != nil {
 		return "", err
@@ -245,7 +249,9 @@ func (d *Dir) Readlink(name string) (string, error) {
 // Rewind makes the next read start at the first entry.
 func (d *Dir) Rewind() error { return d.seek(0) }
 
-// seek sets the position of the next read of entries, as the kernel numbers them.
+// seek sets the position of the next read of entries. offset is a position from
+// the kernel (getdents(2), d_off), not a number of entries; 0 is the first
+// entry.
 func (d *Dir) seek(offset int64) error {
 	if _, err := unix.Seek(int(d.fd.Load()), offset, unix.SEEK_SET); err != nil {
 		return &fs.PathError{Op: "seek", Path: d.path, Err: err}
@@ -253,7 +259,8 @@ func (d *Dir) seek(offset int64) error {
 	return nil
 }
 
-// retryInterrupted repeats a system call that a signal interrupted.
+// retryInterrupted repeats a system call until no signal interrupts it (EINTR),
+// and returns its results.
 func retryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -285,8 +292,8 @@ const (
 	bcachefsMagic = 0xca451a4e
 )
 
-// isPseudoFile reports whether fd is on a file system that shows the state of the
-// kernel or of devices, or whose type is unknown.
+// isPseudoFile reports whether fd is on a file system that shows the state of
+// the kernel or of devices, or whose type cannot be read.
 func isPseudoFile(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {

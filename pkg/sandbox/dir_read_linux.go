@@ -13,8 +13,8 @@ import (
 // entries.
 const rawBufferBytes = 32 << 10
 
-// DirReader reads directories and keeps its buffers for the next one. Only one
-// goroutine may use it.
+// DirReader reads directories and reuses its buffers from one to the next. Only
+// one goroutine may use it at a time.
 type DirReader struct {
 	raw   []byte
 	names []byte
@@ -91,7 +91,8 @@ func (r *DirReader) parse(d *Dir, raw []byte, prefix string, buf []DirEntry, lim
 	return buf, nil
 }
 
-// lengthToNUL returns the length of a NUL-terminated name.
+// lengthToNUL returns the number of bytes before the first NUL; all of them
+// without one.
 func lengthToNUL(name []byte) int {
 	for i, c := range name {
 		if c == 0 {
@@ -101,7 +102,8 @@ func lengthToNUL(name []byte) int {
 	return len(name)
 }
 
-// fileTypeOf converts the type of a raw directory entry.
+// fileTypeOf converts the d_type of a directory entry (getdents(2)) to type
+// bits; TypeUnknown if the file system does not report the type.
 func fileTypeOf(raw byte) fs.FileMode {
 	switch raw {
 	case unix.DT_REG:

@@ -30,7 +30,8 @@ type Dir struct {
 	listing *os.File // open while its entries are being read
 }
 
-// newDirRoot takes over root; path is its absolute path with links resolved.
+// newDirRoot returns a Dir that owns root and closes it. path is its absolute
+// path with links resolved.
 func newDirRoot(root *os.Root, path string) (*Dir, error) {
 	return &Dir{root: root, path: path}, nil
 }
@@ -170,7 +171,8 @@ func (d *Dir) lstat(name string) (fs.FileInfo, error) {
 	return d.root.Lstat(name)
 }
 
-// Readlink returns the target of a link as it is stored.
+// Readlink returns the target of the link name as it is stored, which may be
+// relative.
 func (d *Dir) Readlink(name string) (string, error) {
 	if err := checkComponent(name); err != nil {
 		return "", err
@@ -190,7 +192,8 @@ func (d *Dir) Rewind() error {
 	return f.Close()
 }
 
-// list returns the open listing. If none is open, it opens one at the first entry.
+// list returns the open listing. If none is open, it opens one at the first
+// entry.
 func (d *Dir) list() (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +207,7 @@ func (d *Dir) list() (*os.File, error) {
 	return d.listing, nil
 }
 
-// DirReader reads directories. Only one goroutine may use it.
+// DirReader reads directories. Only one goroutine may use it at a time.
 type DirReader struct{}
 
 // maxNames bounds the bytes of names that a Read with a limit returns. The bound

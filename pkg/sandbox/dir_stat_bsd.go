@@ -10,7 +10,8 @@ import (
 
 const openNonblock = syscall.O_NONBLOCK
 
-// statOfInfo converts an fs.FileInfo.
+// statOfInfo converts an fs.FileInfo of package os, with the owner, identity
+// and change time in its Sys.
 func statOfInfo(info fs.FileInfo) Stat {
 	st := Stat{Mode: info.Mode(), Size: info.Size(), ModTime: info.ModTime(), ChangeTime: info.ModTime()}
 	if raw, ok := info.Sys().(*syscall.Stat_t); ok {

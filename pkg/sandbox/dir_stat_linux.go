@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statOfInfo converts an fs.FileInfo.
+// statOfInfo converts an fs.FileInfo of package os, with the owner, identity
+// and change time in its Sys.
 func statOfInfo(info fs.FileInfo) Stat {
 	if raw, ok := info.Sys().(*syscall.Stat_t); ok {
 		st := Stat{
@@ -31,7 +32,8 @@ func statOf(raw *unix.Stat_t) Stat {
 	}
 }
 
-// modeOf converts st_mode.
+// modeOf converts st_mode (inode(7)) to permission, setuid, setgid, sticky and
+// type bits.
 func modeOf(raw uint32) fs.FileMode {
 	mode := fs.FileMode(raw & 0o777)
 	if raw&unix.S_ISUID != 0 {

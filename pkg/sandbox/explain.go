@@ -14,6 +14,8 @@ import (
 )
 
 var (
+	// errDenied and errPseudo are the reasons of the resolver for refusing a
+	// path. explainReadError converts them to DENIED_PATH and SPECIAL_FILE.
 	errDenied = errors.New("looks like a secret")
 	errPseudo = errors.New("on a pseudo file system")
 )
@@ -110,7 +112,8 @@ func (f *FS) namesNear(m *missingError) []string {
 	return near
 }
 
-// listRoots lists the roots for an error text.
+// listRoots returns the roots as text for an error, with a mark for read-only
+// ones.
 func (f *FS) listRoots() string { return f.rootList(0, 8) }
 
 // withoutOpAndPath removes the operation and path that the standard library adds to an

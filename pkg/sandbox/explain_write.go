@@ -13,8 +13,9 @@ import (
 // unchanged ends the text of every error after which the file is as it was.
 const unchanged = "nothing was changed"
 
-// explainWriteError converts an error of a write into an error for the caller, as
-// explainReadError does; nil stays nil.
+// explainWriteError converts the error of a write into an error for the caller
+// that says what to do next, and that the file is unchanged; nil stays nil. It
+// uses explainReadError for errors of the resolution.
 func (f *FS) explainWriteError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var ours *toolerr.Error

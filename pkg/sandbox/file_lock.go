@@ -56,7 +56,8 @@ func (t *Target) LockFile(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// openForLock opens the file with the access that a lock needs.
+// openForLock opens the file with the access that flock(2) needs: for reading
+// or, if this user may not read it, for writing.
 func (t *Target) openForLock() (*os.File, error) {
 	if _, err := t.currentStat(); err != nil {
 		return nil, err

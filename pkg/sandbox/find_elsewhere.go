@@ -15,8 +15,9 @@ import (
 // path relative to root, with slashes, until yield returns false.
 type Finder func(f *FS, root string, yield func(path, name string) bool)
 
-// WithNearbySuggestions returns a copy of f whose errors suggest only names of the same directory. It
-// is for names that no caller asked for.
+// WithNearbySuggestions returns a copy of f whose errors suggest only names of
+// the same directory, and search no others. It is for names that no caller
+// asked for.
 func (f *FS) WithNearbySuggestions() *FS {
 	quiet := *f
 	quiet.finder = nil
@@ -65,8 +66,8 @@ func (f *FS) findElsewhere(m *missingError) []likelyPath {
 	return all
 }
 
-// sharedSuffixLen returns the number of components before the last one that both paths
-// end in.
+// sharedSuffixLen returns the number of components before the last one that a
+// and b, both lists of components, end in alike.
 func sharedSuffixLen(a, b []string) (n int) {
 	for i, j := len(a)-2, len(b)-2; i >= 0 && j >= 0 && a[i] == b[j]; i, j = i-1, j-1 {
 		n++

@@ -101,11 +101,12 @@ func (r *openRoot) trimRoot(name, volume string, parts []string) (rest []string,
 	return parts[i:], true
 }
 
-// foldsCase reports whether file systems of this operating system usually ignore
-// letter case.
+// foldsCase reports whether file systems of this operating system usually
+// ignore letter case (macOS, Windows).
 const foldsCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
-// cleanParts resolves "." and ".." without looking at the file system.
+// cleanParts removes "." and resolves ".." by the text alone, as filepath.Clean
+// does; links are not looked at.
 func cleanParts(parts []string) []string {
 	clean := make([]string, 0, len(parts))
 	for i, part := range parts {

@@ -48,7 +48,8 @@ func (t *Target) dangerousSettings(config []byte) (settings []string, ok bool) {
 	return gitfile.DangerousSettings(config)
 }
 
-// describeConfigReaders names the programs that read the target as settings, for an error.
+// describeConfigReaders returns which programs read the target as settings, for
+// an error: "git" or "programs of its directory".
 func (t *Target) describeConfigReaders() string {
 	if projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		return "programs of its directory"

@@ -270,7 +270,8 @@ func (f *FS) hookDirectories(top string) []string {
 	return dirs
 }
 
-// gitFileTarget returns the directory that a file called .git points to, or "".
+// gitFileTarget returns the absolute path of the git directory that file, a
+// regular file called .git in top, points to; "" for other content.
 func gitFileTarget(top, file string) string {
 	path := gitPointer(file)
 	if path == "" {

@@ -16,8 +16,8 @@ import (
 
 // Bounds of the search for links from credential stores into the roots.
 const (
-	maxLinkDepth = 32
-	maxLinkedDirs  = 64
+	maxLinkDepth  = 32
+	maxLinkedDirs = 64
 	// Bounds of the search for links deeper in the roots.
 	maxRootDepth   = 3
 	maxRootDirs    = 24
@@ -44,7 +44,8 @@ type linkedSecrets struct {
 // objectID identifies a file while it exists.
 type objectID struct{ dev, ino uint64 }
 
-// hasAny reports whether there is any such file or directory; false for nil.
+// hasAny reports whether any file or directory is marked as denied or masked;
+// false for nil.
 func (l *linkedSecrets) hasAny() bool { return l != nil && len(l.denied)+len(l.masked) > 0 }
 
 // isDenied reports whether a link of a credential store points to path, or to a
@@ -69,23 +70,25 @@ func (l *linkedSecrets) lookupObject(st Stat) (denied, ok bool) {
 	return denied, ok
 }
 
-// equal reports whether both hold the same files. Neither may be nil.
+// equal reports whether l and other hold the same files. Neither may be nil.
 func (l *linkedSecrets) equal(other *linkedSecrets) bool {
 	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.hardLinked, other.hardLinked)
 }
 
-// linkSearch searches for links to secrets.
+// linkSearch is the state of one search for links to files in the roots whose
+// names are those of secrets.
 type linkSearch struct {
-	fs     *FS
-	readDir   func(dir string) *dirListing
-	stores []string // homes and roots
-	found  linkedSecrets
-	seen   map[string]bool
-	dirs   int
+	fs      *FS
+	readDir func(dir string) *dirListing
+	stores  []string // homes and roots
+	found   linkedSecrets
+	seen    map[string]bool
+	dirs    int
 }
 
-// findLinkedSecrets searches the user's homes and the roots. It looks through
-// credential stores for links that lead out of them.
+// findLinkedSecrets searches the credential stores in the user's homes, and the
+// upper levels of the roots, for links with secret names. It returns the files
+// and directories in the roots of f that they point to. The caller holds s.mu.
 func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	l := &linkSearch{fs: f, readDir: s.readListing, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
 	l.found.hardLinked = map[objectID]bool{}
@@ -110,8 +113,8 @@ func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	return &l.found
 }
 
-// secretsIn returns the entries of a directory that are secrets by their names, and
-// records those that are masked.
+// secretsIn returns the entries of a directory that are credential stores or
+// secret files by their names, and records those that are masked.
 func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
@@ -209,13 +212,14 @@ func (l *linkSearch) followSecret(path string) (below []string) {
 	return below
 }
 
-// dirListing holds the names in a directory that the search needs.
+// dirListing holds the entries of a directory that linkSearch needs, and the
+// times to recognize a change.
 type dirListing struct {
-	changed, read time.Time
-	entries       int
-	maybeSecret   []string // names that can be secret
-	subdirsAndLinks         []string // directories and links
-	links         []string // the links among below
+	changed, read   time.Time
+	entries         int
+	maybeSecret     []string // names that can be secret
+	subdirsAndLinks []string // directories and links
+	links           []string // the links among below
 }
 
 // minListingAge is the least age of a directory's last change at which a later change is

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxParentDirs  = 16   // directories above a target that are searched for links
+	maxParentDirs = 16   // directories above a target that are searched for links
 	maxCachedDirs = 1000 // directories whose links are kept
 	// minSettledAge is the least age of a directory's last change for its links to be
 	// kept: file systems store times in steps.
@@ -29,7 +29,8 @@ type linkedSettings struct {
 	dirs map[string]settingLink
 }
 
-// settingLink is the cached result for one directory.
+// settingLink is the cached result of linksTo for one directory, valid while
+// its time of change is the same.
 type settingLink struct {
 	changed time.Time
 	names   []string // of the links

@@ -42,7 +42,8 @@ type object interface {
 type rootOpener func(path string) (object, error)
 
 var (
-	// errNeedsWalk means that the path contains a link, or that the system has no openat2.
+	// errNeedsWalk means that openDeep cannot open a path in one step: it
+	// contains a link, or the system has no openat2.
 	errNeedsWalk = errors.New("sandbox: resolve step by step")
 	// errChanged means that the object was replaced while it was being opened.
 	errChanged = errors.New("changed while it was being opened")

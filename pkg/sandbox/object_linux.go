@@ -38,7 +38,8 @@ func openFastest(path string) (object, error) {
 	return openPortableRoot(path)
 }
 
-// kernelObject is an O_PATH descriptor.
+// kernelObject is an object opened with O_PATH through openat2(2). It owns the
+// descriptor.
 type kernelObject struct {
 	fd int
 	st unix.Stat_t
@@ -48,8 +49,9 @@ type kernelObject struct {
 	rel  string
 }
 
-// openKernelRoot opens a root. The garbage collector closes it, since calls may still
-// use it when the roots change.
+// openKernelRoot opens the directory at path as a root with openat2(2). The
+// garbage collector closes it, since calls may still use it when the roots
+// change.
 func openKernelRoot(path string) (object, error) {
 	root, err := openat2(unix.AT_FDCWD, path, unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
@@ -60,7 +62,8 @@ func openKernelRoot(path string) (object, error) {
 	return root, nil
 }
 
-// openat2 opens an object with O_PATH and reads its metadata.
+// openat2 opens name in the directory dir with O_PATH, the open flags flags and
+// the resolve flags resolve (openat2(2)), and reads its metadata.
 func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: resolve}
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(dir, name, &how) })

@@ -41,7 +41,8 @@ func openPortableRoot(path string) (object, error) {
 	return newVerifiedDir(root, info)
 }
 
-// newVerifiedDir returns an object for root if root is the directory described by
+// newVerifiedDir returns the object of root's directory, which owns root. It
+// closes root and returns errChanged unless that is the directory described by
 // info.
 func newVerifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
 	opened, err := root.Stat(".")

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// openRoot is an opened root.
+// openRoot is a root with its open directory.
 type openRoot struct {
 	Root
 	aliases []string // other absolute paths by which it was given
@@ -92,7 +92,8 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	return opened, nil
 }
 
-// openReadable adds the directories of Config.Readable that exist. It ignores errors.
+// openReadable adds the directories of Config.Readable that exist. It ignores
+// those that cannot be opened, and records the missing ones in f.absent.
 func (s *Sandbox) openReadable(f *FS) {
 	dirs := s.config.Readable
 	if s.config.ReadableFor != nil {
@@ -165,7 +166,9 @@ func (s *Sandbox) realPath(dir string) (string, error) {
 	return real, nil
 }
 
-// rootError adds the source of the root to an error and keeps its code.
+// rootError returns the error for a root that cannot be opened: NOT_FOUND if it
+// does not exist or was replaced, else the code of err. shown is the root as
+// users see it, source says who named it, such as "--root".
 func rootError(shown, source string, err error) error {
 	if os.IsNotExist(err) {
 		return toolerr.New(toolerr.NotFound, "root %s (from %s) does not exist: create it, or name another with --root DIR", shown, source)

@@ -65,7 +65,7 @@ func (s *Sandbox) writePolicy() *writePolicy {
 	return p
 }
 
-// realPaths resolves the links of the paths that exist.
+// realPaths returns the paths that exist, with links resolved.
 func realPaths(paths []string) []string {
 	var real []string
 	for _, path := range paths {

@@ -14,5 +14,6 @@ func openFastest(path string) (object, error) { return openPortableRoot(path) }
 // files.
 func isPseudoRoot(*os.Root, string, fs.FileInfo) bool { return false }
 
-// isPseudoPath returns false.
+// isPseudoPath returns false: this system does not show the state of its kernel
+// as files.
 func isPseudoPath(string) bool { return false }

@@ -14,7 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ReplaceOptions holds the conditions and permissions of a Replace.
+// ReplaceOptions holds the caller's conditions for a Replace, and what Replace
+// may do besides. The zero value replaces the current file or creates a missing
+// one.
 type ReplaceOptions struct {
 	// Expect is the version from which the new content was made, as the Stat of the
 	// file that Target.Open opened. If another version or no file is at the path, the
@@ -35,7 +37,7 @@ type ReplaceOptions struct {
 	KeepHardlinks bool
 }
 
-// Written is the result of a Replace.
+// Written describes what Replace did.
 type Written struct {
 	Created bool
 	// InPlace is empty if the file was replaced in one step. Otherwise it is the
@@ -108,9 +110,9 @@ type replacement struct {
 	options ReplaceOptions
 	done    *Written
 
-	old      *Stat     // the version to replace; nil for a new file
-	tempFile *tempFile // holds the new content
-	createdParents     []createdParent
+	old            *Stat     // the version to replace; nil for a new file
+	tempFile       *tempFile // holds the new content
+	createdParents []createdParent
 }
 
 // close closes the directories that makeParents opened.
@@ -187,7 +189,8 @@ func (r *replacement) checkExpected() error {
 	return nil
 }
 
-// isSameVersion reports whether a file was unchanged between two Stats.
+// isSameVersion reports whether a and b describe the same content of the same
+// file: identity, size and times are equal.
 func isSameVersion(a, b Stat) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ChangeTime.Equal(b.ChangeTime)
 }
@@ -222,9 +225,9 @@ func (r *replacement) create(write func(io.Writer) error) error {
 	return r.finish(r.tempFile.File)
 }
 
-// createWithOldAttributes creates the temporary file with the attributes of the old
-// file. If an attribute cannot be set, why names it, and there may be no temporary
-// file.
+// createWithOldAttributes creates the temporary file with the attributes of the
+// old file. If an owner, mode or access list cannot be set, why names it, and
+// there may be no temporary file.
 func (r *replacement) createWithOldAttributes() (why string, err error) {
 	old, _, err := r.dir.open(r.base, os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
@@ -247,8 +250,9 @@ func (r *replacement) createWithOldAttributes() (why string, err error) {
 	return why, err
 }
 
-// lostPrivileges names the attributes of a file that no write keeps because they give
-// rights to a process that runs it.
+// lostPrivileges names the attributes of a file that no write keeps because
+// they give rights to a process that runs it: "setuid", "setgid", "file
+// capabilities".
 func lostPrivileges(f *os.File, st Stat) (names []string) {
 	if st.Mode&fs.ModeSetuid != 0 {
 		names = append(names, "setuid")
@@ -327,7 +331,9 @@ func (r *replacement) publish() error {
 	return r.finish(r.tempFile.File)
 }
 
-// checkBeforePublish repeats the checks immediately before the rename.
+// checkBeforePublish repeats the checks immediately before the rename: the
+// directory was not moved, the file is not protected by now, and it is still
+// the version to replace. It returns CONFLICT or STALE, or the error of ctx.
 func (r *replacement) checkBeforePublish() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -364,7 +370,9 @@ func (r *replacement) checkParentInPlace() error {
 	return nil
 }
 
-// finish syncs the directory and describes the file at the path.
+// finish syncs the directory, so that the new name survives a power failure,
+// and records the result in r.done. It returns nil: the content is written even
+// if the sync fails.
 func (r *replacement) finish(f *os.File) error {
 	r.done.Unsynced = r.dir.sync()
 	for _, p := range r.createdParents {
@@ -381,17 +389,19 @@ func (r *replacement) finish(f *os.File) error {
 	return nil
 }
 
-// errGone returns STALE for a file that another program removed or renamed.
+// errGone returns the STALE error for a file that another program removed or
+// renamed.
 func errGone(name string) error {
 	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by another program, %s: check the current state", pathname.Escape(name), unchanged)
 }
 
-// errStale returns STALE for a file that another program changed.
+// errStale returns the STALE error for a file that another program changed.
 func errStale(name string) error {
 	return toolerr.New(toolerr.Stale, "%s was changed by another program, %s: view it again and repeat the change on the current content", pathname.Escape(name), unchanged)
 }
 
-// errExists returns EXISTS for a file that should be created.
+// errExists returns the EXISTS error for a file that was to be created and is
+// there already.
 func errExists(name string) error {
 	return toolerr.New(toolerr.Exists, "%s already exists, %s: view it, then change it", pathname.Escape(name), unchanged)
 }

@@ -15,11 +15,14 @@ import (
 const maxLinks = 40
 
 var (
+	// errOutside and errNotDirectory are errors of the resolver, which
+	// explainReadError converts to OUTSIDE_ROOT and NOT_A_DIRECTORY.
 	errOutside      = errors.New("outside the roots")
 	errNotDirectory = &fs.PathError{Op: "open", Path: "entry", Err: syscall.ENOTDIR}
 )
 
-// resolved is the object at a path.
+// resolved is the result of resolving a path: the open object and what its
+// names say about it.
 type resolved struct {
 	object      // the caller closes it, unless shared
 	shared bool // the object belongs to a root
@@ -37,8 +40,8 @@ func (o *resolved) close() {
 	}
 }
 
-// missingError is the error for a component that does not exist, with the data to explain
-// it.
+// missingError reports a path component that could not be opened, usually
+// because it does not exist, and where it was looked up. It unwraps to err.
 type missingError struct {
 	err  error
 	root *openRoot
@@ -50,12 +53,13 @@ type missingError struct {
 func (m *missingError) Error() string { return m.err.Error() }
 func (m *missingError) Unwrap() error { return m.err }
 
-// accessPurpose says why an object is resolved.
+// accessPurpose says for what an object is resolved. It decides whether secrets
+// are refused.
 type accessPurpose int
 
 const (
 	forMetadata accessPurpose = iota // for its metadata: secrets are visible, their content is not
-	forContent                      // for its content: secrets are refused
+	forContent                       // for its content: secrets are refused
 )
 
 // resolve returns the object at a tool's path argument. If no object has the literal
@@ -205,8 +209,8 @@ func (f *FS) innermostRoot(path string, root *openRoot) *openRoot {
 	return root
 }
 
-// splitPath returns the components of a path. A trailing slash, which requires a
-// directory, becomes a final ".".
+// splitPath returns the components of a path, without empty ones. A trailing
+// slash, which requires a directory, becomes a final ".".
 func splitPath(path string) []string {
 	parts := make([]string, 0, strings.Count(path, "/")+2)
 	start := 0

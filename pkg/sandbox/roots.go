@@ -125,7 +125,7 @@ func (s *Sandbox) expandDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// home returns the home directory of the environment, or "".
+// home returns the home directory that HOME names, or "" if it is not set.
 func (s *Sandbox) home() string {
 	if runtime.GOOS == "windows" {
 		return s.config.Getenv("USERPROFILE")
@@ -133,7 +133,8 @@ func (s *Sandbox) home() string {
 	return s.config.Getenv("HOME")
 }
 
-// specKey returns a key that is equal for two lists only if the lists are equal.
+// specKey returns a text that is equal for two lists of specs exactly if the
+// lists are equal.
 func specKey(specs []rootSpec) string {
 	var b strings.Builder
 	for _, spec := range specs {
@@ -150,7 +151,8 @@ func specKey(specs []rootSpec) string {
 	return b.String()
 }
 
-// isVolumeTop reports whether dir is the top of a file system tree: / or a volume.
+// isVolumeTop reports whether dir is the top of a file system tree: / or, on
+// Windows, a volume.
 func isVolumeTop(dir string) bool {
 	clean := filepath.Clean(dir)
 	return filepath.Dir(clean) == clean

@@ -15,7 +15,8 @@ func isInDirectory(dir, path string) bool {
 	return contains(dir, path) || len(down) >= above && isSameDirectory(joinPath(volumeTop(path), down[:above]), dir)
 }
 
-// volumeTop returns the top directory of the volume that path is on.
+// volumeTop returns the top directory of path's volume: "/" or, on Windows, the
+// drive or share.
 func volumeTop(path string) string { return filepath.VolumeName(path) + pathSeparator }
 
 // isSameDirectory reports whether two paths are spellings of the same directory. If they

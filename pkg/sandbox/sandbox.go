@@ -70,7 +70,7 @@ type Sandbox struct {
 	pinned  map[string]string // source directory to the real path it had first
 
 	linksCheckedAt time.Time // of credential stores
-	listings    map[string]*dirListing
+	listings       map[string]*dirListing
 }
 
 // New returns a sandbox for c. It touches neither the disk nor the

@@ -49,8 +49,8 @@ func (f *FS) MaskedFile(path string, st Stat) bool {
 	return ok && !denied && !f.isAllowed(path)
 }
 
-// ExplicitlyAllowed reports whether --allow-path lifts the rules for a path, including
-// the rules about content.
+// ExplicitlyAllowed reports whether --allow-path lifts the rules for a path:
+// those about its name and those about its content.
 func (f *FS) ExplicitlyAllowed(abs string) bool { return f.isAllowed(abs) }
 
 // isAllowed reports whether --allow-path lifts the rules for a path.

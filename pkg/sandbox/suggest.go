@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	maxSuggestions = 3
-	maxSuggestedBytes   = 60     // bytes of all suggestions, if there are several
-	maxSuggestScan = 20_000 // names of a directory that are compared
-	suggestBatch   = 1024
+	// maxSuggestions is the number of similar names in an error.
+	maxSuggestions    = 3
+	maxSuggestedBytes = 60     // bytes of all suggestions, if there are several
+	maxSuggestScan    = 20_000 // names of a directory that are compared
+	// suggestBatch is the number of names read with one call.
+	suggestBatch = 1024
 )
 
 // suggestNear returns existing paths that the caller may have meant by a missing one, as

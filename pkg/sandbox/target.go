@@ -22,15 +22,15 @@ type Target struct {
 	Root   Root // the innermost root that contains it
 	Masked bool // by its name or the requested name; see FS.Masked and File.Masked
 
-	fs    *FS
-	name  string // as the caller gave it
-	asked string // the same as an absolute path
-	root  *openRoot
-	real  []string // components of the open directory in the root home
-	dir   *writableDir
-	rest  []string // missing parent directories in dir
-	base  string
-	missing  *missingError // why the file did not exist when it was resolved
+	fs      *FS
+	name    string // as the caller gave it
+	asked   string // the same as an absolute path
+	root    *openRoot
+	real    []string // components of the open directory in the root home
+	dir     *writableDir
+	rest    []string // missing parent directories in dir
+	base    string
+	missing *missingError // why the file did not exist when it was resolved
 	// gitUnchecked means that the content was not checked for settings of git.
 	gitUnchecked bool
 }
@@ -130,7 +130,8 @@ func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target
 	return t, err
 }
 
-// checkWrite returns an error if the resolved path may not be written.
+// checkWrite returns an error if the resolved path may not be written:
+// READ_ONLY, DENIED_PATH, SPECIAL_FILE, IS_A_DIRECTORY or PERMISSION_DENIED.
 func (t *Target) checkWrite() error {
 	t.Root = t.fs.innermostRoot(t.Path, t.root).Root
 	t.Masked = t.Masked || t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
@@ -160,7 +161,8 @@ func (t *Target) checkWrite() error {
 	return file.Close()
 }
 
-// checkWritePath returns an error for secrets and protected files, by absolute path.
+// checkWritePath returns DENIED_PATH for secrets and protected files, by
+// absolute path.
 func (f *FS) checkWritePath(abs string) error {
 	if f.Denied(abs) {
 		return errDenied
@@ -171,7 +173,8 @@ func (f *FS) checkWritePath(abs string) error {
 	return nil
 }
 
-// errNotRegular returns the error for writing to something that is not a regular file.
+// errNotRegular returns IS_A_DIRECTORY for a directory, and SPECIAL_FILE for
+// anything else that is not a regular file.
 func errNotRegular(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", pathname.Escape(name))
@@ -179,7 +182,7 @@ func errNotRegular(name string, mode fs.FileMode) error {
 	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", pathname.Escape(name), typeNameOf(mode))
 }
 
-// Close closes the descriptors.
+// Close closes the directory that the target keeps open.
 func (t *Target) Close() error {
 	t.dir.close()
 	return nil

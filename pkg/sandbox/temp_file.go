@@ -30,6 +30,7 @@ type tempFile struct {
 // file of a killed process and removes it.
 const tempFileSlots = 4
 
+// tempFileName matches the names that nameTempFile returns below tempFileSlots.
 var tempFileName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
 
 // nameTempFile returns a temporary name. Below tempFileSlots it depends only on base
@@ -46,8 +47,9 @@ func nameTempFile(base string, slot int) string {
 	return fmt.Sprintf(".toolroom-%s-%d.tmp", hex.EncodeToString(sum[:]), min(slot, tempFileSlots))
 }
 
-// newTempFile creates a temporary file for base, open for writing and, if the file
-// system can, locked. perm are its permissions. The caller publishes or discards it.
+// newTempFile creates a temporary file that will become base, open for reading
+// and writing and, if the file system has locks, locked. perm are its
+// permission bits. The caller publishes or discards it.
 func (d *writableDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	f, ok, err := d.createAnonymous(perm)
 	if err != nil {
@@ -163,7 +165,8 @@ const (
 	minSweepAge = time.Hour
 )
 
-// removeOldTempFiles removes temporary files of ended processes.
+// removeOldTempFiles removes temporary files of ended processes among the first
+// maxSweepEntries entries of the directory. It ignores errors.
 func (d *writableDir) removeOldTempFiles() {
 	for _, name := range d.entryNames(maxSweepEntries) {
 		if tempFileName.MatchString(name) {

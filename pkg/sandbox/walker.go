@@ -94,7 +94,7 @@ func (l *leafObject) close() {
 	l.dir.close()
 }
 
-// closeObjects closes the current directory, unless it is a root.
+// closeObjects closes the current directory, unless it belongs to a root.
 func (w *walker) closeObjects() {
 	if w.here != w.root.object {
 		w.here.close()
@@ -102,7 +102,8 @@ func (w *walker) closeObjects() {
 	w.here = w.root.object
 }
 
-// newMissing returns the error for a failed step.
+// newMissing returns the error for the component name, whose opening in the
+// current directory failed with err.
 func (w *walker) newMissing(name string, err error) error {
 	return &missingError{err: err, root: w.root, dir: w.real, name: name, rest: w.pending}
 }

@@ -77,7 +77,8 @@ func (d *writableDir) stat() (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// open opens an existing entry without blocking. The caller checks the kind of file.
+// open opens the existing entry name with the given open(2) flags, without
+// blocking. The caller checks the kind of file.
 func (d *writableDir) open(name string, flags int) (*os.File, Stat, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -179,7 +180,8 @@ func (d *writableDir) link(f *os.File, name string) error {
 	return unix.Linkat(procSelfFD(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// checkWritable returns an error if this user may not write to the entry.
+// checkWritable returns fs.ErrPermission or EROFS if this user may not write to
+// the entry name.
 func (d *writableDir) checkWritable(name string) error {
 	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
@@ -224,8 +226,8 @@ func (d *writableDir) isLocal() bool {
 	return newDir(d.fd, "").IsLocal()
 }
 
-// isSameDir reports whether h is this directory. It returns false if the directory
-// cannot be examined.
+// isSameDir reports whether h is this directory, by device and inode. It
+// returns false if the directory cannot be examined.
 func (d *writableDir) isSameDir(h object) bool {
 	st, err := d.stat()
 	other := h.stat()

@@ -44,8 +44,8 @@ func (d *writableDir) lstat(name string) (Stat, error) {
 // stat returns the metadata of the directory itself.
 func (d *writableDir) stat() (Stat, error) { return d.lstat(".") }
 
-// open opens an existing regular file without blocking. It returns errChanged for
-// another kind of file.
+// open opens the existing regular file name with the given open(2) flags,
+// without blocking. It returns errChanged for another kind of file.
 func (d *writableDir) open(name string, flags int) (*os.File, Stat, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
@@ -132,8 +132,8 @@ func (d *writableDir) createAnonymous(uint32) (*os.File, bool, error) { return n
 // link returns errors.ErrUnsupported.
 func (d *writableDir) link(*os.File, string) error { return errors.ErrUnsupported }
 
-// checkWritable returns an error if this user may not write to the entry, as far as
-// that is visible without writing.
+// checkWritable returns fs.ErrPermission or EROFS if this user may not write to
+// the entry name, as far as that is visible without writing.
 func (d *writableDir) checkWritable(name string) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -173,8 +173,8 @@ func (d *writableDir) entryNames(limit int) []string {
 // isLocal returns false: this system does not tell the kind of file system.
 func (d *writableDir) isLocal() bool { return false }
 
-// isSameDir reports whether h is this directory. It returns false if the directory
-// cannot be examined.
+// isSameDir reports whether h is this directory, by device and inode. It
+// returns false if the directory cannot be examined.
 func (d *writableDir) isSameDir(h object) bool {
 	info, err := d.root.Stat(".")
 	return err == nil && h.isSameFile(info)

@@ -13,8 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reasonNotReplaceable returns the reason why a file must be written in place after
-// this error of a replacement; "" for any other error and for nil.
+// reasonNotReplaceable returns the reason in words why a file must be written
+// in place after this error of a replacement; "" for any other error and for
+// nil.
 func reasonNotReplaceable(err error) string {
 	switch {
 	case errors.Is(err, syscall.EBUSY):
@@ -25,9 +26,10 @@ func reasonNotReplaceable(err error) string {
 	return ""
 }
 
-// writeInPlace writes the new content to the file itself. The content comes from the
-// temporary file, or from write if there is no temporary file. why is the reason, for
-// errors. It returns PERMISSION_DENIED for a file with several hard links, unless
+// writeInPlace writes the new content to the file itself. The content comes
+// from the temporary file, or from write if there is no temporary file. why is
+// the reason why the file cannot be replaced, for Written.InPlace and errors.
+// It returns PERMISSION_DENIED for a file with several hard links, unless
 // KeepHardlinks is set.
 func (r *replacement) writeInPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
@@ -114,7 +116,8 @@ func rewriteTail(f *os.File, from int64, source io.ReaderAt, size int64) error {
 	return f.Sync()
 }
 
-// commonPrefixLen returns the number of equal bytes at the beginning of f and source.
+// commonPrefixLen returns the number of equal bytes at the beginning of f,
+// which has oldSize bytes, and source, which has size bytes.
 func commonPrefixLen(f io.ReaderAt, oldSize int64, source io.ReaderAt, size int64) (int64, error) {
 	a, b := make([]byte, copyBuffer), make([]byte, copyBuffer)
 	limit := min(oldSize, size)
