@@ -24,7 +24,7 @@ func (r *Runner) allowedSockets(level Level) (paths []string) {
 // checkSockets returns a SANDBOX_UNAVAILABLE error if Config.Sockets are set
 // and commands at this level cannot connect to them.
 func (r *Runner) checkSockets(level Level) error {
-	if len(r.config.Sockets) > 0 && (level == L1 || level == L2 && r.noUnix) {
+	if len(r.config.Sockets) > 0 && (level == L1 || level == L2 && r.noUnixSockets) {
 		return toolerr.New(toolerr.SandboxUnavailable, "--allow-socket needs level L2 with unix sockets, which this machine does not enforce: leave it out")
 	}
 	return nil

@@ -52,23 +52,23 @@ func (c *Config) checkEgress(level Level) error {
 	return nil
 }
 
-// egressLink is a socket pair that passes the proxy's listener out of the
+// egressSocketPair is a socket pair that passes the proxy's listener out of the
 // namespace. The supervisor gets one end as the last of the command's files,
 // and sends the listener's descriptor through it. It is nil for commands
 // without a proxy.
-type egressLink struct {
+type egressSocketPair struct {
 	serverEnd, supervisorEnd *os.File
 }
 
 // close closes both ends. l may be nil.
-func (l *egressLink) close() {
+func (l *egressSocketPair) close() {
 	if l != nil {
 		closeAll(l.serverEnd, l.supervisorEnd)
 	}
 }
 
 // appendTo appends the supervisor's end to files.
-func (l *egressLink) appendTo(files []*os.File) []*os.File {
+func (l *egressSocketPair) appendTo(files []*os.File) []*os.File {
 	if l == nil {
 		return files
 	}
@@ -82,7 +82,7 @@ func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 	if r.config.Egress == nil || s.Level != L2 {
 		return nil
 	}
-	if s.egress, err = newEgressLink(); err != nil {
+	if s.egress, err = newEgressSocketPair(); err != nil {
 		return toolerr.New(toolerr.ExecutionError, "the connection to the proxy for allowed hosts cannot be made: %w", err)
 	}
 	s.Egress, environ.Set = true, append(environ.Set, egressEnv()...)
@@ -91,7 +91,7 @@ func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 
 // startProxy starts a proxy on the listener made by the supervisor. It returns nil, nil
 // if l is nil. It returns EXECUTION_ERROR if the listener was not received.
-func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
+func (r *Runner) startProxy(l *egressSocketPair) (*egress.Proxy, error) {
 	if l == nil {
 		return nil, nil
 	}

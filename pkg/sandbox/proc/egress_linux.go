@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newEgressLink returns a new socket pair. The caller closes it.
-func newEgressLink() (*egressLink, error) {
+// newEgressSocketPair returns a new socket pair. The caller closes it.
+func newEgressSocketPair() (*egressSocketPair, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
-	return &egressLink{os.NewFile(uintptr(ends[0]), "listener"), os.NewFile(uintptr(ends[1]), "listener")}, nil
+	return &egressSocketPair{os.NewFile(uintptr(ends[0]), "listener"), os.NewFile(uintptr(ends[1]), "listener")}, nil
 }
 
 // receiveListener returns the listener. It does not wait: the supervisor sends
 // it before it reports the command as started. If several have arrived, the
 // last one is valid; supervisors that ended early sent the others. The caller
 // closes it.
-func (l *egressLink) receiveListener() (*os.File, error) {
+func (l *egressSocketPair) receiveListener() (*os.File, error) {
 	last := -1
 	for {
 		oob := make([]byte, unix.CmsgSpace(4))

@@ -49,14 +49,14 @@ func (e Environ) Build() (env, refused []string) {
 	}
 	for _, pair := range e.Extra {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || !e.passes(name, value) {
+		if !ok || !e.mayPass(name, value) {
 			refused = append(refused, name)
 			continue
 		}
 		values[name] = value
 	}
 	if path, ok := values["PATH"]; ok {
-		values["PATH"] = e.pathCache.safePart(path, e.Writable)
+		values["PATH"] = e.pathCache.removeUnsafeEntries(path, e.Writable)
 	}
 	if values["PATH"] == "" {
 		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"

@@ -11,16 +11,16 @@ import (
 // filterVariables returns the variables that may reach a command.
 func (e Environ) filterVariables(pairs []string) (passed []string) {
 	for _, pair := range pairs {
-		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
+		if name, value, ok := strings.Cut(pair, "="); ok && e.mayPass(name, value) {
 			passed = append(passed, pair)
 		}
 	}
 	return passed
 }
 
-// passes reports whether a variable may reach a command: it is valid, does not
+// mayPass reports whether a variable may reach a command: it is valid, does not
 // control programs, and is no secret unless PassSecrets names it.
-func (e Environ) passes(name, value string) bool {
+func (e Environ) mayPass(name, value string) bool {
 	if name == "" || len(name)+1+len(value) > maxArgBytes || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
 		return false
 	}

@@ -48,7 +48,7 @@ func NewSearchPathCache() *searchPathCache { return &searchPathCache{} }
 
 // Safe returns path without unsafe entries, as Environ.Build uses it.
 func (p *searchPathCache) Safe(path string, writable []string) string {
-	return p.safePart(path, writable)
+	return p.removeUnsafeEntries(path, writable)
 }
 
 // SetHomes sets the home directories of the account for r.
@@ -62,7 +62,7 @@ func HideCommands(r *Runner) { r.guards.HideCommands() }
 // ProtectedIn returns the protected paths that a search of a root finds.
 func ProtectedIn(root string, rules Rules) []string {
 	s := &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
-	found := s.scan(scanRules{rules.Denied, rules.ExplicitlyAllowed, rules.Protected})
+	found := s.scanRoot(scanRules{rules.Denied, rules.ExplicitlyAllowed, rules.Protected})
 	defer found.closeDescriptors()
 	return found.protected
 }

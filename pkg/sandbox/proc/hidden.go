@@ -113,7 +113,7 @@ func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l
 	if !scan.recordLoaded {
 		scan.loadRecord(r.recordPath(root.Path))
 	}
-	found := scan.scan(l)
+	found := scan.scanRoot(l)
 	defer found.closeDescriptors()
 	if found.unstableDir != "" {
 		return nil, errMovedTooFast(filepath.Join(found.unstableDir, "x"))

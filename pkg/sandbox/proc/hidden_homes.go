@@ -23,10 +23,10 @@ const (
 	maxHomeKeys    = 300    // files whose names suggest a private key
 )
 
-// homeFresh is how long the state of a directory below a dot directory of a
+// homeCacheTime is how long the state of a directory below a dot directory of a
 // home, or of a key in a home, is taken for current without a look at it. Homes
 // have hundreds of such directories, and commands may follow each other fast.
-const homeFresh = time.Second
+const homeCacheTime = time.Second
 
 // homeSearch is the search of the homes for one command.
 type homeSearch struct {
@@ -110,12 +110,12 @@ func (h *homeSearch) list(dir string) *dirCache {
 }
 
 // listBelow returns the content of a directory below a home, as list does. It
-// takes a directory below a dot directory for unchanged for homeFresh.
+// takes a directory below a dot directory for unchanged for homeCacheTime.
 func (h *homeSearch) listBelow(home, dir string) *dirCache {
 	if h.listed[dir] == nil && strings.Contains(strings.TrimPrefix(dir, home), "/.") {
 		h.mu.Lock()
 		f := h.homeDirCache[dir]
-		if f != nil && time.Since(f.seenAt) < homeFresh {
+		if f != nil && time.Since(f.seenAt) < homeCacheTime {
 			h.listed[dir] = f
 		}
 		h.mu.Unlock()
@@ -199,7 +199,7 @@ func (h *homeSearch) descend(home string) {
 func (h *homeSearch) addKeys() {
 	h.keysMu.Lock()
 	defer h.keysMu.Unlock()
-	fresh := time.Since(h.homeKeysAt) < homeFresh
+	fresh := time.Since(h.homeKeysAt) < homeCacheTime
 	if !fresh {
 		h.homeKeysAt = time.Now()
 	}

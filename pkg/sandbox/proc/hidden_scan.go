@@ -72,17 +72,17 @@ const (
 	minRounds      = 3   // of reading directories that changed within recentFor
 	maxRounds      = 20  // the same, while they keep changing
 	maxRecentReads = 400 // directories read in all of these rounds
-	recentFor      = time.Second
-	// A change that is older than seriesGap is not part of a series of
+	recentAge      = time.Second
+	// A change that is older than minChangeGap is not part of a series of
 	// changes. Times of change have a resolution of up to 10 ms.
-	seriesGap = 20 * time.Millisecond
+	minChangeGap = 20 * time.Millisecond
 )
 
-// scan searches the root breadth first, within the bounds. It follows no link:
+// scanRoot searches the root breadth first, within the bounds. It follows no link:
 // the caller resolves the links of the result. If a directory or a secret
 // vanishes between its listing and its use, it was perhaps renamed, so its
 // parent is read again. The caller must call scanResult.closeDescriptors.
-func (s *secretScan) scan(rules scanRules) scanResult {
+func (s *secretScan) scanRoot(rules scanRules) scanResult {
 	w := &scanPass{secretScan: s, scanRules: rules, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, hidden: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
 	s.dirs = make(map[string]*dirCache, len(w.oldDirs))
 	w.queue = []string{s.root}
@@ -145,7 +145,7 @@ func (w *scanPass) visitDir(dir string) bool {
 			return false
 		}
 		f.changed, f.id, f.ownerBarred = changed, id, info.Mode().Perm()&0o500 != 0o500
-		if f.readAt.Sub(changed) < recentFor {
+		if f.readAt.Sub(changed) < recentAge {
 			w.recentDirs = append(w.recentDirs, dir)
 		}
 	}
@@ -223,7 +223,7 @@ func (w *scanPass) lookUpHidden() (again bool) {
 	return len(lost) > 0 && w.result.unstableDir == ""
 }
 
-// queueRecentDirs queues the directories that changed within recentFor, to read
+// queueRecentDirs queues the directories that changed within recentAge, to read
 // them again: a file may have moved from a directory not read yet into one
 // already read. Unless always is true, it queues them only if one of them has
 // changed since it was read, or so shortly before that its time of change would
@@ -235,7 +235,7 @@ func (w *scanPass) queueRecentDirs(always bool) (again bool) {
 	for dir, f := range w.dirs {
 		info, err := os.Lstat(dir)
 		if err == nil && fileinfo.ChangeTime(info).Equal(f.changed) {
-			always = always || f.readAt.Sub(f.changed) < seriesGap
+			always = always || f.readAt.Sub(f.changed) < minChangeGap
 			continue
 		}
 		always = true

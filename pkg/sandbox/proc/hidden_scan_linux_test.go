@@ -53,12 +53,12 @@ func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 				defer func() { close(end); <-ended }()
 				for range 500 {
 					s := newSecretScan(root)
-					found := s.scan(l)
+					found := s.scanRoot(l)
 					if found.unstableDir == "" {
 						require.Contains(t, identities(found), id)
 						objects := s.updateHidden(&found, nil, l)
 						require.Contains(t, s.hidden, id)
-						found = s.scan(l)
+						found = s.scanRoot(l)
 						require.Len(t, append(objects, s.updateHidden(&found, nil, l)...), 2)
 						s.hidden[id].closeDescriptor()
 					}
@@ -95,13 +95,13 @@ func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 	}
 	l := keysOnly
 	s := newSecretScan(root)
-	first := s.scan(l)
+	first := s.scanRoot(l)
 	defer first.closeDescriptors()
 	found := s.dirs
 	before := maps.Clone(found)
 	require.Len(t, before, 4)
 	require.NoError(t, os.Mkdir(filepath.Join(root, "b", "new"), 0o755)) // b is read again
-	second := s.scan(l)
+	second := s.scanRoot(l)
 	defer second.closeDescriptors()
 	require.Equal(t, before, found)
 	require.Len(t, s.dirs, 5)

@@ -12,6 +12,6 @@ import (
 func Init() {
 	if len(os.Args) >= 3 && os.Args[1] == supervise.RoleArg {
 		// os.Exit sleeps one second in a program built with -race.
-		syscall.Exit(runRole(os.Args[2]))
+		syscall.Exit(runProbeRole(os.Args[2]))
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 // commandPipes holds both ends of a command's standard input and output.
 type commandPipes struct {
-	theirs [3]*os.File // standard input, output and error of the command
-	shared bool        // theirs belong to the caller, see Command.Stdio
-	stdin  *os.File    // to write the command's input; nil without input
-	output *os.File    // to read the command's output; nil if shared
+	childEnds   [3]*os.File // standard input, output and error of the command
+	callerOwned bool        // theirs belong to the caller, see Command.Stdio
+	stdin       *os.File    // to write the command's input; nil without input
+	output      *os.File    // to read the command's output; nil if shared
 }
 
 // openPipes opens the pipes of a script, whose output and errors go to the same
@@ -20,27 +20,27 @@ type commandPipes struct {
 // c.Stdio, which must not be closed here.
 func openPipes(c Command) (p commandPipes, err error) {
 	if len(c.Program) > 0 {
-		return commandPipes{theirs: c.Stdio, shared: true}, nil
+		return commandPipes{childEnds: c.Stdio, callerOwned: true}, nil
 	}
 	if len(c.Stdin) == 0 && !c.KeepStdin {
-		p.theirs[0], err = os.Open(os.DevNull)
+		p.childEnds[0], err = os.Open(os.DevNull)
 	} else {
-		p.theirs[0], p.stdin, err = os.Pipe()
+		p.childEnds[0], p.stdin, err = os.Pipe()
 	}
 	if err != nil {
 		return p, toolerr.New(toolerr.ExecutionError, "the pipe for standard input cannot be created: %w", err)
 	}
-	if p.output, p.theirs[1], err = outputPipe(); err != nil {
-		closeAll(p.theirs[0], p.stdin)
+	if p.output, p.childEnds[1], err = outputPipe(); err != nil {
+		closeAll(p.childEnds[0], p.stdin)
 		return p, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be created: %w", err)
 	}
-	p.theirs[2] = p.theirs[1]
+	p.childEnds[2] = p.childEnds[1]
 	return p, nil
 }
 
-// closeTheirs closes the ends of the command, which has its own descriptors.
-func (p commandPipes) closeTheirs() {
-	if !p.shared {
-		closeAll(p.theirs[:2]...)
+// closeChildEnds closes the ends of the command, which has its own descriptors.
+func (p commandPipes) closeChildEnds() {
+	if !p.callerOwned {
+		closeAll(p.childEnds[:2]...)
 	}
 }

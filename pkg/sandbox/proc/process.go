@@ -27,7 +27,7 @@ type Process struct {
 	supervisor *supervisor
 	output     *Output
 	temp       privateTemp
-	mark       string // marks its processes in their environment
+	envMark    string // marks its processes in their environment
 	undoID     string // Spec.Undo
 	env        []string
 	guard      *writeguard.Command
@@ -204,7 +204,7 @@ func (p *Process) handleReports(ctx context.Context, timeout time.Duration, repo
 			late = time.After(0)
 			return
 		}
-		late = time.After(p.grace + lateKillDelay)
+		late = time.After(p.grace + lostSupervisorDelay)
 	}
 	for {
 		select {
@@ -236,7 +236,7 @@ func (p *Process) handleReports(ctx context.Context, timeout time.Duration, repo
 			}
 			timer, cancelled, kill, abort = nil, nil, nil, nil
 			p.supervisor.hangUp()
-			late = time.After(lateKillDelay)
+			late = time.After(lostSupervisorDelay)
 		case <-late:
 			p.supervisor.process.Kill()
 		}
@@ -251,7 +251,7 @@ func (p *Process) handleLostSupervisor() {
 		p.result.Ending = Lost
 	}
 	p.supervisor.process.Kill()
-	p.result.LeftBehind += supervise.KillMarked(p.mark)
+	p.result.LeftBehind += supervise.KillMarked(p.envMark)
 }
 
 // cleanUp frees the resources of the command after the supervisor has ended it.

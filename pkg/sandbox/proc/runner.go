@@ -24,9 +24,9 @@ type Runner struct {
 	// proxy, except the first of each command. nil means no common bound.
 	connectionSlots chan struct{}
 
-	selfTestMu sync.Mutex // held while self-tests run
-	selfTest   *Report    // of the configured level; nil: not tested yet
-	noUnix     bool       // the supervisor cannot connect unix sockets here
+	selfTestMu    sync.Mutex // held while self-tests run
+	selfTest      *Report    // of the configured level; nil: not tested yet
+	noUnixSockets bool       // the supervisor cannot connect unix sockets here
 
 	keysMu        sync.Mutex          // for homeKeyChecks and homeKeysAt
 	homeKeyChecks map[string]keyCheck // files in homes, by path
@@ -71,7 +71,7 @@ func newRunner(c Config) *Runner {
 		passedEnv: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filterVariables(c.Environ) }),
 	}
 	if c.Tested != nil {
-		r.selfTest, r.noUnix = c.Tested, c.Tested.NoUnix
+		r.selfTest, r.noUnixSockets = c.Tested, c.Tested.NoUnix
 	}
 	if c.Connections > 0 {
 		r.connectionSlots = make(chan struct{}, c.Connections)

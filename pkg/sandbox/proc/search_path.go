@@ -17,28 +17,28 @@ import (
 // safe for concurrent use. A nil *searchPathCache caches nothing.
 type searchPathCache struct {
 	mu       sync.Mutex
-	lastPath *safePath // nil before the first call
+	lastPath *safeSearchPath // nil before the first call
 }
 
-// safePath is a search path and its safe part.
-type safePath struct {
+// safeSearchPath is a search path and its safe part.
+type safeSearchPath struct {
 	path        string
 	writable    []string // directories that commands may write into
 	safe        string   // path without unsafe entries
-	steps       []pathStep
+	steps       []pathComponent
 	uncacheable bool // the result depends on more than steps
 }
 
-// pathStep is the state of one file on the way to a directory.
-type pathStep struct {
+// pathComponent is the state of one file on the way to a directory.
+type pathComponent struct {
 	path string
 	mode fs.FileMode // its type; ModeIrregular if there is no file
 	link string      // the target, if it is a link
 }
 
-// pathStepAt returns the current state of the file at path.
-func pathStepAt(path string) pathStep {
-	s := pathStep{path: path, mode: fs.ModeIrregular}
+// readPathComponent returns the current state of the file at path.
+func readPathComponent(path string) pathComponent {
+	s := pathComponent{path: path, mode: fs.ModeIrregular}
 	if info, err := os.Lstat(path); err == nil {
 		s.mode = info.Mode().Type()
 	}
@@ -48,24 +48,24 @@ func pathStepAt(path string) pathStep {
 	return s
 }
 
-// safePart returns path without entries that are relative or in a directory that
+// removeUnsafeEntries returns path without entries that are relative or in a directory that
 // commands may write into: another command would run programs that one command
 // put there.
-func (p *searchPathCache) safePart(path string, writable []string) string {
+func (p *searchPathCache) removeUnsafeEntries(path string, writable []string) string {
 	if p == nil {
-		return newSafePath(path, writable).safe
+		return newSafeSearchPath(path, writable).safe
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.lastPath; r == nil || r.path != path || !slices.Equal(r.writable, writable) || !r.isCurrent() {
-		p.lastPath = newSafePath(path, slices.Clone(writable))
+		p.lastPath = newSafeSearchPath(path, slices.Clone(writable))
 	}
 	return p.lastPath.safe
 }
 
-// newSafePath computes the safe part of a path.
-func newSafePath(path string, writable []string) *safePath {
-	r := &safePath{path: path, writable: writable}
+// newSafeSearchPath computes the safe part of a path.
+func newSafeSearchPath(path string, writable []string) *safeSearchPath {
+	r := &safeSearchPath{path: path, writable: writable}
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || slices.Contains(kept, dir) {
@@ -86,7 +86,7 @@ const maxPathLinks = 255
 // resolve is filepath.EvalSymlinks, and records in r.steps the files that its result
 // depends on. It leaves paths with ".." to filepath.EvalSymlinks, because of the links
 // before the "..". ok is false if the path leads to no directory.
-func (r *safePath) resolve(dir string) (resolved string, ok bool) {
+func (r *safeSearchPath) resolve(dir string) (resolved string, ok bool) {
 	rest := dir
 	for links := 0; rest != "" && links <= maxPathLinks; links++ {
 		if strings.Contains(rest, "..") {
@@ -104,7 +104,7 @@ func (r *safePath) resolve(dir string) (resolved string, ok bool) {
 // walkToLink walks along a path up to its first link. It returns the path with
 // this link replaced by its target as next, or, if there is no link, the path
 // as resolved. If the path leads to no directory, both are "".
-func (r *safePath) walkToLink(path string) (resolved, next string) {
+func (r *safeSearchPath) walkToLink(path string) (resolved, next string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != filepath.Separator {
 			continue
@@ -123,18 +123,18 @@ func (r *safePath) walkToLink(path string) (resolved, next string) {
 }
 
 // addStep returns the state of a file. It records the state at the first call.
-func (r *safePath) addStep(path string) pathStep {
+func (r *safeSearchPath) addStep(path string) pathComponent {
 	for _, s := range r.steps {
 		if s.path == path {
 			return s
 		}
 	}
-	s := pathStepAt(path)
+	s := readPathComponent(path)
 	r.steps = append(r.steps, s)
 	return s
 }
 
 // isCurrent reports whether all recorded files are unchanged.
-func (r *safePath) isCurrent() bool {
-	return !r.uncacheable && !slices.ContainsFunc(r.steps, func(s pathStep) bool { return pathStepAt(s.path) != s })
+func (r *safeSearchPath) isCurrent() bool {
+	return !r.uncacheable && !slices.ContainsFunc(r.steps, func(s pathComponent) bool { return readPathComponent(s.path) != s })
 }

@@ -25,7 +25,7 @@ func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 	if r.selfTest.Passed() {
 		return *r.selfTest, nil
 	}
-	return *r.selfTest, unavailable("commands cannot be confined on this machine (%s)", r.selfTest.Failures())
+	return *r.selfTest, errUnavailable("commands cannot be confined on this machine (%s)", r.selfTest.Failures())
 }
 
 // chooseLevel tests the configured level and returns its report. With Highest
@@ -48,7 +48,7 @@ func (r *Runner) chooseLevel(ctx context.Context) Report {
 	return r.testLevel(ctx, r.config.Level)
 }
 
-// testL2 tests L2 and, if that fails, L2 without unix sockets (noUnix): a
+// testL2 tests L2 and, if that fails, L2 without unix sockets (noUnixSockets): a
 // container may not let the supervisor make a command's connections. If both
 // fail, it returns the first report.
 func (r *Runner) testL2(ctx context.Context) Report {
@@ -56,13 +56,13 @@ func (r *Runner) testL2(ctx context.Context) Report {
 	if first.Passed() || !first.onlySupervisedChecksFailed() {
 		return first
 	}
-	r.noUnix = true
+	r.noUnixSockets = true
 	second := r.testLevel(ctx, L2)
 	if second.Passed() {
 		second.NoUnix = true
 		return second
 	}
-	r.noUnix = false
+	r.noUnixSockets = false
 	return first
 }
 

@@ -31,7 +31,7 @@ func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 		report.Failure = "the self-test could not be prepared: " + err.Error()
 		return report
 	}
-	b.NoUnix = r.noUnix
+	b.NoUnix = r.noUnixSockets
 	text, err := json.Marshal(b)
 	if err != nil {
 		report.Failure = err.Error()
@@ -41,7 +41,7 @@ func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 	c.Environ, c.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
 	c.Writable, c.Sockets, c.CacheDir, c.TempDir = nil, nil, "", filepath.Join(dir, "own")
 	own := newRunner(c)
-	own.noUnix = r.noUnix
+	own.noUnixSockets = r.noUnixSockets
 	p, err := own.start(ctx, Command{
 		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: probeRules{b.Root, b.ReadOnlyRoot, b.SecretDir},
 	}, level, []string{supervise.Self, supervise.RoleArg, probeRole})

@@ -28,10 +28,10 @@ type prober struct {
 // self-test.
 const probeRole = "probe"
 
-// runRole is the main function of this program in a role other than supervisor.
+// runProbeRole is the main function of this program in a role other than supervisor.
 // It reads the probeTargets from standard input, prints the checks as JSON, and
 // returns the exit code.
-func runRole(role string) int {
+func runProbeRole(role string) int {
 	if role != probeRole {
 		fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
 		return 2
@@ -52,8 +52,8 @@ func runRole(role string) int {
 	return 0
 }
 
-// mustWork records the result of an action that commands must be able to do.
-func (p *prober) mustWork(name string, err error) {
+// recordAllowed records the result of an action that commands must be able to do.
+func (p *prober) recordAllowed(name string, err error) {
 	c := Check{Name: name, State: Enforced, Needed: true, Allowed: true, Why: "works"}
 	if err != nil {
 		c.State, c.Why = NotEnforced, err.Error()
@@ -61,10 +61,10 @@ func (p *prober) mustWork(name string, err error) {
 	p.checks = append(p.checks, c)
 }
 
-// mustFail records the result of an action that the sandbox must prevent; err
+// recordBlocked records the result of an action that the sandbox must prevent; err
 // is nil if it was possible. promised says whether the level promises this:
 // else a nil err is recorded as a gap of the level.
-func (p *prober) mustFail(name string, promised bool, err error) {
+func (p *prober) recordBlocked(name string, promised bool, err error) {
 	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
 	if err != nil {
 		c.State, c.Why = Enforced, errorWithoutPath(err)
@@ -87,28 +87,28 @@ func (p *prober) isL2() bool { return p.Level == L2 }
 // checkFiles tries accesses to files inside and outside the roots.
 func (p *prober) checkFiles() {
 	inside := filepath.Join(p.Root, "file")
-	p.mustWork("write in roots", os.WriteFile(inside, []byte("x"), 0o600))
+	p.recordAllowed("write in roots", os.WriteFile(inside, []byte("x"), 0o600))
 	temp, err := os.CreateTemp("", "probe")
-	if p.mustWork("write in TMPDIR", err); err == nil {
+	if p.recordAllowed("write in TMPDIR", err); err == nil {
 		temp.Close()
 	}
 	_, err = os.ReadFile("/usr/bin/env")
-	p.mustWork("read programs", err)
+	p.recordAllowed("read programs", err)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if p.mustWork("use /dev/null", err); err == nil {
+	if p.recordAllowed("use /dev/null", err); err == nil {
 		null.Close()
 	}
 
-	p.mustFail("write outside", true, os.WriteFile(filepath.Join(p.OutsideDir, p.Mark), []byte("x"), 0o600))
-	p.mustFail("make a directory outside", true, os.Mkdir(filepath.Join(p.OutsideDir, p.Mark), 0o700))
-	p.mustFail("move out of a root", true, os.Rename(inside, filepath.Join(p.OutsideDir, p.Mark)))
-	p.mustFail("link out of a root", true, os.Link(inside, filepath.Join(p.OutsideDir, p.Mark)))
+	p.recordBlocked("write outside", true, os.WriteFile(filepath.Join(p.OutsideDir, p.Mark), []byte("x"), 0o600))
+	p.recordBlocked("make a directory outside", true, os.Mkdir(filepath.Join(p.OutsideDir, p.Mark), 0o700))
+	p.recordBlocked("move out of a root", true, os.Rename(inside, filepath.Join(p.OutsideDir, p.Mark)))
+	p.recordBlocked("link out of a root", true, os.Link(inside, filepath.Join(p.OutsideDir, p.Mark)))
 	_, err = os.ReadFile(filepath.Join(p.SecretDir, "key"))
-	p.mustFail("read secrets", true, err)
-	p.mustFail("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
+	p.recordBlocked("read secrets", true, err)
+	p.recordBlocked("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
 	p.chmodOutside()
-	p.mustFail("open a disk", true, openDisk())
-	p.mustFail("inherit file descriptors", true, useInheritedDescriptor())
+	p.recordBlocked("open a disk", true, openDisk())
+	p.recordBlocked("inherit file descriptors", true, useInheritedDescriptor())
 }
 
 // openForWrite returns nil if a file can be opened for writing.
@@ -133,7 +133,7 @@ func (p *prober) chmodOutside() {
 		mode := info.Sys().(*syscall.Stat_t).Mode // including the special bits
 		err = unix.Chmod(p.OwnedOutside, mode&0o7777)
 	}
-	p.mustFail(name, p.isL2(), err)
+	p.recordBlocked(name, p.isL2(), err)
 }
 
 // openDisk tries to open a block device for reading. It returns nil if one can
@@ -178,9 +178,9 @@ func (p *prober) checkNetwork() {
 			p.checks = append(p.checks, Check{Name: kind.name, State: NotAvailable, Needed: kind.promised, Why: "the name would be too long"})
 			continue
 		}
-		p.mustFail(kind.name, kind.promised, dial(kind.network, kind.address))
+		p.recordBlocked(kind.name, kind.promised, dial(kind.network, kind.address))
 	}
-	p.mustFail("send by UDP", off, p.sendUDP())
+	p.recordBlocked("send by UDP", off, p.sendUDP())
 	for _, kind := range []struct {
 		name                   string
 		family, kind, protocol int
@@ -194,21 +194,21 @@ func (p *prober) checkNetwork() {
 		if err == nil {
 			unix.Close(fd)
 		}
-		p.mustFail(kind.name, true, err)
+		p.recordBlocked(kind.name, true, err)
 	}
 	if p.isL2() {
-		p.mustWork(useLoopback, connectToOwnListener("tcp", "127.0.0.1:0"))
+		p.recordAllowed(useLoopback, connectToOwnListener("tcp", "127.0.0.1:0"))
 		if !p.NoUnix {
-			p.mustWork(useNamedSockets, connectToOwnListener("unix", filepath.Join(os.TempDir(), "s")))
+			p.recordAllowed(useNamedSockets, connectToOwnListener("unix", filepath.Join(os.TempDir(), "s")))
 		}
 		if p.RenamedSocket != "" {
-			p.mustFail("connect to a socket outside", true, dial("unix", p.RenamedSocket))
+			p.recordBlocked("connect to a socket outside", true, dial("unix", p.RenamedSocket))
 		}
 		names, err := os.ReadDir("/sys/class/net")
 		if err == nil && len(names) == 0 {
 			err = errors.New("none is listed")
 		}
-		p.mustFail("see network devices", true, err)
+		p.recordBlocked("see network devices", true, err)
 	}
 }
 
@@ -263,23 +263,23 @@ func (p *prober) checkProcesses() {
 			// Inside, this number belongs to another process or to none.
 			_, err := os.Stat("/proc/" + pid + "/stat")
 			if comm, _ := os.ReadFile("/proc/" + pid + "/status"); err == nil && strings.Contains(string(comm), "NSpid:\t"+pid+"\t") {
-				p.mustFail("see "+other.name, true, nil)
+				p.recordBlocked("see "+other.name, true, nil)
 			} else {
-				p.mustFail("see "+other.name, true, errors.New("it has no process id here"))
+				p.recordBlocked("see "+other.name, true, errors.New("it has no process id here"))
 			}
 			continue
 		}
 		_, err := os.ReadFile("/proc/" + pid + "/environ")
-		p.mustFail("read the environment of "+other.name, true, err)
+		p.recordBlocked("read the environment of "+other.name, true, err)
 		_, err = os.Readlink("/proc/" + pid + "/fd/0")
-		p.mustFail("follow the descriptors of "+other.name, true, err)
+		p.recordBlocked("follow the descriptors of "+other.name, true, err)
 		promised := p.isL2() || supervise.LandlockABI() >= supervise.SignalsABI
-		p.mustFail("signal "+other.name, promised && !(p.isL2() && other.pid == 1), unix.Kill(other.pid, unix.SIGCONT))
-		p.mustFail("trace "+other.name, true, rawSyscall(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(other.pid), 0, 0))
+		p.recordBlocked("signal "+other.name, promised && !(p.isL2() && other.pid == 1), unix.Kill(other.pid, unix.SIGCONT))
+		p.recordBlocked("trace "+other.name, true, rawSyscall(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(other.pid), 0, 0))
 		var word uintptr
 		local := unix.Iovec{Base: (*byte)(unsafe.Pointer(&word)), Len: 8}
 		_, err = unix.ProcessVMReadv(other.pid, []unix.Iovec{local}, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
-		p.mustFail("read the memory of "+other.name, true, err)
+		p.recordBlocked("read the memory of "+other.name, true, err)
 	}
 }
 
@@ -289,7 +289,7 @@ func (p *prober) leaveProcessRunning() {
 	_, err := os.StartProcess("/usr/bin/env", []string{"env", "sleep", "1000"}, &os.ProcAttr{
 		Env: []string{supervise.MarkName + "=" + p.Mark, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
-	p.mustWork("start processes", err)
+	p.recordAllowed("start processes", err)
 }
 
 // rawSyscall makes a system call with four arguments, and returns its error.

@@ -78,7 +78,7 @@ func (r Report) Gaps() []string {
 	if r.NoUnix {
 		gaps = append(gaps, "programs that need unix sockets fail")
 	}
-	if areProcessesUnlimited() {
+	if isProcessLimitIgnored() {
 		gaps = append(gaps, "the number of processes, which the kernel does not limit for root")
 	}
 	if r.Level == L1 {
@@ -91,10 +91,10 @@ func (r Report) Gaps() []string {
 	return gaps
 }
 
-// areProcessesUnlimited reports whether this process runs as the root of the
+// isProcessLimitIgnored reports whether this process runs as the root of the
 // machine, whose processes the kernel does not count: copy_process compares the
 // user with INIT_USER, whatever the capabilities.
-func areProcessesUnlimited() bool {
+func isProcessLimitIgnored() bool {
 	if os.Geteuid() != 0 {
 		return false
 	}

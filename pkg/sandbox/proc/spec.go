@@ -16,7 +16,7 @@ type spec struct {
 
 	refusedVars []string                        // for Result.RefusedVars
 	gaps        []string                        // for Result.Gaps
-	egress      *egressLink                     // nil without a proxy
+	egress      *egressSocketPair               // nil without a proxy
 	homes       []string                        // homes of this user, links resolved
 	homeDirs    []string                        // searched directories in homes
 	storeDirs   []string                        // searched directories of credential stores
@@ -58,7 +58,7 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
-		Writable: r.config.Writable, Temp: temp.path, Layers: c.Layers, NoUnix: r.noUnix, Watch: r.config.Watch,
+		Writable: r.config.Writable, Temp: temp.path, Layers: c.Layers, NoUnix: r.noUnixSockets, Watch: r.config.Watch,
 	}, spillDir: cmp.Or(c.SpillDir, r.config.SpillDir)}
 	defer func() {
 		if err != nil {

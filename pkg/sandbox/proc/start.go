@@ -92,9 +92,9 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 	if err != nil {
 		return nil, err
 	}
-	defer io.closeTheirs()
+	defer io.closeChildEnds()
 	stdinWriter, output := io.stdin, io.output
-	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, io.theirs))
+	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, io.childEnds))
 	if err != nil {
 		closeAll(stdinWriter, output)
 		return nil, err
@@ -107,7 +107,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		return nil, err
 	}
 	p := &Process{
-		undoID: s.Undo, runner: r, supervisor: super, stdin: stdinWriter, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
+		undoID: s.Undo, runner: r, supervisor: super, stdin: stdinWriter, temp: temp, envMark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
 		output: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
 		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, RefusedVars: s.refusedVars, Gaps: s.gaps, Protected: s.readOnlyPaths()},
 	}
@@ -152,7 +152,7 @@ func findBash(env []string) (string, error) {
 	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
 }
 
-// unavailable returns a SANDBOX_UNAVAILABLE error.
-func unavailable(format string, args ...any) error {
+// errUnavailable returns a SANDBOX_UNAVAILABLE error.
+func errUnavailable(format string, args ...any) error {
 	return toolerr.New(toolerr.SandboxUnavailable, "%s; --sandbox off runs commands without confinement", fmt.Sprintf(format, args...))
 }

@@ -23,7 +23,7 @@ func (r *Runner) checkStateAtL1(s *spec) error {
 		for _, path := range []string{dir, r.resolveStateDir(dir)} {
 			for _, root := range s.Roots {
 				if !root.ReadOnly && path != "" && supervise.IsBeneath(root.Path, path) && isDir(path) {
-					return unavailable("the state directory %s is in the root %s, where commands could change it at level L1: use another root, or give a state directory elsewhere with --state DIR and remove this one",
+					return errUnavailable("the state directory %s is in the root %s, where commands could change it at level L1: use another root, or give a state directory elsewhere with --state DIR and remove this one",
 						pathname.Escape(dir), pathname.Escape(root.Path))
 				}
 			}

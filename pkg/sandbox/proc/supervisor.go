@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lateKillDelay is the time that the supervisor gets beyond the grace to end a
+// lostSupervisorDelay is the time that the supervisor gets beyond the grace to end a
 // command. Then it is killed, and the command counts as lost.
-const lateKillDelay = 3 * time.Second
+const lostSupervisorDelay = 3 * time.Second
 
 // supervisor is a running supervisor process.
 type supervisor struct {

@@ -42,14 +42,14 @@ func isOwnFile(os.FileInfo) bool { return false }
 // setExitStatus does nothing.
 func (p *Process) setExitStatus(int) {}
 
-// newEgressLink returns errUnsupported.
-func newEgressLink() (*egressLink, error) { return nil, errUnsupported }
+// newEgressSocketPair returns errUnsupported.
+func newEgressSocketPair() (*egressSocketPair, error) { return nil, errUnsupported }
 
 // receiveListener returns errUnsupported.
-func (l *egressLink) receiveListener() (*os.File, error) { return nil, errUnsupported }
+func (l *egressSocketPair) receiveListener() (*os.File, error) { return nil, errUnsupported }
 
-// runRole returns the exit code 2: this program has no roles here.
-func runRole(string) int { return 2 }
+// runProbeRole returns the exit code 2: this program has no roles here.
+func runProbeRole(string) int { return 2 }
 
 // readReport returns nil.
 func readReport(string) []byte { return nil }

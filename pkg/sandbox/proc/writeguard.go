@@ -18,7 +18,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 	if f, ok := rules.(interface{ WriteAllowed(abs string) bool }); ok {
 		writable = f.WriteAllowed
 	}
-	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.anyRootHolds(path, isGitOperationState) })
+	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.anyRootMatches(path, isGitOperationState) })
 	byUser := func(string) bool { return false }
 	if f, ok := rules.(interface{ ProtectedByUser(abs string) bool }); ok {
 		byUser = f.ProtectedByUser
@@ -27,7 +27,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		Level: s.Level, Writable: writable, InAnyRoot: s.isWatched, Protected: slices.Clone(s.Guard), MustStay: byUser, Git: writeguard.UserGitSettingsOf(rules),
 	})
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
-		return s.anyRootHolds(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })
+		return s.anyRootMatches(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })
 	})
 	guarded := map[string]*writeguard.RootGuard{}
 	var readOnly []string
@@ -113,9 +113,9 @@ func (s *spec) keepWorktreesWritable(root string) {
 	}
 }
 
-// anyRootHolds reports whether a path is in a root and holds returns true for
+// anyRootMatches reports whether a path is in a root and holds returns true for
 // its name there.
-func (s *spec) anyRootHolds(path string, holds func(rel string) bool) bool {
+func (s *spec) anyRootMatches(path string, holds func(rel string) bool) bool {
 	return slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {
 		rel, err := filepath.Rel(root.Path, path)
 		return err == nil && filepath.IsLocal(rel) && holds(rel)
@@ -125,7 +125,7 @@ func (s *spec) anyRootHolds(path string, holds func(rel string) bool) bool {
 // isWatched reports whether a path is in a root, except in directories where
 // git only stores objects, refs and logs.
 func (s *spec) isWatched(path string) bool {
-	return s.anyRootHolds(path, func(rel string) bool {
+	return s.anyRootMatches(path, func(rel string) bool {
 		return !slices.ContainsFunc([]string{"objects", "refs", "logs"}, func(name string) bool { return writeguard.HasComponent(rel, name) })
 	})
 }
@@ -148,7 +148,7 @@ func WhyProtected(rules Rules) func(abs string) string {
 		s.Roots = append(s.Roots, supervise.Root(root))
 	}
 	return func(abs string) string {
-		if s.anyRootHolds(abs, writeguard.IsInRepository) {
+		if s.anyRootMatches(abs, writeguard.IsInRepository) {
 			return ""
 		}
 		return rules.Protected(abs)

@@ -157,12 +157,12 @@ func appendBoundSockets(all *[]boundSocket, messages []byte) (done bool, err err
 				s.ino, s.dev = order.Uint32(attributes[4:]), order.Uint32(attributes[8:])
 				*all = append(*all, s)
 			}
-			attributes = attributes[min(len(attributes), align4(length)):]
+			attributes = attributes[min(len(attributes), roundUpTo4(length)):]
 		}
-		messages = messages[min(len(messages), align4(size)):]
+		messages = messages[min(len(messages), roundUpTo4(size)):]
 	}
 	return false, nil
 }
 
-// align4 rounds n up to a multiple of 4, as netlink attributes are aligned.
-func align4(n int) int { return (n + 3) &^ 3 }
+// roundUpTo4 rounds n up to a multiple of 4, as netlink attributes are aligned.
+func roundUpTo4(n int) int { return (n + 3) &^ 3 }

@@ -175,7 +175,7 @@ func (s *Spec) allowTemp(rules *ruleset) error {
 	if s.Level != L1 { // at L2 it is mounted
 		return nil
 	}
-	return rules.allow(s.Temp, mayWrite, refuseLinks)
+	return rules.allow(s.Temp, writeRights, refuseLinks)
 }
 
 // allowFiles adds the rights of the level to rules.
@@ -184,9 +184,9 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	var fixed []string
 	if s.Level == L2 {
 		// Files that must not be read are not mounted.
-		grants["/"], grants["/tmp"], grants["/var/tmp"] = mayRead, mayWrite, mayWrite
-		grants["/dev"] = mayRead | mayDevice
-		grants["/dev/shm"] = mayWrite
+		grants["/"], grants["/tmp"], grants["/var/tmp"] = readRights, writeRights, writeRights
+		grants["/dev"] = readRights | deviceRights
+		grants["/dev/shm"] = writeRights
 	} else {
 		apart := []string{"/etc", s.Home}
 		masked := slices.Concat(s.Mask, s.Cover)
@@ -202,11 +202,11 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		}
 		for _, dir := range apart {
 			for _, name := range rules.openEntries(dir, masked) {
-				grants[name] = mayRead
+				grants[name] = readRights
 			}
 		}
 		for _, name := range devices {
-			grants["/dev/"+name] = mayDevice
+			grants["/dev/"+name] = deviceRights
 		}
 	}
 	if s.Probe {
@@ -214,15 +214,15 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	}
 	for _, dir := range s.Shown {
 		if s.Level == L2 {
-			grants[dir] = mayRead
+			grants[dir] = readRights
 			continue
 		}
 		for _, name := range rules.openEntries(dir, s.Mask) {
-			grants[name] = mayRead
+			grants[name] = readRights
 		}
 	}
 	for _, dir := range s.Writable {
-		grants[dir] = mayWrite
+		grants[dir] = writeRights
 	}
 	for path, rights := range grants {
 		if err := rules.allow(path, rights, unix.O_NOFOLLOW); err != nil {
@@ -235,7 +235,7 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		}
 	}
 	for _, path := range fixed {
-		if err := rules.allow(path, mayRead, 0); err != nil { // /bin may be a link
+		if err := rules.allow(path, readRights, 0); err != nil { // /bin may be a link
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 	grants := map[string]uint64{}
 	for _, root := range s.Roots {
 		if root.ReadOnly {
-			grants[root.Path] |= mayRead
+			grants[root.Path] |= readRights
 			continue
 		}
 		names := []string{root.Path}
@@ -259,9 +259,9 @@ func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 			names = rules.openEntries(root.Path, s.unwritableDirs(root.Path))
 		}
 		for _, name := range names {
-			grants[name] |= mayWrite
+			grants[name] |= writeRights
 		}
-		grants[root.Path] |= mayRead
+		grants[root.Path] |= readRights
 	}
 	return grants
 }

@@ -55,7 +55,7 @@ func (l *cpuLimiter) update(now time.Time, used time.Duration) (stop bool) {
 }
 
 // limitCPU stops or continues the processes of the command.
-func (g *commandWatch) limitCPU(l *cpuLimiter, now time.Time) {
+func (g *commandMonitor) limitCPU(l *cpuLimiter, now time.Time) {
 	stop := l.update(now, commandCPUTime())
 	switch {
 	case stop && isPIDNamespaceInit():

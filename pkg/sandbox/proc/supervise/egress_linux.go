@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offerListener makes the listener in the supervisor's network namespace and
+// sendListener makes the listener in the supervisor's network namespace and
 // sends it to the server. It returns files without the last one, through which
 // it was sent.
-func offerListener(s *Spec, files []uintptr) ([]uintptr, error) {
+func sendListener(s *Spec, files []uintptr) ([]uintptr, error) {
 	if !s.Egress {
 		return files, nil
 	}

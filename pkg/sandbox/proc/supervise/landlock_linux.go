@@ -12,14 +12,14 @@ import (
 
 // Landlock's access rights, grouped by their use.
 const (
-	mayRead    = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	mayDevice  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	ofFiles    = unix.LANDLOCK_ACCESS_FS_EXECUTE | mayDevice | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	mayWrite   = allRights &^ unix.LANDLOCK_ACCESS_FS_MAKE_CHAR &^ unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	allRights  = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1
-	firstABI   = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
-	leastABI   = 3 // older versions do not restrict truncate
-	SignalsABI = 6 // from this version on, signals and abstract sockets can be restricted
+	readRights     = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	deviceRights   = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	fileRights     = unix.LANDLOCK_ACCESS_FS_EXECUTE | deviceRights | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	writeRights    = allRights &^ unix.LANDLOCK_ACCESS_FS_MAKE_CHAR &^ unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	allRights      = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1
+	rightsOfABI1   = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
+	minLandlockABI = 3 // older versions do not restrict truncate
+	SignalsABI     = 6 // from this version on, signals and abstract sockets can be restricted
 )
 
 // LandlockABI returns the version of the kernel's Landlock, 0 without
@@ -42,7 +42,7 @@ func handledRights(abi int) uint64 {
 	case abi == 2:
 		return allRights &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV &^ unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	return firstABI
+	return rightsOfABI1
 }
 
 // ruleset holds the rights that a thread will have.
@@ -57,8 +57,8 @@ type ruleset struct {
 // version 3.
 func newRuleset(holdNetwork bool) (*ruleset, error) {
 	abi := LandlockABI()
-	if abi < leastABI {
-		return nil, fmt.Errorf("version %d of Landlock, and %d is needed", abi, leastABI)
+	if abi < minLandlockABI {
+		return nil, fmt.Errorf("version %d of Landlock, and %d is needed", abi, minLandlockABI)
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handledRights(abi)}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
@@ -111,7 +111,7 @@ func (r *ruleset) allow(path string, rights uint64, follow int) error {
 		return nil
 	case unix.S_IFDIR:
 	default:
-		rights &= ofFiles
+		rights &= fileRights
 	}
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,

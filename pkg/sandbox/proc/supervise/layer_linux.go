@@ -55,7 +55,7 @@ func (l *Layer) mount() (int, error) {
 		{"source", "changes"}, {"lowerdir", strings.Join(lower, ":")}, {"upperdir", selfPath(upper)}, {"workdir", selfPath(work)},
 	} {
 		if err := unix.FsconfigSetString(context, option[0], option[1]); err != nil {
-			return -1, fmt.Errorf("overlayfs: %s: %w", option[0], withContextMessage(context, err))
+			return -1, fmt.Errorf("overlayfs: %s: %w", option[0], withKernelMessage(context, err))
 		}
 	}
 	err = unix.FsconfigSetFlag(context, "userxattr")
@@ -63,7 +63,7 @@ func (l *Layer) mount() (int, error) {
 		err = unix.FsconfigCreate(context)
 	}
 	if err != nil {
-		return -1, fmt.Errorf("overlayfs over %s with changes in %s: %w", l.Root, l.Upper, withContextMessage(context, err))
+		return -1, fmt.Errorf("overlayfs over %s with changes in %s: %w", l.Root, l.Upper, withKernelMessage(context, err))
 	}
 	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
@@ -72,8 +72,8 @@ func (l *Layer) mount() (int, error) {
 	return fd, nil
 }
 
-// withContextMessage adds the kernel's message in a file system context to an error.
-func withContextMessage(context int, err error) error {
+// withKernelMessage adds the kernel's message in a file system context to an error.
+func withKernelMessage(context int, err error) error {
 	text := make([]byte, 1024)
 	if n, readErr := unix.Read(context, text); readErr == nil && n > 2 {
 		return fmt.Errorf("%w (%s)", err, strings.TrimSpace(string(text[2:n])))

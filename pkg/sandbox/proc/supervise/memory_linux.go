@@ -51,7 +51,7 @@ func descendantMemory(pid int) (all memoryUsage, err error) {
 // first thread has ended, and those of its other threads are not.
 func (u *memoryUsage) add(pid string) error {
 	dir := "/proc/" + pid
-	has, err := u.addFrom(dir)
+	has, err := u.addStatusIn(dir)
 	if err != nil || has {
 		if has {
 			u.pids, u.live = append(u.pids, pid), append(u.live, dir)
@@ -61,7 +61,7 @@ func (u *memoryUsage) add(pid string) error {
 	threads, err := readProcDir(dir + "/task")
 	for _, thread := range threads {
 		dir := dir + "/task/" + thread
-		if has, err := u.addFrom(dir); err != nil {
+		if has, err := u.addStatusIn(dir); err != nil {
 			return err
 		} else if has {
 			u.pids, u.live = append(u.pids, pid), append(u.live, dir)
@@ -71,9 +71,9 @@ func (u *memoryUsage) add(pid string) error {
 	return err
 }
 
-// addFrom adds the figures of the file status in a directory of /proc. has is
+// addStatusIn adds the figures of the file status in a directory of /proc. has is
 // false if it has none, because the thread has ended.
-func (u *memoryUsage) addFrom(dir string) (has bool, err error) {
+func (u *memoryUsage) addStatusIn(dir string) (has bool, err error) {
 	text, err := os.ReadFile(dir + "/status")
 	if err != nil {
 		return false, ignoreEnded(err)

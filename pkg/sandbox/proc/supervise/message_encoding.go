@@ -42,7 +42,7 @@ func Read(in io.Reader, r Message) error {
 		return io.ErrUnexpectedEOF
 	}
 	r.fields(&f)
-	if f.bad || len(f.text) > 0 {
+	if f.malformed || len(f.text) > 0 {
 		return fmt.Errorf("a record that is no %T", r)
 	}
 	return nil
@@ -52,9 +52,9 @@ func Read(in io.Reader, r Message) error {
 // Encoding does not modify the record: other goroutines may encode it at the
 // same time.
 type fields struct {
-	text    []byte
-	reading bool
-	bad     bool // the decoded data is malformed
+	text      []byte
+	reading   bool
+	malformed bool // the decoded data is malformed
 }
 
 // number encodes or decodes a number of 64 bits.
@@ -64,7 +64,7 @@ func (f *fields) number(n *int64) {
 		return
 	}
 	value, size := binary.Varint(f.text)
-	if f.bad = f.bad || size <= 0; !f.bad {
+	if f.malformed = f.malformed || size <= 0; !f.malformed {
 		*n, f.text = value, f.text[size:]
 	}
 }
@@ -95,8 +95,8 @@ func (f *fields) string(s *string) {
 	switch {
 	case !f.reading:
 		f.text = append(f.text, *s...)
-	case f.bad || n < 0 || n > len(f.text):
-		f.bad = true
+	case f.malformed || n < 0 || n > len(f.text):
+		f.malformed = true
 	default:
 		*s, f.text = string(f.text[:n]), f.text[n:]
 	}
@@ -109,7 +109,7 @@ func (f *fields) strings(list *[]string) { each(f, list, f.string) }
 func each[T any](f *fields, list *[]T, one func(*T)) {
 	n := len(*list)
 	if f.int(&n); f.reading {
-		if f.bad = f.bad || n < 0 || n > len(f.text); f.bad || n == 0 {
+		if f.malformed = f.malformed || n < 0 || n > len(f.text); f.malformed || n == 0 {
 			return
 		}
 		*list = make([]T, n)

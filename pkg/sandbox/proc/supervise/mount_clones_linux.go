@@ -13,14 +13,14 @@ import (
 // mountClone is a detached copy of a mount, which keeps its attributes when the
 // tree is restricted.
 type mountClone struct {
-	fd       int
-	path     string // where to attach it
-	readOnly bool
-	late     bool // attached only after its surroundings have been made read-only
-	root     bool // a root: its path contains no link
-	temp     bool // the private temporary directory: its path contains no link
-	socket   bool
-	id       fileID // identity of a socket
+	fd         int
+	path       string // where to attach it
+	readOnly   bool
+	attachLate bool // attached only after its surroundings have been made read-only
+	root       bool // a root: its path contains no link
+	temp       bool // the private temporary directory: its path contains no link
+	socket     bool
+	id         fileID // identity of a socket
 }
 
 // mountsToKeep lists the roots, the writable directories and the temporary directory,
@@ -43,18 +43,18 @@ func (s *Spec) mountsToKeep() []mountClone {
 	}
 	for _, root := range s.Roots {
 		if root.Path != "/" {
-			others = append(others, mountClone{path: root.Path, readOnly: root.ReadOnly, late: covered(root.Path), root: true})
+			others = append(others, mountClone{path: root.Path, readOnly: root.ReadOnly, attachLate: covered(root.Path), root: true})
 		}
 	}
 	for _, dir := range s.Shown {
-		others = append(others, mountClone{path: dir, readOnly: true, late: true})
+		others = append(others, mountClone{path: dir, readOnly: true, attachLate: true})
 	}
 	for _, path := range s.Sockets {
-		others = append(others, mountClone{path: path, readOnly: true, late: covered(path), socket: true})
+		others = append(others, mountClone{path: path, readOnly: true, attachLate: covered(path), socket: true})
 	}
 	for _, dir := range s.writableOutsideRoots() {
 		late := covered(dir) || slices.ContainsFunc(s.Guard, func(guarded string) bool { return IsBeneath(guarded, dir) })
-		others = append(others, mountClone{path: dir, late: late, root: dir == s.Temp})
+		others = append(others, mountClone{path: dir, attachLate: late, root: dir == s.Temp})
 	}
 	slices.SortStableFunc(others, func(a, b mountClone) int { return len(a.path) - len(b.path) })
 	return append(kept, others...)

@@ -55,7 +55,7 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 	}
 	late := map[string]bool{}
 	for _, c := range clones {
-		if c.late {
+		if c.attachLate {
 			late[c.path] = true
 		} else if err := c.attach(); err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func coverAndAttach(s *Spec, clones []mountClone) error {
 		return nil
 	}
 	for _, c := range clones {
-		if !c.late {
+		if !c.attachLate {
 			continue
 		}
 		err := cover(len(c.path))

@@ -42,7 +42,7 @@ func prepareForExpected() (*prepared, error) {
 	}
 	done := make(chan error)
 	p.thread = make(chan func())
-	onOtherThread(func() {
+	runOnOtherThread(func() {
 		var err error
 		p.listener, err = restrict(&p.spec)
 		done <- err
@@ -64,9 +64,9 @@ func (p *prepared) expected() *Spec {
 	return &p.spec
 }
 
-// onPrepared runs f on the prepared thread, or on the current one if nothing
+// runOnPreparedThread runs f on the prepared thread, or on the current one if nothing
 // is prepared.
-func (p *prepared) onPrepared(f func()) {
+func (p *prepared) runOnPreparedThread(f func()) {
 	if p == nil || p.rules == nil {
 		f()
 		return

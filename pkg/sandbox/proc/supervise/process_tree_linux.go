@@ -143,7 +143,7 @@ func childrenOf(pid string) (names []string, err error) {
 func isPIDNamespaceInit() bool { return os.Getpid() == 1 }
 
 // signalAll signals every descendant once, and continues the stopped ones.
-func (g *commandWatch) signalAll(signal unix.Signal) {
+func (g *commandMonitor) signalAll(signal unix.Signal) {
 	after := !g.isBashRunning()
 	for pid := range descendants(false) {
 		g.countLeftProcess(pid, after)
@@ -161,7 +161,7 @@ func (g *commandWatch) signalAll(signal unix.Signal) {
 // countLeftProcess records a process that bash left behind and that is now being ended.
 // after is false while bash runs: processes ended together with bash are not
 // counted.
-func (g *commandWatch) countLeftProcess(pid int, after bool) {
+func (g *commandMonitor) countLeftProcess(pid int, after bool) {
 	if after {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -172,7 +172,7 @@ func (g *commandWatch) countLeftProcess(pid int, after bool) {
 // killAll kills every descendant. Without a pid namespace it first stops them
 // until it finds no new one, so that none can fork unnoticed. The caller
 // repeats it until the kernel reports that no child exists.
-func (g *commandWatch) killAll() {
+func (g *commandMonitor) killAll() {
 	if isPIDNamespaceInit() {
 		unix.Kill(-1, unix.SIGKILL)
 		return
@@ -252,7 +252,7 @@ const maxUnreadable = 3
 
 // exceedsMemory reports whether the command uses more memory than its limit, or
 // prevents that its memory is read.
-func (g *commandWatch) exceedsMemory() bool {
+func (g *commandMonitor) exceedsMemory() bool {
 	limit := g.spec.Limits.Memory
 	if limit < 0 {
 		return false

@@ -27,7 +27,7 @@ var fileTypes = [...]uint32{'f', 'X', 'v', 0x94}
 func (p *program) addIoctlRules() {
 	p.loadArg(1)
 	for _, request := range [...]uint32{unix.TIOCSTI, unix.TIOCLINUX} {
-		p.ifTrue(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EPERM) })
+		p.ifTrue(unix.BPF_JEQ, request, func(p *program) { p.returnErrno(unix.EPERM) })
 	}
 	for _, request := range fileRequests {
 		p.ifTrue(unix.BPF_JEQ, request, func(p *program) { p.allow() })
@@ -37,7 +37,7 @@ func (p *program) addIoctlRules() {
 		p.ifTrue(unix.BPF_JEQ, kind<<8, func(p *program) { p.allow() })
 	}
 	for _, kind := range fileTypes {
-		p.ifTrue(unix.BPF_JEQ, kind<<8, func(p *program) { p.fail(unix.EOPNOTSUPP) })
+		p.ifTrue(unix.BPF_JEQ, kind<<8, func(p *program) { p.returnErrno(unix.EOPNOTSUPP) })
 	}
-	p.fail(unix.ENOTTY)
+	p.returnErrno(unix.ENOTTY)
 }

@@ -113,16 +113,18 @@ func (p *program) load(offset uint32) {
 // loadArg loads the lower 32 bits of the call's argument n, counted from 0.
 func (p *program) loadArg(n uint32) { p.load(offsetArgs + 8*n) }
 
-// answer ends the filter with an action (SECCOMP_RET_…).
-func (p *program) answer(action uint32) {
+// returnAction ends the filter with an action (SECCOMP_RET_…).
+func (p *program) returnAction(action uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
 }
 
-// fail makes the call fail with errno.
-func (p *program) fail(errno unix.Errno) { p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
+// returnErrno makes the call fail with errno.
+func (p *program) returnErrno(errno unix.Errno) {
+	p.returnAction(unix.SECCOMP_RET_ERRNO | uint32(errno))
+}
 
 // allow ends the filter and lets the kernel make the call.
-func (p *program) allow() { p.answer(unix.SECCOMP_RET_ALLOW) }
+func (p *program) allow() { p.returnAction(unix.SECCOMP_RET_ALLOW) }
 
 // ifTrue runs then if the test of the accumulator succeeds, else it continues
 // with the next instruction after then.
@@ -140,7 +142,7 @@ func (p *program) onCall(number uint32, then func(*program)) { p.ifTrue(unix.BPF
 // refuse makes calls fail with errno.
 func (p *program) refuse(numbers []uint32, errno unix.Errno) {
 	for _, number := range numbers {
-		p.onCall(number, func(p *program) { p.fail(errno) })
+		p.onCall(number, func(p *program) { p.returnErrno(errno) })
 	}
 }
 
@@ -149,9 +151,9 @@ func buildFilter(f filterOptions) []unix.SockFilter {
 	var p program
 	p.load(offsetArch)
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jt: 1, K: AuditArch})
-	p.answer(unix.SECCOMP_RET_KILL_PROCESS)
+	p.returnAction(unix.SECCOMP_RET_KILL_PROCESS)
 	p.load(offsetNumber)
-	p.ifTrue(unix.BPF_JGE, X32Bit, func(p *program) { p.fail(unix.ENOSYS) })
+	p.ifTrue(unix.BPF_JGE, X32Bit, func(p *program) { p.returnErrno(unix.ENOSYS) })
 	p.addModeRules(f) // first, since open is the most frequent call with checked arguments
 	p.refuse(callsWithENOSYS[:], unix.ENOSYS)
 	p.refuse(callsWithEPERM[:], unix.EPERM)
@@ -159,14 +161,14 @@ func buildFilter(f filterOptions) []unix.SockFilter {
 	p.refuse(callsWithEOPNOTSUPP[:], unix.EOPNOTSUPP)
 	p.onCall(unix.SYS_CLONE, func(p *program) {
 		p.loadArg(0)
-		p.ifTrue(unix.BPF_JSET, newNamespaces, func(p *program) { p.fail(unix.EPERM) })
+		p.ifTrue(unix.BPF_JSET, newNamespaces, func(p *program) { p.returnErrno(unix.EPERM) })
 		p.allow()
 	})
 	p.onCall(unix.SYS_IOCTL, (*program).addIoctlRules)
 	// RENAME_WHITEOUT makes a device. It fails as on a file system without it.
 	p.onCall(unix.SYS_RENAMEAT2, func(p *program) {
 		p.loadArg(4)
-		p.ifTrue(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.fail(unix.EINVAL) })
+		p.ifTrue(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.returnErrno(unix.EINVAL) })
 		p.notifyOrAllow(f, unix.SYS_RENAMEAT2)
 	})
 	p.addLimitsRules(f)
@@ -196,12 +198,12 @@ func (p *program) addModeRules(f filterOptions) {
 				*p = append(*p, others...)
 			}
 			p.loadArg(c.mode)
-			p.ifTrue(unix.BPF_JSET, unix.S_ISUID, func(p *program) { p.fail(unix.EPERM) })
+			p.ifTrue(unix.BPF_JSET, unix.S_ISUID, func(p *program) { p.returnErrno(unix.EPERM) })
 			p.ifTrue(unix.BPF_JSET, unix.S_ISGID, func(p *program) {
 				if c.chmod && f.passesCallsToSupervisor() {
-					p.answer(unix.SECCOMP_RET_USER_NOTIF)
+					p.returnAction(unix.SECCOMP_RET_USER_NOTIF)
 				} else {
-					p.fail(unix.EPERM)
+					p.returnErrno(unix.EPERM)
 				}
 			})
 			p.notifyOrAllow(f, c.number)
@@ -218,9 +220,9 @@ func (p *program) addLimitsRules(f filterOptions) {
 	refuseOther := func(p *program) {
 		p.ifTrue(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
 		if f.passesCallsToSupervisor() {
-			p.answer(unix.SECCOMP_RET_USER_NOTIF)
+			p.returnAction(unix.SECCOMP_RET_USER_NOTIF)
 		} else {
-			p.fail(unix.EPERM)
+			p.returnErrno(unix.EPERM)
 		}
 	}
 	p.onCall(unix.SYS_PRLIMIT64, func(p *program) {
@@ -246,7 +248,7 @@ func (p *program) addLimitsRules(f filterOptions) {
 					refuseOther(p)
 				})
 			}
-			p.fail(unix.EPERM)
+			p.returnErrno(unix.EPERM)
 		})
 	}
 }
@@ -266,12 +268,12 @@ func (p *program) addSocketRules(f filterOptions) {
 			for _, kind := range []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
 				p.ifTrue(unix.BPF_JEQ, kind, func(p *program) { p.allow() })
 			}
-			p.fail(errno)
+			p.returnErrno(errno)
 		}
 	}
 	p.onCall(unix.SYS_SOCKETPAIR, connected(unix.EPERM))
 	if f.passesCallsToSupervisor() {
-		p.onCall(unix.SYS_CONNECT, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+		p.onCall(unix.SYS_CONNECT, func(p *program) { p.returnAction(unix.SECCOMP_RET_USER_NOTIF) })
 	}
 	p.onCall(unix.SYS_SOCKET, func(p *program) {
 		p.loadArg(0)
@@ -279,13 +281,13 @@ func (p *program) addSocketRules(f filterOptions) {
 			p.ifTrue(unix.BPF_JEQ, unix.AF_UNIX, connected(unix.EPROTONOSUPPORT))
 		}
 		if f.level == L1 && !f.network {
-			p.fail(unix.EPERM)
+			p.returnErrno(unix.EPERM)
 			return
 		}
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
 			p.ifTrue(unix.BPF_JEQ, family, func(p *program) { p.allow() })
 		}
-		p.fail(unix.EAFNOSUPPORT)
+		p.returnErrno(unix.EAFNOSUPPORT)
 	})
 }
 

@@ -20,10 +20,10 @@ func init() {
 	}
 }
 
-// takeFiles receives the descriptors sent by pass in package proc, and the
+// receiveFiles receives the descriptors sent by pass in package proc, and the
 // text sent with them. At the end of the socket it returns no files and no
 // error.
-func takeFiles() (text []byte, files []uintptr, err error) {
+func receiveFiles() (text []byte, files []uintptr, err error) {
 	text, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4*(MaxFiles+MaxUndoFiles)))
 	n, oobn, _, _, err := unix.Recvmsg(controlFD, text, oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil || n == 0 {

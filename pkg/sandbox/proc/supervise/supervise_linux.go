@@ -34,13 +34,13 @@ func supervise() int {
 		return 2
 	}
 	control := os.NewFile(controlFD, "control") // blocking, so that data wakes the thread that reads
-	setup := &commandSetup{ahead: ahead, control: control, done: make(chan outcome, 1)}
-	ahead.onPrepared(setup.begin)
+	setup := &commandSetup{prepared: ahead, control: control, done: make(chan startOutcome, 1)}
+	ahead.runOnPreparedThread(setup.begin)
 	begun := <-setup.done
 	if begun.pid == 0 {
 		return begun.code
 	}
-	guard := &commandWatch{
+	guard := &commandMonitor{
 		spec: &setup.spec, pid: begun.pid, control: control,
 		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{}, shared: begun.shared,
 		recorder: setup.recorder,
@@ -56,28 +56,28 @@ func supervise() int {
 			messages <- next
 		}
 	}()
-	setup.watcher.begin(guard.report)
+	setup.watcher.startSending(guard.report)
 	go guard.reap()
-	guard.watch(messages)
+	guard.monitor(messages)
 	return 0
 }
 
 // commandSetup holds the state of a supervisor from its start until bash runs.
 type commandSetup struct {
-	ahead   *prepared
-	control *os.File
-	in      *bufio.Reader // the data after the files
-	spec    Spec
-	files   []uintptr
-	done    chan outcome
+	prepared *prepared
+	control  *os.File
+	in       *bufio.Reader // the data after the files
+	spec     Spec
+	files    []uintptr
+	done     chan startOutcome
 
 	recorder *recorder      // nil without an undo record
 	watcher  *accessWatcher // nil for a command that is not watched
 }
 
-// outcome is the process id of the started command, or 0 and the exit status
+// startOutcome is the process id of the started command, or 0 and the exit status
 // of the supervisor.
-type outcome struct {
+type startOutcome struct {
 	pid, code int
 	shared    int64 // shared memory of the machine before the start
 }
@@ -85,39 +85,39 @@ type outcome struct {
 // begin waits for a command and starts it. If the preparations fit, it starts
 // bash on this thread, without a switch to another thread.
 func (e *commandSetup) begin() {
-	first, files, err := takeFiles()
+	first, files, err := receiveFiles()
 	if err != nil {
-		e.done <- outcome{code: 2}
+		e.done <- startOutcome{code: 2}
 		return
 	}
 	if len(files) < 3 { // the server wants no command
-		e.done <- outcome{}
+		e.done <- startOutcome{}
 		return
 	}
 	e.in = bufio.NewReader(io.MultiReader(bytes.NewReader(first), e.control))
-	if err := Read(e.in, &e.spec); err != nil || !e.spec.addShared(e.ahead.expected()) {
-		e.done <- outcome{code: 2}
+	if err := Read(e.in, &e.spec); err != nil || !e.spec.addShared(e.prepared.expected()) {
+		e.done <- startOutcome{code: 2}
 		return
 	}
 	if files, err = e.spec.takePassedFiles(files); err != nil {
 		e.report(Report{Error: err.Error()})
-		e.done <- outcome{code: 1}
+		e.done <- startOutcome{code: 1}
 		return
 	}
-	if e.files, err = offerListener(&e.spec, files); err != nil {
+	if e.files, err = sendListener(&e.spec, files); err != nil {
 		e.report(Report{Error: err.Error()})
-		e.done <- outcome{code: 1}
+		e.done <- startOutcome{code: 1}
 		return
 	}
-	if e.ahead.matches(&e.spec) {
-		calls, err := e.ahead.confine(&e.spec)
+	if e.prepared.matches(&e.spec) {
+		calls, err := e.prepared.confine(&e.spec)
 		if calls != nil && err == nil {
 			e.recorder, e.watcher = calls.recorder, calls.watcher
 			go calls.serve() // ends with the process
 		}
 		e.start(err, true)
 	} else {
-		onOtherThread(func() {
+		runOnOtherThread(func() {
 			calls, err := confine(&e.spec)
 			if calls != nil && err == nil {
 				e.recorder, e.watcher = calls.recorder, calls.watcher
@@ -146,26 +146,26 @@ func (e *commandSetup) start(err error, prepared bool) {
 			failed.Moved = moved.path
 		}
 		e.report(failed)
-		e.done <- outcome{code: 1}
+		e.done <- startOutcome{code: 1}
 		return
 	}
 	for _, fd := range e.files {
 		unix.Close(int(fd))
 	}
 	e.report(Report{Started: pid, Ahead: prepared})
-	e.done <- outcome{pid: pid, shared: shared}
+	e.done <- startOutcome{pid: pid, shared: shared}
 }
 
-// onOtherThread runs f on a thread that stays until the process ends, since
+// runOnOtherThread runs f on a thread that stays until the process ends, since
 // the kernel kills bash when the thread that cloned it ends. It does not use
 // the first thread: the kernel checks that one when another process wants to
 // signal or trace the supervisor, so it must not be in the command's Landlock
 // domain.
-func onOtherThread(f func()) {
+func runOnOtherThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == os.Getpid() {
-			onOtherThread(f)
+			runOnOtherThread(f)
 		} else {
 			f()
 		}
@@ -223,8 +223,8 @@ func argumentBytes(texts []string) (n int) {
 	return n
 }
 
-// commandWatch watches one command.
-type commandWatch struct {
+// commandMonitor watches one command.
+type commandMonitor struct {
 	spec       *Spec
 	pid        int
 	exited     chan struct{} // closed when bash has ended
@@ -244,7 +244,7 @@ type commandWatch struct {
 // left. Since orphans are reparented to this process, none can be elsewhere
 // then. reap sends the final report itself, with the end of bash if bash was
 // the last process, because the server is waiting for it.
-func (g *commandWatch) reap() {
+func (g *commandMonitor) reap() {
 	defer close(g.gone)
 	var last Report // of bash's end, until other processes are known to be left or not
 	for {
@@ -271,7 +271,7 @@ func (g *commandWatch) reap() {
 }
 
 // report sends r to the server. With Exited it also marks bash as ended.
-func (g *commandWatch) report(r Report) {
+func (g *commandMonitor) report(r Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if r.Exited {
@@ -285,14 +285,14 @@ func (g *commandWatch) report(r Report) {
 }
 
 // isBashRunning reports whether bash is still running.
-func (g *commandWatch) isBashRunning() bool {
+func (g *commandMonitor) isBashRunning() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.running
 }
 
-// watch handles control messages and checks limits until no descendant is left.
-func (g *commandWatch) watch(messages <-chan ControlMessage) {
+// monitor handles control messages and checks limits until no descendant is left.
+func (g *commandMonitor) monitor(messages <-chan ControlMessage) {
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
 	defer memory.Stop()

@@ -14,16 +14,16 @@ import (
 type undoEffect int
 
 const (
-	actOpen undoEffect = iota + 1
-	actCreate
-	actRemove
-	actRemoveDir
-	actRename
-	actLink
-	actTruncate
-	actAdjust
-	actAdjustOpen // through a descriptor
-	actBind
+	effectOpen undoEffect = iota + 1
+	effectCreate
+	effectRemove
+	effectRemoveDir
+	effectRename
+	effectLink
+	effectTruncate
+	effectAdjust
+	effectAdjustOpen // through a descriptor
+	effectBind
 )
 
 // noArg means that the call has no such argument.
@@ -34,7 +34,7 @@ const noArg = -1
 // name.
 type undoCall struct {
 	number         uint32
-	act            undoEffect
+	effect         undoEffect
 	dir, path      int
 	toDir, to      int
 	flags          int
@@ -54,13 +54,13 @@ func (p *program) notifyOrAllow(f filterOptions, number uint32) {
 		if !f.undo && !f.watch || c.number != number {
 			continue
 		}
-		if c.act == actOpen && c.flags >= 0 && !f.watch {
+		if c.effect == effectOpen && c.flags >= 0 && !f.watch {
 			p.loadArg(uint32(c.flags))
-			p.ifTrue(unix.BPF_JSET, writeOpenFlags, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+			p.ifTrue(unix.BPF_JSET, writeOpenFlags, func(p *program) { p.returnAction(unix.SECCOMP_RET_USER_NOTIF) })
 			p.allow()
 			return
 		}
-		p.answer(unix.SECCOMP_RET_USER_NOTIF)
+		p.returnAction(unix.SECCOMP_RET_USER_NOTIF)
 		return
 	}
 	p.allow()
@@ -153,7 +153,7 @@ func (c *callServer) recordBefore(n *notification) {
 		if call := &undoCalls[i]; int64(call.number) == int64(n.number) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if !r.stop {
+			if !r.stopped {
 				c.record(n, call)
 			}
 			return
@@ -169,9 +169,9 @@ func (c *callServer) record(n *notification, call *undoCall) {
 	if call.flags >= 0 {
 		flags = n.args[call.flags]
 	}
-	if call.act == actAdjustOpen || call.act == actAdjust && n.args[call.path] == 0 || call.act == actAdjust && flags&unix.AT_EMPTY_PATH != 0 {
+	if call.effect == effectAdjustOpen || call.effect == effectAdjust && n.args[call.path] == 0 || call.effect == effectAdjust && flags&unix.AT_EMPTY_PATH != 0 {
 		fd := 0
-		if call.act == actAdjust {
+		if call.effect == effectAdjust {
 			fd = max(call.dir, 0)
 		}
 		if p := c.entryOfDescriptor(n, int(int32(n.args[fd]))); p != nil {
@@ -180,21 +180,21 @@ func (c *callServer) record(n *notification, call *undoCall) {
 		}
 		return
 	}
-	follow := !call.doesNotFollow && call.act >= actTruncate || call.act == actOpen && flags&unix.O_NOFOLLOW == 0
-	if (call.act == actAdjust) && flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+	follow := !call.doesNotFollow && call.effect >= effectTruncate || call.effect == effectOpen && flags&unix.O_NOFOLLOW == 0
+	if (call.effect == effectAdjust) && flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		follow = false
 	}
-	if call.act == actLink {
+	if call.effect == effectLink {
 		follow = flags&unix.AT_SYMLINK_FOLLOW != 0
 	}
 	p := c.findEntry(n, call, call.dir, call.path, follow)
 	defer p.close()
-	if call.act == actRename || call.act == actLink {
+	if call.effect == effectRename || call.effect == effectLink {
 		to := c.findEntry(n, call, call.toDir, call.to, false)
 		defer to.close()
 		switch {
 		case to == nil:
-		case call.act == actLink:
+		case call.effect == effectLink:
 			r.recordLink(p, to)
 		case p != nil:
 			r.recordRename(p, to, flags)
@@ -205,26 +205,26 @@ func (c *callServer) record(n *notification, call *undoCall) {
 		return
 	}
 	if p.root < 0 || p.removed != (fileID{}) {
-		if call.act == actTruncate || call.act == actOpen && (call.createsForSure || flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC) != 0) {
+		if call.effect == effectTruncate || call.effect == effectOpen && (call.createsForSure || flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC) != 0) {
 			r.recordWriteOutside(p)
 		}
 		return
 	}
-	switch call.act {
-	case actOpen:
+	switch call.effect {
+	case effectOpen:
 		if call.createsForSure {
 			flags = unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
 		}
 		r.recordOpen(p, flags)
-	case actCreate, actBind:
+	case effectCreate, effectBind:
 		r.recordCreate(p)
-	case actRemove:
+	case effectRemove:
 		r.recordRemove(p, flags&unix.AT_REMOVEDIR != 0)
-	case actRemoveDir:
+	case effectRemoveDir:
 		r.recordRemove(p, true)
-	case actTruncate:
+	case effectTruncate:
 		r.recordWrite(p)
-	case actAdjust:
+	case effectAdjust:
 		r.recordMetadataChange(p)
 	}
 }
@@ -255,7 +255,7 @@ func isIgnoredDevice(path string) bool {
 func (c *callServer) findEntry(n *notification, call *undoCall, dirArg, pathArg int, follow bool) *dirEntry {
 	var path string
 	var err error
-	if call.act == actBind {
+	if call.effect == effectBind {
 		path, err = c.bindPath(n)
 	} else {
 		path, err = c.recorder.readPath(n, n.args[pathArg])

@@ -18,16 +18,16 @@ import (
 func (r *recorder) keepContent(p *dirEntry, willVanish bool) UndoState {
 	state := StateOf(&p.file)
 	state.Target = readTarget(p.dir, p.base, &p.file)
-	if p.isDir() || r.stop || !r.openRecord() {
+	if p.isDir() || r.stopped || !r.openRecord() {
 		return state
 	}
-	if willVanish && r.bytes+state.Size <= UndoBytes {
+	if willVanish && r.keptBytes+state.Size <= UndoBytes {
 		if state.Link = r.keepByLink(p); state.Link != "" {
-			r.bytes += state.Size
+			r.keptBytes += state.Size
 			return state
 		}
 	}
-	if p.file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= UndoFileBytes && r.bytes+state.Size <= UndoBytes {
+	if p.file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= UndoFileBytes && r.keptBytes+state.Size <= UndoBytes {
 		state.Offset, state.Held = r.keepByCopy(p, state.Size)
 	}
 	return state
@@ -44,13 +44,13 @@ func (r *recorder) keepByLink(p *dirEntry) string {
 		rel = strings.TrimPrefix(dir[len(r.roots[p.root]):], "/")
 	}
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-	dir, err := unix.Openat2(r.outside[p.root], rel, &how)
+	dir, err := unix.Openat2(r.serverRoots[p.root], rel, &how)
 	if err != nil {
 		return ""
 	}
 	defer unix.Close(dir)
-	r.linked++
-	name := "l" + strconv.Itoa(r.linked)
+	r.linkCount++
+	name := "l" + strconv.Itoa(r.linkCount)
 	if unix.Linkat(dir, p.base, r.dir, name, 0) != nil {
 		return ""
 	}
@@ -114,12 +114,12 @@ func (r *recorder) keepByCopy(p *dirEntry, size int64) (offset int64, held bool)
 		return 0, false
 	}
 	const block = 4 << 10 // file systems share only whole blocks
-	offset = (r.at + block - 1) / block * block
+	offset = (r.dataEnd + block - 1) / block * block
 	if !copyRange(from, r.data, offset, size) {
 		return 0, false
 	}
-	r.at = offset + size
-	r.bytes += size
+	r.dataEnd = offset + size
+	r.keptBytes += size
 	return offset, true
 }
 

@@ -15,31 +15,31 @@ import (
 // kernel makes it, and does not learn whether the call succeeds: to undo the
 // record of a failed call changes nothing.
 type recorder struct {
-	spec    *Spec
-	parent  int   // the directory of all records
-	outside []int // descriptors of the roots as the server sees them, in the order of roots
-	roots   []string
-	began   time.Time
+	spec        *Spec
+	recordsDir  int   // the directory of all records
+	serverRoots []int // descriptors of the roots as the server sees them, in the order of roots
+	roots       []string
+	began       time.Time
 
-	mu     sync.Mutex
-	buf    [unix.PathMax]byte
-	dir    int   // directory of this record; -1 until the first change
-	log    int   // descriptor of the log; -1 until the first change
-	data   int   // descriptor of the copied contents; -1 until the first change
-	count  int   // steps so far
-	bytes  int64 // bytes of kept content
-	at     int64 // end of data
-	linked int   // hard links so far, including failed ones; numbers their names
-	stop   bool  // nothing more is recorded, after an error, at a limit or at the end
+	mu        sync.Mutex
+	buf       [unix.PathMax]byte
+	dir       int   // directory of this record; -1 until the first change
+	log       int   // descriptor of the log; -1 until the first change
+	data      int   // descriptor of the copied contents; -1 until the first change
+	stepCount int   // steps so far
+	keptBytes int64 // bytes of kept content
+	dataEnd   int64 // end of data
+	linkCount int   // hard links so far, including failed ones; numbers their names
+	stopped   bool  // nothing more is recorded, after an error, at a limit or at the end
 
 	// marks record, by path, whether the command made the file or directory
 	// with everything below it. The nearest mark at or above a path applies.
 	// Where that is uncertain, for example since a call may have failed, the mark
 	// says no: then more is recorded than necessary.
-	marks   map[string]pathState
-	touched map[string]struct{}
-	saved   map[fileID]savedPart
-	links   map[fileID][]string // the hard links in the record
+	marks      map[string]pathState
+	touched    map[string]struct{}
+	savedParts map[fileID]savedPart
+	links      map[fileID][]string // the hard links in the record
 }
 
 // pathState describes a path. fresh means that the path has a record which covers
@@ -69,12 +69,12 @@ func newRecorder(s *Spec) *recorder {
 		return nil
 	}
 	r := &recorder{
-		spec: s, parent: int(s.undoFiles[0]), began: time.Now(), dir: -1, log: -1, data: -1,
-		marks: map[string]pathState{}, touched: map[string]struct{}{}, saved: map[fileID]savedPart{}, links: map[fileID][]string{},
+		spec: s, recordsDir: int(s.undoFiles[0]), began: time.Now(), dir: -1, log: -1, data: -1,
+		marks: map[string]pathState{}, touched: map[string]struct{}{}, savedParts: map[fileID]savedPart{}, links: map[fileID][]string{},
 	}
 	for _, root := range s.Roots {
-		if !root.ReadOnly && len(r.outside) < len(s.undoFiles)-1 {
-			r.outside = append(r.outside, int(s.undoFiles[1+len(r.outside)]))
+		if !root.ReadOnly && len(r.serverRoots) < len(s.undoFiles)-1 {
+			r.serverRoots = append(r.serverRoots, int(s.undoFiles[1+len(r.serverRoots)]))
 			r.roots = append(r.roots, root.Path)
 		}
 	}
@@ -106,9 +106,9 @@ func (r *recorder) openRecord() bool {
 		return true
 	}
 	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
-	err := unix.Mkdirat(r.parent, r.spec.Undo, 0o700)
+	err := unix.Mkdirat(r.recordsDir, r.spec.Undo, 0o700)
 	if err == nil {
-		r.dir, err = unix.Openat(r.parent, r.spec.Undo, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		r.dir, err = unix.Openat(r.recordsDir, r.spec.Undo, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
 		r.log, err = unix.Openat(r.dir, unfinishedLogName, flags|unix.O_APPEND, 0o600)
@@ -120,7 +120,7 @@ func (r *recorder) openRecord() bool {
 		r.data, err = unix.Openat(r.dir, "data", flags, 0o600)
 	}
 	if err != nil {
-		r.stop = true
+		r.stopped = true
 		return false
 	}
 	command := ""
@@ -129,9 +129,9 @@ func (r *recorder) openRecord() bool {
 	}
 	r.writeStep(&UndoStep{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
 	if err := unix.Renameat(r.dir, unfinishedLogName, r.dir, "log"); err != nil {
-		r.stop = true
+		r.stopped = true
 	}
-	return !r.stop
+	return !r.stopped
 }
 
 // writeStep appends to the log. After an error, for example without space, the
@@ -139,34 +139,34 @@ func (r *recorder) openRecord() bool {
 func (r *recorder) writeStep(step *UndoStep) {
 	text := Append(nil, step)
 	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
-		r.stop = true
+		r.stopped = true
 	}
 }
 
 // add records a step. After the largest number of steps it writes an
 // UndoStopped instead.
 func (r *recorder) add(step *UndoStep) {
-	if r.stop || !r.openRecord() {
+	if r.stopped || !r.openRecord() {
 		return
 	}
-	if r.count++; r.count > undoRecords {
-		step = &UndoStep{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"}
+	if r.stepCount++; r.stepCount > maxUndoSteps {
+		step = &UndoStep{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(maxUndoSteps) + " files"}
 	}
 	r.writeStep(step)
 	before := &step.Before
 	switch {
 	case step.Kind == UndoStopped:
-		r.addUnheld(step)
-		r.stop = true
+		r.addToUnheldList(step)
+		r.stopped = true
 	case step.Kind != UndoEntry && step.Kind != UndoContent:
 	case before.Mode&unix.S_IFMT == unix.S_IFREG && !before.Held && before.Link == "":
-		r.addUnheld(step)
+		r.addToUnheldList(step)
 	}
 }
 
-// addUnheld appends a step to the list of those that undo cannot revert. After an
+// addToUnheldList appends a step to the list of those that undo cannot revert. After an
 // error, the answer of the command does not name the file, and only undo does.
-func (r *recorder) addUnheld(step *UndoStep) {
+func (r *recorder) addToUnheldList(step *UndoStep) {
 	fd, err := unix.Openat(r.dir, UndoUnheld, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return
@@ -191,7 +191,7 @@ func (r *recorder) finish() {
 	}
 	slices.Sort(paths)
 	var text []byte
-	left := int64(undoHashBytes)
+	left := int64(maxUndoHashBytes)
 	for _, path := range paths {
 		var file unix.Stat_t
 		var state UndoState
@@ -221,7 +221,7 @@ func (r *recorder) finish() {
 	unix.Close(r.log)
 	unix.Close(r.data)
 	unix.Close(r.dir)
-	r.dir, r.stop = -1, true
+	r.dir, r.stopped = -1, true
 }
 
 // StateOf returns the state of a file without its content.
@@ -290,14 +290,14 @@ func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} 
 // recordParentTimes records the times of the directory that contains an entry.
 func (r *recorder) recordParentTimes(p *dirEntry) {
 	var file unix.Stat_t
-	if unix.Fstat(p.dir, &file) != nil || r.saved[idOf(&file)] != 0 {
+	if unix.Fstat(p.dir, &file) != nil || r.savedParts[idOf(&file)] != 0 {
 		return
 	}
 	dir := filepath.Dir(p.path)
 	if r.rootIndexOf(dir) < 0 || r.isCovered(dir) {
 		return
 	}
-	r.saved[idOf(&file)] = savedMeta
+	r.savedParts[idOf(&file)] = savedMeta
 	r.add(&UndoStep{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
 }
 
@@ -352,20 +352,20 @@ func (r *recorder) recordReplaced(p *dirEntry) {
 	r.add(&UndoStep{Kind: UndoEntry, Path: p.path, Before: r.keepContent(p, true)})
 	r.touched[p.path] = struct{}{}
 	if p.isDir() || p.file.Nlink == 1 {
-		delete(r.saved, idOf(&p.file)) // a new file may get the inode
+		delete(r.savedParts, idOf(&p.file)) // a new file may get the inode
 	}
 }
 
 // recordWrite records a call that opens a file for writing.
 func (r *recorder) recordWrite(p *dirEntry) {
-	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent {
+	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.savedParts[idOf(&p.file)] == savedContent {
 		return
 	}
 	if r.isCovered(p.path) {
 		r.separateLinks(idOf(&p.file))
 		return
 	}
-	r.saved[idOf(&p.file)] = savedContent
+	r.savedParts[idOf(&p.file)] = savedContent
 	before := r.keepContent(p, false)
 	if !before.Held {
 		r.separateLinks(idOf(&p.file))
@@ -381,17 +381,17 @@ func (r *recorder) recordWriteOutside(p *dirEntry) {
 	if p.exists {
 		id = idOf(&p.file)
 	}
-	if r.saved[id] != savedContent {
+	if r.savedParts[id] != savedContent {
 		r.separateLinks(id)
 	}
 }
 
 // recordMetadataChange records a call that changes mode, owner or times.
 func (r *recorder) recordMetadataChange(p *dirEntry) {
-	if !p.exists || r.saved[idOf(&p.file)] != 0 || r.needsNoRecord(p.path) {
+	if !p.exists || r.savedParts[idOf(&p.file)] != 0 || r.needsNoRecord(p.path) {
 		return
 	}
-	r.saved[idOf(&p.file)] = savedMeta
+	r.savedParts[idOf(&p.file)] = savedMeta
 	r.add(&UndoStep{Kind: UndoMeta, Path: p.path, Before: StateOf(&p.file)})
 	r.touched[p.path] = struct{}{}
 }

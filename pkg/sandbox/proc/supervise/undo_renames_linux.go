@@ -79,7 +79,7 @@ func (r *recorder) areOnSameMount(one, other int) bool {
 // recordTree records an entry, with everything below it, that is about to leave
 // the roots.
 func (r *recorder) recordTree(p *dirEntry) {
-	if p.root < 0 || r.stop || r.needsNoRecord(p.path) {
+	if p.root < 0 || r.stopped || r.needsNoRecord(p.path) {
 		return
 	}
 	r.recordParentTimes(p)

@@ -60,10 +60,10 @@ type UndoState struct {
 
 // Bounds of one undo record.
 const (
-	UndoFileBytes = 16 << 20  // of one copied file
-	UndoBytes     = 256 << 20 // of all kept files together
-	undoHashBytes = 64 << 20  // of the files whose content is hashed at the end, together
-	undoRecords   = 200_000
+	UndoFileBytes    = 16 << 20  // of one copied file
+	UndoBytes        = 256 << 20 // of all kept files together
+	maxUndoHashBytes = 64 << 20  // of the files whose content is hashed at the end, together
+	maxUndoSteps     = 200_000
 )
 
 // UndoUnheld is the name of the file, in the directory of a record, with copies of

@@ -22,7 +22,7 @@ func (p *program) addWatchRules(f filterOptions) {
 		return
 	}
 	for _, c := range pathCalls {
-		p.onCall(c.number, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+		p.onCall(c.number, func(p *program) { p.returnAction(unix.SECCOMP_RET_USER_NOTIF) })
 	}
 }
 
@@ -38,7 +38,7 @@ type accessWatcher struct {
 	mu      sync.Mutex
 	buf     [unix.PathMax]byte
 	seen    map[Report]struct{}
-	waiting []Report // before the command has started
+	unsent  []Report // before the command has started
 	started bool
 }
 
@@ -50,18 +50,18 @@ func newAccessWatcher(s *Spec) *accessWatcher {
 	return &accessWatcher{seen: map[Report]struct{}{}}
 }
 
-// begin sends the reports so far, and all later ones. w may be nil.
-func (w *accessWatcher) begin(send func(Report)) {
+// startSending sends the reports so far, and all later ones. w may be nil.
+func (w *accessWatcher) startSending(send func(Report)) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.send, w.started = send, true
-	for _, r := range w.waiting {
+	for _, r := range w.unsent {
 		send(r)
 	}
-	w.waiting = nil
+	w.unsent = nil
 }
 
 // reportAccess reports an access, each one once and at most maxAccesses. Before the
@@ -75,7 +75,7 @@ func (w *accessWatcher) reportAccess(kind AccessKind, name string) {
 	if w.started {
 		w.send(r)
 	} else {
-		w.waiting = append(w.waiting, r)
+		w.unsent = append(w.unsent, r)
 	}
 }
 
@@ -97,32 +97,32 @@ func (c *callServer) watchCall(n *notification) {
 	}
 	for _, p := range pathCalls {
 		if int64(p.number) == int64(n.number) {
-			w.notePath(c, n, AccessRead, p.dir, p.path)
+			w.reportPath(c, n, AccessRead, p.dir, p.path)
 			return
 		}
 	}
 	for i := range undoCalls {
 		call := &undoCalls[i]
-		if int64(call.number) != int64(n.number) || call.act == actAdjustOpen || call.act == actBind {
+		if int64(call.number) != int64(n.number) || call.effect == effectAdjustOpen || call.effect == effectBind {
 			continue
 		}
 		kind := AccessWrite
-		if call.act == actOpen && call.flags >= 0 && n.args[call.flags]&writeOpenFlags == 0 {
+		if call.effect == effectOpen && call.flags >= 0 && n.args[call.flags]&writeOpenFlags == 0 {
 			kind = AccessRead
 		}
-		if call.act != actLink {
-			w.notePath(c, n, kind, call.dir, call.path)
+		if call.effect != effectLink {
+			w.reportPath(c, n, kind, call.dir, call.path)
 		}
-		if call.act == actRename || call.act == actLink {
-			w.notePath(c, n, AccessWrite, call.toDir, call.to)
+		if call.effect == effectRename || call.effect == effectLink {
+			w.reportPath(c, n, AccessWrite, call.toDir, call.to)
 		}
 		return
 	}
 }
 
-// notePath reports an access to a path of the caller, made absolute, with its links as
+// reportPath reports an access to a path of the caller, made absolute, with its links as
 // they are. The caller holds w.mu.
-func (w *accessWatcher) notePath(c *callServer, n *notification, kind AccessKind, dirArg, pathArg int) {
+func (w *accessWatcher) reportPath(c *callServer, n *notification, kind AccessKind, dirArg, pathArg int) {
 	path, err := readCallerPath(n, n.args[pathArg], w.buf[:])
 	if err != nil || path == "" || isIgnoredDevice(path) {
 		return
