@@ -4,7 +4,7 @@ package proc
 type Activity struct {
 	// Known is false if the system does not show the state of processes.
 	Known bool
-	// Asleep reports that no process is computing or waiting for a disk.
+	// Asleep is true if no process is computing or waiting for a disk.
 	Asleep bool
 	// Program is the name of the process that was started last.
 	Program string

@@ -55,7 +55,8 @@ type processStat struct {
 	startTime   uint64
 }
 
-// readStat reads the fields of a process. ok is false if the process has ended.
+// readStat reads the fields of the process pid. ok is false if the process has
+// ended.
 func readStat(pid string) (stat processStat, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
 	if err != nil {
@@ -74,7 +75,7 @@ func readStat(pid string) (stat processStat, ok bool) {
 	return processStat{name: line[open+1 : end], state: fields[0][0], hasTerminal: fields[7-3] != "0", startTime: began}, true
 }
 
-// readsTerminal reports whether a thread of the process is in read(2) on a
+// readsTerminal reports whether a thread of the process pid is in read(2) on a
 // terminal. It also returns false if the system does not show this.
 func readsTerminal(pid string) bool {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%s/task", pid))
@@ -95,9 +96,9 @@ func readsTerminal(pid string) bool {
 	return false
 }
 
-// readsSingleKeys reports whether the process has a terminal as standard input
-// that is not in canonical mode: it delivers each key at once, as editors and
-// prompts with line editing set it.
+// readsSingleKeys reports whether the process pid has a terminal as standard
+// input that is not in canonical mode: it delivers each key at once, as editors
+// and prompts with line editing set it.
 func readsSingleKeys(pid string) bool {
 	if !isTerminal(pid, 0) {
 		return false
@@ -114,8 +115,8 @@ func readsSingleKeys(pid string) bool {
 	return err == nil && mode.Lflag&unix.ICANON == 0
 }
 
-// isTerminal reports whether a descriptor of a process is a terminal, by its
-// name in /proc.
+// isTerminal reports whether the descriptor fd of the process pid is a
+// terminal, by its name in /proc.
 func isTerminal(pid string, fd int) bool {
 	name, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%d", pid, fd))
 	if err != nil {

@@ -69,8 +69,8 @@ func (r *Runner) makeBuildCaches(roots []supervise.Root) (cacheDir string, env [
 	return cacheDir, env, nil
 }
 
-// cacheDirName returns the name of the common directory of the caches for
-// commands with these roots. Only the writable roots count.
+// cacheDirName returns the name of the common directory, a hash, of the caches
+// for commands with these roots. Only the writable roots count.
 func cacheDirName(roots []supervise.Root) string {
 	var paths []string
 	for _, root := range roots {
@@ -83,8 +83,9 @@ func cacheDirName(roots []supervise.Root) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// appendCacheVars appends the variables of the build caches to base, except
-// those that base sets to a directory that commands may write.
+// appendCacheVars returns base, variables as NAME=value, with caches, the
+// variables of the build caches, appended, except those that base sets to a
+// directory that commands may write.
 func appendCacheVars(base, caches, writable []string) []string {
 	all := base[:len(base):len(base)]
 	for _, cache := range caches {

@@ -71,8 +71,8 @@ const maxArgBytes = 128<<10 - 1
 // listener.
 const maxExtraFiles = supervise.MaxFiles - 5
 
-// validate returns an error for a command that no system could run, else nil.
-// It does not look at the file system.
+// validate returns an INVALID_PARAMS or MISSING_PARAMETER error for a command
+// that no system could run, else nil. It does not look at the file system.
 func (c *Command) validate() error {
 	if len(c.Program) > 0 && !filepath.IsAbs(c.Program[0]) {
 		return toolerr.New(toolerr.InvalidParams, "program %q is relative: give an absolute path", c.Program[0])

@@ -53,9 +53,9 @@ func (c *Config) checkEgress(level Level) error {
 }
 
 // egressSocketPair is a socket pair that passes the proxy's listener out of the
-// namespace. The supervisor gets one end as the last of the command's files,
-// and sends the listener's descriptor through it. It is nil for commands
-// without a proxy.
+// command's network namespace. The supervisor gets one end as the last of the
+// command's files, and sends the listener's descriptor through it. It is nil
+// for commands without a proxy.
 type egressSocketPair struct {
 	serverEnd, supervisorEnd *os.File
 }
@@ -67,7 +67,8 @@ func (l *egressSocketPair) close() {
 	}
 }
 
-// appendTo appends the supervisor's end to files.
+// appendTo appends the supervisor's end to files, the files for the supervisor.
+// l may be nil.
 func (l *egressSocketPair) appendTo(files []*os.File) []*os.File {
 	if l == nil {
 		return files
@@ -110,7 +111,7 @@ func (r *Runner) startProxy(l *egressSocketPair) (*egress.Proxy, error) {
 }
 
 // closeProxy closes the proxy with the command's connections, and adds the
-// refused hosts to the result.
+// hosts that it refused to p.result. It does nothing without a proxy.
 func (p *Process) closeProxy() {
 	if p.proxy != nil {
 		p.proxy.Close()

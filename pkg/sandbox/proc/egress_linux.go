@@ -45,8 +45,8 @@ func (l *egressSocketPair) receiveListener() (*os.File, error) {
 	}
 }
 
-// singleDescriptor returns the single descriptor in a control message. It is an
-// error if there are none or several.
+// singleDescriptor returns the single descriptor in oob, the control messages
+// of a received message. It is an error if there are none or several.
 func singleDescriptor(oob []byte) (int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {

@@ -13,8 +13,8 @@ var fixedEnv = [...]string{
 	"GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "EDITOR=true", "VISUAL=true", "DEBIAN_FRONTEND=noninteractive",
 }
 
-// Environ describes how to build the environment of a command. Variables have
-// the form NAME=value.
+// Environ holds the sources from which Build makes the environment of a
+// command. Variables have the form NAME=value.
 type Environ struct {
 	// Base holds the initial variables, as os.Environ() returns them.
 	Base []string

@@ -8,7 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
-// filterVariables returns the variables that may reach a command.
+// filterVariables returns those of pairs (NAME=value) that may reach a command,
+// see mayPass.
 func (e Environ) filterVariables(pairs []string) (passed []string) {
 	for _, pair := range pairs {
 		if name, value, ok := strings.Cut(pair, "="); ok && e.mayPass(name, value) {
@@ -28,7 +29,8 @@ func (e Environ) mayPass(name, value string) bool {
 }
 
 // controlsPrograms reports whether a variable makes programs run or load
-// something, or names an agent, a proxy or a display of the user.
+// something, such as LD_PRELOAD, or names an agent, a proxy or a display of the
+// user.
 func controlsPrograms(name, value string) bool {
 	upper := strings.ToUpper(name)
 	switch upper {
@@ -53,7 +55,8 @@ var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/se
 var secretField = regexp.MustCompile(`(?i)(^|[^a-z0-9])(passw(or)?d|pwd|accountkey|sharedaccesskey|sharedaccesssignature|client_secret|access_token|api_?key)(["']?\s*=\s*["']?|["']\s*:\s*["'])[^\s"'&;,}]` +
 	`|authorization: |(^|\s)(-u|--user)[ =]["']?[^\s:=]+:[^\s]`)
 
-// looksSecret reports whether a variable's name or value suggests a secret.
+// looksSecret reports whether a variable's name or value suggests that the
+// value is a password, key or token.
 func looksSecret(name, value string) bool {
 	upper := strings.ToUpper(name)
 	switch {

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canRead reports whether the server can open a file for reading.
+// canRead reports whether the server itself can open the file at path for
+// reading.
 func canRead(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

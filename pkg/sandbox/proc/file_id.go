@@ -1,5 +1,5 @@
 package proc
 
-// fileID holds device and inode of a file. After the file is deleted, a later
-// file may have the same.
+// fileID identifies a file by device and inode. After the file is deleted, a
+// later file may have the same.
 type fileID struct{ dev, ino int64 }

@@ -85,8 +85,9 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 	return nil
 }
 
-// coversAllButShown reports whether a masked directory is in a covered one and contains
-// a path that is shown: the cover hides the rest of it.
+// coversAllButShown reports whether masked, a directory to hide, needs no mask
+// because it is in a directory of s.Cover and contains a shown path: the cover
+// hides everything except that.
 func (s *spec) coversAllButShown(masked string) bool {
 	beneath := func(path string) bool { return path != masked && supervise.IsBeneath(masked, path) }
 	return slices.ContainsFunc(s.Cover, func(dir string) bool { return dir != masked && supervise.IsBeneath(dir, masked) }) &&
@@ -103,9 +104,10 @@ func (s *spec) addUncoveredGaps() {
 	}
 }
 
-// addHiddenInRoot searches a root. It adds the targets of hidden links,
-// protected files and gaps to s, and returns the files in the root that must
-// not be read. outer holds the paths that are masked already.
+// addHiddenInRoot searches a root for files that a command must not read or
+// write. It adds the targets of hidden links, protected files and gaps to s,
+// and returns the files in the root that must not be read. outer holds the
+// paths that are masked already.
 func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l scanRules, rules Rules, moved *movedFiles) ([]supervise.Pinned, error) {
 	scan := r.secretScanOf(root.Path)
 	scan.mu.Lock()

@@ -26,7 +26,8 @@ type hiddenFile struct {
 	notFound    bool     // a search of the whole root did not find it
 }
 
-// pinned returns the file as the supervisor masks it, by path and identity.
+// pinned returns the entry of Spec.Pinned by which the supervisor masks the
+// file, by path and identity.
 func (k *hiddenFile) pinned(id fileID) supervise.Pinned {
 	return supervise.Pinned{Path: k.path, Dev: id.dev, Ino: id.ino}
 }
@@ -123,7 +124,7 @@ func (k *hiddenFile) locate(id fileID) (path string, where int) {
 	return "", fileLost
 }
 
-// closeDescriptor closes the descriptor if there is one.
+// closeDescriptor closes the descriptor if it is open.
 func (k *hiddenFile) closeDescriptor() {
 	closeAll(k.descriptor)
 	k.descriptor = nil

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// hardLink is one name of a file with several hard links.
+// hardLink is one path of a file with several hard links.
 type hardLink struct {
 	path string
 	id   fileID

@@ -28,7 +28,8 @@ const (
 // have hundreds of such directories, and commands may follow each other fast.
 const homeCacheTime = time.Second
 
-// homeSearch is the search of the homes for one command.
+// homeSearch is the state of the search of all homes for the hidden files of
+// one command.
 type homeSearch struct {
 	*Runner
 	s           *spec

@@ -10,7 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// keyCheck is the cached result of a look for a private key in a file.
+// keyCheck is the cached answer to the question whether a file begins as a
+// private key.
 type keyCheck struct {
 	id      fileID
 	changed time.Time // the file's time of change
@@ -18,16 +19,17 @@ type keyCheck struct {
 	secret  bool // it begins as a private key
 }
 
-// newKeyCheck returns the keyCheck of a file that was not looked into.
+// newKeyCheck returns a keyCheck with the identity, time of change and size of
+// a file, whose content was not read: secret is false.
 func newKeyCheck(info os.FileInfo) keyCheck {
 	id, _ := fileIDOf(info)
 	return keyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
 }
 
 // isPrivateKeyFile reports whether the file at path begins as a private key
-// (secret), and returns that file's info. It uses the result in earlier of an
-// unchanged file, and stores the result in checks. An error means that the file
-// is gone.
+// (isKey), and returns that file's info. For an unchanged file it takes the
+// result from earlier instead of reading it, and stores the result in checks.
+// An error means that the file is gone.
 func isPrivateKeyFile(path string, earlier, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -46,10 +48,10 @@ func isPrivateKeyFile(path string, earlier, checks map[string]keyCheck) (info os
 	return info, now.secret, nil
 }
 
-// beginsAsKey reports whether the file at path begins as a private key
-// (secret), and returns that file's info. An error means that the file is gone.
-// A file that cannot be opened counts as a key: a command might be able to open
-// it, after a chmod for example.
+// beginsAsKey reports whether the file at path begins as a private key (isKey),
+// and returns that file's info. An error means that the file is gone. A file
+// that cannot be opened counts as a key: a command might be able to open it,
+// after a chmod for example.
 func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -80,10 +80,10 @@ func (s *spec) isCovered(path string) bool {
 	})
 }
 
-// comparePinned orders files by path.
+// comparePinned compares two files by path, for sorting.
 func comparePinned(a, b supervise.Pinned) int { return strings.Compare(a.Path, b.Path) }
 
-// pathsOf returns the paths of files.
+// pathsOf returns the paths of objects.
 func pathsOf(objects []supervise.Pinned) (all []string) {
 	for _, object := range objects {
 		all = append(all, object.Path)

@@ -23,9 +23,9 @@ type movedFiles struct {
 	ids      map[fileID]bool // the files that moved
 }
 
-// add records that path, a path of s, no longer led to its file when the
-// supervisor was to mask it. It returns a CONFLICT error after maxStartAttempts
-// attempts.
+// add records that path, one of the paths in s.Pinned, no longer led to its
+// file when the supervisor was to mask it. It returns a CONFLICT error after
+// maxStartAttempts attempts.
 func (m *movedFiles) add(s *spec, path string) error {
 	if m.attempts++; m.attempts > maxStartAttempts {
 		return errMovedTooFast(path)

@@ -88,7 +88,8 @@ func (s *secretScan) saveRecord(path string) {
 	s.savedRecord = s.recordText(s.hidden)
 }
 
-// recordText returns files as the text of a record, sorted.
+// recordText returns the text of a record with files: a sorted line for each,
+// as loadRecord reads them.
 func (s *secretScan) recordText(files map[fileID]*hiddenFile) string {
 	lines := make([]string, 0, len(files))
 	for id, k := range files {
@@ -98,5 +99,5 @@ func (s *secretScan) recordText(files map[fileID]*hiddenFile) string {
 	return strings.Join(lines, "")
 }
 
-// daysSince1970 returns the current day as a number.
+// daysSince1970 returns the number of whole days since 1-1-1970 UTC.
 func daysSince1970() int64 { return time.Now().Unix() / (24 * 60 * 60) }

@@ -36,7 +36,7 @@ type secretScan struct {
 	savedRecord  string                 // its text, without the entries of other servers
 }
 
-// scanResult is the result of one search of a root. All paths are absolute.
+// scanResult is what one search of a root found. All paths are absolute.
 type scanResult struct {
 	hidden      map[string]os.FileInfo // files that must not be read, by path
 	descriptors map[fileID]*os.File    // of files in hidden, if secretScan.hidden has none
@@ -108,7 +108,7 @@ func (s *secretScan) scanRoot(rules scanRules) scanResult {
 	return w.result
 }
 
-// scanPass is the state of one scan.
+// scanPass is the state of one call of scanRoot.
 type scanPass struct {
 	*secretScan
 	scanRules
@@ -158,7 +158,8 @@ func (w *scanPass) visitDir(dir string) bool {
 	return true
 }
 
-// isGone reports whether err means that no file is at the path.
+// isGone reports whether err means that there is no file at the path: it does
+// not exist, or something above it is not a directory.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // readDirAgain reads a directory again, or its nearest parent that exists. After
@@ -184,9 +185,9 @@ func (w *scanPass) forgetDir(dir string) {
 	w.stale[dir] = true
 }
 
-// lookUpHidden sets result.hidden from the directories that were read. It
-// returns true if one of the files has vanished, so that the scan must
-// continue.
+// lookUpHidden sets result.hidden to the hidden files of the directories that
+// were read. It returns true if one of the files has vanished, so that the scan
+// must continue.
 func (w *scanPass) lookUpHidden() (again bool) {
 	earlier := w.result.hidden
 	w.result.hidden = map[string]os.FileInfo{}

@@ -19,7 +19,8 @@ func (w *scanPass) holdDescriptor(path string, info os.FileInfo) {
 	}
 }
 
-// descriptor returns the open descriptor of a file, or nil.
+// descriptor returns the open descriptor that this scan or an earlier one has
+// of a file, or nil.
 func (w *scanPass) descriptor(id fileID) *os.File {
 	if k := w.hidden[id]; k != nil && k.descriptor != nil {
 		return k.descriptor

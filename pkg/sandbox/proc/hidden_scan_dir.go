@@ -29,8 +29,8 @@ type dirCache struct {
 	hardLinked      []hardLink // files with several links; nil: not searched yet
 }
 
-// isCurrent reports whether the cached content is still that of the directory,
-// whose time of change is now changed.
+// isCurrent reports whether the directory has certainly not changed since it
+// was read. changed is its current time of change.
 func (f *dirCache) isCurrent(changed time.Time) bool {
 	return changed.Equal(f.changed) && f.readAt.Sub(changed) >= supervise.SettledAfter
 }

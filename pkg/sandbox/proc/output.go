@@ -157,7 +157,7 @@ func (o *Output) write(p []byte) {
 	o.changed = make(chan struct{})
 }
 
-// keepTail writes p to the ring, over the oldest bytes.
+// keepTail writes p to the ring, in place of its oldest bytes.
 func (o *Output) keepTail(p []byte) {
 	if len(p) > maxTailBytes {
 		p = p[len(p)-maxTailBytes:]

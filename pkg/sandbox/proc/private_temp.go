@@ -114,7 +114,8 @@ func (t privateTemp) writeFile(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// remove removes the directory with its content.
+// remove removes the directory with its content. It ignores errors: a later
+// runner tries again.
 func (t privateTemp) remove() { removeTree(t.root, t.name) }
 
 // newTemp makes a private temporary directory. The first call also starts to

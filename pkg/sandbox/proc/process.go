@@ -122,7 +122,7 @@ func (p *Process) CloseStdin() {
 	p.stdin = nil
 }
 
-// sendMessage sends a message to the supervisor.
+// sendMessage sends m to the supervisor. It fails if the supervisor has ended.
 func (p *Process) sendMessage(m controlMessage) error {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()

@@ -39,7 +39,8 @@ func readReport(temp string) []byte {
 	return report
 }
 
-// sealedFile returns an open memfd with text that no process can change.
+// sealedFile returns an open memfd whose content is text, sealed so that no
+// process can change it. The caller closes it.
 func sealedFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("prologue", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

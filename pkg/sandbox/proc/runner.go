@@ -145,10 +145,11 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	return r.start(ctx, c, level, nil)
 }
 
-// errClosing returns the error of commands that are started after Close.
+// errClosing returns the CANCELLED error of commands that are started after
+// Close.
 func errClosing() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
 
-// closeAll closes files that are not nil, and ignores errors.
+// closeAll closes those of files that are not nil. It ignores errors.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {

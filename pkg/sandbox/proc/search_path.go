@@ -20,7 +20,8 @@ type searchPathCache struct {
 	lastPath *safeSearchPath // nil before the first call
 }
 
-// safeSearchPath is a search path and its safe part.
+// safeSearchPath is the result of removing the unsafe entries of a search path
+// (PATH), with the files that it depends on.
 type safeSearchPath struct {
 	path        string
 	writable    []string // directories that commands may write into
@@ -29,14 +30,16 @@ type safeSearchPath struct {
 	uncacheable bool // the result depends on more than steps
 }
 
-// pathComponent is the state of one file on the way to a directory.
+// pathComponent is the state of one file on the way to a directory of a search
+// path.
 type pathComponent struct {
 	path string
 	mode fs.FileMode // its type; ModeIrregular if there is no file
 	link string      // the target, if it is a link
 }
 
-// readPathComponent returns the current state of the file at path.
+// readPathComponent returns the current state of the file at path. It follows
+// no link.
 func readPathComponent(path string) pathComponent {
 	s := pathComponent{path: path, mode: fs.ModeIrregular}
 	if info, err := os.Lstat(path); err == nil {
@@ -63,7 +66,8 @@ func (p *searchPathCache) removeUnsafeEntries(path string, writable []string) st
 	return p.lastPath.safe
 }
 
-// newSafeSearchPath computes the safe part of a path.
+// newSafeSearchPath removes the unsafe entries of path, see
+// removeUnsafeEntries.
 func newSafeSearchPath(path string, writable []string) *safeSearchPath {
 	r := &safeSearchPath{path: path, writable: writable}
 	var kept []string
@@ -134,7 +138,8 @@ func (r *safeSearchPath) addStep(path string) pathComponent {
 	return s
 }
 
-// isCurrent reports whether all recorded files are unchanged.
+// isCurrent reports whether all recorded files are unchanged, so that the
+// result still holds.
 func (r *safeSearchPath) isCurrent() bool {
 	return !r.uncacheable && !slices.ContainsFunc(r.steps, func(s pathComponent) bool { return readPathComponent(s.path) != s })
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// prober tries each promise of a level, from inside the sandbox.
+// prober runs inside the sandbox, tries each promise of the level, and collects
+// the results.
 type prober struct {
 	probeTargets
 	checks []Check // results so far
@@ -28,9 +29,9 @@ type prober struct {
 // self-test.
 const probeRole = "probe"
 
-// runProbeRole is the main function of this program in a role other than supervisor.
-// It reads the probeTargets from standard input, prints the checks as JSON, and
-// returns the exit code.
+// runProbeRole is the main function of this program when its role is that of
+// the probe. It reads the probeTargets from standard input, prints the checks
+// as JSON, and returns the exit code, 2 for another role.
 func runProbeRole(role string) int {
 	if role != probeRole {
 		fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
@@ -52,7 +53,8 @@ func runProbeRole(role string) int {
 	return 0
 }
 
-// recordAllowed records the result of an action that commands must be able to do.
+// recordAllowed records the check of an action that commands must be able to
+// do: it is enforced if err is nil.
 func (p *prober) recordAllowed(name string, err error) {
 	c := Check{Name: name, State: Enforced, Needed: true, Allowed: true, Why: "works"}
 	if err != nil {
@@ -61,8 +63,8 @@ func (p *prober) recordAllowed(name string, err error) {
 	p.checks = append(p.checks, c)
 }
 
-// recordBlocked records the result of an action that the sandbox must prevent; err
-// is nil if it was possible. promised says whether the level promises this:
+// recordBlocked records the check of an action that the sandbox must prevent;
+// err is nil if it was possible. promised says whether the level promises this:
 // else a nil err is recorded as a gap of the level.
 func (p *prober) recordBlocked(name string, promised bool, err error) {
 	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
@@ -111,7 +113,8 @@ func (p *prober) checkFiles() {
 	p.recordBlocked("inherit file descriptors", true, useInheritedDescriptor())
 }
 
-// openForWrite returns nil if a file can be opened for writing.
+// openForWrite opens a file for writing and closes it again. It returns the
+// error, nil if that is possible.
 func openForWrite(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err == nil {
@@ -229,7 +232,8 @@ func (p *prober) sendUDP() error {
 	return nil
 }
 
-// dial returns nil if a connection can be made within 2 s.
+// dial makes a connection within 2 s and closes it. It returns the error, nil
+// if that is possible.
 func dial(network, address string) error {
 	conn, err := net.DialTimeout(network, address, 2*time.Second)
 	if err == nil {
@@ -238,7 +242,8 @@ func dial(network, address string) error {
 	return err
 }
 
-// connectToOwnListener starts a listener and connects to it.
+// connectToOwnListener starts a listener and connects to it. It returns the
+// error, nil if that is possible.
 func connectToOwnListener(network, address string) error {
 	listener, err := net.Listen(network, address)
 	if err != nil {
@@ -292,7 +297,8 @@ func (p *prober) leaveProcessRunning() {
 	p.recordAllowed("start processes", err)
 }
 
-// rawSyscall makes a system call with four arguments, and returns its error.
+// rawSyscall makes a system call with four arguments, and returns its errno,
+// nil on success.
 func rawSyscall(number, a, b, c, d uintptr) error {
 	if _, _, errno := unix.Syscall6(number, a, b, c, d, 0, 0); errno != 0 {
 		return errno

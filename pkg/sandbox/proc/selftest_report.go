@@ -91,9 +91,9 @@ func (r Report) Gaps() []string {
 	return gaps
 }
 
-// isProcessLimitIgnored reports whether this process runs as the root of the
-// machine, whose processes the kernel does not count: copy_process compares the
-// user with INIT_USER, whatever the capabilities.
+// isProcessLimitIgnored reports whether this process runs as root of the
+// machine, to whom a limit of processes does not apply: copy_process compares
+// the user with INIT_USER, whatever the capabilities.
 func isProcessLimitIgnored() bool {
 	if os.Geteuid() != 0 {
 		return false
@@ -103,7 +103,8 @@ func isProcessLimitIgnored() bool {
 	return len(fields) > 1 && fields[0] == "0" && fields[1] == "0"
 }
 
-// Failures describes the failed checks of this level and of those tested before it.
+// Failures returns a text about the failed checks of this level and of the
+// higher ones that were tested before it, for a report that did not pass.
 func (r Report) Failures() string {
 	var all []string
 	for _, tried := range append(slices.Clone(r.Higher), r) {
@@ -112,7 +113,8 @@ func (r Report) Failures() string {
 	return strings.Join(all, "; ")
 }
 
-// describeFailures describes the needed checks that failed, for an error.
+// describeFailures returns a text about the needed checks of this level that
+// failed.
 func (r Report) describeFailures() string {
 	if r.Failure != "" {
 		return fmt.Sprintf("%s: %s", r.Level, r.Failure)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// probeTargets are the objects that the probe tries to access. The probe reads
-// them from standard input as JSON.
+// probeTargets names the objects that the probe tries to access. The probe
+// reads it from standard input as JSON.
 type probeTargets struct {
 	Level         Level
 	Network       bool   // commands may use the network

@@ -42,7 +42,7 @@ func (s *spec) closeFiles() {
 	}
 }
 
-// filesToSend returns the files to send to the supervisor, in the order of
+// filesToSend returns the files of c to send to the supervisor, in the order of
 // their descriptors in the command.
 func (s *spec) filesToSend(c Command, stdio [3]*os.File) []*os.File {
 	files := append(stdio[:], c.Files...)

@@ -125,8 +125,8 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 	return p, nil
 }
 
-// namespaceHint returns the likely reason, in parentheses, why this user cannot
-// make namespaces, "" if it knows none.
+// namespaceHint returns a text in parentheses with the likely reason why this
+// user cannot make namespaces, "" if it knows none.
 func namespaceHint(level Level, err error) string {
 	switch {
 	case level != L2:
@@ -138,7 +138,8 @@ func namespaceHint(level Level, err error) string {
 	return ""
 }
 
-// findBash returns the path of bash in the PATH of a command's environment.
+// findBash returns the path of bash in the PATH of env, the command's
+// environment. It returns EXECUTION_ERROR if there is none.
 func findBash(env []string) (string, error) {
 	for _, pair := range env {
 		if path, ok := strings.CutPrefix(pair, "PATH="); ok {
@@ -152,7 +153,7 @@ func findBash(env []string) (string, error) {
 	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
 }
 
-// errUnavailable returns a SANDBOX_UNAVAILABLE error.
+// errUnavailable returns a SANDBOX_UNAVAILABLE error with the formatted text.
 func errUnavailable(format string, args ...any) error {
 	return toolerr.New(toolerr.SandboxUnavailable, "%s; --sandbox off runs commands without confinement", fmt.Sprintf(format, args...))
 }

@@ -46,7 +46,7 @@ func (r *Runner) resolveStateDir(dir string) string {
 	return resolved
 }
 
-// isDir reports whether there is a directory at path.
+// isDir reports whether there is a directory at path, possibly through links.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -16,7 +16,8 @@ import (
 // command. Then it is killed, and the command counts as lost.
 const lostSupervisorDelay = 3 * time.Second
 
-// supervisor is a running supervisor process.
+// supervisor is a running supervisor process, before and after it gets its
+// command.
 type supervisor struct {
 	process *os.Process
 	control *os.File // socket for its instructions and reports
@@ -37,7 +38,7 @@ func (s *supervisor) kill() {
 }
 
 // supervisorLostError reports that a supervisor ended before it started the
-// command.
+// command. It unwraps to cause.
 type supervisorLostError struct{ cause error }
 
 func (e *supervisorLostError) Error() string {
@@ -98,8 +99,8 @@ func (super *supervisor) sendSpec(s *spec, files []*os.File, reports *bufio.Read
 	return first, err
 }
 
-// startError returns the error of a report that bash was not started, nil for
-// other reports.
+// startError returns the error for the caller of a report that bash was not
+// started, nil for other reports.
 func startError(r report, s *spec) error {
 	if r.Error == "" {
 		return nil

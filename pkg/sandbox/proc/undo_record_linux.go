@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirPath opens a directory with O_PATH, which allows no access to its
-// content.
+// openDirPath opens a directory with O_PATH, which does not allow to read its
+// content. The caller closes it.
 func openDirPath(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -81,8 +81,8 @@ func (r *Runner) WithWriteGuard(rules Rules, apply func()) (reverted, copyDirs, 
 	return reverted, copyDirs, guard.Gaps()
 }
 
-// addReadOnly adds existing files to s.Guard, except those that the user allows
-// commands to write.
+// addReadOnly adds those of paths that exist to s.Guard, except those for which
+// writable is true: the user allows commands to write them.
 func (s *spec) addReadOnly(paths []string, writable func(string) bool) {
 	for _, path := range paths {
 		if writable(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.IsBeneath(dir, path) }) {
@@ -103,8 +103,8 @@ func (s *spec) readOnlyPaths() []string {
 	return s.Guard
 }
 
-// keepWorktreesWritable keeps Claude Code's work trees in a root writable,
-// which are below its protected settings.
+// keepWorktreesWritable keeps Claude Code's work trees in root writable, which
+// are below its protected settings.
 func (s *spec) keepWorktreesWritable(root string) {
 	dir := filepath.Join(root, ".claude", "worktrees")
 	info, err := os.Lstat(dir)
@@ -113,8 +113,8 @@ func (s *spec) keepWorktreesWritable(root string) {
 	}
 }
 
-// anyRootMatches reports whether a path is in a root and holds returns true for
-// its name there.
+// anyRootMatches reports whether path is in a root and holds is true for its
+// path relative to that root.
 func (s *spec) anyRootMatches(path string, holds func(rel string) bool) bool {
 	return slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {
 		rel, err := filepath.Rel(root.Path, path)
@@ -122,8 +122,9 @@ func (s *spec) anyRootMatches(path string, holds func(rel string) bool) bool {
 	})
 }
 
-// isWatched reports whether a path is in a root, except in directories where
-// git only stores objects, refs and logs.
+// isWatched reports whether the write guard checks path after a command: it is
+// in a root, except in directories where git only stores objects, refs and
+// logs.
 func (s *spec) isWatched(path string) bool {
 	return s.anyRootMatches(path, func(rel string) bool {
 		return !slices.ContainsFunc([]string{"objects", "refs", "logs"}, func(name string) bool { return writeguard.HasComponent(rel, name) })

@@ -46,9 +46,10 @@ func (c *callServer) isBoundByCommand(target int, file *unix.Stat_t) bool {
 	return false
 }
 
-// isOnFileSystem reports whether a file is on the file system dev. stat(2) shows
-// other numbers for the subvolumes of some file systems, so the number of its
-// mount counts as well.
+// isOnFileSystem reports whether the file open as descriptor target, with the
+// stat file, is on the file system dev, a device number in the kernel's own
+// encoding. stat(2) shows other numbers for the subvolumes of some file
+// systems, so the number of its mount counts as well.
 func isOnFileSystem(dev uint32, target int, file *unix.Stat_t) bool {
 	if dev == unix.Major(uint64(file.Dev))<<20|unix.Minor(uint64(file.Dev)) {
 		return true
@@ -84,7 +85,8 @@ func isOpenInCommand(socket uint32) bool {
 	return false
 }
 
-// filterNumbers returns the names that are numbers.
+// filterNumbers returns those of names that are decimal numbers, such as the
+// processes in /proc.
 func filterNumbers(names []string) (numbers []string) {
 	for _, name := range names {
 		if _, err := strconv.Atoi(name); err == nil {
@@ -95,7 +97,8 @@ func filterNumbers(names []string) (numbers []string) {
 }
 
 // boundSockets lists the listening unix sockets of this network namespace that
-// are bound to files, whatever their names were or are (sock_diag(7)).
+// are bound to files, whatever their names were or are (sock_diag(7)). It
+// returns errDiag for an answer that it cannot parse.
 func boundSockets() (all []boundSocket, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -129,6 +132,7 @@ func boundSockets() (all []boundSocket, err error) {
 	}
 }
 
+// errDiag means that the kernel's answer about sockets cannot be parsed.
 var errDiag = errors.New("malformed answer of sock_diag")
 
 // appendBoundSockets adds the sockets in the messages of an answer. done is true after

@@ -31,7 +31,7 @@ type callServer struct {
 	watcher  *accessWatcher // nil: the command is not watched
 }
 
-// fileID identifies a file.
+// fileID identifies a file by device and inode while the file exists.
 type fileID struct{ dev, ino uint64 }
 
 // maxConcurrentCalls bounds the calls that are answered concurrently. A call may wait,
@@ -110,7 +110,9 @@ func (c *callServer) isPending(n *notification) bool {
 	return errno == 0
 }
 
-// perform makes the caller's call and returns its result.
+// perform makes the call of n for its caller and returns 0 or the errno for the
+// caller. It knows connect(2), calls that set a mode, and calls that change
+// limits or scheduling.
 func (c *callServer) perform(n *notification) unix.Errno {
 	var err error
 	switch n.number {
@@ -131,7 +133,8 @@ func (c *callServer) perform(n *notification) unix.Errno {
 	return unix.EPERM
 }
 
-// duplicateDescriptor returns a duplicate of the caller's descriptor fd.
+// duplicateDescriptor returns a duplicate of the caller's descriptor fd in this
+// process (pidfd_getfd(2)), which the caller of the method closes.
 func (c *callServer) duplicateDescriptor(n *notification, fd int) (int, error) {
 	process, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
 	if err == unix.EINVAL { // before Linux 6.9; threads share descriptors, except in a hostile program
@@ -172,7 +175,9 @@ func (c *callServer) readMemory(n *notification, address uint64, size int) ([]by
 	return b[:got], nil
 }
 
-// readPath copies a path from the caller's memory, without its final NUL.
+// readPath copies a path from the caller's memory, without its final NUL. It
+// returns EFAULT for unreadable memory and ENAMETOOLONG for a path without a
+// NUL.
 func (c *callServer) readPath(n *notification, address uint64) (string, error) {
 	page := os.Getpagesize()
 	var path []byte
@@ -230,11 +235,12 @@ func replaceProcSelf(n *notification, path string) string {
 	return path
 }
 
-// selfPath returns a path in /proc to a descriptor of this process. It needs
-// no search permission on any directory.
+// selfPath returns the path in /proc/self/fd of a descriptor of this process.
+// It needs no search permission on any directory.
 func selfPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// connect makes a connect(2) call of the caller.
+// connect makes a connect(2) call of the caller. It returns the errno for the
+// caller, nil on success.
 func (c *callServer) connect(n *notification) error {
 	size := int(int32(n.args[2]))
 	if size < 0 || size > unix.SizeofSockaddrAny+16 { // struct sockaddr_storage
@@ -417,7 +423,8 @@ func hasPendingSignal(n *notification) bool {
 	return (sets["SigPnd"]|sets["ShdPnd"])&^sets["SigBlk"]&^sets["SigIgn"] != 0
 }
 
-// connect is connect(2) with a raw address.
+// connect makes connect(2) with an address as the kernel encodes it, and
+// returns its errno.
 func connect(socket int, address []byte) error {
 	var first *byte
 	if len(address) > 0 {

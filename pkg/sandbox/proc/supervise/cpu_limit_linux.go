@@ -33,6 +33,8 @@ type cpuLimiter struct {
 	stopped bool
 }
 
+// newCPULimiter returns a limiter for percent of one processor. With percent <=
+// 0 its ticker never ticks.
 func newCPULimiter(percent int64) *cpuLimiter {
 	l := &cpuLimiter{percent: percent, last: time.Now(), ticker: time.NewTicker(time.Hour)}
 	if percent > 0 {
@@ -43,8 +45,8 @@ func newCPULimiter(percent int64) *cpuLimiter {
 	return l
 }
 
-// update takes the processor time that the command has used so far, and reports whether
-// its processes must be stopped now.
+// update takes the processor time that the command has used up to now, and
+// reports whether its processes must be stopped now.
 func (l *cpuLimiter) update(now time.Time, used time.Duration) (stop bool) {
 	share := func(d time.Duration) time.Duration { return d * time.Duration(l.percent) / 100 }
 	// The sum is smaller than before if a process ended for which nobody waited.
@@ -54,7 +56,9 @@ func (l *cpuLimiter) update(now time.Time, used time.Duration) (stop bool) {
 	return l.credit < 0
 }
 
-// limitCPU stops or continues the processes of the command.
+// limitCPU stops the command's processes if they have used more than their
+// share of processor time, and continues stopped ones once they have credit
+// again.
 func (g *commandMonitor) limitCPU(l *cpuLimiter, now time.Time) {
 	stop := l.update(now, commandCPUTime())
 	switch {

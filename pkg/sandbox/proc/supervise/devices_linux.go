@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cloneDevices clones the mounts of the devices that every command may use.
+// cloneDevices returns detached clones of the mounts of devices, in that order.
+// The caller closes them.
 func cloneDevices() (fds []int, err error) {
 	for _, name := range devices {
 		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
@@ -20,7 +21,8 @@ func cloneDevices() (fds []int, err error) {
 	return fds, nil
 }
 
-// mountDev mounts a new /dev with the cloned devices and the blanks.
+// mountDev mounts a new /dev with nodes, the result of cloneDevices, and with
+// the blanks of blankDir. It closes nodes.
 func mountDev(nodes []int) error {
 	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=1m"); err != nil {
 		return err
@@ -69,8 +71,9 @@ func mountDev(nodes []int) error {
 	return unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=25%")
 }
 
-// mountRun hides the sockets of the machine's services. For commands with
-// network access it keeps the file that resolv.conf leads to.
+// mountRun mounts an empty /run, which hides the sockets of the machine's
+// services. For commands with network access it keeps the file that resolv.conf
+// leads to.
 func mountRun(s *Spec, clones []mountClone, flags uintptr) error {
 	if info, err := os.Lstat("/run"); err != nil || !info.IsDir() {
 		return nil

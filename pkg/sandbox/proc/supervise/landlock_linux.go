@@ -32,7 +32,8 @@ func LandlockABI() int {
 	return int(version)
 }
 
-// handledRights returns the rights known to this version of Landlock.
+// handledRights returns the access rights that version abi of Landlock can
+// restrict.
 func handledRights(abi int) uint64 {
 	switch {
 	case abi >= 5:
@@ -45,7 +46,8 @@ func handledRights(abi int) uint64 {
 	return rightsOfABI1
 }
 
-// ruleset holds the rights that a thread will have.
+// ruleset is a Landlock ruleset under construction: the rights that a thread
+// will keep.
 type ruleset struct {
 	fd           int
 	rights       uint64

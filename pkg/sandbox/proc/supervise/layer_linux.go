@@ -100,7 +100,8 @@ func (l *Layer) checkMounts() error {
 	return nil
 }
 
-// UnescapeMount decodes a path of mountinfo, see proc_pid_mountinfo(5).
+// UnescapeMount decodes the octal escapes in a path of /proc/PID/mountinfo, see
+// proc_pid_mountinfo(5).
 func UnescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }

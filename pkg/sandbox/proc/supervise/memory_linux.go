@@ -18,8 +18,8 @@ type memoryUsage struct {
 	live   []string // for each process, the directory in /proc of a thread that has not ended
 }
 
-// total returns all memory of the processes in bytes. shared is the memory that
-// unmappedSharedMemory found. It may be mapped as well, so only the larger of the two
+// total returns all memory of the processes in bytes. shared is the result of
+// unmappedSharedMemory. It may be mapped as well, so only the larger of the two
 // counts.
 func (u memoryUsage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
 
@@ -47,8 +47,9 @@ func descendantMemory(pid int) (all memoryUsage, err error) {
 	return all, nil
 }
 
-// add adds the memory of a process. The figures of a process are zero if its
-// first thread has ended, and those of its other threads are not.
+// add adds the memory of the process pid. It reads the figures of another
+// thread if the first one has ended, since the figures of the process are then
+// zero. A process that has ended adds nothing.
 func (u *memoryUsage) add(pid string) error {
 	dir := "/proc/" + pid
 	has, err := u.addStatusIn(dir)
@@ -71,8 +72,8 @@ func (u *memoryUsage) add(pid string) error {
 	return err
 }
 
-// addStatusIn adds the figures of the file status in a directory of /proc. has is
-// false if it has none, because the thread has ended.
+// addStatusIn adds the memory figures of the file status in dir, a directory of
+// /proc. has is false if it has none, because the thread has ended.
 func (u *memoryUsage) addStatusIn(dir string) (has bool, err error) {
 	text, err := os.ReadFile(dir + "/status")
 	if err != nil {
@@ -174,7 +175,8 @@ func kernelObjectMemory() (sum int64) {
 	return sum
 }
 
-// systemVColumn returns the sum of a column of a table of /proc/sysvipc.
+// systemVColumn returns the sum of column, counted from 0, in the file table of
+// /proc/sysvipc. It is 0 if the file cannot be read.
 func systemVColumn(table string, column int) (sum int64) {
 	text, _ := os.ReadFile("/proc/sysvipc/" + table)
 	for line := range bytes.Lines(text) {
@@ -186,9 +188,9 @@ func systemVColumn(table string, column int) (sum int64) {
 	return sum
 }
 
-// descriptorTables returns the directories of /proc with the open files of
-// processes, one for each table of descriptors. The threads of a process share
-// their table, except in a hostile program.
+// descriptorTables returns the directories /proc/PID/task/TID/fd with the open
+// files of processes, one for each table of descriptors. The threads of a
+// process share their table, except in a hostile program.
 func descriptorTables(pids []string) (dirs []string) {
 	for _, pid := range pids {
 		threads, _ := readProcDir("/proc/" + pid + "/task")

@@ -57,7 +57,7 @@ type fields struct {
 	malformed bool // the decoded data is malformed
 }
 
-// number encodes or decodes a number of 64 bits.
+// number encodes *n, or decodes into it, as 64 bits.
 func (f *fields) number(n *int64) {
 	if !f.reading {
 		f.text = binary.AppendVarint(f.text, *n)
@@ -69,7 +69,7 @@ func (f *fields) number(n *int64) {
 	}
 }
 
-// int encodes or decodes a number as number does.
+// int encodes *n, or decodes into it, as number does.
 func (f *fields) int(n *int) {
 	wide := int64(*n)
 	if f.number(&wide); f.reading {
@@ -77,7 +77,7 @@ func (f *fields) int(n *int) {
 	}
 }
 
-// flag encodes or decodes a bool.
+// flag encodes *set, or decodes into it, as one byte.
 func (f *fields) flag(set *bool) {
 	n := 0
 	if *set {
@@ -88,7 +88,7 @@ func (f *fields) flag(set *bool) {
 	}
 }
 
-// string encodes or decodes a string of any bytes.
+// string encodes *s, or decodes into it: the length, then any bytes.
 func (f *fields) string(s *string) {
 	n := len(*s)
 	f.int(&n)
@@ -102,10 +102,11 @@ func (f *fields) string(s *string) {
 	}
 }
 
-// strings encodes or decodes a list of strings.
+// strings encodes *list, or decodes into it: the length, then each string.
 func (f *fields) strings(list *[]string) { each(f, list, f.string) }
 
-// each encodes or decodes a list. An empty list is decoded as nil.
+// each encodes *list, or decodes into it: the length, then each element by one.
+// An empty list is decoded as nil.
 func each[T any](f *fields, list *[]T, one func(*T)) {
 	n := len(*list)
 	if f.int(&n); f.reading {

@@ -23,8 +23,9 @@ type mountClone struct {
 	id         fileID // identity of a socket
 }
 
-// mountsToKeep lists the roots, the writable directories and the temporary directory,
-// outer directories first. Nothing is cloned yet.
+// mountsToKeep lists the roots, the writable directories and the temporary
+// directory, outer directories first. The clones have no descriptor yet:
+// cloneMounts opens them.
 func (s *Spec) mountsToKeep() []mountClone {
 	var kept, others []mountClone
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
@@ -68,8 +69,8 @@ func (s *Spec) writableOutsideRoots() []string {
 	return s.Writable
 }
 
-// cloneMounts clones the directories of kept. It skips missing directories, but
-// returns an error for a missing root.
+// cloneMounts clones the directories of mountsToKeep. It skips missing
+// directories, but returns an error for a missing root.
 func cloneMounts(s *Spec) ([]mountClone, error) {
 	optional := slices.Concat(s.writableOutsideRoots(), s.Shown, s.Sockets)
 	var made []mountClone
@@ -108,7 +109,7 @@ func cloneMounts(s *Spec) ([]mountClone, error) {
 	return made, nil
 }
 
-// attach mounts the clone at its path. If the private /tmp or /run covers the
+// attach mounts the clone at c.path. If the private /tmp or /run covers the
 // mount point, it creates a new one.
 func (c mountClone) attach() error {
 	defer unix.Close(c.fd)

@@ -175,8 +175,8 @@ func restrictRoot(s *Spec) error {
 	return nil
 }
 
-// setMount sets attributes (MOUNT_ATTR_…) of the mount at path, relative to fd, and of
-// all mounts below it. "" means fd itself.
+// setMount sets the attributes flags (MOUNT_ATTR_…) of the mount at path,
+// relative to fd, and of all mounts below it. "" means fd itself.
 func setMount(fd int, path string, flags uint64) error {
 	at := uint(unix.AT_RECURSIVE)
 	if path == "" {
@@ -185,9 +185,10 @@ func setMount(fd int, path string, flags uint64) error {
 	return unix.MountSetattr(fd, path, at, &unix.MountAttr{Attr_set: flags})
 }
 
-// mountBlank mounts an empty object over a path, if that exists. Another program
-// may change the path meanwhile: a path that vanishes needs no mask, and for a
-// file that becomes a directory the other kind of blank is used.
+// mountBlank mounts what, an object of blankDir, over path, if that exists.
+// Another program may change the path meanwhile: a path that vanishes needs no
+// mask, and for a file that becomes a directory the other kind of blank is
+// used.
 func mountBlank(path, what string) error {
 	for tries := 10; ; tries-- {
 		info, err := os.Lstat(path)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// movedError reports that a file of Spec.Pinned is no longer at its path. It
-// is not masked, so no command may be started.
+// movedError reports that the file of Spec.Pinned with this path is no longer
+// there. It is not masked, so no command may be started.
 type movedError struct{ path string }
 
 func (e *movedError) Error() string { return fmt.Sprintf("%s is moved meanwhile", e.path) }

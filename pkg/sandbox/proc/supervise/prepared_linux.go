@@ -64,8 +64,8 @@ func (p *prepared) expected() *Spec {
 	return &p.spec
 }
 
-// runOnPreparedThread runs f on the prepared thread, or on the current one if nothing
-// is prepared.
+// runOnPreparedThread runs f on the prepared thread, or on the current thread
+// if nothing is prepared.
 func (p *prepared) runOnPreparedThread(f func()) {
 	if p == nil || p.rules == nil {
 		f()
@@ -74,7 +74,8 @@ func (p *prepared) runOnPreparedThread(f func()) {
 	p.thread <- f
 }
 
-// matches reports whether the preparations are equal to those that s needs now.
+// matches reports whether the preparations are what s needs: the confinement is
+// the same and no file that the rules depend on has changed.
 func (p *prepared) matches(s *Spec) bool {
 	return p != nil && p.rules != nil && s.hasSameConfinement(&p.spec) && p.rules.isCurrent()
 }
@@ -104,7 +105,8 @@ type ruleDependency struct {
 	stable bool
 }
 
-// dependsOn records that the rules depend on path.
+// dependsOn records that the rules depend on the state of path, of a link's
+// target with follow, and of the entries of the directory with listed.
 func (r *ruleset) dependsOn(path string, follow, listed bool) {
 	if slices.ContainsFunc(r.dependencies, func(o ruleDependency) bool { return o.listed && o.path == filepath.Dir(path) }) && !listed {
 		return
@@ -129,7 +131,8 @@ func (o *ruleDependency) currentState() unix.Stat_t {
 	return file
 }
 
-// isCurrent reports whether all dependencies are unchanged.
+// isCurrent reports whether the files that the rules depend on are certainly
+// unchanged.
 func (r *ruleset) isCurrent() bool {
 	for i := range r.dependencies {
 		o := &r.dependencies[i]

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processStat holds fields of /proc/PID/stat.
+// processStat holds the fields of /proc/PID/stat (proc_pid_stat(5)) that are
+// needed to end a command.
 type processStat struct {
 	parent   int
 	ending   bool // it has ended or is exiting: none of its threads runs any more
@@ -100,7 +101,8 @@ func descendants(thorough bool) map[int]processStat {
 	return found
 }
 
-// listChildren adds the descendants of a process to found.
+// listChildren adds the descendants of the process pid that have not ended to
+// found, by process id.
 func listChildren(pid string, found map[int]processStat) {
 	for _, name := range Children(pid) {
 		child, err := strconv.Atoi(name)
@@ -142,7 +144,8 @@ func childrenOf(pid string) (names []string, err error) {
 // kill(-1) signals all other processes in it.
 func isPIDNamespaceInit() bool { return os.Getpid() == 1 }
 
-// signalAll signals every descendant once, and continues the stopped ones.
+// signalAll sends signal to every descendant once, and SIGCONT, so that stopped
+// ones receive it.
 func (g *commandMonitor) signalAll(signal unix.Signal) {
 	after := !g.isBashRunning()
 	for pid := range descendants(false) {
@@ -250,8 +253,9 @@ func environOf(pid int) (env []byte, ok bool) {
 // command may be unreadable before the command counts as over its limit.
 const maxUnreadable = 3
 
-// exceedsMemory reports whether the command uses more memory than its limit, or
-// prevents that its memory is read.
+// exceedsMemory reports whether the command uses more memory than its limit. It
+// also returns true if the figures could not be read maxUnreadable times in
+// succession.
 func (g *commandMonitor) exceedsMemory() bool {
 	limit := g.spec.Limits.Memory
 	if limit < 0 {

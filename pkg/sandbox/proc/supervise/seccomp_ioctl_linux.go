@@ -23,7 +23,9 @@ var fileRequests = [...]uint32{
 // on a file system without them.
 var fileTypes = [...]uint32{'f', 'X', 'v', 0x94}
 
-// addIoctlRules completes the program for ioctl(2).
+// addIoctlRules adds the rules for ioctl(2): requests of ioctlTypes and
+// fileRequests are allowed, all others fail, and so do TIOCSTI and TIOCLINUX,
+// which write input for a terminal.
 func (p *program) addIoctlRules() {
 	p.loadArg(1)
 	for _, request := range [...]uint32{unix.TIOCSTI, unix.TIOCLINUX} {

@@ -12,7 +12,8 @@ var systemVCalls = [...]uint32{
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 }
 
-// messageQueueCalls is refused at L1 for the same reason. Landlock restricts only
-// the opening of a queue, not its creation and removal. The other calls need a
+// messageQueueCalls lists the calls for POSIX message queues that are refused
+// at L1 for the same reason as systemVCalls. Landlock restricts only the
+// opening of a queue, not its creation and removal. The other calls need a
 // descriptor of mq_open(2).
 var messageQueueCalls = [...]uint32{unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}

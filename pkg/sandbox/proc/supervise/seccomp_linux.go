@@ -81,7 +81,7 @@ const sockType = 0xf
 // and __O_TMPFILE (asm-generic/fcntl.h).
 const openModeFlags = unix.O_CREAT | 0o20000000
 
-// modeCall is a system call that sets the mode of a file.
+// modeCall describes a system call that sets the mode of a file.
 type modeCall struct {
 	number uint32
 	mode   uint32 // index of the mode argument
@@ -89,7 +89,8 @@ type modeCall struct {
 	chmod  bool   // the file exists and may be a directory
 }
 
-// filterOptions holds the options of a filter.
+// filterOptions says what a seccomp filter refuses and what it passes to the
+// supervisor.
 type filterOptions struct {
 	level   Level
 	network bool
@@ -98,35 +99,39 @@ type filterOptions struct {
 	watch   bool // pass calls that name files to the supervisor, which reports them
 }
 
-// passesCallsToSupervisor reports whether the supervisor makes some calls itself.
+// passesCallsToSupervisor reports whether the supervisor makes some calls for
+// the command itself, whatever undo and watch are.
 func (f filterOptions) passesCallsToSupervisor() bool { return f.level == L2 && !f.noUnix }
 
-// program is a filter under construction. At the beginning and end of each
-// part, the accumulator holds the call number.
+// program is a seccomp filter under construction (classic BPF). At the
+// beginning and end of each part, the accumulator holds the call number.
 type program []unix.SockFilter
 
-// load loads the 32 bits at an offset of the call data (struct seccomp_data).
+// load adds an instruction that loads the 32 bits at an offset of the call data
+// (struct seccomp_data).
 func (p *program) load(offset uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
 }
 
-// loadArg loads the lower 32 bits of the call's argument n, counted from 0.
+// loadArg adds an instruction that loads the lower 32 bits of the call's
+// argument n, counted from 0.
 func (p *program) loadArg(n uint32) { p.load(offsetArgs + 8*n) }
 
-// returnAction ends the filter with an action (SECCOMP_RET_…).
+// returnAction adds the end of the filter with an action (SECCOMP_RET_…).
 func (p *program) returnAction(action uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
 }
 
-// returnErrno makes the call fail with errno.
+// returnErrno adds the end of the filter that makes the call fail with errno.
 func (p *program) returnErrno(errno unix.Errno) {
 	p.returnAction(unix.SECCOMP_RET_ERRNO | uint32(errno))
 }
 
-// allow ends the filter and lets the kernel make the call.
+// allow adds the end of the filter that lets the kernel make the call.
 func (p *program) allow() { p.returnAction(unix.SECCOMP_RET_ALLOW) }
 
-// ifTrue runs then if the test of the accumulator succeeds, else it continues
+// ifTrue makes the filter run the part that then adds if the comparison test
+// (BPF_JEQ and so on) of the accumulator with k succeeds, else it continues
 // with the next instruction after then.
 func (p *program) ifTrue(test uint16, k uint32, then func(*program)) {
 	var inner program
@@ -135,18 +140,20 @@ func (p *program) ifTrue(test uint16, k uint32, then func(*program)) {
 	*p = append(*p, inner...)
 }
 
-// onCall runs then for the given call. then must answer in all cases, since it
-// changes the accumulator.
+// onCall adds the part that then adds, for the call number only. then must
+// answer in all cases, since it changes the accumulator.
 func (p *program) onCall(number uint32, then func(*program)) { p.ifTrue(unix.BPF_JEQ, number, then) }
 
-// refuse makes calls fail with errno.
+// refuse adds rules that make the calls numbers fail with errno.
 func (p *program) refuse(numbers []uint32, errno unix.Errno) {
 	for _, number := range numbers {
 		p.onCall(number, func(p *program) { p.returnErrno(errno) })
 	}
 }
 
-// buildFilter returns the instructions for the options.
+// buildFilter returns the seccomp filter for the options: the calls that fail
+// with an errno, those that the supervisor receives, and for all others
+// permission.
 func buildFilter(f filterOptions) []unix.SockFilter {
 	var p program
 	p.load(offsetArch)
@@ -293,7 +300,8 @@ func (p *program) addSocketRules(f filterOptions) {
 
 // restrictCalls installs the filter for this thread and everything cloned from
 // it. It returns the descriptor on which the supervisor receives calls, -1 if
-// the filter answers all of them.
+// the filter answers all of them. It returns an error on an architecture
+// without tables of calls.
 func restrictCalls(f filterOptions) (listener int, err error) {
 	if AuditArch == 0 {
 		return -1, fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
@@ -312,8 +320,8 @@ func restrictCalls(f filterOptions) (listener int, err error) {
 	return listener, err
 }
 
-// installFilter installs a filter with flags (SECCOMP_FILTER_FLAG_…). It returns the
-// listener, if flags ask for one.
+// installFilter installs a filter with flags (SECCOMP_FILTER_FLAG_…) for this
+// thread. It returns the listener, if flags ask for one, else 0.
 func installFilter(program []unix.SockFilter, flags uintptr) (int, error) {
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))

@@ -10,8 +10,11 @@ const (
 	X32Bit = 0x40000000
 )
 
+// archCallsWithEPERM lists the calls of this architecture that fail with EPERM,
+// in addition to callsWithEPERM.
 var archCallsWithEPERM = [...]uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_KEXEC_FILE_LOAD}
 
+// modeCalls lists the calls of this architecture that set the mode of a file.
 var modeCalls = [...]modeCall{
 	{number: unix.SYS_OPENAT, flags: 2, mode: 3},
 	{number: unix.SYS_OPEN, flags: 1, mode: 2},

@@ -11,12 +11,17 @@ const (
 	X32Bit = 0xffffffff
 )
 
+// archCallsWithEPERM lists the calls of this architecture that fail with EPERM,
+// in addition to callsWithEPERM.
 var archCallsWithEPERM = [...]uint32{}
 
+// systemVCalls and the tables below are empty: there is no filter for this
+// architecture.
 var systemVCalls = [...]uint32{}
 
 var messageQueueCalls = [...]uint32{}
 
+// modeCalls lists the calls of this architecture that set the mode of a file.
 var modeCalls = [...]modeCall{}
 
 // sysChmod is the number of chmod(2), -1 on an architecture without it.

@@ -68,7 +68,7 @@ type Pinned struct {
 // error, then further files. The supervisor sends Reports. The end of the socket tells the
 // supervisor to kill everything at once.
 
-// Spec holds the supervisor's instructions.
+// Spec holds the server's instructions to the supervisor for one command.
 type Spec struct {
 	Level   Level
 	Network bool
@@ -178,8 +178,8 @@ func (s *Spec) addShared(expected *Spec) bool {
 	return len(s.Drop) == 0
 }
 
-// hasSameConfinement reports whether two commands are confined alike, except for the
-// private temporary directory.
+// hasSameConfinement reports whether the commands of s and other are confined
+// alike, except for the private temporary directory.
 func (s *Spec) hasSameConfinement(other *Spec) bool {
 	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
 		s.Home == other.Home && slices.Equal(s.Roots, other.Roots) && slices.Equal(s.Writable, other.Writable) &&
@@ -187,8 +187,8 @@ func (s *Spec) hasSameConfinement(other *Spec) bool {
 		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && s.Watch == other.Watch && (s.Undo == "") == (other.Undo == "")
 }
 
-// IsInsideRoot reports whether a root contains dir, so that commands see the real
-// dir instead of a private one.
+// IsInsideRoot reports whether dir is a root or in one, so that commands see
+// the real dir instead of a private one.
 func (s *Spec) IsInsideRoot(dir string) bool {
 	return slices.ContainsFunc(s.Roots, func(root Root) bool { return IsBeneath(root.Path, dir) })
 }
@@ -250,6 +250,8 @@ const (
 	// file with the expected Spec.
 	ExpectArg = "expect"
 
+	// expectFD is the descriptor of the file with the expected Spec, see
+	// ExpectArg.
 	expectFD = controlFD + 1
 
 	// MaxFiles bounds the descriptors passed at once (SCM_MAX_FD is 253).

@@ -75,8 +75,8 @@ type commandSetup struct {
 	watcher  *accessWatcher // nil for a command that is not watched
 }
 
-// startOutcome is the process id of the started command, or 0 and the exit status
-// of the supervisor.
+// startOutcome is the result of starting a command: its process id, or 0 and
+// the exit status of the supervisor.
 type startOutcome struct {
 	pid, code int
 	shared    int64 // shared memory of the machine before the start
@@ -128,11 +128,12 @@ func (e *commandSetup) begin() {
 	}
 }
 
-// report sends a report to the server. It ignores errors: the server may be gone.
+// report sends r to the server. It ignores errors: the server may be gone.
 func (e *commandSetup) report(r Report) { e.control.Write(Append(nil, &r)) }
 
-// start starts bash from this thread, unless err says that the confinement
-// failed.
+// start starts bash from this thread and reports the start to the server. If
+// err is not nil, the confinement failed: then it reports err and starts
+// nothing. prepared says whether the preparations were used.
 func (e *commandSetup) start(err error, prepared bool) {
 	pid, shared := 0, machineSharedMemory()
 	if err == nil {
@@ -189,7 +190,8 @@ func becomeSubreaper() error {
 	return nil
 }
 
-// startBash starts bash from this thread and returns its process id.
+// startBash starts Spec.Argv, usually bash, from this thread with the
+// descriptors files, and returns its process id. The error is a *programError.
 func startBash(s *Spec, files []uintptr) (pid int, err error) {
 	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: files,
@@ -201,7 +203,8 @@ func startBash(s *Spec, files []uintptr) (pid int, err error) {
 	return pid, nil
 }
 
-// programError reports that the system could not start the program.
+// programError reports that the system could not start the program of spec, and
+// why.
 type programError struct {
 	spec *Spec
 	err  error
@@ -215,7 +218,8 @@ func (e *programError) Error() string {
 	return fmt.Sprintf("%s in %s: %v", e.spec.Argv[0], e.spec.Dir, e.err)
 }
 
-// argumentBytes returns the bytes that texts take as arguments, with their final NULs.
+// argumentBytes returns the total length of texts as arguments of execve(2), in
+// bytes, with a final NUL for each.
 func argumentBytes(texts []string) (n int) {
 	for _, text := range texts {
 		n += len(text) + 1
@@ -223,7 +227,8 @@ func argumentBytes(texts []string) (n int) {
 	return n
 }
 
-// commandMonitor watches one command.
+// commandMonitor watches one command until its last descendant has ended: it
+// receives the server's messages, checks limits and ends processes.
 type commandMonitor struct {
 	spec       *Spec
 	pid        int
@@ -291,7 +296,8 @@ func (g *commandMonitor) isBashRunning() bool {
 	return g.running
 }
 
-// monitor handles control messages and checks limits until no descendant is left.
+// monitor handles the server's messages and checks limits until no descendant
+// is left.
 func (g *commandMonitor) monitor(messages <-chan ControlMessage) {
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)

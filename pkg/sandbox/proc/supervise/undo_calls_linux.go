@@ -26,12 +26,12 @@ const (
 	effectBind
 )
 
-// noArg means that the call has no such argument.
+// noArg means that the call does not have the argument.
 const noArg = -1
 
-// undoCall gives the indexes of a call's arguments that name the changed file.
-// path starts at the descriptor dir. toDir and to are the same for the new
-// name.
+// undoCall describes a call that changes files: its effect, and the indexes of
+// the arguments that name the changed file. path starts at the descriptor dir.
+// toDir and to are the same for the new name.
 type undoCall struct {
 	number         uint32
 	effect         undoEffect
@@ -66,7 +66,8 @@ func (p *program) notifyOrAllow(f filterOptions, number uint32) {
 	p.allow()
 }
 
-// addUndoRules adds the calls that no other part of the filter handles.
+// addUndoRules passes the calls of undoCalls to the supervisor, except those
+// that another part of the filter handles.
 func (p *program) addUndoRules(f filterOptions) {
 	if !f.undo && !f.watch {
 		return
@@ -135,7 +136,8 @@ func (c *callServer) mayContinue(n *notification) bool {
 	return false
 }
 
-// letContinue answers n so that the kernel executes the call.
+// letContinue answers n with the permission that the kernel executes the call
+// itself (SECCOMP_USER_NOTIF_FLAG_CONTINUE).
 func (c *callServer) letContinue(n *notification) {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
@@ -229,7 +231,8 @@ func (c *callServer) record(n *notification, call *undoCall) {
 	}
 }
 
-// recordOpen records an open(2) with these flags.
+// recordOpen records an open(2) of the entry p with these flags: what it
+// creates, truncates or can write to.
 func (r *recorder) recordOpen(p *dirEntry, flags uint64) {
 	switch {
 	case flags&unix.O_PATH != 0:
@@ -243,8 +246,8 @@ func (r *recorder) recordOpen(p *dirEntry, flags uint64) {
 	}
 }
 
-// isIgnoredDevice reports whether path is one that commands constantly open for
-// writing.
+// isIgnoredDevice reports whether path is a device that commands constantly
+// open for writing, so that it is not recorded.
 func isIgnoredDevice(path string) bool {
 	return path == "/dev/null" || path == "/dev/tty" || path == "/dev/stdout" || path == "/dev/stderr"
 }
@@ -320,8 +323,9 @@ func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links
 	return p
 }
 
-// setPath sets the path of an entry whose directory is open. Without a base, the
-// entry is the directory itself. It returns false on an error.
+// setPath sets p.path from the open directory p.dir and p.base. Without a base,
+// p becomes the entry of that directory in its parent. It returns false on an
+// error.
 func (r *recorder) setPath(p *dirEntry) bool {
 	dir := r.pathOf(p.dir)
 	if dir == "" {
@@ -340,7 +344,7 @@ func (r *recorder) setPath(p *dirEntry) bool {
 	return true
 }
 
-// pathOf returns the path of an open file, "" if it has none.
+// pathOf returns the absolute path of the open file fd, "" if it has none.
 func (r *recorder) pathOf(fd int) string {
 	n, err := unix.Readlink(selfPath(fd), r.buf[:])
 	if err != nil || n == 0 || r.buf[0] != '/' {

@@ -123,8 +123,8 @@ func (r *recorder) keepByCopy(p *dirEntry, size int64) (offset int64, held bool)
 	return offset, true
 }
 
-// copyRange copies the first size bytes of a file to an offset of another file. It
-// returns false on an error.
+// copyRange copies the first size bytes of from to offset in to. It returns
+// false on an error.
 func copyRange(from, to int, offset, size int64) bool {
 	done := shareRange(from, to, offset, size)
 	buf := make([]byte, max(min(size-done, 256<<10), 1))
@@ -141,9 +141,9 @@ func copyRange(from, to int, offset, size int64) bool {
 	return true
 }
 
-// shareRange makes the kernel copy the first size bytes of a file to an offset
-// of another file, which shares the blocks on btrfs and XFS. It returns the
-// number of bytes copied, 0 if the kernel cannot copy.
+// shareRange makes the kernel copy the first size bytes of from to offset in
+// to, which shares the blocks on btrfs and XFS. It returns the number of bytes
+// copied, 0 if the kernel cannot copy.
 func shareRange(from, to int, offset, size int64) (done int64) {
 	for done < size {
 		in, out := done, offset+done

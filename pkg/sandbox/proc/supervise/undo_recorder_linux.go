@@ -55,7 +55,7 @@ type pathState struct {
 	holdsOld bool
 }
 
-// savedPart says which part of the state of a path the record has.
+// savedPart says which part of a file's state the record already has.
 type savedPart int
 
 const (
@@ -134,8 +134,8 @@ func (r *recorder) openRecord() bool {
 	return !r.stopped
 }
 
-// writeStep appends to the log. After an error, for example without space, the
-// record ends there.
+// writeStep appends the encoded step to the log. After an error, for example
+// without space, the record ends there.
 func (r *recorder) writeStep(step *UndoStep) {
 	text := Append(nil, step)
 	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
@@ -143,8 +143,8 @@ func (r *recorder) writeStep(step *UndoStep) {
 	}
 }
 
-// add records a step. After the largest number of steps it writes an
-// UndoStopped instead.
+// add writes step to the log, which it creates at the first call. After the
+// largest number of steps it writes an UndoStopped instead.
 func (r *recorder) add(step *UndoStep) {
 	if r.stopped || !r.openRecord() {
 		return
@@ -232,7 +232,8 @@ func StateOf(file *unix.Stat_t) UndoState {
 	}
 }
 
-// readTarget returns the target of a link; "" for other files and on an error.
+// readTarget returns the target of the entry name of dir if file, its stat, is
+// a link; "" for other files and on an error.
 func readTarget(dir int, name string, file *unix.Stat_t) string {
 	if file.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return ""
@@ -287,7 +288,8 @@ func (r *recorder) markHolders(path string) {
 // idOf returns device and inode of a file.
 func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
 
-// recordParentTimes records the times of the directory that contains an entry.
+// recordParentTimes records the times of the directory that contains p, which
+// every change of its entries alters.
 func (r *recorder) recordParentTimes(p *dirEntry) {
 	var file unix.Stat_t
 	if unix.Fstat(p.dir, &file) != nil || r.savedParts[idOf(&file)] != 0 {
@@ -301,7 +303,7 @@ func (r *recorder) recordParentTimes(p *dirEntry) {
 	r.add(&UndoStep{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
 }
 
-// recordCreate records a call that makes an entry.
+// recordCreate records a call that makes the entry p, which undo removes.
 func (r *recorder) recordCreate(p *dirEntry) {
 	if p.exists || r.isCovered(p.path) {
 		return
@@ -312,8 +314,8 @@ func (r *recorder) recordCreate(p *dirEntry) {
 	r.touched[p.path] = struct{}{}
 }
 
-// recordLink records a call that makes the entry to a hard link of the file at from.
-// from is nil if the file has no path.
+// recordLink records a call that creates the entry to as a hard link of the
+// file at from. from is nil if the file has no path.
 func (r *recorder) recordLink(from, to *dirEntry) {
 	if to.exists || from != nil && !from.exists && from.removed == (fileID{}) {
 		return
@@ -335,9 +337,9 @@ func (r *recorder) recordLink(from, to *dirEntry) {
 	r.touched[to.path] = struct{}{}
 }
 
-// recordRemove records a call that removes an entry. rmdir means that the call
-// removes only directories, and otherwise none. A call that must fail, for the
-// kind of the entry or for a directory that is not empty, is not recorded.
+// recordRemove records a call that removes the entry p. rmdir means that the
+// call removes only directories, and otherwise none. A call that must fail, for
+// the kind of the entry or for a directory that is not empty, is not recorded.
 func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
 	if !p.exists || rmdir != p.isDir() || rmdir && !r.isEmptyDir(p) || r.needsNoRecord(p.path) {
 		return
@@ -347,7 +349,8 @@ func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
 	r.marks[p.path] = pathState{fresh: true, gone: idOf(&p.file)}
 }
 
-// recordReplaced records an entry that is about to be removed or replaced.
+// recordReplaced records the state and content of p, an entry that is about to
+// be removed or replaced.
 func (r *recorder) recordReplaced(p *dirEntry) {
 	r.add(&UndoStep{Kind: UndoEntry, Path: p.path, Before: r.keepContent(p, true)})
 	r.touched[p.path] = struct{}{}
@@ -356,7 +359,8 @@ func (r *recorder) recordReplaced(p *dirEntry) {
 	}
 }
 
-// recordWrite records a call that opens a file for writing.
+// recordWrite records a call that opens p, an existing file, for writing: the
+// record keeps its content.
 func (r *recorder) recordWrite(p *dirEntry) {
 	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.savedParts[idOf(&p.file)] == savedContent {
 		return
@@ -386,7 +390,7 @@ func (r *recorder) recordWriteOutside(p *dirEntry) {
 	}
 }
 
-// recordMetadataChange records a call that changes mode, owner or times.
+// recordMetadataChange records a call that changes mode, owner or times of p.
 func (r *recorder) recordMetadataChange(p *dirEntry) {
 	if !p.exists || r.savedParts[idOf(&p.file)] != 0 || r.needsNoRecord(p.path) {
 		return

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// recordRename records a call that renames from to to.
+// recordRename records a call that renames the entry from to the entry to, with
+// the flags of renameat2(2).
 func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 	switch {
 	case !from.exists || to.exists && idOf(&from.file) == idOf(&to.file) || IsBeneath(from.path, to.path):
@@ -100,7 +101,7 @@ func (r *recorder) recordTree(p *dirEntry) {
 	r.marks[p.path] = pathState{fresh: true, gone: idOf(&p.file)}
 }
 
-// recordChild calls recordTree for an entry of the directory p.
+// recordChild calls recordTree for the entry name of the directory p.
 func (r *recorder) recordChild(p *dirEntry, name string) {
 	fd, err := unix.Openat(p.dir, p.base, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -114,7 +115,7 @@ func (r *recorder) recordChild(p *dirEntry, name string) {
 	}
 }
 
-// recordExchange records a call that exchanges two entries.
+// recordExchange records a call that exchanges two entries (RENAME_EXCHANGE).
 func (r *recorder) recordExchange(from, to *dirEntry) {
 	if !to.exists || IsBeneath(to.path, from.path) {
 		return
@@ -163,8 +164,8 @@ func (r *recorder) forgetBelow(path string) {
 	}
 }
 
-// forgetFreshBelow makes the marks below a path right for both results of a call
-// that exchanges directories.
+// forgetFreshBelow removes the marks of created files below path, so that they
+// are right whether or not a call exchanges the directories.
 func (r *recorder) forgetFreshBelow(path string) {
 	for at, m := range r.marks {
 		switch {

@@ -14,7 +14,7 @@ package supervise
 // replaces the entry, whatever it is by then. So one UndoEntry covers all
 // later changes of the entry and of the files that the command makes below it.
 
-// UndoKind is the kind of an UndoStep.
+// UndoKind says what an UndoStep records.
 type UndoKind int
 
 // The kinds.

@@ -16,7 +16,8 @@ type pathCall struct {
 	dir, path int
 }
 
-// addWatchRules passes the calls that look at paths to the supervisor.
+// addWatchRules passes the calls that look at paths to the supervisor, if the
+// command is watched.
 func (p *program) addWatchRules(f filterOptions) {
 	if !f.watch {
 		return
@@ -50,7 +51,8 @@ func newAccessWatcher(s *Spec) *accessWatcher {
 	return &accessWatcher{seen: map[Report]struct{}{}}
 }
 
-// startSending sends the reports so far, and all later ones. w may be nil.
+// startSending sends the reports that wait for the start of the command, and
+// all later ones, with send. w may be nil.
 func (w *accessWatcher) startSending(send func(Report)) {
 	if w == nil {
 		return
@@ -79,7 +81,8 @@ func (w *accessWatcher) reportAccess(kind AccessKind, name string) {
 	}
 }
 
-// watchCall reports the accesses of a call.
+// watchCall reports the files that the call n names and the address that it
+// connects to.
 func (c *callServer) watchCall(n *notification) {
 	w := c.watcher
 	if w == nil {
