@@ -72,7 +72,7 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		return report, err
 	}
 	for i, p := range plans {
-		report.Refused = append(report.Refused, p.conflicts(known[i])...)
+		report.Refused = append(report.Refused, p.findConflicts(known[i])...)
 	}
 	if len(report.Refused) > 0 {
 		were := "were"
@@ -90,11 +90,11 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		return report, err
 	}
 	for i, p := range plans {
-		if err := p.makeChanges(r.Dirs[i], &report); err != nil {
+		if err := p.applyChosen(r.Dirs[i], &report); err != nil {
 			return report, err
 		}
 		for _, c := range p.chosen { // the base of a later change is the file as it is now
-			known[i].forget(c)
+			known[i].deleteApplied(c)
 		}
 	}
 	left, err := s.diffRoots(r)

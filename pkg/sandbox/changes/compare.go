@@ -30,9 +30,9 @@ func (e *layerEntry) add(name string, info fs.FileInfo) {
 	e.paths, e.infos = append(e.paths, name), append(e.infos, info)
 }
 
-// diff returns the changes of one root, sorted by path. upperDirs are the upper
+// diffRoot returns the changes of one root, sorted by path. upperDirs are the upper
 // directories of its layers, the newest first.
-func diff(r *setFile, root int, tree *nofollow.Tree, upperDirs []string) ([]Change, error) {
+func diffRoot(r *setFile, root int, tree *nofollow.Tree, upperDirs []string) ([]Change, error) {
 	u := rootDiff{root: root, tree: tree}
 	err := u.addRootMode(r, upperDirs)
 	if err == nil {

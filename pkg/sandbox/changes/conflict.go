@@ -31,10 +31,10 @@ type baseState struct {
 // baseStates holds the states of one root's entries, by path.
 type baseStates map[string]baseState
 
-// describeEntry returns the state of an existing entry. began is the start of
+// stateOfEntry returns the state of an existing entry. began is the start of
 // the command in Unix nanoseconds: a file changed later gets Unknown; 0 skips
 // that check. The content of a file is hashed only if content is set.
-func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) baseState {
+func stateOfEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) baseState {
 	ino, changed := inodeAndChangeTime(info)
 	d := baseState{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
 	if info.IsDir() {
@@ -53,7 +53,7 @@ func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int6
 			f.Close() //nolint:errcheck // only read
 		}
 	}
-	if d.Hash != "" && !isSettled(changed, time.Now().UnixNano()) {
+	if d.Hash != "" && !isTimeSettled(changed, time.Now().UnixNano()) {
 		d.Changed = 0 // the hash shows the next change
 	}
 	return d
@@ -63,13 +63,13 @@ func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int6
 // file times.
 const clockStep = 20 * time.Millisecond
 
-// isSettled reports whether a change after now will certainly have a later time
+// isTimeSettled reports whether a change after now will certainly have a later time
 // of change than changed. Both are Unix nanoseconds.
-func isSettled(changed, now int64) bool { return now-changed > int64(clockStep) }
+func isTimeSettled(changed, now int64) bool { return now-changed > int64(clockStep) }
 
-// forget deletes the state at an applied change. For a removed directory it
+// deleteApplied deletes the state at an applied change. For a removed directory it
 // also deletes the states of its entries.
-func (b baseStates) forget(c Change) {
+func (b baseStates) deleteApplied(c Change) {
 	delete(b, c.Path)
 	if c.Old == nil || !c.Old.IsDir() || c.New != nil && c.New.IsDir() {
 		return
@@ -122,7 +122,7 @@ func (d baseState) isUnchanged(tree *nofollow.Tree, rel string, info fs.FileInfo
 	case d.Hash == "" || info.Size() != d.Size:
 		return false
 	}
-	return describeEntry(tree, rel, info, 0, true).Hash == d.Hash
+	return stateOfEntry(tree, rel, info, 0, true).Hash == d.Hash
 }
 
 // deleteConflictReason returns the reason why a directory must not be deleted: an

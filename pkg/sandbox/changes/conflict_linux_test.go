@@ -15,7 +15,7 @@ import (
 func TestSettled(t *testing.T) {
 	now := time.Now().UnixNano()
 	for passed, want := range map[time.Duration]bool{0: false, 10 * time.Millisecond: false, time.Second: true, -time.Second: false} {
-		require.Equal(t, want, isSettled(now-int64(passed), now), passed)
+		require.Equal(t, want, isTimeSettled(now-int64(passed), now), passed)
 	}
 }
 
@@ -32,7 +32,7 @@ func TestHoldsWithoutATime(t *testing.T) {
 		require.NoError(t, err)
 		return info
 	}
-	was := describeEntry(real, "a", look("one"), 0, true)
+	was := stateOfEntry(real, "a", look("one"), 0, true)
 	was.Changed = 0
 	require.True(t, was.isUnchanged(real, "a", look("one")))
 	require.False(t, was.isUnchanged(real, "a", look("two")))

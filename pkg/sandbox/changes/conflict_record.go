@@ -152,7 +152,7 @@ func (b *baseRecorder) add(rel string, content bool) {
 		b.out.write(b.root, rel, baseState{Absent: true, Unknown: !nofollow.IsMissing(err)})
 		return
 	}
-	b.out.write(b.root, rel, describeEntry(b.tree, rel, info, b.began, content))
+	b.out.write(b.root, rel, stateOfEntry(b.tree, rel, info, b.began, content))
 }
 
 // addTree writes the states of a directory and of everything in it, without the

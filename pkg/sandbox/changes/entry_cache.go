@@ -35,7 +35,7 @@ func (s *Set) entriesAfter(r *setFile, layer string, before int) (*entryCache, e
 		upperDirs := s.upperDirs(r, i)
 		if known.roots == nil || known.version != before || upperDirs[0] != s.upperDir(layer, i) {
 			var list []Change
-			list, err = diff(r, i, tree, upperDirs)
+			list, err = diffRoot(r, i, tree, upperDirs)
 			now.roots[i] = Entries(list)
 		} else {
 			now.roots[i], err = refreshEntries(r, i, tree, upperDirs, known.roots[i])

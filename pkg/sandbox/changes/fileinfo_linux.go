@@ -25,8 +25,8 @@ func inodeAndChangeTime(info fs.FileInfo) (ino uint64, changed int64) {
 	return stat.Ino, stat.Ctim.Nano()
 }
 
-// copyTimes sets the time of modification of a directory to that in info.
-func copyTimes(name string, info fs.FileInfo) error {
+// copyModTime sets the time of modification of a directory to that in info.
+func copyModTime(name string, info fs.FileInfo) error {
 	return os.Chtimes(name, info.ModTime(), info.ModTime())
 }
 

@@ -196,8 +196,8 @@ func (s *Set) recordRootMode(r *setFile, l *layerRecord, root int, upper string)
 	return nil
 }
 
-// finishAbandoned finishes the layers whose process was killed.
-func (s *Set) finishAbandoned(r *setFile) error {
+// finishAbandonedLayers finishes the layers whose process was killed.
+func (s *Set) finishAbandonedLayers(r *setFile) error {
 	for i := range r.Layers {
 		if l := &r.Layers[i]; !l.Done && !s.isRunning(*l) {
 			if err := s.finishLayer(r, l); err != nil {

@@ -58,7 +58,7 @@ func mergeInto(older, newer string, below []string) error {
 			return err
 		}
 	}
-	if err := errors.Join(os.Chmod(older, info.Mode()), copyTimes(older, info)); err != nil {
+	if err := errors.Join(os.Chmod(older, info.Mode()), copyModTime(older, info)); err != nil {
 		return err
 	}
 	return removeDir(newer)

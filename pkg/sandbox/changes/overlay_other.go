@@ -35,8 +35,8 @@ func removeOverlayAttributes(string) error { return nil }
 // inodeAndChangeTime returns 0, 0: this system is not asked for them.
 func inodeAndChangeTime(fs.FileInfo) (ino uint64, at int64) { return 0, 0 }
 
-// copyTimes returns errNoLayers.
-func copyTimes(string, fs.FileInfo) error { return errNoLayers }
+// copyModTime returns errNoLayers.
+func copyModTime(string, fs.FileInfo) error { return errNoLayers }
 
 // waitForLock returns errNoLayers.
 func waitForLock(*os.File) error { return errNoLayers }

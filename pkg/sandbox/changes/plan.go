@@ -43,7 +43,7 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 		tree.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
 	}
-	list, err := diff(r, root, tree, uppers)
+	list, err := diffRoot(r, root, tree, uppers)
 	if err != nil {
 		tree.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
@@ -105,9 +105,9 @@ func selectingPath(paths []string, root, rel string) (selecting string, ok bool)
 	return "", false
 }
 
-// conflicts returns the chosen changes that cannot be applied, with the
+// findConflicts returns the chosen changes that cannot be applied, with the
 // reasons.
-func (p *plan) conflicts(known baseStates) (found []Refusal) {
+func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {
 		parent := path.Dir(c.Path)
@@ -186,9 +186,9 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 	return known
 }
 
-// makeChanges makes the chosen changes in the root and adds them to
+// applyChosen makes the chosen changes in the root and adds them to
 // report.Applied. Then it gives the directories in dirs their mode and time.
-func (p *plan) makeChanges(dirs map[string]dirMeta, report *Report) error {
+func (p *plan) applyChosen(dirs map[string]dirMeta, report *Report) error {
 	p.copiedLinks = map[uint64]string{}
 	for _, c := range p.chosen {
 		if err := p.applyChange(c); err != nil {

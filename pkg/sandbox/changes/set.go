@@ -87,7 +87,7 @@ func (s *Set) saveFile(r *setFile) error {
 // finished.
 func (s *Set) withFinishedLayers(change func(*setFile) error) error {
 	return s.withLock(func(r *setFile) error {
-		if err := s.finishAbandoned(r); err != nil {
+		if err := s.finishAbandonedLayers(r); err != nil {
 			return err
 		}
 		return change(r)
@@ -137,7 +137,7 @@ func (s *Set) diffRoots(r *setFile) (list []Change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := diff(r, i, tree, s.upperDirs(r, i))
+		part, err := diffRoot(r, i, tree, s.upperDirs(r, i))
 		tree.Close() //nolint:errcheck // only read
 		if err != nil {
 			return nil, err

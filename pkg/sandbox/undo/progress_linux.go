@@ -33,7 +33,7 @@ func (u *undoRun) readProgress() (done int) {
 		}
 		var is, was uint64
 		if n, _ := fmt.Sscan(line, &is, &was); n == 2 {
-			u.alias[is] = was
+			u.aliases[is] = was
 		}
 	}
 	return done
@@ -42,7 +42,7 @@ func (u *undoRun) readProgress() (done int) {
 // writeProgress stores the number of reverted steps and the counts of the report.
 // After a failure, the next Undo repeats a step.
 func (u *undoRun) writeProgress(done int) {
-	fd, err := unix.Openat(u.links, progressName, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(u.recordDir, progressName, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		unix.Pwrite(fd, fmt.Appendf(nil, "%12d %12d %12d %12d\n", done, u.report.Restored, u.report.Removed, u.report.Moved), 0) //nolint:errcheck // see above
 		unix.Close(fd)                                                                                                           //nolint:errcheck // see above
@@ -60,13 +60,13 @@ func (u *undoRun) addNotHeld(path string) {
 // addAlias notes that the file with the inode number is replaces the recorded one
 // with the number was.
 func (u *undoRun) addAlias(is, was int64) {
-	u.alias[uint64(is)] = uint64(was)
+	u.aliases[uint64(is)] = uint64(was)
 	u.addNote(fmt.Sprint(is, " ", was))
 }
 
 // addNote stores a line. After a failure, an interrupted Undo reports less.
 func (u *undoRun) addNote(line string) {
-	fd, err := unix.Openat(u.links, notesName, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(u.recordDir, notesName, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		unix.Write(fd, []byte(line+"\n")) //nolint:errcheck // see above
 		unix.Close(fd)                    //nolint:errcheck // see above

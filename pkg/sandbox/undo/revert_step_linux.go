@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// undoStep reverts one step. It can be repeated after an interruption.
-func (u *undoRun) undoStep(step *supervise.UndoStep) error {
+// revertStep reverts one step. It can be repeated after an interruption.
+func (u *undoRun) revertStep(step *supervise.UndoStep) error {
 	if u.refuse(step.Path) != "" || step.To != "" && u.refuse(step.To) != "" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) 
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
 	}
-	return is.Ino == was.Ino || u.alias[uint64(is.Ino)] == uint64(was.Ino)
+	return is.Ino == was.Ino || u.aliases[uint64(is.Ino)] == uint64(was.Ino)
 }
 
 // restoreEntry restores an entry to its recorded state. If it still is the recorded
@@ -87,7 +87,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	u.report.Restored++
 	var err error
 	if was.Link != "" {
-		err = unix.Linkat(u.links, was.Link, dir, base, 0)
+		err = unix.Linkat(u.recordDir, was.Link, dir, base, 0)
 	} else {
 		err = u.createEntry(dir, base, was)
 	}
@@ -104,7 +104,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 // the record, which may be a copy of the file, or else that of the entry itself.
 func (u *undoRun) recordedInode(was *supervise.UndoState) int64 {
 	if was.Link != "" {
-		if is := stateAt(u.links, was.Link); is.Mode != 0 {
+		if is := stateAt(u.recordDir, was.Link); is.Mode != 0 {
 			return is.Ino
 		}
 	}

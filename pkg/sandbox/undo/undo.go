@@ -136,7 +136,7 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	var total int64
 	for _, r := range all {
 		if total += r.size; total > maxBytes || time.Since(r.at) > maxAge {
-			unlock, err := lock(filepath.Join(r.dir, "log"))
+			unlock, err := lockLog(filepath.Join(r.dir, "log"))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				continue // its command still runs
 			}

@@ -19,9 +19,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lock takes the lock of a log. It fails while the command's supervisor runs,
+// lockLog takes the lock of a log. It fails while the command's supervisor runs,
 // which holds the lock.
-func lock(log string) (unlock func(), err error) {
+func lockLog(log string) (unlock func(), err error) {
 	f, err := os.OpenFile(log, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -39,13 +39,13 @@ func lock(log string) (unlock func(), err error) {
 // undoRun is the state of a running Undo.
 type undoRun struct {
 	*Record
-	report  Report
-	refuse  func(abs string) string
-	roots   map[string]*nofollow.Tree
-	data    *os.File
-	links   int             // descriptor of the record's directory
-	notHeld map[string]bool // paths
-	alias   map[uint64]uint64
+	report    Report
+	refuse    func(abs string) string
+	roots     map[string]*nofollow.Tree
+	data      *os.File
+	recordDir int             // descriptor of the record's directory
+	notHeld   map[string]bool // paths
+	aliases   map[uint64]uint64
 }
 
 // Undo reverts the changes of the command and removes the record. refuse returns the
@@ -54,7 +54,7 @@ type undoRun struct {
 // still running, or if somebody else has changed the files since. It returns
 // EXECUTION_ERROR if a step fails; another call continues with this step.
 func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
-	unlock, err := lock(filepath.Join(r.dir, "log"))
+	unlock, err := lockLog(filepath.Join(r.dir, "log"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Report{}, notFound(r.ID)
 	}
@@ -66,7 +66,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	u := &undoRun{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}, notHeld: map[string]bool{}, alias: map[uint64]uint64{}}
+	u := &undoRun{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}, notHeld: map[string]bool{}, aliases: map[uint64]uint64{}}
 	if refuse == nil {
 		u.refuse = func(string) string { return "" }
 	}
@@ -97,14 +97,14 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 // open opens the roots and the files of the record. After an error, close closes what
 // was opened.
 func (u *undoRun) open() (err error) {
-	u.links = -1
+	u.recordDir = -1
 	for _, root := range u.Roots {
 		if u.roots[root], err = nofollow.Open(root); err != nil {
 			delete(u.roots, root)
 			return err
 		}
 	}
-	if u.links, err = unix.Open(u.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
+	if u.recordDir, err = unix.Open(u.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return err
 	}
 	u.data, err = os.Open(filepath.Join(u.dir, "data"))
@@ -116,8 +116,8 @@ func (u *undoRun) close() {
 	for _, tree := range u.roots {
 		tree.Close() //nolint:errcheck // opened only for paths
 	}
-	if u.links >= 0 {
-		unix.Close(u.links) //nolint:errcheck // only read
+	if u.recordDir >= 0 {
+		unix.Close(u.recordDir) //nolint:errcheck // only read
 	}
 	if u.data != nil {
 		u.data.Close() //nolint:errcheck // only read

@@ -12,8 +12,8 @@ import (
 // isSameVersion returns false.
 func isSameVersion(fs.FileInfo, *supervise.UndoState) bool { return false }
 
-// lock does nothing: there are no records on this system.
-func lock(string) (func(), error) { return func() {}, nil }
+// lockLog does nothing: there are no records on this system.
+func lockLog(string) (func(), error) { return func() {}, nil }
 
 // Undo returns SANDBOX_UNAVAILABLE: changes are recorded only on Linux.
 func (r *Record) Undo(func(string) string) (Report, error) {

@@ -29,7 +29,7 @@ func (rc *rootCheck) checkAutostash(name, path string, now *fileState) {
 		if rc.baseline.Steps == nil {
 			rc.baseline.Steps = map[string]removedSteps{}
 		}
-		rc.baseline.Steps[name] = removedSteps{Whole: now.Content, Left: sha256.Sum256(operationOf(rc.root, name)), Stash: true}
+		rc.baseline.Steps[name] = removedSteps{Whole: now.Content, Left: sha256.Sum256(operationIdentity(rc.root, name)), Stash: true}
 		rc.stepsRemoved = true
 	}
 	if err != nil || !told {
@@ -37,9 +37,9 @@ func (rc *rootCheck) checkAutostash(name, path string, now *fileState) {
 	}
 }
 
-// operationOf returns the content of the file that tells the operation of an
+// operationIdentity returns the content of the file that tells the operation of an
 // autostash from others, nil if the operation has ended.
-func operationOf(root, name string) []byte {
+func operationIdentity(root, name string) []byte {
 	other := "orig-head"
 	if filepath.Base(name) == mergeAutostashName {
 		other = "MERGE_HEAD"
@@ -55,7 +55,7 @@ func (w *RootGuard) restoreAutostash(name string, removed removedSteps) bool {
 	if content, err := readRegularFile(path, maxStoredBytes); err == nil || pathExists(path) {
 		return bytes.Equal(content, removed.Whole) // the server of the last command was killed
 	}
-	operation := operationOf(w.root, name)
+	operation := operationIdentity(w.root, name)
 	if operation == nil || sha256.Sum256(operation) != removed.Left {
 		return false
 	}

@@ -21,7 +21,7 @@ func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 	if filepath.Base(name) == "commondir" && rc.baseline.Repos[repo] {
 		return false // git only makes it together with the repository
 	}
-	if isDotGit(filepath.Base(name)) && rc.isInGitDir(repo) {
+	if isDotGitName(filepath.Base(name)) && rc.isInGitDir(repo) {
 		return false // its work tree would be a directory of git
 	}
 	target, ok := readGitPointer(path)
@@ -36,7 +36,7 @@ func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 	}
 	if rel, err := filepath.Rel(rc.root, resolved); err == nil && filepath.IsLocal(rel) {
 		if filepath.Base(name) == "gitdir" {
-			return isDotGit(filepath.Base(rel)) && (rc.found.files[rel].kind == gitPointerKind || !pathExists(resolved))
+			return isDotGitName(filepath.Base(rel)) && (rc.found.files[rel].kind == gitPointerKind || !pathExists(resolved))
 		}
 		return rc.found.repos[rel] || !pathExists(resolved)
 	}
@@ -120,23 +120,23 @@ func isGitsTrialLink(name, path, repo string) bool {
 // directory above itself gives any number of them.
 const maxAliases = 200
 
-// alias is a name that a directory has, by links or of its own.
-type alias struct {
+// dirAlias is a name that a directory has, by links or of its own.
+type dirAlias struct {
 	dir     string
 	newLink string // a link on the way that is new; "" if there is none
 }
 
 // aliases returns the names of a directory in the root, its own first.
-func (rc *rootCheck) aliases(dir string) []alias {
-	all := []alias{{dir: dir}}
+func (rc *rootCheck) aliases(dir string) []dirAlias {
+	all := []dirAlias{{dir: dir}}
 	for i := 0; i < len(all); i++ {
 		for _, link := range rc.resolvedLinks() {
 			rest, ok := nameBelow(link.target, all[i].dir)
 			name := filepath.Join(link.name, rest)
-			if !ok || len(all) >= maxAliases || slices.ContainsFunc(all, func(a alias) bool { return a.dir == name }) {
+			if !ok || len(all) >= maxAliases || slices.ContainsFunc(all, func(a dirAlias) bool { return a.dir == name }) {
 				continue
 			}
-			all = append(all, alias{name, cmp.Or(all[i].newLink, link.newLink)})
+			all = append(all, dirAlias{name, cmp.Or(all[i].newLink, link.newLink)})
 		}
 	}
 	return all
@@ -145,7 +145,7 @@ func (rc *rootCheck) aliases(dir string) []alias {
 // isKnownDir reports whether a directory, under its own name or one of those that
 // links give it, was a directory or a link before the command.
 func (rc *rootCheck) isKnownDir(dir string) bool {
-	return slices.ContainsFunc(rc.aliases(dir), func(a alias) bool { return rc.baseline.Seen.has(dirKey(a.dir)) })
+	return slices.ContainsFunc(rc.aliases(dir), func(a dirAlias) bool { return rc.baseline.Seen.has(dirKey(a.dir)) })
 }
 
 // resolvedLink is a link in the root and the file in the root that it leads to.
@@ -214,7 +214,7 @@ func (rc *rootCheck) checkLinksToSettings() {
 		}
 		for _, other := range rc.aliases(at.repo)[1:] {
 			path := filepath.Join(rc.root, other.newLink)
-			if other.newLink == "" || removed[other.newLink] || !rc.baseline.Seen.has(dirKey(other.dir)) || rc.skip(path) || rc.hadSettings(filepath.Join(other.dir, inDir), name, at) {
+			if other.newLink == "" || removed[other.newLink] || !rc.baseline.Seen.has(dirKey(other.dir)) || rc.skip(path) || rc.hadSameSettings(filepath.Join(other.dir, inDir), name, at) {
 				continue
 			}
 			removed[other.newLink] = true
@@ -223,9 +223,9 @@ func (rc *rootCheck) checkLinksToSettings() {
 	}
 }
 
-// hadSettings reports whether the baseline has, as known, the settings that the file
+// hadSameSettings reports whether the baseline has, as known, the settings that the file
 // name has now.
-func (rc *rootCheck) hadSettings(known, name string, at watchedFile) bool {
+func (rc *rootCheck) hadSameSettings(known, name string, at watchedFile) bool {
 	was, inBaseline := rc.baseline.Items[known]
 	path := filepath.Join(rc.root, name)
 	info, err := os.Lstat(path)

@@ -55,7 +55,7 @@ func (rc *rootCheck) isReuseForbidden(repo, path string) bool {
 // have, as names in the root. For a repository that is not called .git these
 // are all of the root.
 func (rc *rootCheck) workTreesOf(repo string) (tops []string) {
-	if isDotGit(filepath.Base(repo)) {
+	if isDotGitName(filepath.Base(repo)) {
 		tops = append(tops, filepath.Dir(repo))
 	} else {
 		for top := range rc.found.tops {

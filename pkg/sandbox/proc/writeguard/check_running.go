@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// firstCheckAfter is the run time after which checks begin. A shorter
+	// firstCheckDelay is the run time after which checks begin. A shorter
 	// command is checked only when it ends.
-	firstCheckAfter = 100 * time.Millisecond
-	// checkEvery is the interval between checks of a root while a command
+	firstCheckDelay = 100 * time.Millisecond
+	// checkInterval is the interval between checks of a root while a command
 	// runs.
-	checkEvery = time.Second
+	checkInterval = time.Second
 )
 
 // CheckWhileRunning reverts forbidden changes every second, and at once when a
@@ -25,7 +25,7 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
-	case <-time.After(firstCheckAfter):
+	case <-time.After(firstCheckDelay):
 	}
 	var dirs []string
 	for _, w := range c.roots {
@@ -36,7 +36,7 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 		defer n.close()
 		events = n.events
 	}
-	tick := time.NewTicker(checkEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for pause := time.Duration(0); ; {
 		began := time.Now()
@@ -45,7 +45,7 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 		}
 		// A command that changes files all the time must not make these checks
 		// use all of the processor.
-		pause = min(10*time.Since(began), checkEvery)
+		pause = min(10*time.Since(began), checkInterval)
 		select {
 		case <-ended:
 			return
@@ -83,5 +83,5 @@ func (w *RootGuard) dirsToNotify() (dirs []string) {
 // isSuspiciousName reports whether a file of this name in a directory of
 // dirsToNotify may make other programs run something.
 func isSuspiciousName(name string) bool {
-	return isProjectSettingsName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules", reuseListName}, name)
+	return isProjectSettingsName(name) || isDotGitName(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules", reuseListName}, name)
 }

@@ -97,9 +97,9 @@ func (p *commandLocks) close() {
 	p.dirs, p.infos = nil, nil
 }
 
-// take takes the locks which show that a command runs, until release. It
+// acquire takes the locks which show that a command runs, until release. It
 // opens directories again that were moved or replaced.
-func (p *commandLocks) take() {
+func (p *commandLocks) acquire() {
 	for i, f := range p.dirs {
 		if now, err := os.Lstat(f.Name()); err != nil || !os.SameFile(now, p.infos[i]) { // moved or replaced
 			p.close()

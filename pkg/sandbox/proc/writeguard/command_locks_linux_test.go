@@ -28,7 +28,7 @@ func TestPresence(t *testing.T) {
 	upper := subdirectory(t, dir, "upper")
 	lower, side := subdirectory(t, upper, "lower"), subdirectory(t, upper, "side")
 	u, l, s, same := commandLocksIn(t, upper), commandLocksIn(t, lower), commandLocksIn(t, side), commandLocksIn(t, lower)
-	l.take()
+	l.acquire()
 	require.Empty(t, l.commandsOfOthers(), "its own command")
 	require.Empty(t, s.commandsOfOthers())
 	require.Len(t, same.commandsOfOthers(), 1)
@@ -42,7 +42,7 @@ func TestPresence(t *testing.T) {
 	l.release()
 	require.Empty(t, same.commandsOfOthers())
 	require.Empty(t, u.commandsOfOthers())
-	u.take()
+	u.acquire()
 	for _, p := range []*commandLocks{l, s} {
 		require.Len(t, p.commandsOfOthers(), 1)
 		require.False(t, p.commandsOfOthers()[0].onlyInOneRoot)
@@ -54,7 +54,7 @@ func TestPresence(t *testing.T) {
 func TestPresenceWithManyLocks(t *testing.T) {
 	dir := t.TempDir()
 	p, other := commandLocksIn(t, dir), commandLocksIn(t, dir)
-	other.take()
+	other.acquire()
 	for i := range int64(2 * maxLocksRead) {
 		setByteLock(other.dirs[0], unix.F_RDLCK, other.since+2*i+2, 1)
 	}
@@ -70,7 +70,7 @@ func TestPresenceWithManyLocks(t *testing.T) {
 func BenchmarkPresence(b *testing.B) {
 	p := commandLocksIn(b, b.TempDir())
 	for b.Loop() {
-		p.take()
+		p.acquire()
 		p.commandsOfOthers()
 		p.commandsOfOthers()
 		p.release()

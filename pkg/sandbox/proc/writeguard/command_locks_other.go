@@ -16,8 +16,8 @@ func openCommandLocks(string) *commandLocks { return &commandLocks{} }
 // close does nothing.
 func (p *commandLocks) close() {}
 
-// take does nothing.
-func (p *commandLocks) take() {}
+// acquire does nothing.
+func (p *commandLocks) acquire() {}
 
 // fileTimeNow returns the current time.
 func fileTimeNow() time.Time { return time.Now() }

@@ -164,7 +164,7 @@ func (d *otherCommands) isOlderThanCommands(dir string) bool {
 func (d *otherCommands) hasOmittedDotGit(dir string) bool {
 	for name := range d.omitted {
 		rest, ok := strings.CutPrefix(name, dir+string(filepath.Separator))
-		if ok && isDotGit(firstComponent(rest)) {
+		if ok && isDotGitName(firstComponent(rest)) {
 			return true
 		}
 	}

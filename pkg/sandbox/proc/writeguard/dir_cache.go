@@ -52,9 +52,9 @@ func (v *dirCache) readEntries(maxEntries int) {
 	d.Close()
 	v.entryCount = len(entries)
 	kind := v.role.kind
-	v.isRepo = kind == gitSettingsKind || (kind == 0 || kind == projectSettingsKind) && isDotGit(filepath.Base(v.dir)) || kind == 0 && looksLikeRepository(entries)
+	v.isRepo = kind == gitSettingsKind || (kind == 0 || kind == projectSettingsKind) && isDotGitName(filepath.Base(v.dir)) || kind == 0 && looksLikeRepository(entries)
 	isMisplaced := v.isMisplacedRepository(entries)
-	v.isProjectTop = v.dir == "." || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isDotGit(e.Name()) })
+	v.isProjectTop = v.dir == "." || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isDotGitName(e.Name()) })
 	switch {
 	case v.isRepo:
 		v.inRepo = v.dir
@@ -66,7 +66,7 @@ func (v *dirCache) readEntries(maxEntries int) {
 		switch {
 		case isMisplaced && entry.Name() == "HEAD" && !entry.IsDir():
 			v.files[name] = watchedFile{misplacedHeadKind, v.dir}
-		case isDotGit(entry.Name()) && !entry.IsDir():
+		case isDotGitName(entry.Name()) && !entry.IsDir():
 			v.files[name] = watchedFile{gitPointerKind, v.dir}
 		case kind == projectSettingsKind && (!v.isRepo || !v.addRepositoryEntry(name, entry)):
 			v.addProjectSettings(name, entry, v.role)
@@ -144,7 +144,7 @@ func (v *dirCache) isOfGit() bool {
 // repository although it has another role (hooks, info, settings of a project),
 // or although its work tree would be a directory of another repository.
 func (v *dirCache) isMisplacedRepository(entries []os.DirEntry) bool {
-	if isDotGit(filepath.Base(v.dir)) && (v.role.kind == 0 || v.role.kind == projectSettingsKind) {
+	if isDotGitName(filepath.Base(v.dir)) && (v.role.kind == 0 || v.role.kind == projectSettingsKind) {
 		return v.outerRepo != ""
 	}
 	return v.role.kind != 0 && v.role.kind != gitSettingsKind && looksLikeRepository(entries)

@@ -43,7 +43,7 @@ func (b *baseline) newGitPaths(root string, user UserGitSettings, outer []outerR
 		p.tops = maps.Clone(b.Tops)
 		for _, repo := range outer {
 			for _, top := range repo.tops {
-				if !isBelowOrSame(root, top) {
+				if !isAtOrBelowPath(root, top) {
 					p.tops[top] = true
 				}
 			}
@@ -223,7 +223,7 @@ func isHook(name string) bool {
 func (b *baseline) workTreePointers(root string) map[string]string {
 	repos := map[string]string{}
 	for name, it := range b.Items {
-		if it.Spot != gitPointerKind || !isDotGit(filepath.Base(name)) {
+		if it.Spot != gitPointerKind || !isDotGitName(filepath.Base(name)) {
 			continue
 		}
 		path, ok := gitfile.PointerTarget(".git", it.Content)
@@ -291,7 +291,7 @@ func joinIfRelative(root, dir, path string) string {
 // workTreeOf returns the top directory of a repository's work tree, the
 // repository itself if it is not called .git.
 func workTreeOf(repo string) string {
-	if isDotGit(filepath.Base(repo)) {
+	if isDotGitName(filepath.Base(repo)) {
 		return filepath.Dir(repo)
 	}
 	return repo

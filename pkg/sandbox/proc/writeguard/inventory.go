@@ -100,7 +100,7 @@ func (v *inventory) scan(hookDirs, included, programs, protected []string) *scan
 	v.roleDirs, v.entriesLeft = map[string]*dirCache{}, maxScanEntries
 	for _, dir := range hookDirs { // first, so that the walk does not treat them as other directories
 		v.walkWithRole(s, known, dir, dirRole{projectSettingsKind, dir})
-		if link := v.linkOnWay(dir); link != "" {
+		if link := v.firstLinkOnPath(dir); link != "" {
 			s.files[link] = watchedFile{projectSettingsKind, dir}
 		}
 	}
@@ -160,9 +160,9 @@ func (v *inventory) walkWithRole(s *scanResult, known map[string]*dirCache, dir 
 	}
 }
 
-// linkOnWay returns the first link on the way to a directory, which may itself
+// firstLinkOnPath returns the first link on the way to a directory, which may itself
 // be a link, "" if there is none. All are names in the root.
-func (v *inventory) linkOnWay(dir string) (link string) {
+func (v *inventory) firstLinkOnPath(dir string) (link string) {
 	for at := 1; at <= len(dir); at++ {
 		if at < len(dir) && !os.IsPathSeparator(dir[at]) {
 			continue

@@ -38,7 +38,7 @@ func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed b
 			b.Made = map[string]madeRepository{}
 		}
 		top := filepath.Dir(repo)
-		b.Made[repo] = madeRepository{Node: deviceAndInode(info), Since: time.Now(), Tree: isDotGit(filepath.Base(repo)) && top != "." && !b.Seen.has(dirKey(top))}
+		b.Made[repo] = madeRepository{Node: deviceAndInode(info), Since: time.Now(), Tree: isDotGitName(filepath.Base(repo)) && top != "." && !b.Seen.has(dirKey(top))}
 		changed = true
 	}
 	return changed

@@ -79,7 +79,7 @@ func (c *Command) ShareSettings(readOnly []string, dirState func(root string) fu
 	for _, root := range readOnly {
 		sources[root] = c.guards.readOnlyRoot(root).settingsSources(&c.guards.settings, dirState(root), func(path string) bool {
 			for _, w := range c.roots {
-				if isBelowOrSame(w.root, path) {
+				if isAtOrBelowPath(w.root, path) {
 					return true
 				}
 			}

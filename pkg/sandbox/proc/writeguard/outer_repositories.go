@@ -96,7 +96,7 @@ func (c *settingsCache) readDir(path string) cachedDir {
 			at := filepath.Join(path, entry.Name())
 			if entry.Type()&fs.ModeSymlink != 0 {
 				read.links = append(read.links, at)
-			} else if entry.IsDir() && !isDotGit(entry.Name()) && isRepositoryDir(at) {
+			} else if entry.IsDir() && !isDotGitName(entry.Name()) && isRepositoryDir(at) {
 				read.repos = append(read.repos, at)
 			}
 		}
@@ -124,7 +124,7 @@ func (c *settingsCache) outerRepositories(root string) (repos []outerRepository)
 		}
 		if isRepositoryDir(dir) {
 			top := dir
-			if isDotGit(filepath.Base(dir)) {
+			if isDotGitName(filepath.Base(dir)) {
 				top = filepath.Dir(dir)
 			}
 			repos = append(repos, newOuterRepository(dir, top))
@@ -133,15 +133,15 @@ func (c *settingsCache) outerRepositories(root string) (repos []outerRepository)
 			return repos
 		}
 		for _, repo := range c.readDir(dir).repos {
-			if !isBelowOrSame(repo, root) {
+			if !isAtOrBelowPath(repo, root) {
 				repos = append(repos, newOuterRepository(repo, dir))
 			}
 		}
 	}
 }
 
-// isBelowOrSame reports whether an absolute path is dir or below it.
-func isBelowOrSame(dir, path string) bool {
+// isAtOrBelowPath reports whether an absolute path is dir or below it.
+func isAtOrBelowPath(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
@@ -185,7 +185,7 @@ func newOuterRepository(dir, top string) outerRepository {
 func (b *baseline) outerRepositoriesOf(root string, c *settingsCache) []outerRepository {
 	repos := c.outerRepositories(root)
 	for name, it := range b.Items {
-		if it.Spot != gitPointerKind || !isDotGit(filepath.Base(name)) {
+		if it.Spot != gitPointerKind || !isDotGitName(filepath.Base(name)) {
 			continue
 		}
 		target := string(it.Content)
@@ -198,7 +198,7 @@ func (b *baseline) outerRepositoriesOf(root string, c *settingsCache) []outerRep
 			continue
 		}
 		top := filepath.Join(root, filepath.Dir(name))
-		if repo, ok := resolveDir(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isBelowOrSame(root, repo) {
+		if repo, ok := resolveDir(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isAtOrBelowPath(root, repo) {
 			repos = append(repos, newOuterRepository(repo, top))
 		}
 	}
@@ -215,7 +215,7 @@ func (b *baseline) settingsSources(root string, outer []outerRepository, c *sett
 		}
 		s := settingsSource{file: filepath.Join(root, name), runs: it.Runs}
 		if !slices.Contains(b.Included, name) {
-			s.repo, s.tops = filepath.Join(root, it.Repo), append(worktreeSettings(s), filepath.Join(root, workTreeOf(it.Repo)))
+			s.repo, s.tops = filepath.Join(root, it.Repo), append(workTreesInSettings(s), filepath.Join(root, workTreeOf(it.Repo)))
 			for top, repo := range pointers {
 				if repo == it.Repo || isAtOrBelow(filepath.Join(it.Repo, "worktrees"), repo) {
 					s.tops = append(s.tops, filepath.Join(root, top))
@@ -233,7 +233,7 @@ func (b *baseline) settingsSources(root string, outer []outerRepository, c *sett
 				s.runs = c.runningSettings(file)
 			}
 			if len(s.runs) > 0 {
-				s.tops = append(worktreeSettings(s), repo.tops...)
+				s.tops = append(workTreesInSettings(s), repo.tops...)
 				all = append(all, s)
 			}
 		}
@@ -241,8 +241,8 @@ func (b *baseline) settingsSources(root string, outer []outerRepository, c *sett
 	return all
 }
 
-// worktreeSettings returns the work trees that the settings of a source name.
-func worktreeSettings(s settingsSource) (tops []string) {
+// workTreesInSettings returns the work trees that the settings of a source name.
+func workTreesInSettings(s settingsSource) (tops []string) {
 	for _, setting := range s.runs {
 		if tree, ok := strings.CutPrefix(setting, "core.worktree="); ok && tree != "" {
 			if tree = filepath.FromSlash(tree); !filepath.IsAbs(tree) {

@@ -34,7 +34,7 @@ func firstComponent(rel string) string {
 // isDefaultHooksDir reports whether a name is that of a repository's own hooks
 // directory, .git/hooks.
 func isDefaultHooksDir(dir string) bool {
-	return filepath.Base(dir) == "hooks" && isDotGit(filepath.Base(filepath.Dir(dir)))
+	return filepath.Base(dir) == "hooks" && isDotGitName(filepath.Base(filepath.Dir(dir)))
 }
 
 // isAtOrBelow reports whether name is dir or below it. Both are relative to the
@@ -43,8 +43,8 @@ func isAtOrBelow(dir, name string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
 }
 
-// isDotGit reports whether name is .git, ignoring case.
-func isDotGit(name string) bool { return strings.EqualFold(name, ".git") }
+// isDotGitName reports whether name is .git, ignoring case.
+func isDotGitName(name string) bool { return strings.EqualFold(name, ".git") }
 
 // looksLikeRepository reports whether git would treat a directory as a
 // repository, whatever its name and whatever the types of these entries.
@@ -60,7 +60,7 @@ func looksLikeRepository(entries []os.DirEntry) bool {
 // git, and is not a work tree in a bare repository: it is the repository
 // itself, below a .git, or below a directory that git uses.
 func isGitDir(repo, rel string) bool {
-	return rel == "." || isDotGit(filepath.Base(repo)) || slices.Contains([]string{
+	return rel == "." || isDotGitName(filepath.Base(repo)) || slices.Contains([]string{
 		"hooks", "info", "logs", "refs", "objects", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes",
 	}, firstComponent(rel))
 }

@@ -83,7 +83,7 @@ func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state Di
 	w.reloadBaseline()
 	mark := w.readMark()
 	if w.runningCount == 0 && !w.isHidden {
-		w.commandLocks.take()
+		w.commandLocks.acquire()
 	}
 	alone := w.tryLockUseFile()
 	w.recordRootMode()
