@@ -18,7 +18,7 @@ type Refusal struct {
 	Why  string
 }
 
-// Report is the result of Apply.
+// Report describes what Apply did.
 type Report struct {
 	Applied   []Change  // applied changes
 	Refused   []Refusal // the changes that stay in the set

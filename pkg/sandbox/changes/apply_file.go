@@ -63,7 +63,8 @@ func (p *plan) withWritableParent(rel string, f func() error) error {
 	return errors.Join(f(), p.tree.Chmod(dir, info.Mode()))
 }
 
-// removeEntry removes a file, or a directory with its content, from the root.
+// removeEntry removes the file rel, or the directory rel with its content, from
+// the root.
 func (p *plan) removeEntry(rel string) error {
 	return p.withWritableParent(rel, func() error { return p.tree.RemoveAll(rel) })
 }
@@ -116,7 +117,7 @@ func (p *plan) applyFile(c Change) error {
 	return p.removeFromLayer(c)
 }
 
-// removeFromLayer removes an applied file from the layer.
+// removeFromLayer removes the new version of an applied change from the layer.
 func (p *plan) removeFromLayer(c Change) error {
 	return withWritableDir(filepath.Dir(c.source), func() error { return os.Remove(c.source) })
 }
@@ -134,8 +135,8 @@ func (p *plan) replaceFile(c Change, create func(temp string) error) error {
 }
 
 // copyToRoot copies a file, link or named pipe of the layer, with mode and
-// time, to a new name in the root. It returns an error for a device. After an
-// error an incomplete copy may be left.
+// time, to name, which must not exist, in the root. It returns an error for a
+// device. After an error an incomplete copy may be left.
 func (p *plan) copyToRoot(c Change, name string) error {
 	switch {
 	case c.New.Mode()&fs.ModeSymlink != 0:
@@ -168,7 +169,8 @@ func (p *plan) copyToRoot(c Change, name string) error {
 	return p.tree.Chtimes(name, c.New.ModTime())
 }
 
-// copySparse copies the content of a file of size bytes, and keeps its holes.
+// copySparse copies the first size bytes of from to to, except holes, which
+// stay holes in to.
 func copySparse(to, from *os.File, size int64) error {
 	for at := int64(0); at < size; {
 		begin, end := nextData(from, at, size)

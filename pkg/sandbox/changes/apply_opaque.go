@@ -51,7 +51,7 @@ func (s *Set) replaceOpaqueMarks(r *setFile, root int, tree *nofollow.Tree, uppe
 	return s.saveFile(r)
 }
 
-// dirMetaOf returns mode and time of a directory.
+// dirMetaOf returns mode and time of the directory at path dir.
 func dirMetaOf(dir string) (dirMeta, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {

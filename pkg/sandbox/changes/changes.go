@@ -35,7 +35,7 @@ import (
 	"path/filepath"
 )
 
-// Kind says what happened to a path.
+// Kind says how the file at a path differs from that in the root.
 type Kind string
 
 // The kinds. Touched means that content, type and mode are the same, and only
@@ -106,7 +106,8 @@ func ShownEntries(list []Entry) (shown []Entry) {
 	return shown
 }
 
-// Mount describes an overlayfs mount over a root.
+// Mount describes an overlayfs mount that shows a root with the layers of a
+// set, and writes to Upper.
 type Mount struct {
 	Root  string   // the root's path
 	Lower []string // upper directories of finished layers, the newest first; the root itself is below them
@@ -124,5 +125,5 @@ func (c Change) OtherHardLinks() int {
 	return max(int(linkCount(c.Old))-1, 0)
 }
 
-// absPath returns the absolute path of an entry of a root.
+// absPath returns the absolute path of rel, a slash path relative to root.
 func absPath(root, rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }

@@ -10,7 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// rootDiff collects the differences between a root and its layers.
+// rootDiff collects the differences between a root and the view through its
+// layers.
 type rootDiff struct {
 	root      int
 	tree      *nofollow.Tree
@@ -41,7 +42,7 @@ func diffRoot(r *setFile, root int, tree *nofollow.Tree, upperDirs []string) ([]
 	return u.sortedChanges(), err
 }
 
-// sortedChanges sorts the collected changes by path and returns them.
+// sortedChanges sorts u.changes by comparePaths and returns them.
 func (u *rootDiff) sortedChanges() []Change {
 	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
 	return u.changes
@@ -86,8 +87,9 @@ func (u *rootDiff) compareDir(rel string, stack []string, visible bool) error {
 	return nil
 }
 
-// mergedEntries returns the entries of merged directories, by name. opaque
-// reports that one of them hides everything below it.
+// mergedEntries returns the entries of the merged directories of stack, which
+// are paths in layers, by name. opaque reports that one of them hides
+// everything below it.
 func mergedEntries(stack []string) (names map[string]*layerEntry, opaque bool, err error) {
 	names = map[string]*layerEntry{}
 	for _, dir := range stack {
@@ -161,7 +163,8 @@ func (u *rootDiff) addHiddenDeletions(rel string, names map[string]*layerEntry) 
 	return nil
 }
 
-// compare adds the changes of one name and of everything below it.
+// compare adds the changes of the path rel, with the versions e in the layers,
+// and of everything below it. visible is as in compareDir.
 func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
 	below, visible, err := u.compareName(rel, e, visible)
 	if err != nil || below == nil {
@@ -170,9 +173,10 @@ func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
 	return u.compareDir(rel, below, visible)
 }
 
-// compareName adds the change of one name, without its entries. For a directory
-// it returns the directories of this name that overlayfs merges; shown reports
-// whether the root's directory is one of them. below is nil for other files.
+// compareName adds the change of the path rel itself, without its entries. For
+// a directory it returns the directories of this name that overlayfs merges;
+// shown reports whether the root's directory is one of them. below is nil for
+// other files.
 func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.tree.Lstat(rel)
@@ -212,14 +216,16 @@ func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below [
 	return below, visible && old != nil && old.IsDir(), nil
 }
 
-// add adds a change and sets its Root and Dir.
+// add appends c to u.changes, with its Root and Dir set.
 func (u *rootDiff) add(c Change) {
 	c.Root = u.root
 	c.Dir = (c.New == nil || c.New.IsDir()) && (c.Old == nil || c.Old.IsDir())
 	u.changes = append(u.changes, c)
 }
 
-// changeKind compares a file, which is not a directory, with the root's version.
+// changeKind compares the new version of a file, which is not a directory, at
+// path source in a layer, with old, the root's version. With pathsOnly it reads
+// no content: then an equal mode gives Touched.
 func (u *rootDiff) changeKind(rel, source string, old, now fs.FileInfo) Kind {
 	switch {
 	case old == nil:

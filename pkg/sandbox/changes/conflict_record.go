@@ -18,17 +18,19 @@ import (
 // size of the set. If a path has several lines, the first applies. An
 // interrupted command may leave an incomplete line.
 
-// baseLine is one line of the file.
+// baseLine is one line of the file with the states before the changes, as JSON.
 type baseLine struct {
 	Root int    `json:"root"`
 	Path string `json:"path"`
 	baseState
 }
 
-// basesFile returns the path of the file with the states before the changes.
+// basesFile returns the path of the file with the states of the roots' entries
+// before the changes, a baseLine a line.
 func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
 
-// loadBases returns the states of each root, by its index.
+// loadBases reads basesFile and returns the states of each root, by the root's
+// index.
 func (s *Set) loadBases(r *setFile) ([]baseStates, error) {
 	all := make([]baseStates, len(r.Roots))
 	for i := range all {
@@ -62,7 +64,7 @@ func (s *Set) loadBases(r *setFile) ([]baseStates, error) {
 	}
 }
 
-// saveBases replaces the file by one with these states.
+// saveBases replaces basesFile atomically by one with these states.
 func (s *Set) saveBases(all []baseStates) error {
 	w, err := newBaseWriter(s.basesFile()+".new", os.O_TRUNC)
 	if err != nil {
@@ -79,15 +81,16 @@ func (s *Set) saveBases(all []baseStates) error {
 	return os.Rename(s.basesFile()+".new", s.basesFile())
 }
 
-// baseWriter writes lines to the file. close returns the errors of all writes.
+// baseWriter appends lines to basesFile. close returns the errors of all
+// writes.
 type baseWriter struct {
 	file *os.File
 	buf  *bufio.Writer
 	err  error
 }
 
-// newBaseWriter opens the file for writing. flags are added to those of
-// os.OpenFile.
+// newBaseWriter opens the file called name for writing and creates it if it is
+// missing. flags are added to those of os.OpenFile.
 func newBaseWriter(name string, flags int) (*baseWriter, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flags, 0o600)
 	if err != nil {
@@ -121,7 +124,8 @@ type baseRecorder struct {
 	began int64    // start time of the command; files changed by others after it get an unknown base
 }
 
-// record writes the states of the changed entries.
+// record writes the states that the entries of list have in the root, unless
+// they are recorded already.
 func (b *baseRecorder) record(list []Change) {
 	for _, c := range list {
 		if !b.isRecorded(c.Path) {

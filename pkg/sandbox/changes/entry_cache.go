@@ -66,7 +66,8 @@ func refreshEntries(r *setFile, root int, tree *nofollow.Tree, upperDirs []strin
 	return u.merge(known, Entries(u.sortedChanges())), nil
 }
 
-// incrementalDiff compares with the root only what the newest layer contains.
+// incrementalDiff is a rootDiff that compares only the entries of the newest
+// layer with the root.
 type incrementalDiff struct {
 	rootDiff
 	comparedPaths map[string]bool // paths compared again
@@ -108,8 +109,8 @@ func (u *incrementalDiff) compareDir(rel string, stack []string, visible bool) e
 	return nil
 }
 
-// compare compares one name of the newest layer. If it was not a directory
-// before, or is not one now, everything below it is compared again.
+// compare compares the path rel, an entry of the newest layer. If it was not a
+// directory before, or is not one now, everything below it is compared again.
 func (u *incrementalDiff) compare(rel string, e *layerEntry, visible bool) error {
 	asBefore := visible // the root's directory, or that of an older layer, was visible
 	if len(e.infos) > 1 {
@@ -147,7 +148,7 @@ func (u *incrementalDiff) merge(known, again []Entry) []Entry {
 	return append(merged, again...)
 }
 
-// isAtOrBelow reports whether a path is dir or in it.
+// isAtOrBelow reports whether the slash path path is dir or in it.
 func isAtOrBelow(dir, path string) bool {
 	return path == dir || dir == "." || strings.HasPrefix(path, dir+"/")
 }

@@ -25,12 +25,14 @@ func inodeAndChangeTime(info fs.FileInfo) (ino uint64, changed int64) {
 	return stat.Ino, stat.Ctim.Nano()
 }
 
-// copyModTime sets the time of modification of a directory to that in info.
+// copyModTime sets the time of modification of the directory called name to
+// that in info.
 func copyModTime(name string, info fs.FileInfo) error {
 	return os.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// waitForLock takes the exclusive lock of a file, and waits until it is free.
+// waitForLock takes the exclusive lock (flock) of an open file, and waits until
+// it is free.
 func waitForLock(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
@@ -40,7 +42,7 @@ func waitForLock(f *os.File) error {
 }
 
 // isCrossDevice reports whether a rename failed because the paths are on
-// different file systems.
+// different file systems (EXDEV).
 func isCrossDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
 // linkCount returns the number of hard links of a file; 0 if info is nil or
@@ -56,8 +58,9 @@ func linkCount(info fs.FileInfo) uint64 {
 	return uint64(stat.Nlink)
 }
 
-// nextData returns the bounds of the next part of a file that is not a hole,
-// from the offset at on. Both are size if only a hole is left.
+// nextData returns the bounds of the next part of a file that is not a hole, at
+// or after the offset at. Both are size if only a hole is left. A file system
+// without holes gives at and size.
 func nextData(f *os.File, at, size int64) (begin, end int64) {
 	begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 	if err == unix.ENXIO {
@@ -72,8 +75,8 @@ func nextData(f *os.File, at, size int64) (begin, end int64) {
 	return min(begin, size), end
 }
 
-// copyAttributes copies the user attributes of a file. It skips those that the
-// other file system does not accept.
+// copyAttributes copies the extended attributes user.* of from, except those of
+// overlayfs, to to. It skips those that the other file system does not accept.
 func copyAttributes(to, from *os.File) error {
 	list := make([]byte, 64<<10)
 	n, err := unix.Flistxattr(int(from.Fd()), list)

@@ -78,8 +78,8 @@ func (s *Set) Begin(command string) (*Layer, error) {
 	return l, nil
 }
 
-// makeLayer makes the directories of the layer name, and returns its mounts,
-// one for each root. The upper directories get the mode and time of the
+// makeLayer creates the directories of the layer called name, and returns its
+// mounts, one for each root. The upper directories get the mode and time of the
 // directories below them.
 func (s *Set) makeLayer(r *setFile, name string) (mounts []Mount, err error) {
 	for i, root := range r.Roots {
@@ -141,15 +141,15 @@ func (l *Layer) End() (entries []Entry, err error) {
 	return entries, err
 }
 
-// unlock releases the lock, even if a process that another goroutine is
-// starting has inherited its descriptor.
+// unlock releases and closes the lock file, even if a process that another
+// goroutine is starting has inherited its descriptor.
 func (l *Layer) unlock() {
 	filelock.Unlock(l.lock)
 	l.lock.Close() //nolint:errcheck // nothing was written
 }
 
-// finishLayer records the states before a layer's changes, and marks the layer
-// as done.
+// finishLayer records the states that the roots' entries had before the layer's
+// changes, and marks the layer as done.
 func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 	out, err := newBaseWriter(s.basesFile(), os.O_APPEND)
 	if err != nil {
@@ -196,7 +196,8 @@ func (s *Set) recordRootMode(r *setFile, l *layerRecord, root int, upper string)
 	return nil
 }
 
-// finishAbandonedLayers finishes the layers whose process was killed.
+// finishAbandonedLayers finishes the layers whose process was killed before
+// Layer.End.
 func (s *Set) finishAbandonedLayers(r *setFile) error {
 	for i := range r.Layers {
 		if l := &r.Layers[i]; !l.Done && !s.isRunning(*l) {

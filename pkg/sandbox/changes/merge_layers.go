@@ -91,8 +91,8 @@ func isVisibleIn(dirs []string, name string) bool {
 	return false
 }
 
-// moveEntry renames an entry of a layer. It replaces an existing entry of any
-// type.
+// moveEntry renames the entry of a layer at path from to the path to. It
+// replaces an existing entry of any type.
 func moveEntry(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {

@@ -33,7 +33,8 @@ func isOpaque(dir string) bool {
 	return err == nil && n == 1 && value[0] == 'y'
 }
 
-// makeOpaque marks a directory so that isOpaque returns true.
+// makeOpaque gives dir the mark by which overlayfs hides the directories of the
+// same path below it.
 func makeOpaque(dir string) error {
 	return withModeBits(dir, 0o200, func() error { return unix.Lsetxattr(dir, opaqueMark, []byte("y"), 0) })
 }
@@ -41,8 +42,8 @@ func makeOpaque(dir string) error {
 // removeOpaque removes the mark of makeOpaque.
 func removeOpaque(dir string) error { return removeAttribute(dir, opaqueMark) }
 
-// removeAttribute removes an attribute of a file. A missing attribute is no
-// error.
+// removeAttribute removes the extended attribute name of the file at path. A
+// missing attribute is no error.
 func removeAttribute(path, name string) error {
 	return withModeBits(path, 0o200, func() error {
 		if err := unix.Lremovexattr(path, name); err != nil && err != unix.ENODATA {
@@ -67,8 +68,9 @@ func withModeBits(path string, bits fs.FileMode, f func() error) error {
 	return errors.Join(f(), os.Chmod(path, info.Mode()))
 }
 
-// makeWhiteout creates an entry that hides the entry below it. Since Linux 5.8
-// that needs no privilege.
+// makeWhiteout creates the entry at path name by which overlayfs hides the
+// entry of the same path below it (a device 0/0). Since Linux 5.8 that needs no
+// privilege.
 func makeWhiteout(name string) error { return unix.Mknod(name, unix.S_IFCHR, 0) }
 
 // removeOverlayAttributes removes the attributes that overlayfs has set on an

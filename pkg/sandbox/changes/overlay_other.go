@@ -12,6 +12,8 @@ import (
 
 const readFlags = os.O_RDONLY
 
+// errNoLayers is the error of everything that needs overlayfs on a system other
+// than Linux.
 var errNoLayers = errors.New("changes apart from the roots need Linux")
 
 // isWhiteout returns false: only Linux has layers.
@@ -41,7 +43,7 @@ func copyModTime(string, fs.FileInfo) error { return errNoLayers }
 // waitForLock returns errNoLayers.
 func waitForLock(*os.File) error { return errNoLayers }
 
-// isCrossDevice returns false.
+// isCrossDevice returns false: no layers are applied on this system.
 func isCrossDevice(error) bool { return false }
 
 // linkCount returns 0: the number is not known.

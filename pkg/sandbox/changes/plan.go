@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// plan holds the changes to make in one root.
+// plan holds the changes that Apply makes in one root.
 type plan struct {
 	path    string         // of the root
 	tree    *nofollow.Tree // the root
@@ -105,8 +105,8 @@ func selectingPath(paths []string, root, rel string) (selecting string, ok bool)
 	return "", false
 }
 
-// findConflicts returns the chosen changes that cannot be applied, with the
-// reasons.
+// findConflicts returns the chosen changes that cannot be applied to the root
+// as it is now, with the reasons. known are the states before the changes.
 func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {

@@ -19,8 +19,8 @@ import (
 // option value of 255 bytes.
 const maxLayers = 12
 
-// A Set holds the pending changes to its roots. It is safe for concurrent use
-// by goroutines and processes.
+// A Set holds pending changes to its roots, in the layers of finished commands.
+// It is safe for concurrent use by goroutines and processes.
 type Set struct {
 	dir string
 	id  string
@@ -83,8 +83,8 @@ func (s *Set) saveFile(r *setFile) error {
 	return err
 }
 
-// withFinishedLayers is withLock after the layers of killed processes were
-// finished.
+// withFinishedLayers calls change as withLock does, after it has finished the
+// layers of killed processes.
 func (s *Set) withFinishedLayers(change func(*setFile) error) error {
 	return s.withLock(func(r *setFile) error {
 		if err := s.finishAbandonedLayers(r); err != nil {
@@ -130,7 +130,8 @@ func (s *Set) Changes() (list []Change, err error) {
 	return list, err
 }
 
-// diffRoots is Changes under the lock of the set.
+// diffRoots does the same as Changes for a caller that holds the lock of the
+// set.
 func (s *Set) diffRoots(r *setFile) (list []Change, err error) {
 	for i, root := range r.Roots {
 		tree, err := nofollow.Open(root)
@@ -197,7 +198,7 @@ func (s *Set) Discard() error {
 	return err
 }
 
-// checkIdle returns CONFLICT while a command runs over the set.
+// checkIdle returns a CONFLICT error while a command runs over the set.
 func (s *Set) checkIdle(r *setFile) error {
 	for _, l := range r.Layers {
 		if s.isRunning(l) {

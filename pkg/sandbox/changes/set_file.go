@@ -23,7 +23,8 @@ type setFile struct {
 	RootModes map[int]fs.FileMode `json:"tops,omitempty"`
 }
 
-// layerRecord describes a layer of a set.
+// layerRecord describes one layer of a set: the changes of one command, or of
+// several merged ones.
 type layerRecord struct {
 	Name      string        `json:"name"`
 	Began     int64         `json:"began"` // Unix nanoseconds
@@ -39,8 +40,9 @@ type dirMeta struct {
 	Modified time.Time   `json:"modified"`
 }
 
-// JSON texts are UTF-8, but file names are bytes. encodePath encodes a path
-// that is not UTF-8 as base64 after a zero byte, which no path contains.
+// encodePath encodes a path for JSON, whose texts are UTF-8, while file names
+// are bytes: a path that is not UTF-8 becomes base64 after a zero byte, which
+// no path contains.
 func encodePath(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -58,7 +60,8 @@ func decodePath(text string) string {
 	return text
 }
 
-// convertPaths returns a copy with all paths converted.
+// convertPaths returns a copy of r with all paths converted by convert,
+// encodePath or decodePath.
 func (r setFile) convertPaths(convert func(string) string) setFile {
 	roots := make([]string, len(r.Roots))
 	for i, root := range r.Roots {
@@ -69,7 +72,7 @@ func (r setFile) convertPaths(convert func(string) string) setFile {
 	return r
 }
 
-// convertAll returns maps with converted keys.
+// convertAll returns maps with the keys converted by convert.
 func convertAll(maps []map[string]dirMeta, convert func(string) string) []map[string]dirMeta {
 	var converted []map[string]dirMeta
 	for _, m := range maps {
@@ -78,7 +81,8 @@ func convertAll(maps []map[string]dirMeta, convert func(string) string) []map[st
 	return converted
 }
 
-// convertKeys returns a map with converted keys, m itself if no key changes.
+// convertKeys returns a map with the keys converted by convert, m itself if no
+// key changes.
 func convertKeys[V any](m map[string]V, convert func(string) string) map[string]V {
 	same := true
 	for key := range m {

@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Store is a directory of sets. It is safe for concurrent use by goroutines
+// Store is the directory of sets. It is safe for concurrent use by goroutines
 // and processes.
 type Store struct {
 	dir string

@@ -49,7 +49,8 @@ func (u *undoRun) writeProgress(done int) {
 	}
 }
 
-// addNotHeld notes a path whose content was not recorded.
+// addNotHeld adds path, whose content was not recorded, to the report and to
+// the notes of the record.
 func (u *undoRun) addNotHeld(path string) {
 	if !u.notHeld[path] {
 		u.notHeld[path] = true
@@ -64,7 +65,8 @@ func (u *undoRun) addAlias(is, was int64) {
 	u.addNote(fmt.Sprint(is, " ", was))
 }
 
-// addNote stores a line. After a failure, an interrupted Undo reports less.
+// addNote appends line to the file notesName. After a failure, an interrupted
+// Undo reports less.
 func (u *undoRun) addNote(line string) {
 	fd, err := unix.Openat(u.recordDir, notesName, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC, 0o600)
 	if err == nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// revertStep reverts one step. It can be repeated after an interruption.
+// revertStep reverts one step of the record. It does nothing for a path that
+// u.refuse names. It can be repeated after an interruption.
 func (u *undoRun) revertStep(step *supervise.UndoStep) error {
 	if u.refuse(step.Path) != "" || step.To != "" && u.refuse(step.To) != "" {
 		return nil
@@ -51,8 +52,8 @@ func (u *undoRun) revertStep(step *supervise.UndoStep) error {
 	return nil
 }
 
-// isUnchanged reports whether the file at a path is the recorded one, or the file that
-// replaced it during this Undo.
+// isUnchanged reports whether is, the state of the file at a path, is that of
+// the recorded file was, or the file that replaced it during this Undo.
 func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
@@ -60,9 +61,10 @@ func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) 
 	return is.Ino == was.Ino || u.aliases[uint64(is.Ino)] == uint64(was.Ino)
 }
 
-// restoreEntry restores an entry to its recorded state. If it still is the recorded
-// file, only its metadata are restored; otherwise what has its name now is removed. If
-// the content was not kept, it changes nothing and reports the path.
+// restoreEntry restores the entry base of the directory dir to its state before
+// step. If it still is the recorded file, only its metadata are restored;
+// otherwise whatever has its name now is removed, and the entry is created
+// again. If the content was not kept, it changes nothing and reports the path.
 func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
@@ -111,7 +113,9 @@ func (u *undoRun) recordedInode(was *supervise.UndoState) int64 {
 	return was.Ino
 }
 
-// createEntry creates a file from its record.
+// createEntry creates the entry base of the directory dir, a file, link,
+// directory or device, as was describes it. It returns EEXIST if the entry
+// exists.
 func (u *undoRun) createEntry(dir int, base string, was *supervise.UndoState) error {
 	switch fileType(was.Mode) {
 	case unix.S_IFDIR:
@@ -124,7 +128,9 @@ func (u *undoRun) createEntry(dir int, base string, was *supervise.UndoState) er
 	return unix.Mknodat(dir, base, uint32(was.Mode), int(was.Number))
 }
 
-// restoreContent restores the content of a file.
+// restoreContent restores content and metadata of the file base of the
+// directory dir to those before step. If the content was not kept, it changes
+// nothing and reports the path.
 func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
@@ -150,7 +156,8 @@ func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep)
 	return restoreMetadata(dir, base, was)
 }
 
-// hasContent reports whether a file has the recorded content.
+// hasContent reports whether the file base of the directory dir has the content
+// that the record keeps for was.
 func (u *undoRun) hasContent(dir int, base string, was *supervise.UndoState) bool {
 	fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -172,7 +179,8 @@ func (u *undoRun) hasContent(dir int, base string, was *supervise.UndoState) boo
 	}
 }
 
-// writeContent copies recorded content into a file.
+// writeContent copies the content that the record keeps for was into the file
+// base of the directory dir, opened with the additional open(2) flags.
 func (u *undoRun) writeContent(dir int, base string, was *supervise.UndoState, flags int) error {
 	fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0o600)
 	if err != nil {
@@ -183,8 +191,8 @@ func (u *undoRun) writeContent(dir int, base string, was *supervise.UndoState, f
 	return errors.Join(err, to.Close())
 }
 
-// moveBack reverts the renaming of an entry. If the entry was not renamed, it does
-// nothing.
+// moveBack reverts step, the renaming of the entry base of the directory dir.
+// If the entry was not renamed, it does nothing.
 func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoStep) error {
 	is, err := u.stat(step.To)
 	if err != nil {
@@ -243,7 +251,7 @@ func restoreMetadata(dir int, base string, was *supervise.UndoState) error {
 	return unix.UtimesNanoAt(dir, base, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// modeOf converts the permission bits of st_mode.
+// modeOf converts the permission, setuid, setgid and sticky bits of st_mode.
 func modeOf(mode int64) fs.FileMode {
 	converted := fs.FileMode(mode).Perm()
 	for bit, flag := range map[int64]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {

@@ -32,8 +32,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Store is a directory of records. It is safe for concurrent use by goroutines
-// and processes.
+// Store is the directory of undo records. It is safe for concurrent use by
+// goroutines and processes.
 type Store struct {
 	dir string
 }
@@ -41,7 +41,8 @@ type Store struct {
 // New returns the store at dir, an absolute path.
 func New(dir string) *Store { return &Store{dir: dir} }
 
-// Record is the undo record of a command.
+// Record is the undo record of a command: the state of each file before the
+// command changed it.
 type Record struct {
 	ID      string
 	Command string // at most its first 300 bytes
@@ -51,7 +52,7 @@ type Record struct {
 	dir string
 }
 
-// Report is the result of Undo.
+// Report describes what Undo did.
 type Report struct {
 	Removed, Restored, Moved int // numbers of entries
 	// NotHeld are paths whose content was not recorded. They were not changed.
@@ -98,7 +99,7 @@ func (s *Store) Open(id string) (*Record, error) {
 	return r, nil
 }
 
-// notFound returns the NOT_FOUND error for a record.
+// notFound returns the NOT_FOUND error for a record that does not exist.
 func notFound(id string) error {
 	return toolerr.New(toolerr.NotFound, "there is no undo record %s: it was undone, or it is too old", pathname.Escape(id))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lockLog takes the lock of a log. It fails while the command's supervisor runs,
-// which holds the lock.
+// lockLog takes the lock of the log file at path log. It fails while the
+// command's supervisor runs, which holds the lock.
 func lockLog(log string) (unlock func(), err error) {
 	f, err := os.OpenFile(log, os.O_RDWR, 0)
 	if err != nil {
@@ -111,7 +111,7 @@ func (u *undoRun) open() (err error) {
 	return err
 }
 
-// close closes what open opened.
+// close closes what open opened, also after an error of open.
 func (u *undoRun) close() {
 	for _, tree := range u.roots {
 		tree.Close() //nolint:errcheck // opened only for paths
@@ -134,8 +134,8 @@ func (u *undoRun) openParent(path string) (dir int, base string, err error) {
 	return tree.OpenParent(rel)
 }
 
-// rootTree returns the root that contains a path, and the path relative to the
-// root.
+// rootTree returns the opened root that contains path, and path relative to it.
+// It returns an error for a path in no root of the command.
 func (u *undoRun) rootTree(path string) (tree *nofollow.Tree, rel string, err error) {
 	for root, tree := range u.roots {
 		if supervise.IsBeneath(root, path) {
@@ -146,8 +146,8 @@ func (u *undoRun) rootTree(path string) (tree *nofollow.Tree, rel string, err er
 	return nil, "", errors.New("it is in none of the roots of the command")
 }
 
-// stat returns the state of the file at a path. Mode 0 means that no file
-// exists. It returns EACCES if the directory cannot be entered.
+// stat returns the state of the file at path. Mode 0 means that no file exists.
+// It returns EACCES if the directory cannot be entered.
 func (u *undoRun) stat(path string) (state supervise.UndoState, err error) {
 	dir, base, err := u.openParent(path)
 	if errors.Is(err, unix.EACCES) {
@@ -188,7 +188,8 @@ func (u *undoRun) hashPath(path string) string {
 	return supervise.HashOf(f)
 }
 
-// isSameVersion reports whether a file is the recorded one and was not changed since.
+// isSameVersion reports whether info describes the recorded file, not changed
+// since: inode and time of change are equal.
 func isSameVersion(info fs.FileInfo, was *supervise.UndoState) bool {
 	file, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(file.Ino) == was.Ino && file.Ctim.Nano() == was.Changed

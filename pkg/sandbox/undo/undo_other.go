@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// isSameVersion returns false.
+// isSameVersion returns false: there are no records on this system.
 func isSameVersion(fs.FileInfo, *supervise.UndoState) bool { return false }
 
 // lockLog does nothing: there are no records on this system.

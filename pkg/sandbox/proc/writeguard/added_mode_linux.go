@@ -50,8 +50,8 @@ func addMode(root, name string, bits os.FileMode) (*addedMode, error) {
 	return l, nil
 }
 
-// procPath returns a path that leads to the file itself, whatever has its name
-// by now.
+// procPath returns the path in /proc/self/fd that leads to the file itself,
+// whatever has its name by now.
 func (l *addedMode) procPath() string { return fmt.Sprintf("/proc/self/fd/%d", l.fd) }
 
 // restore restores the file's mode, unless it was changed since addMode, and

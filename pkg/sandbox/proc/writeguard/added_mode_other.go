@@ -16,7 +16,7 @@ func addMode(string, string, os.FileMode) (*addedMode, error) { return nil, erro
 // restore does nothing.
 func (l *addedMode) restore() {}
 
-// procPath returns "".
+// procPath returns "": no file is open.
 func (l *addedMode) procPath() string { return "" }
 
 // closeWithMode does nothing.

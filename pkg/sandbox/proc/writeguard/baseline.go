@@ -59,8 +59,8 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 	return changed
 }
 
-// haveNewItemsChanged reports whether a file that differs from before, an earlier
-// baseline, has changed once more since it was recorded.
+// haveNewItemsChanged reports whether a file that differs between b and before,
+// an earlier baseline, has changed once more since it was recorded.
 func (b *baseline) haveNewItemsChanged(root string, before *baseline) bool {
 	for name, it := range b.Items {
 		if was, ok := before.Items[name]; ok && was.hasSameMetadata(&it) {
@@ -77,7 +77,8 @@ func (b *baseline) haveNewItemsChanged(root string, before *baseline) bool {
 	return false
 }
 
-// haveSameKeys reports whether two sets are equal. All values must be true.
+// haveSameKeys reports whether the sets a and b are equal. All values must be
+// true.
 func haveSameKeys(a, b map[string]bool) bool {
 	for name := range a {
 		if !b[name] {
@@ -87,8 +88,8 @@ func haveSameKeys(a, b map[string]bool) bool {
 	return len(a) == len(b)
 }
 
-// load replaces the baseline by that in a file written by save. On an error the
-// baseline is unchanged.
+// load replaces the baseline by the one in the file at path, which save wrote.
+// On an error the baseline is unchanged.
 func (b *baseline) load(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -102,7 +103,7 @@ func (b *baseline) load(path string) error {
 	return nil
 }
 
-// save writes the baseline to a file, which it replaces atomically.
+// save writes the baseline to the file at path, which it replaces atomically.
 func (b *baseline) save(path string) error {
 	var data bytes.Buffer
 	if err := gob.NewEncoder(&data).Encode(b); err != nil {

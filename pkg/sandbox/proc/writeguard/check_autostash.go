@@ -37,8 +37,9 @@ func (rc *rootCheck) checkAutostash(name, path string, now *fileState) {
 	}
 }
 
-// operationIdentity returns the content of the file that tells the operation of an
-// autostash from others, nil if the operation has ended.
+// operationIdentity returns the content of the file that distinguishes the
+// operation of the autostash name from a later operation: orig-head or
+// MERGE_HEAD. It returns nil if the operation has ended.
 func operationIdentity(root, name string) []byte {
 	other := "orig-head"
 	if filepath.Base(name) == mergeAutostashName {
@@ -48,8 +49,8 @@ func operationIdentity(root, name string) []byte {
 	return content
 }
 
-// restoreAutostash writes a removed autostash back. It returns false if its
-// operation has ended or got another autostash.
+// restoreAutostash writes the removed autostash name back. It returns false if
+// its operation has ended or got another autostash.
 func (w *RootGuard) restoreAutostash(name string, removed removedSteps) bool {
 	path := filepath.Join(w.root, name)
 	if content, err := readRegularFile(path, maxStoredBytes); err == nil || pathExists(path) {

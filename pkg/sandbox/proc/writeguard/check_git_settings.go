@@ -68,8 +68,8 @@ func (rc *rootCheck) isOwnWorktree(setting, repo string) bool {
 	return ok && err == nil && back == filepath.Join(rc.root, repo)
 }
 
-// isModule reports whether a repository is below the directory modules of
-// another one in the root.
+// isModule reports whether repo, a name in the root, is a submodule's
+// repository: it is below the directory modules of another one in the root.
 func (rc *rootCheck) isModule(repo string) bool {
 	for dir := filepath.Dir(repo); dir != "."; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == "modules" && rc.found.repos[filepath.Dir(dir)] {

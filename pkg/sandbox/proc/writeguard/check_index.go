@@ -60,7 +60,8 @@ func (rc *rootCheck) checkIndex(name string) {
 	}
 }
 
-// removeIndex removes an index and stores a copy of its content.
+// removeIndex removes the index name, and stores content, its content, for the
+// user.
 func (rc *rootCheck) removeIndex(name string, content []byte) {
 	path := filepath.Join(rc.root, name)
 	rc.copies.store(path, content)

@@ -120,13 +120,15 @@ func isGitsTrialLink(name, path, repo string) bool {
 // directory above itself gives any number of them.
 const maxAliases = 200
 
-// dirAlias is a name that a directory has, by links or of its own.
+// dirAlias is a name in the root by which a directory can be reached: its own,
+// or one through links.
 type dirAlias struct {
 	dir     string
 	newLink string // a link on the way that is new; "" if there is none
 }
 
-// aliases returns the names of a directory in the root, its own first.
+// aliases returns the names by which the directory dir can be reached in the
+// root, its own first, at most maxAliases.
 func (rc *rootCheck) aliases(dir string) []dirAlias {
 	all := []dirAlias{{dir: dir}}
 	for i := 0; i < len(all); i++ {
@@ -223,8 +225,8 @@ func (rc *rootCheck) checkLinksToSettings() {
 	}
 }
 
-// hadSameSettings reports whether the baseline has, as known, the settings that the file
-// name has now.
+// hadSameSettings reports whether the file known had, in the baseline, the
+// content that the file name has now. It returns true if name is gone.
 func (rc *rootCheck) hadSameSettings(known, name string, at watchedFile) bool {
 	was, inBaseline := rc.baseline.Items[known]
 	path := filepath.Join(rc.root, name)
@@ -249,7 +251,8 @@ func (rc *rootCheck) leadsToUnchecked(link string) bool {
 	})
 }
 
-// pathExists reports whether there is a file at path. It follows no link.
+// pathExists reports whether there is a file, directory or link at path. It
+// follows no link.
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -15,10 +15,10 @@ import (
 // directory rebase-merge of a repository.
 const rebaseTodoName = "git-rebase-todo"
 
-// removedSteps are the steps of a rebase that a command began. While no
-// command runs, the file lacks the steps that run a program, so that the
-// user's git rebase --continue does not run them. As part of the baseline, it
-// is stored with encoding/gob.
+// removedSteps holds the steps that were removed from a rebase that a command
+// began. While no command runs, the file lacks the steps that run a program, so
+// that the user's git rebase --continue does not run them. As part of the
+// baseline, it is stored with encoding/gob.
 type removedSteps struct {
 	Whole []byte            // content of the file as the command left it
 	Left  [sha256.Size]byte // hash of the file without the removed steps; of a removed autostash that of operationOf
@@ -94,7 +94,8 @@ func (w *RootGuard) restoreRebaseSteps() (changed bool) {
 	return changed
 }
 
-// permOf returns the permission bits of a file, 0644 if there is no file.
+// permOf returns the permission bits of the file at path, 0644 if there is no
+// file.
 func permOf(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
 		return info.Mode().Perm()

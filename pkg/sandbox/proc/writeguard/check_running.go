@@ -80,7 +80,7 @@ func (w *RootGuard) dirsToNotify() (dirs []string) {
 	return dirs
 }
 
-// isSuspiciousName reports whether a file of this name in a directory of
+// isSuspiciousName reports whether a file called name in a directory of
 // dirsToNotify may make other programs run something.
 func isSuspiciousName(name string) bool {
 	return isProjectSettingsName(name) || isDotGitName(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules", reuseListName}, name)

@@ -33,6 +33,8 @@ type commandLocks struct {
 }
 
 const (
+	// beneathFlag, hashBits and timeBits are the layout of a locked byte's
+	// number, see commandLocks.
 	beneathFlag = 1 << 62
 	hashBits    = 20
 	timeBits    = 42 // milliseconds until the year 2109
@@ -49,8 +51,8 @@ func openCommandLocks(root string) *commandLocks {
 	return p
 }
 
-// openDirs opens the root and the directories above it, by every path that
-// leads to the root.
+// openDirs opens p.root and the directories above it, by every path that leads
+// to the root.
 func (p *commandLocks) openDirs() {
 	for _, path := range append([]string{p.root}, pathsThroughMounts(p.root)...) {
 		for dir := path; ; dir = filepath.Dir(dir) {
@@ -90,7 +92,7 @@ func (p *commandLocks) addDir(dir string) {
 	p.dirs, p.infos = append(p.dirs, f), append(p.infos, info)
 }
 
-// close releases the locks of take and closes the directories.
+// close releases the locks of acquire and closes the directories.
 func (p *commandLocks) close() {
 	p.release()
 	closeAll(p.dirs...)
@@ -132,7 +134,7 @@ func fileTimeNow() time.Time {
 	return time.Unix(now.Unix())
 }
 
-// release releases the locks of take.
+// release releases the locks of acquire.
 func (p *commandLocks) release() {
 	if p.since == 0 {
 		return
@@ -143,9 +145,9 @@ func (p *commandLocks) release() {
 	}
 }
 
-// setByteLock takes (F_RDLCK) or releases (F_UNLCK) a lock on length bytes; a
-// length of 0 means up to the end. If the file system has no locks, servers
-// with other state directories do not see each other.
+// setByteLock takes (F_RDLCK) or releases (F_UNLCK) a lock on length bytes from
+// start on; a length of 0 means up to the end. If the file system has no locks,
+// servers with other state directories do not see each other.
 func setByteLock(f *os.File, kind int16, start, length int64) {
 	unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length}) //nolint:errcheck // see above
 }
@@ -183,8 +185,9 @@ func bootTime() time.Time {
 	return time.Now().Add(-time.Duration(up.Nano()))
 }
 
-// lockedBytes appends the offsets of the bytes in [start, end) that others have
-// locked to found. complete is false if it stopped at maxLocksRead.
+// lockedBytes returns found with the offsets of the bytes of f in [start, end)
+// that other open files have locked. complete is false if it stopped at
+// maxLocksRead.
 func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, complete bool) {
 	if start >= end {
 		return found, true

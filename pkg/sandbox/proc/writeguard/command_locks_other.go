@@ -10,7 +10,8 @@ import (
 // commandLocks is empty: no level confines commands on this system.
 type commandLocks struct{}
 
-// openCommandLocks returns the empty value.
+// openCommandLocks returns an empty value: no level confines commands on this
+// system.
 func openCommandLocks(string) *commandLocks { return &commandLocks{} }
 
 // close does nothing.

@@ -30,7 +30,8 @@ type otherCommands struct {
 	omitted     map[string]bool    // names of files that stateToRecord left out
 }
 
-// isEmpty reports whether no other command runs, in this root or an overlapping one.
+// isEmpty reports whether no other command runs or was interrupted, in this
+// root or an overlapping one.
 func (d *otherCommands) isEmpty() bool { return len(d.running) == 0 && len(d.overlapping) == 0 }
 
 // equal reports whether other has the same running commands, and as many
@@ -171,9 +172,9 @@ func (d *otherCommands) hasOmittedDotGit(dir string) bool {
 	return false
 }
 
-// recordDirs records device and inode of the directories above the items. With
-// keepKnown, directories that are already recorded are not updated, since
-// commands may have replaced them.
+// recordDirs records device and inode of the directories below root that
+// contain b.Items. With keepKnown, directories that are already recorded are
+// not updated, since commands may have replaced them.
 func (b *baseline) recordDirs(root string, keepKnown bool) {
 	dirs := map[string][2]uint64{}
 	for _, name := range append(slices.Collect(maps.Keys(b.Items)), "in the root") {

@@ -117,8 +117,8 @@ func (v *dirCache) readEntries(maxEntries int) {
 	}
 }
 
-// operationKind returns the kind of a file in the directory of a rebase, am or
-// sequencer, 0 for one that is not watched.
+// operationKind returns the kind of the file entry in the directory of a
+// rebase, am or sequencer, 0 for one that is not watched.
 func operationKind(entry os.DirEntry) fileKind {
 	switch {
 	case entry.Name() == rebaseTodoName && entry.Type()&fs.ModeSymlink == 0:
@@ -132,9 +132,9 @@ func operationKind(entry os.DirEntry) fileKind {
 	return 0
 }
 
-// isOfGit reports whether the directory is one of a repository, not of a work
-// tree that lies in a bare repository. A .git in it does not make it a work
-// tree.
+// isOfGit reports whether the directory belongs to the repository v.inRepo
+// itself, not to a work tree that lies in a bare repository. A .git in it does
+// not make it a work tree.
 func (v *dirCache) isOfGit() bool {
 	rel, err := filepath.Rel(v.inRepo, v.dir)
 	return v.inRepo != "" && err == nil && isGitDir(v.inRepo, rel)
@@ -234,7 +234,8 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 	return true
 }
 
-// addEntry adds an entry of a directory outside repositories.
+// addEntry adds an entry of a directory outside repositories to the watched
+// files or the subdirectories, by its name and type.
 func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 	dir := v.dir
 	switch {
@@ -276,15 +277,16 @@ func (v *dirCache) addPlainEntry(name string, entry os.DirEntry) {
 	}
 }
 
-// linksToDirOrNothing reports whether a link leads to a directory, or to
-// nothing so far.
+// linksToDirOrNothing reports whether the link at path link leads to a
+// directory, or to a path where no file is yet.
 func linksToDirOrNothing(link string) bool {
 	info, err := os.Stat(link)
 	return err != nil || info.IsDir()
 }
 
-// addProjectSettings adds a file to the watched files, or a directory in which
-// all files are watched. as is the role of that directory.
+// addProjectSettings adds name, the settings of a project: a file to the
+// watched files, or a directory in which all files are watched. as is the role
+// of that directory.
 func (v *dirCache) addProjectSettings(name string, entry os.DirEntry, as dirRole) {
 	switch {
 	case !entry.IsDir():

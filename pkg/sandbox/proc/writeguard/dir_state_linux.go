@@ -2,9 +2,8 @@ package writeguard
 
 import "golang.org/x/sys/unix"
 
-// recordsEveryChange reports whether the file system of a directory updates a
-// file's times at each change, including writes through a mapping. tmpfs does
-// not.
+// recordsEveryChange reports whether the file system of dir updates a file's
+// times at each change, including writes through a mapping. tmpfs does not.
 func recordsEveryChange(dir string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {

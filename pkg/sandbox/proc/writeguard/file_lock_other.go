@@ -10,6 +10,7 @@ import (
 func tryFlock(*os.File, int) bool { return true }
 
 const (
+	// lockShared, lockExclusive and lockRelease are the operations of tryFlock.
 	lockShared = iota
 	lockExclusive
 	lockRelease

@@ -21,6 +21,7 @@ func tryFlock(f *os.File, operation int) bool {
 }
 
 const (
+	// lockShared, lockExclusive and lockRelease are the operations of tryFlock.
 	lockShared    = syscall.LOCK_SH
 	lockExclusive = syscall.LOCK_EX
 	lockRelease   = syscall.LOCK_UN

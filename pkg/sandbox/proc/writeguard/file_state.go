@@ -42,15 +42,15 @@ func stateWithoutContent(info os.FileInfo, at watchedFile) fileState {
 	return it
 }
 
-// hasSameMetadata reports whether node, mode, size and time of change are equal,
-// which means that the file was not written in between.
+// hasSameMetadata reports whether node, mode, size and time of change of both
+// states are equal, which means that the file was not written in between.
 func (it *fileState) hasSameMetadata(now *fileState) bool {
 	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
 }
 
-// sameContentTypeAndExec reports whether content, type and execute bits are equal.
-// The content of files above maxStoredBytes is taken as equal if their metadata
-// is.
+// sameContentTypeAndExec reports whether content, type and execute bits of both
+// states are equal. The content of files above maxStoredBytes is taken as equal
+// if their metadata is.
 func (it *fileState) sameContentTypeAndExec(now *fileState) bool {
 	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
 		(it.Size <= maxStoredBytes || it.hasSameMetadata(now))

@@ -89,8 +89,8 @@ func (b *baseline) findGitPaths(root string, user UserGitSettings, cache *settin
 	return p
 }
 
-// sortLists sorts the lists and removes duplicates and directories that are watched
-// with their repository.
+// sortLists sorts the lists of p and removes duplicates, and from HookDirs the
+// directories that are watched with their repository.
 func (p *gitPaths) sortLists() {
 	p.HookDirs = slices.DeleteFunc(p.HookDirs, func(dir string) bool {
 		return isDefaultHooksDir(dir) || filepath.Base(dir) == "hooks" && p.baseline.Repos[filepath.Dir(dir)]
@@ -101,7 +101,7 @@ func (p *gitPaths) sortLists() {
 	}
 }
 
-// addSource adds the paths that the settings of one file name.
+// addSource adds the paths that the settings of the file s name.
 func (p *gitPaths) addSource(s settingsSource) {
 	tops := p.tops
 	if s.repo != "" {
@@ -120,8 +120,8 @@ func (p *gitPaths) addOuterHooks(repo outerRepository) {
 	p.addProgram(filepath.Join(repo.common, "info", "attributes"))
 }
 
-// addProgram adds a file that git runs, if it is in the root, and the links on
-// the way to it.
+// addProgram adds the file at path, which git runs, to Programs if it is in the
+// root, and the links on the way to it.
 func (p *gitPaths) addProgram(path string) {
 	name, links := p.resolve(path)
 	if p.Programs = append(p.Programs, links...); name != "" {
@@ -193,7 +193,8 @@ func (p *gitPaths) addHooksDir(path string, tops map[string]bool, repo string) {
 	}
 }
 
-// addHooksDirInRoot adds a directory of hooks, a name in the root.
+// addHooksDirInRoot adds dir, a name in the root, to HookDirs. If dir contains
+// a project, it adds the hooks in it to Programs instead.
 func (p *gitPaths) addHooksDirInRoot(dir string) {
 	contains := func(known map[string]bool) bool {
 		for name := range known {
@@ -212,8 +213,8 @@ func (p *gitPaths) addHooksDirInRoot(dir string) {
 	}
 }
 
-// isHook reports whether a name is that of a repository's hook, or of its
-// directory of hooks.
+// isHook reports whether name, the path of a file in a root, is that of a
+// repository's hook, or of its directory of hooks.
 func isHook(name string) bool {
 	return filepath.Base(name) == "hooks" || filepath.Base(filepath.Dir(name)) == "hooks"
 }
@@ -237,7 +238,8 @@ func (b *baseline) workTreePointers(root string) map[string]string {
 	return repos
 }
 
-// addLinkedSettings adds the target of a link in place of project settings.
+// addLinkedSettings adds the target of link, which is in place of project
+// settings, to Programs or, if it is a directory, to HookDirs.
 func (p *gitPaths) addLinkedSettings(link string) {
 	name, _ := p.resolve(link)
 	info, err := os.Stat(link)
@@ -288,8 +290,8 @@ func joinIfRelative(root, dir, path string) string {
 	return filepath.Join(root, dir, path)
 }
 
-// workTreeOf returns the top directory of a repository's work tree, the
-// repository itself if it is not called .git.
+// workTreeOf returns the top directory of a repository's work tree, repo itself
+// if it is not called .git.
 func workTreeOf(repo string) string {
 	if isDotGitName(filepath.Base(repo)) {
 		return filepath.Dir(repo)

@@ -8,7 +8,7 @@ import (
 )
 
 // interruptedRoots lists the overlapping roots whose server was killed while a
-// command ran.
+// command ran. The caller holds their locks.
 func (w *RootGuard) interruptedRoots() (interrupted []*overlappingRoot) {
 	for _, n := range w.overlapping {
 		if _, isInterrupted := n.commandState(); !isInterrupted {

@@ -15,8 +15,8 @@ import (
 // repositories and project settings.
 const maxScanEntries = 1_000_000
 
-// fileKind says what a watched file is. checkChanged has the rules for its
-// changes.
+// fileKind says what a watched file is, and so what a command must not do to
+// it. checkChanged has the rules for its changes.
 type fileKind uint8
 
 const (
@@ -256,9 +256,9 @@ type DirState struct {
 	Closed  bool      // its permissions keep its owner from listing or entering it
 }
 
-// stateOf returns the state of a directory. ok is false if it does not exist.
-// It reuses the result of the search for hidden files, which runs just before a
-// command starts.
+// stateOf returns the state of the directory at path. ok is false if it does
+// not exist. It reuses the result of the search for hidden files, which runs
+// just before a command starts.
 func (v *inventory) stateOf(path string) (state DirState, ok bool) {
 	if v.dirState != nil {
 		if state, ok := v.dirState(path); ok {
@@ -269,7 +269,7 @@ func (v *inventory) stateOf(path string) (state DirState, ok bool) {
 }
 
 // isUnreadable reports whether permissions keep this process from listing or
-// entering a directory.
+// entering the directory at path.
 func isUnreadable(path string) bool {
 	d, err := os.Open(path)
 	if err == nil {

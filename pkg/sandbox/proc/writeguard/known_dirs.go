@@ -11,7 +11,8 @@ import (
 // the directory, as in a clone, and stays.
 type knownDirs []uint64
 
-// dirKey returns the key of a directory: a hash of its name in the root.
+// dirKey returns the key of a directory in knownDirs: a hash of name, its path
+// in the root.
 func dirKey(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name)) //nolint:errcheck // it never fails
@@ -44,7 +45,7 @@ func (d *knownDirs) add(keys []uint64) (changed bool) {
 	return true
 }
 
-// has reports whether the set contains a key.
+// has reports whether the set contains key.
 func (d *knownDirs) has(key uint64) bool {
 	_, found := slices.BinarySearch(*d, key)
 	return found

@@ -70,14 +70,14 @@ func (b *baseline) hasChangedAfterMade(repo string, made madeRepository) bool {
 	return false
 }
 
-// contains reports whether a file belongs to the repository repo or to its new
-// work tree. Both are names in the root.
+// contains reports whether the file name belongs to the repository repo or to
+// its new work tree. Both are names in the root.
 func (m madeRepository) contains(repo, name string) bool {
 	return isAtOrBelow(repo, name) || m.Tree && isAtOrBelow(filepath.Dir(repo), name)
 }
 
-// isMadeByCommands reports whether a file, a name in the root, belongs to a
-// repository that commands created.
+// isMadeByCommands reports whether the file name belongs to a repository that
+// commands created.
 func (b *baseline) isMadeByCommands(name string) bool {
 	for repo, made := range b.Made {
 		if made.contains(repo, name) {

@@ -12,7 +12,8 @@ import (
 // names in the others: an included file may include another one.
 const maxShareRounds = 3
 
-// readOnlyRoot finds the settings of git in a root that commands cannot write.
+// readOnlyRoot finds git's settings in a root of the command that commands
+// cannot write, because they may name files in other roots.
 type readOnlyRoot struct {
 	mu        sync.Mutex
 	inventory inventory
@@ -47,7 +48,8 @@ func (r *readOnlyRoot) settingsSources(c *settingsCache, dirState func(dir strin
 	return b.settingsSources(r.inventory.root, b.outerRepositoriesOf(r.inventory.root, c), c)
 }
 
-// readOnlyRoot returns the root at a path that commands cannot write.
+// readOnlyRoot returns the readOnlyRoot of the path root, the same at each
+// call.
 func (g *Guards) readOnlyRoot(root string) *readOnlyRoot {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -48,8 +48,8 @@ type cachedDir struct {
 	links []string    // symbolic links
 }
 
-// runningSettings returns the settings of a file (KEY=VALUE) that run a program, nil if it
-// cannot be read.
+// runningSettings returns the settings (KEY=VALUE) of file that make git run a
+// program. It returns nil if the file cannot be read.
 func (c *settingsCache) runningSettings(file string) []string {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -108,7 +108,8 @@ func (c *settingsCache) readDir(path string) cachedDir {
 	return read
 }
 
-// isRepositoryDir reports whether git treats a directory as a repository.
+// isRepositoryDir reports whether git treats dir as a repository, by the
+// entries in it.
 func isRepositoryDir(dir string) bool {
 	has := func(name string) bool { return pathExists(dir + string(filepath.Separator) + name) }
 	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
@@ -140,7 +141,7 @@ func (c *settingsCache) outerRepositories(root string) (repos []outerRepository)
 	}
 }
 
-// isAtOrBelowPath reports whether an absolute path is dir or below it.
+// isAtOrBelowPath reports whether path is dir or below it. Both are absolute.
 func isAtOrBelowPath(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -160,7 +161,7 @@ func repositoryOfPointer(dotGit string) (repo string, ok bool) {
 	return resolveDir(target)
 }
 
-// resolveDir resolves the links of a path. ok is false if no file is there.
+// resolveDir resolves the links of path. ok is false if no file is there.
 func resolveDir(path string) (resolved string, ok bool) {
 	if path == "" {
 		return "", false
@@ -169,7 +170,8 @@ func resolveDir(path string) (resolved string, ok bool) {
 	return resolved, err == nil
 }
 
-// newOuterRepository returns the repository at dir with the work tree top.
+// newOuterRepository returns the repository at dir, whose common directory it
+// reads, with the work tree top.
 func newOuterRepository(dir, top string) outerRepository {
 	r := outerRepository{dir: dir, common: dir, tops: []string{top}}
 	if target, _ := readGitPointer(filepath.Join(dir, "commondir")); target != "" {
@@ -241,7 +243,8 @@ func (b *baseline) settingsSources(root string, outer []outerRepository, c *sett
 	return all
 }
 
-// workTreesInSettings returns the work trees that the settings of a source name.
+// workTreesInSettings returns the absolute paths of the work trees that the
+// settings of s name (core.worktree).
 func workTreesInSettings(s settingsSource) (tops []string) {
 	for _, setting := range s.runs {
 		if tree, ok := strings.CutPrefix(setting, "core.worktree="); ok && tree != "" {

@@ -86,7 +86,7 @@ func (w *RootGuard) findForeign() {
 	}
 }
 
-// close closes the files of the other root's state.
+// close closes the files of the other root's state, which releases their locks.
 func (n *overlappingRoot) close() { closeAll(n.useFile, n.lockFile) }
 
 // openOverlapping opens the state of another root in its directory of state. It
@@ -168,8 +168,8 @@ func (n *overlappingRoot) reload() bool {
 	return true
 }
 
-// isSameVersion reports whether a and b describe the same file without a write
-// in between.
+// isSameVersion reports whether a and b describe the same file, and it was not
+// written in between.
 func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
@@ -207,7 +207,7 @@ func (w *RootGuard) lockWithOverlapping(c *Command) (reverted []string, err erro
 }
 
 // tryLockOverlapping takes the locks of all overlapping roots. If another
-// server holds one of them, it takes none and returns false.
+// server holds one of them, it takes none of them and returns false.
 func (w *RootGuard) tryLockOverlapping() bool {
 	for i, n := range w.overlapping {
 		if !tryFlock(n.lockFile, lockExclusive) {

@@ -25,14 +25,14 @@ func HasComponent(rel, name string) bool {
 }
 
 // firstComponent returns the part of a relative path before the first
-// separator.
+// separator, all of it without one.
 func firstComponent(rel string) string {
 	first, _, _ := strings.Cut(rel, string(filepath.Separator))
 	return first
 }
 
-// isDefaultHooksDir reports whether a name is that of a repository's own hooks
-// directory, .git/hooks.
+// isDefaultHooksDir reports whether dir, a name in a root, is that of a
+// repository's own hooks directory, .git/hooks.
 func isDefaultHooksDir(dir string) bool {
 	return filepath.Base(dir) == "hooks" && isDotGitName(filepath.Base(filepath.Dir(dir)))
 }
@@ -43,11 +43,13 @@ func isAtOrBelow(dir, name string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
 }
 
-// isDotGitName reports whether name is .git, ignoring case.
+// isDotGitName reports whether name, a single component, is .git, ignoring
+// case.
 func isDotGitName(name string) bool { return strings.EqualFold(name, ".git") }
 
-// looksLikeRepository reports whether git would treat a directory as a
-// repository, whatever its name and whatever the types of these entries.
+// looksLikeRepository reports whether git would treat a directory with these
+// entries as a repository, whatever its name is and whatever types the entries
+// have.
 func looksLikeRepository(entries []os.DirEntry) bool {
 	has := map[string]bool{}
 	for _, entry := range entries {
@@ -70,7 +72,7 @@ func isGitDir(repo, rel string) bool {
 // programs.
 func isProjectSettingsName(name string) bool { return projectfile.SettingsDepth("", name) == 1 }
 
-// isWorktreesOfClaude reports whether a path is that of the directory in which
+// isWorktreesOfClaude reports whether path is that of the directory in which
 // Claude Code puts work trees, which commands can write at L2.
 func isWorktreesOfClaude(path string) bool {
 	return filepath.Base(path) == "worktrees" && filepath.Base(filepath.Dir(path)) == ".claude"

@@ -13,7 +13,7 @@ type pathResolver struct {
 	targets map[string]linkTarget // by paths
 }
 
-// linkTarget holds the kind of a file, and where it leads if it is a link.
+// linkTarget is the kind of the file at a path and, for a link, where it leads.
 type linkTarget struct {
 	path    string // of a link: where it leads
 	isLink  bool
@@ -21,7 +21,8 @@ type linkTarget struct {
 	missing bool
 }
 
-// read returns the kind and target of the file at a path. It reads each path once.
+// read returns the kind and target of the file at path, from the file system at
+// the first call for a path.
 func (r *pathResolver) read(path string) linkTarget {
 	if known, ok := r.targets[path]; ok {
 		return known

@@ -26,7 +26,8 @@ func (rc *rootCheck) revert(name, path string, inBaseline bool, was *fileState) 
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 }
 
-// recordRevert adds path to rc.reverted, or sets rc.failed if err is not nil.
+// recordRevert adds path to rc.reverted if err, the result of reverting its
+// file, is nil. Otherwise it sets rc.failed.
 func (rc *rootCheck) recordRevert(path string, err error) {
 	if err != nil {
 		rc.failed = true
@@ -104,9 +105,9 @@ func (rc *rootCheck) restore(name, path string, was *fileState) {
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.writeState(name, was) }))
 }
 
-// setAside gives a changed file a name under which no program runs or reads it, and
-// takes its permission to be executed. The file leaves the baseline, so that this is
-// done and reported once.
+// setAside renames the changed file name to one under which no program runs or
+// reads it, and takes its permission to be executed. The file leaves the
+// baseline, so that this is done and reported once.
 func (rc *rootCheck) setAside(name string) {
 	shown, limit := pathname.Escape(name), maxStoredBytes>>20
 	info, err := rc.handle.Lstat(name)
@@ -133,7 +134,8 @@ func (rc *rootCheck) setAside(name string) {
 	rc.lost = append(rc.lost, fmt.Sprintf("%s was changed, and cannot be restored because it had more than %d MiB: it is now %s, which no program runs", shown, limit, pathname.Escape(aside)))
 }
 
-// writeState replaces a file by the recorded file or link.
+// writeState replaces the file name by a file or link with the recorded content
+// and mode.
 func (rc *rootCheck) writeState(name string, was *fileState) error {
 	if was.Mode&fs.ModeSymlink == 0 {
 		return rc.replaceFile(name, was.Content, was.Mode.Perm())
@@ -144,8 +146,8 @@ func (rc *rootCheck) writeState(name string, was *fileState) error {
 	return rc.handle.Symlink(string(was.Content), name)
 }
 
-// clearPath removes the file or directory at a name, and makes the directories
-// above it.
+// clearPath removes the file or directory called name, and makes missing
+// directories above it, so that a file can be created there.
 func (rc *rootCheck) clearPath(name string) error {
 	if err := rc.removeLinksAbove(name); err != nil {
 		return err

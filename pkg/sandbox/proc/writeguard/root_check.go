@@ -65,8 +65,8 @@ func (rc *rootCheck) checkAll() {
 	}
 }
 
-// checkFile checks one file, and reverts its change if commands must not make
-// it. It does nothing if the file is unchanged.
+// checkFile checks the file name, and reverts its change if commands must not
+// make it. It does nothing if the file is unchanged.
 func (rc *rootCheck) checkFile(name, path string) {
 	at := rc.found.files[name]
 	was, inBaseline := rc.baseline.Items[name]

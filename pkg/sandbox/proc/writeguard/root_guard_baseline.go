@@ -78,8 +78,8 @@ func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (ch
 	return changed
 }
 
-// saveBaseline writes the baseline for other servers. It does nothing without a
-// state directory.
+// saveBaseline writes the baseline to the state directory, where other servers
+// read it. It does nothing without a state directory.
 func (w *RootGuard) saveBaseline() error {
 	if w.stateDir == "" {
 		return nil
@@ -106,5 +106,5 @@ func (w *RootGuard) reloadBaseline() {
 	}
 }
 
-// baselinePath returns the path of the stored baseline.
+// baselinePath returns the path of the stored baseline in the state directory.
 func (w *RootGuard) baselinePath() string { return filepath.Join(w.stateDir, "baseline") }

@@ -17,7 +17,7 @@ const (
 	markL1   = '1' // at least one command runs or ran at L1
 )
 
-// markOf returns the mark of a command at a level.
+// markOf returns the mark of a command that runs at level.
 func markOf(level supervise.Level) byte {
 	if level == supervise.L1 {
 		return markL1
@@ -51,7 +51,7 @@ func (w *RootGuard) lock() error {
 	return nil
 }
 
-// unlock releases the locks of lock.
+// unlock releases the locks that lock took.
 func (w *RootGuard) unlock() {
 	if w.lockFile != nil {
 		tryFlock(w.lockFile, lockRelease)

@@ -79,8 +79,8 @@ func interpretedNames(path string) (names []string) {
 	return names
 }
 
-// isOfPackageManager reports whether a path is in a directory that a package
-// manager fills.
+// isOfPackageManager reports whether path is in one of packageManagerDirs, a
+// directory that a package manager fills.
 func isOfPackageManager(path string) bool {
 	return slices.ContainsFunc(packageManagerDirs, func(name string) bool { return HasComponent(path, name) })
 }

@@ -63,7 +63,8 @@ func (b *baseline) withSourcedFiles(root string, user UserGitSettings, programs 
 	return slices.Compact(programs)
 }
 
-// expandHome replaces the ~ of a path if ExpandHome is set.
+// expandHome returns the absolute paths that path can mean: those of ExpandHome
+// if that is set, else path itself.
 func (u UserGitSettings) expandHome(path string) []string {
 	if u.ExpandHome == nil {
 		return []string{path}

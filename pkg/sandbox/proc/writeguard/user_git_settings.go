@@ -19,7 +19,8 @@ type UserGitSettings struct {
 	runs func(file string) []string // settings of a file that run a program, see RootGuard.userRunningSettings; nil: none
 }
 
-// cachedRuns are the settings of a file that run a program, as last read.
+// cachedRuns holds the settings of a file that run a program, as read when the
+// file had the status info.
 type cachedRuns struct {
 	info os.FileInfo
 	runs []string

@@ -36,7 +36,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// Guards holds the guards of the roots that the commands of one runner write
+// Guards holds the guards of all roots that the commands of one runner write
 // to. It is safe for concurrent use.
 type Guards struct {
 	stateDir     string
@@ -95,7 +95,7 @@ func (g *Guards) guardOf(root string) (*RootGuard, error) {
 	return w, err
 }
 
-// CommandRules are the properties of a command that its guard needs.
+// CommandRules says which files of a command its guard checks, and how.
 type CommandRules struct {
 	Level supervise.Level // L1 or L2
 	// Writable reports whether the user allows commands to write a file.
@@ -159,7 +159,8 @@ func (c *Command) Begin(root string, dirState func(dir string) (state DirState, 
 	return w
 }
 
-// addGap records that a root is not, or not fully, guarded.
+// addGap records, for Gaps, that root is not, or not fully, guarded because of
+// err.
 func (c *Command) addGap(root string, err error) {
 	c.gaps = append(c.gaps, fmt.Sprintf("files that commands leave in %s for other programs to run: %s", pathname.Escape(root), strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
@@ -224,7 +225,7 @@ func (c *Command) End() (reverted, copyDirs []string) {
 	return slices.Compact(c.reverted), copyDirs
 }
 
-// closeAll closes files that are not nil, and ignores errors.
+// closeAll closes those of files that are not nil. It ignores errors.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {
