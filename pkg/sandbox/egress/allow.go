@@ -119,9 +119,9 @@ func (a *Allow) entryFor(h host, port uint16) (found entry, ok bool) {
 	for _, exact := range []bool{true, false} {
 		i := slices.IndexFunc(a.entries, func(e entry) bool {
 			if e.port == 0 {
-				return !exact && (port == 80 || port == 443) && e.covers(h)
+				return !exact && (port == 80 || port == 443) && e.matchesHost(h)
 			}
-			return exact && e.port == port && e.covers(h)
+			return exact && e.port == port && e.matchesHost(h)
 		})
 		if i >= 0 {
 			return a.entries[i], true
@@ -130,8 +130,8 @@ func (a *Allow) entryFor(h host, port uint16) (found entry, ok bool) {
 	return entry{}, false
 }
 
-// covers reports whether the entry is for this host, at whatever port.
-func (e entry) covers(h host) bool {
+// matchesHost reports whether the entry is for this host, at whatever port.
+func (e entry) matchesHost(h host) bool {
 	if e.subdomains {
 		return strings.HasSuffix(h.name, "."+e.host.name)
 	}
@@ -145,9 +145,9 @@ func (a *Allow) listsAddress(to netip.AddrPort) bool {
 	})
 }
 
-// allowEntry returns the entry that would allow a host at a port; "" if none
+// entryToAllow returns the entry that would allow a host at a port; "" if none
 // may.
-func (h host) allowEntry(port uint16) string {
+func (h host) entryToAllow(port uint16) string {
 	switch {
 	case entry{host: h, port: port}.validate() != nil:
 		return ""

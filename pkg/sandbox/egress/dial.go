@@ -44,12 +44,12 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 			}
 			// That a name leads to this machine is no reason to open it.
 			if netguard.Classify(to.Addr()).Reach != netguard.Public && !to.Addr().IsLoopback() {
-				opens = host{addr: to.Addr()}.allowEntry(port)
+				opens = host{addr: to.Addr()}.entryToAllow(port)
 			}
 		}
 	}
 	if len(targets) == 0 {
-		return nil, &refusal{asked: h.authority(port, 0), why: why, allowEntry: opens}
+		return nil, &refusal{requested: h.authority(port, 0), why: why, allowEntry: opens}
 	}
 	// IPv4 first: a machine without IPv6 may let it run into nothing.
 	slices.SortStableFunc(targets, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })

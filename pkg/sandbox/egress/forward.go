@@ -52,13 +52,13 @@ func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream)
 	}
 	buf := make([]byte, 32<<10)
 	if q.length != chunkedLength {
-		n, err := io.CopyBuffer(onlyWriter{server}, io.LimitReader(reader, q.length), buf)
+		n, err := io.CopyBuffer(hideReaderFrom{server}, io.LimitReader(reader, q.length), buf)
 		if err == nil && n < q.length {
 			err = io.ErrUnexpectedEOF
 		}
 		return err
 	}
-	chunks := httputil.NewChunkedWriter(onlyWriter{server})
+	chunks := httputil.NewChunkedWriter(hideReaderFrom{server})
 	if _, err := io.CopyBuffer(chunks, httputil.NewChunkedReader(reader), buf); err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream)
 	return err
 }
 
-// onlyWriter hides the ReadFrom method, which would bypass the deadlines of a
+// hideReaderFrom hides the ReadFrom method, which would bypass the deadlines of a
 // stream.
-type onlyWriter struct{ io.Writer }
+type hideReaderFrom struct{ io.Writer }
 
 // forwardResponse copies the server's response to the client, or sends status
 // 502 if there is no valid response. It returns false if the client got only a
@@ -99,23 +99,23 @@ func (p *Proxy) forwardResponse(q *request, client, server *stream) (whole bool)
 	if _, err := client.Write(responseHead(r, chunked)); err != nil {
 		return false
 	}
-	var to io.Writer = onlyWriter{client}
+	var to io.Writer = hideReaderFrom{client}
 	if chunked {
 		chunks := httputil.NewChunkedWriter(to)
-		if _, err := io.CopyBuffer(chunks, onlyReader{r.Body}, make([]byte, 32<<10)); err != nil {
+		if _, err := io.CopyBuffer(chunks, hideWriterTo{r.Body}, make([]byte, 32<<10)); err != nil {
 			return false
 		}
 		chunks.Close()
 		_, err := io.WriteString(client, "\r\n")
 		return err == nil
 	}
-	_, err := io.CopyBuffer(to, onlyReader{r.Body}, make([]byte, 32<<10))
+	_, err := io.CopyBuffer(to, hideWriterTo{r.Body}, make([]byte, 32<<10))
 	return err == nil
 }
 
-// onlyReader hides the WriteTo method, which would bypass the deadlines of a
+// hideWriterTo hides the WriteTo method, which would bypass the deadlines of a
 // stream.
-type onlyReader struct{ io.Reader }
+type hideWriterTo struct{ io.Reader }
 
 // responseHead returns the head of a response as it is sent to the client.
 // chunked means that the body is sent in chunks.

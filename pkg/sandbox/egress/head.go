@@ -150,7 +150,7 @@ func (q *request) parseTarget(target string) error {
 	}
 	var err error
 	if q.host, q.port, err = parseAuthority(authority); err != nil {
-		return &refusal{asked: authority, why: err.Error()}
+		return &refusal{requested: authority, why: err.Error()}
 	}
 	switch {
 	case q.method == http.MethodConnect && q.port == 0:
@@ -182,7 +182,7 @@ func (q *request) checkHost(hostHeaders []string) error {
 		}
 	}
 	if err != nil || h != q.host || port != q.port {
-		return &refusal{asked: q.host.authority(q.port, 0), why: "differs from the Host header"}
+		return &refusal{requested: q.host.authority(q.port, 0), why: "differs from the Host header"}
 	}
 	return nil
 }

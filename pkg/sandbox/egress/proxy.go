@@ -168,7 +168,7 @@ func (p *Proxy) serveConn(conn net.Conn) {
 func (p *Proxy) checkAllowed(q *request) (entry, error) {
 	e, ok := p.config.Allow.entryFor(q.host, q.port)
 	if !ok {
-		return entry{}, &refusal{asked: q.host.authority(q.port, 0), allowEntry: q.host.allowEntry(q.port), why: "is not on the list of allowed hosts"}
+		return entry{}, &refusal{requested: q.host.authority(q.port, 0), allowEntry: q.host.entryToAllow(q.port), why: "is not on the list of allowed hosts"}
 	}
 	return e, nil
 }

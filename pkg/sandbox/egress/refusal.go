@@ -22,10 +22,10 @@ const maxRefusals = 20
 // refusal is the error for a request that the list does not allow. It has the
 // same fields as Refusal.
 type refusal struct {
-	asked, why, allowEntry string
+	requested, why, allowEntry string
 }
 
-func (r *refusal) Error() string { return toPrintable(r.asked) + " " + r.why }
+func (r *refusal) Error() string { return toPrintable(r.requested) + " " + r.why }
 
 // answerText returns the body of the response: the reason, and how to allow the
 // request.
@@ -47,7 +47,7 @@ func (p *Proxy) Refused() (hosts []Refusal, more int) {
 
 // recordRefusal adds a refusal to those that Refused returns.
 func (p *Proxy) recordRefusal(r *refusal) {
-	one := Refusal{Host: toPrintable(r.asked), Why: r.why, Opens: r.allowEntry}
+	one := Refusal{Host: toPrintable(r.requested), Why: r.why, Opens: r.allowEntry}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -37,7 +37,7 @@ func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader
 		client.setFixedDeadline(time.Time{})
 		var no *refusal
 		if errors.As(err, &no) {
-			no.asked = q.host.authority(q.port, 0)
+			no.requested = q.host.authority(q.port, 0)
 			p.recordRefusal(no)
 			if seen != nil {
 				client.Write(accessDenied)
@@ -96,8 +96,8 @@ func checkGreeting(h host, allowPlain bool, reader *bufio.Reader) (seen []byte, 
 }
 
 var (
-	errHello   = errors.New("the hello has been read")
-	errNoHello = errors.New("this is no TLS hello")
+	errHelloRead = errors.New("the hello has been read")
+	errNoHello   = errors.New("this is no TLS hello")
 )
 
 // maxHelloBytes bounds the client's hello.
@@ -112,11 +112,11 @@ func readServerName(r io.Reader) (name string, seen []byte, err error) {
 	err = tls.Server(source, &tls.Config{
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			name = hello.ServerName
-			return nil, errHello
+			return nil, errHelloRead
 		},
 	}).Handshake()
 	switch {
-	case errors.Is(err, errHello):
+	case errors.Is(err, errHelloRead):
 		return name, copied.Bytes(), nil
 	case source.err == io.EOF && copied.Len() < maxHelloBytes:
 		return "", nil, io.ErrUnexpectedEOF

@@ -47,7 +47,7 @@ func (g grammar) leadingOptions(args []field) (found []option, rest []field, isS
 			if full := completeLongOption(name, long); full != "" {
 				o.name = full
 				if !attached {
-					o.value, args = takeFirst(args)
+					o.value, args = cutFirstField(args)
 				}
 			}
 			found = append(found, o)
@@ -72,7 +72,7 @@ func (g grammar) splitCluster(letters string, args []field) (found []option, res
 		case (takes || optional) && i+1 < len(letters):
 			o.value = field{text: letters[i+1:]}
 		case takes:
-			o.value, args = takeFirst(args)
+			o.value, args = cutFirstField(args)
 		}
 		found = append(found, o)
 		if takes || optional {
@@ -82,9 +82,9 @@ func (g grammar) splitCluster(letters string, args []field) (found []option, res
 	return found, args
 }
 
-// takeFirst returns the first argument and the others. Without arguments, first
+// cutFirstField returns the first argument and the others. Without arguments, first
 // is empty.
-func takeFirst(args []field) (first field, rest []field) {
+func cutFirstField(args []field) (first field, rest []field) {
 	if len(args) == 0 {
 		return field{}, nil
 	}

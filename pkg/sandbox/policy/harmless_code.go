@@ -12,9 +12,9 @@ import (
 // that it needs no grammar: a program that is started by none of these words
 // is not found, no more than one that a script file starts.
 
-// starters are parts of words, in lower case, of which code in any language
+// starterParts are parts of words, in lower case, of which code in any language
 // needs one to start a program or to run text.
-var starters = strings.Fields(`system exec eval spawn popen fork subprocess child_process shell getoutput ctypes cffi importlib
+var starterParts = strings.Fields(`system exec eval spawn popen fork subprocess child_process shell getoutput ctypes cffi importlib
 	import_module getattr globals builtins breakpoint multiprocessing rmtree unlink syscall passthru proc_open pcntl create_function
 	call_user_func dlopen dlfcn mainmodule getbuiltinmodule constructor binding load_extension`)
 
@@ -84,7 +84,7 @@ func isHarmlessCode(language, code string) bool {
 	for _, word := range wordPattern.FindAllString(code, -1) {
 		lower := strings.ToLower(word)
 		switch {
-		case slices.ContainsFunc(starters, func(part string) bool { return strings.Contains(lower, part) }),
+		case slices.ContainsFunc(starterParts, func(part string) bool { return strings.Contains(lower, part) }),
 			slices.Contains(starterWords[""], word), slices.Contains(starterWords[language], word),
 			strings.HasPrefix(word, "__") && !slices.Contains(harmlessDunders, word):
 			// re.compile makes a pattern only.

@@ -47,7 +47,7 @@ func (s *shellText) checkShell(c simpleCommand) {
 				return
 			case text == "--rcfile" || text == "--init-file":
 				s.addDoubt(true, "%s %s runs another file first", c.progName, text)
-				_, args = takeFirst(args)
+				_, args = cutFirstField(args)
 			}
 			continue
 		}
@@ -58,7 +58,7 @@ func (s *shellText) checkShell(c simpleCommand) {
 			case letter == 's' && text[0] == '-':
 				input = true
 			case letter == 'o' || letter == 'O':
-				_, args = takeFirst(args)
+				_, args = cutFirstField(args)
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func isHiddenScript(f field) bool {
 // checkShellCode checks the code after -c. args are the code, $0 and the
 // positional parameters.
 func (s *shellText) checkShellCode(c simpleCommand, args []field) {
-	code, rest := takeFirst(args)
+	code, rest := cutFirstField(args)
 	if code.text == "" && !code.maybeMany {
 		return
 	}

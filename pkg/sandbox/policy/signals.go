@@ -4,14 +4,14 @@ import (
 	"strings"
 )
 
-// signals maps names of signals to the numbers that they have on all systems.
-var signals = map[string]string{"HUP": "1", "INT": "2", "QUIT": "3", "ABRT": "6", "KILL": "9", "ALRM": "14", "TERM": "15"}
+// signalNumbers maps names of signals to the numbers that they have on all systems.
+var signalNumbers = map[string]string{"HUP": "1", "INT": "2", "QUIT": "3", "ABRT": "6", "KILL": "9", "ALRM": "14", "TERM": "15"}
 
 // signalNumber returns the number of a signal given by name or number, with or
 // without SIG; an unknown name in upper case.
 func signalNumber(text string) string {
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
-	if number, ok := signals[name]; ok {
+	if number, ok := signalNumbers[name]; ok {
 		return number
 	}
 	return name
@@ -29,7 +29,7 @@ func hasSignal(signal string, args []field) answer {
 		case len(text) > 1 && text[0] == '-':
 			text = text[1:]
 			if len(text) > 1 && (text[0] == 's' || text[0] == 'n') {
-				if _, ok := signals[strings.TrimPrefix(text[1:], "SIG")]; ok || strings.Trim(text[1:], "0123456789") == "" {
+				if _, ok := signalNumbers[strings.TrimPrefix(text[1:], "SIG")]; ok || strings.Trim(text[1:], "0123456789") == "" {
 					text = text[1:]
 				}
 			}

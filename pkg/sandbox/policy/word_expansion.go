@@ -34,13 +34,13 @@ const (
 
 // fieldBuilder expands word parts to fields, in one reading of the variables.
 type fieldBuilder struct {
-	shell      *shellText
-	reading    reading
-	fields     []field // the fields that are complete
-	current    []byte  // text of the current field
-	begun      bool    // the current field exists, even if it is empty
-	maybeMany  bool    // of the current field
-	totalBytes int     // added so far, at most maxExpandBytes
+	shell        *shellText
+	reading      reading
+	fields       []field // the fields that are complete
+	current      []byte  // text of the current field
+	begun        bool    // the current field exists, even if it is empty
+	mayBeSeveral bool    // of the current field
+	totalBytes   int     // added so far, at most maxExpandBytes
 }
 
 // expandFields expands words to a command's arguments: braces, variables, field
@@ -113,7 +113,7 @@ func (b *fieldBuilder) addText(text string) {
 func (b *fieldBuilder) addUnknown(q quoting) {
 	b.addText(unknownText)
 	if q == unquoted {
-		b.maybeMany = true
+		b.mayBeSeveral = true
 	}
 }
 
@@ -131,7 +131,7 @@ func (b *fieldBuilder) endField() {
 			switch {
 			case c == markStar, end > 0:
 				out.WriteByte(0)
-				b.maybeMany = true
+				b.mayBeSeveral = true
 				i += max(0, end-1)
 			case c == markBracket:
 				out.WriteByte('[')
@@ -141,9 +141,9 @@ func (b *fieldBuilder) endField() {
 		}
 		text := out.String()
 		files := strings.Contains(text, unknownText) && bytes.IndexByte(b.current, 0) < 0
-		b.fields = append(b.fields, field{text: text, maybeMany: b.maybeMany, fromGlob: files})
+		b.fields = append(b.fields, field{text: text, maybeMany: b.mayBeSeveral, fromGlob: files})
 	}
-	b.current, b.begun, b.maybeMany = b.current[:0], false, false
+	b.current, b.begun, b.mayBeSeveral = b.current[:0], false, false
 }
 
 const maxGlobBracket = 64 // bytes of a bracket expression that is read as one
@@ -290,7 +290,7 @@ func (b *fieldBuilder) addList(fields []field, q quoting) {
 		}
 		if f.hasUnknown() {
 			b.addText(f.text)
-			b.maybeMany = b.maybeMany || f.maybeMany || q == unquoted
+			b.mayBeSeveral = b.mayBeSeveral || f.maybeMany || q == unquoted
 			continue
 		}
 		b.addValue(f.text, q)
@@ -343,7 +343,7 @@ func (b *fieldBuilder) addParam(p *syntax.ParamExp, q quoting) {
 		}
 	default:
 		if name == "@" || name == "*" {
-			b.maybeMany = true
+			b.mayBeSeveral = true
 		}
 		b.addUnknown(q)
 	}
@@ -368,7 +368,7 @@ func (b *fieldBuilder) addElement(name string, index syntax.ArithmExpr, q quotin
 	word, ok := index.(*syntax.Word)
 	array, known := b.shell.vars.constantArray(name)
 	if !ok || !known {
-		b.maybeMany = b.maybeMany || q != unquoted
+		b.mayBeSeveral = b.mayBeSeveral || q != unquoted
 		b.addUnknown(q)
 		return
 	}

@@ -40,7 +40,7 @@ func originalName(name string) string {
 				bare = numbered
 			}
 		default:
-			bare = withoutSuffix(name)
+			bare = trimCopySuffix(name)
 		}
 		if len(bare) == n {
 			return name
@@ -63,9 +63,9 @@ func addsLeadingDot(suffix string) bool {
 	return suffix == ".un" || suffix == ".kate-swp" || suffix[:3] == ".sw"
 }
 
-// withoutNumber removes the number of a copy, " (1)" or " 2" or ".1", from the end
+// trimCopyNumber removes the number of a copy, " (1)" or " 2" or ".1", from the end
 // of a name.
-func withoutNumber(name string) string {
+func trimCopyNumber(name string) string {
 	bare := strings.TrimSuffix(name, ")")
 	closed, at := len(bare) < len(name), len(bare)
 	for at > 0 && bare[at-1] >= '0' && bare[at-1] <= '9' {
@@ -82,9 +82,9 @@ func withoutNumber(name string) string {
 	return name
 }
 
-// withoutWord removes a word of copyWords and the characters that separate it from
+// trimCopyWord removes a word of copyWords and the characters that separate it from
 // the end of a name: .env-old, .env_backup, .env - Copy, .env (copy).
-func withoutWord(name string) string {
+func trimCopyWord(name string) string {
 	bare, closed := strings.CutSuffix(name, ")")
 	separators := " -_"
 	if closed {
@@ -114,22 +114,22 @@ func isVisibleCopyOf(name, hidden string) bool {
 		slices.ContainsFunc(copyWords[:], func(word string) bool { return pathname.EqualFold(name[n+1:], word) })
 }
 
-// withoutSuffix removes a suffix of a copy, and the dot that an editor puts
+// trimCopySuffix removes a suffix of a copy, and the dot that an editor puts
 // before the name if the rest is a secret's.
-func withoutSuffix(name string) string {
+func trimCopySuffix(name string) string {
 	last := pathname.Lower(name[len(name)-1])
 	switch {
 	case last == ')':
-		if bare := withoutNumber(name); len(bare) < len(name) {
+		if bare := trimCopyNumber(name); len(bare) < len(name) {
 			return bare
 		}
-		return withoutWord(name)
+		return trimCopyWord(name)
 	case last >= '0' && last <= '9':
-		return withoutNumber(name)
+		return trimCopyNumber(name)
 	case strings.IndexByte("kdgponeyj_", last) < 0:
 		return name
 	}
-	if bare := withoutWord(name); len(bare) < len(name) {
+	if bare := trimCopyWord(name); len(bare) < len(name) {
 		return bare
 	}
 	for _, suffix := range copySuffixes {

@@ -116,7 +116,7 @@ func isStoreIn(name, rest string) bool {
 		at, matches := rest, true
 		for part := range strings.SplitSeq(store, "/") {
 			var next string
-			if next, at = cutPart(at); !isCopyOf(pathname.Fold(next), part) {
+			if next, at = cutComponent(at); !isCopyOf(pathname.Fold(next), part) {
 				matches = false
 				break
 			}
@@ -139,8 +139,8 @@ func mayHoldStore(above string) bool {
 	return false
 }
 
-// cutPart returns the first component of a path, and the rest.
-func cutPart(path string) (first, rest string) {
+// cutComponent returns the first component of a path, and the rest.
+func cutComponent(path string) (first, rest string) {
 	for path != "" && os.IsPathSeparator(path[0]) {
 		path = path[1:]
 	}

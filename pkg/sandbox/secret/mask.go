@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// mask replaces a value that is not shown.
-const mask = "***"
+// maskedValue replaces a value that is not shown.
+const maskedValue = "***"
 
 // Mask returns the text of a settings file (.env, .npmrc) with *** for each
 // value. Names, comments, empty values and line ends stay, so that line numbers
@@ -20,7 +20,7 @@ const mask = "***"
 // could take it for a part of a value: see opened.
 func Mask(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	m := masker{openQuotes: openQuotes{block: -1}, pending: -1, isXML: isXML(text)}
+	m := masker{openQuotes: openQuotes{blockIndent: -1}, pendingIndent: -1, isXML: isXML(text)}
 	old := bytes.IndexByte(text, '\n') < 0 // lines end in CR, as on old systems
 	for len(text) > 0 {
 		line, rest := text, []byte(nil)
@@ -37,7 +37,7 @@ func Mask(text []byte) []byte {
 			if at > 0 {
 				out = append(out, '\r')
 			}
-			m.behind, m.inner = at > 0, at > 0 && !old
+			m.afterLoneCR, m.insideCRLine = at > 0, at > 0 && !old
 			out = m.maskLine(out, part, text[at+len(part):])
 		}
 		out = append(out, line[end:]...)
@@ -76,14 +76,14 @@ func splitCR(line []byte) iter.Seq2[[]byte, int] {
 // masker carries what one line leaves open for the next.
 type masker struct {
 	openQuotes
-	isXML   bool
-	unknown bool // the line before was masked whole
-	lost    bool // since a line that is not understood, up to one that is
-	carried bool // the line before ended in a backslash
-	behind  bool // the line is behind a CR alone
-	inner   bool // and so in the middle of what most take for one line
-	pending int  // indentation of a line "key:" whose value may begin on the next line; -1: none
-	last    byte // last character of the line before that is not blank; 0: none
+	isXML           bool
+	prevMaskedWhole bool // the line before was masked whole
+	afterUnparsed   bool // since a line that is not understood, up to one that is
+	prevContinues   bool // the line before ended in a backslash
+	afterLoneCR     bool // the line is behind a CR alone
+	insideCRLine    bool // and so in the middle of what most take for one line
+	pendingIndent   int  // indentation of a line "key:" whose value may begin on the next line; -1: none
+	prevLastByte    byte // last character of the line before that is not blank; 0: none
 }
 
 // maskLine appends a masked line, given without its end; rest is the text behind
@@ -93,59 +93,59 @@ func (m *masker) maskLine(out, line, rest []byte) []byte {
 		return m.maskWholeLine(out, line)
 	}
 	trimmed := bytes.TrimSpace(line)
-	carried, inside := m.carried, m.isInsideValue(line)
-	m.carried = bytes.HasSuffix(trimmed, []byte(`\`))
+	carried, inside := m.prevContinues, m.isInsideValue(line)
+	m.prevContinues = bytes.HasSuffix(trimmed, []byte(`\`))
 	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';')
 	key := keyEnd(line)
 	m.read(line, key, rest, carried)
-	section := isSection(line) && (m.last == 0 || bytes.IndexByte([]byte("[{(,:"), m.last) < 0)
-	only := m.last == 0 && len(bytes.TrimSpace(rest)) == 0
+	section := isSection(line) && (m.prevLastByte == 0 || bytes.IndexByte([]byte("[{(,:"), m.prevLastByte) < 0)
+	only := m.prevLastByte == 0 && len(bytes.TrimSpace(rest)) == 0
 	value := m.isPendingValue(line, key, comment)
 	if len(trimmed) > 0 && !comment {
-		m.last = trimmed[len(trimmed)-1]
+		m.prevLastByte = trimmed[len(trimmed)-1]
 	}
 	switch {
-	case inside || carried || m.inner || value:
+	case inside || carried || m.insideCRLine || value:
 		return m.maskWholeLine(out, line)
 	case bytes.HasPrefix(trimmed, []byte("-----BEGIN ")):
 		return m.maskWholeLine(out, line)
 	case len(trimmed) == 0:
-		m.lost = false
+		m.afterUnparsed = false
 		return append(out, line...)
 	case section || len(bytes.Trim(trimmed, "{}[](),;")) == 0:
 		return append(out, line...)
 	}
 	if key < 0 {
-		if comment && !m.lost && !m.behind && !hasLineBreak(line) {
-			m.unknown = false
+		if comment && !m.afterUnparsed && !m.afterLoneCR && !hasLineBreak(line) {
+			m.prevMaskedWhole = false
 			return maskURLs(out, line)
 		}
-		m.lost = m.lost || !comment
+		m.afterUnparsed = m.afterUnparsed || !comment
 		return m.maskWholeLine(out, line)
 	}
 	behind := bytes.TrimSpace(line[key:])
 	if len(bytes.Trim(behind, "=")) == 0 {
 		encoded := line[key-1] == '=' && (only || !isVariable(line[:key-1]))
-		if m.unknown || len(behind) > 0 || key > 64 || encoded {
+		if m.prevMaskedWhole || len(behind) > 0 || key > 64 || encoded {
 			return m.maskWholeLine(out, line) // the end of something in base64
 		}
 		return append(out, line...)
 	}
-	m.unknown, m.lost = false, false
+	m.prevMaskedWhole, m.afterUnparsed = false, false
 	for line[key] == ' ' || line[key] == '\t' {
 		key++
 	}
 	out = append(out, line[:key]...)
-	return append(out, mask...)
+	return append(out, maskedValue...)
 }
 
 // maskWholeLine masks a line of which nothing is known to be harmless.
 func (m *masker) maskWholeLine(out, line []byte) []byte {
-	m.unknown = true
+	m.prevMaskedWhole = true
 	if len(bytes.TrimSpace(line)) == 0 {
 		return append(out, line...)
 	}
-	return append(out, mask...)
+	return append(out, maskedValue...)
 }
 
 // hasLineBreak reports whether a line has a character that ends lines for some
@@ -163,8 +163,8 @@ func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 	if len(trimmed) == 0 || comment {
 		return false
 	}
-	at := m.pending
-	m.pending = -1
+	at := m.pendingIndent
+	m.pendingIndent = -1
 	colon := key >= 0 && line[key-1] == ':'
 	behind := trimmed
 	if key >= 0 {
@@ -173,7 +173,7 @@ func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 	entry := colon && (key == len(line) || line[key] == ' ' || line[key] == '\t')
 	if at >= 0 && !entry {
 		if indentWidth(line) > at {
-			m.pending = at
+			m.pendingIndent = at
 			return true
 		}
 		if key >= 0 && len(behind) == 0 || len(trimmed) > 2 && trimmed[0] == '[' {
@@ -181,7 +181,7 @@ func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 		}
 	}
 	if colon && (len(behind) == 0 || behind[0] == '#') {
-		m.pending = indentWidth(line)
+		m.pendingIndent = indentWidth(line)
 	}
 	return false
 }
@@ -194,9 +194,9 @@ func isSection(line []byte) bool {
 
 var (
 	sectionHead = regexp.MustCompile(`^\[[A-Za-z_][^"'=:,\[\]]*\]$`)
-	// variable matches the names of variables, and separated words in one case.
+	// variableName matches the names of variables, and separated words in one case.
 	// What else ends in an = may be a value in base64 or base32.
-	variable = regexp.MustCompile(`^([A-Z][A-Z0-9]{0,14}|[a-z][a-z0-9]{0,14}|[A-Za-z][a-zA-Z]{0,14}|([A-Z0-9]+[_.-])+[A-Z0-9]+|([a-z0-9]+[_.-])+[a-z0-9]+)$`)
+	variableName = regexp.MustCompile(`^([A-Z][A-Z0-9]{0,14}|[a-z][a-z0-9]{0,14}|[A-Za-z][a-zA-Z]{0,14}|([A-Z0-9]+[_.-])+[A-Z0-9]+|([a-z0-9]+[_.-])+[a-z0-9]+)$`)
 	// npmKey matches the keys of .npmrc that are hosts and scopes.
 	npmKey = regexp.MustCompile(`^(//[^\s=@]+/:[A-Za-z_-]+|@[A-Za-z0-9._~-]+:registry)[ \t]*=`)
 )
@@ -206,7 +206,7 @@ var (
 func isVariable(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t#;")
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("export ")))
-	return variable.Match(text)
+	return variableName.Match(text)
 }
 
 // keyEnd returns where the value of a line begins, just behind its = or :, or
@@ -270,7 +270,7 @@ func maskURLs(out, line []byte) []byte {
 			host = len(line)
 		}
 		if at := bytes.LastIndexByte(line[:host], '@'); at >= 0 {
-			out = append(out, mask...)
+			out = append(out, maskedValue...)
 			line = line[at:]
 		}
 	}

@@ -11,21 +11,21 @@ import (
 // quotes and indentation: otherwise a guess at a value could be tried out by
 // writing it next to the value.
 type openQuotes struct {
-	shell  byte      // in a quote as a shell reads it: ', ", `, or $ for $'
-	starts [9]bool   // in a quote that began a value: of valueQuotes, with \ as an escape, then without
-	triple []byte    // in """ or '''
-	block  int       // in a block of YAML, indented by more than this; -1: none
-	pem    bool      // between BEGIN and END
-	rest   bool      // in a here-document or the like: its end is not looked for
-	gone   [256]bool // quotes that do not come again
+	shell           byte      // in a quote as a shell reads it: ', ", `, or $ for $'
+	valueQuotesOpen [9]bool   // in a quote that began a value: of valueQuotes, with \ as an escape, then without
+	triple          []byte    // in """ or '''
+	blockIndent     int       // in a block of YAML, indented by more than this; -1: none
+	pem             bool      // between BEGIN and END
+	inHereDocument  bool      // in a here-document or the like: its end is not looked for
+	noLaterQuote    [256]bool // quotes that do not come again
 }
 
 // isInsideValue reports whether a line begins in a value.
 func (o *openQuotes) isInsideValue(line []byte) bool {
-	if o.block >= 0 && len(bytes.TrimSpace(line)) > 0 && indentWidth(line) <= o.block {
-		o.block = -1
+	if o.blockIndent >= 0 && len(bytes.TrimSpace(line)) > 0 && indentWidth(line) <= o.blockIndent {
+		o.blockIndent = -1
 	}
-	return o.shell != 0 || o.starts != [9]bool{} || o.triple != nil || o.block >= 0 || o.pem || o.rest
+	return o.shell != 0 || o.valueQuotesOpen != [9]bool{} || o.triple != nil || o.blockIndent >= 0 || o.pem || o.inHereDocument
 }
 
 // read takes a line, whose value begins at key, or which has none (-1). rest
@@ -37,12 +37,12 @@ func (o *openQuotes) read(line []byte, key int, rest []byte, carried bool) {
 	if key >= 0 {
 		value = bytes.TrimSpace(line[key:])
 	}
-	value = prefix.ReplaceAll(value, nil)
+	value = valuePrefix.ReplaceAll(value, nil)
 	o.readPEM(line, rest, comment)
 	o.readTriple(line, value, rest, comment)
-	o.readStarts(line, value, rest, comment)
-	if o.block < 0 && !comment && blockStart.Match(value) {
-		o.block = indentWidth(line)
+	o.readValueQuotes(line, value, rest, comment)
+	if o.blockIndent < 0 && !comment && blockStart.Match(value) {
+		o.blockIndent = indentWidth(line)
 	}
 	if !comment || o.shell != 0 {
 		o.readShell(line, rest)
@@ -50,9 +50,9 @@ func (o *openQuotes) read(line []byte, key int, rest []byte, carried bool) {
 }
 
 var (
-	// prefix matches the text that may precede a value: list items, tags and anchors of
+	// valuePrefix matches the text that may precede a value: list items, tags and anchors of
 	// YAML, and an = whose name is on the line before.
-	prefix = regexp.MustCompile(`^((-|\?|[!&][^\s]*)\s+|[=:]\s*)+`)
+	valuePrefix = regexp.MustCompile(`^((-|\?|[!&][^\s]*)\s+|[=:]\s*)+`)
 	// blockStart is the head of a block of YAML.
 	blockStart = regexp.MustCompile(`(^|\s)[|>][+-]?[0-9]?[+-]?(\s+#.*)?$`)
 	// hereDocument is the head of one.
@@ -89,28 +89,28 @@ func (o *openQuotes) readTriple(line, value, rest []byte, comment bool) {
 // valueQuotes are the quotes that a value can begin with.
 const valueQuotes = "\"'`"
 
-// readStarts reads quotes that count only at the beginning of a value. Some
+// readValueQuotes reads quotes that count only at the beginning of a value. Some
 // programs take back a quote when text follows its end: so one within another
 // counts, too.
-func (o *openQuotes) readStarts(line, value, rest []byte, comment bool) {
-	for i := range o.starts {
+func (o *openQuotes) readValueQuotes(line, value, rest []byte, comment bool) {
+	for i := range o.valueQuotesOpen {
 		c, how := valueQuotes[i%3], escape(i/3)
-		if o.starts[i] && hasClosingQuote(line, c, how) {
-			o.starts[i] = false
+		if o.valueQuotesOpen[i] && hasClosingQuote(line, c, how) {
+			o.valueQuotesOpen[i] = false
 		}
 		if !comment && len(value) > 0 && value[0] == c && !hasClosingQuote(value[1:], c, how) && o.occursIn(c, rest) {
-			o.starts[i] = true
+			o.valueQuotesOpen[i] = true
 		}
 	}
 }
 
 // occursIn reports whether a character is in rest, the text behind what was read.
 func (o *openQuotes) occursIn(c byte, rest []byte) bool {
-	if o.gone[c] {
+	if o.noLaterQuote[c] {
 		return false
 	}
-	o.gone[c] = bytes.IndexByte(rest, c) < 0
-	return !o.gone[c]
+	o.noLaterQuote[c] = bytes.IndexByte(rest, c) < 0
+	return !o.noLaterQuote[c]
 }
 
 // readShell reads a line as a shell does. A quote that is never closed is an
@@ -126,7 +126,7 @@ func (o *openQuotes) readShell(line, rest []byte) {
 			if c == o.shell || o.shell == '$' && c == '\'' {
 				o.shell = 0
 			} else if o.shell == '"' && c == '$' && i+1 < len(line) && line[i+1] == '(' {
-				o.rest = o.rest || bytes.IndexByte(line[i:], ')') < 0 && o.occursIn(')', rest) // quotes in it are its own
+				o.inHereDocument = o.inHereDocument || bytes.IndexByte(line[i:], ')') < 0 && o.occursIn(')', rest) // quotes in it are its own
 			}
 		case c == '#' && (i == 0 || bytes.IndexByte([]byte(" \t;&|()"), line[i-1]) >= 0):
 			return
@@ -142,30 +142,30 @@ func (o *openQuotes) readShell(line, rest []byte) {
 		case c == ')':
 			depth--
 		case c == '{' && i > 0 && line[i-1] == '$':
-			o.rest = o.rest || bytes.IndexByte(line[i:], '}') < 0 && o.occursIn('}', rest)
+			o.inHereDocument = o.inHereDocument || bytes.IndexByte(line[i:], '}') < 0 && o.occursIn('}', rest)
 		case c == '<' && hereDocument.Match(line[i:]) && (i == 0 || line[i-1] != '<'):
-			o.rest = true
+			o.inHereDocument = true
 		}
 	}
-	o.rest = o.rest || depth > 0 && o.occursIn(')', rest)
+	o.inHereDocument = o.inHereDocument || depth > 0 && o.occursIn(')', rest)
 }
 
 // escape is how a quote is written within such quotes.
 type escape int
 
 const (
-	backslash escape = iota
-	none
-	doubled // as in YAML
+	backslashEscape escape = iota
+	noEscape
+	doubledQuote // as in YAML
 )
 
 // hasClosingQuote reports whether text holds the quote, not escaped.
 func hasClosingQuote(text []byte, quote byte, how escape) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
-		case text[i] == '\\' && how == backslash:
+		case text[i] == '\\' && how == backslashEscape:
 			i++
-		case text[i] == quote && how == doubled && i+1 < len(text) && text[i+1] == quote:
+		case text[i] == quote && how == doubledQuote && i+1 < len(text) && text[i+1] == quote:
 			i++
 		case text[i] == quote:
 			return true

@@ -9,9 +9,9 @@ import (
 // KeyHeadBytes is the size of the beginning of a file that IsPrivateKey needs.
 const KeyHeadBytes = 64 << 10
 
-// usualHead is the size of the beginning of a file that shows whether a file is
+// pemProbeBytes is the size of the beginning of a file that shows whether a file is
 // in PEM form at all.
-const usualHead = 1 << 10
+const pemProbeBytes = 1 << 10
 
 // IsPrivateKey reports whether a file that begins with head is a private key in
 // PEM form, also behind comments, other PEM blocks (certificates, parameters)
@@ -27,7 +27,7 @@ func IsPrivateKey(head []byte) bool {
 // key, as IsPrivateKey does. It reads no more than a kilobyte of a file that is not in PEM
 // form. The error is that of reading.
 func ReadPrivateKey(file io.ReaderAt) (bool, error) {
-	var usual [usualHead]byte
+	var usual [pemProbeBytes]byte
 	n, err := file.ReadAt(usual[:], 0)
 	if err != nil && err != io.EOF {
 		return false, err
@@ -43,14 +43,14 @@ func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 	return IsPrivateKey(head[:n]), nil
 }
 
-// keyLine is the first line of a private key in PEM form.
-var keyLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
+// keyBeginLine is the first line of a private key in PEM form.
+var keyBeginLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
 // readPEM returns in isKey whether head shows a private key, as IsPrivateKey does, and in
 // pem whether the rest of the file may still show one.
 func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
-		return keyLine.Match(head), true
+		return keyBeginLine.Match(head), true
 	}
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
