@@ -11,7 +11,7 @@ import (
 // the ban of network clients does not apply.
 var carriers = map[string]struct {
 	operands int
-	far      bool
+	remote   bool
 }{
 	"tmux": {6, false}, "byobu": {6, false}, "screen": {4, false}, "zellij": {3, false}, "dtach": {2, false}, "abduco": {2, false},
 	"at": {2, false}, "batch": {1, false}, "crontab": {1, false}, "entr": {1, false}, "watchexec": {1, false}, "nodemon": {1, false}, "watchman-make": {2, false},
@@ -38,7 +38,7 @@ func (s *shellText) checkCarried(c simpleCommand) {
 	readings, operands := 0, 0
 	try := func(judge func(inner *shellText)) {
 		if readings++; readings <= maxCarriedReadings && s.eval.denial == nil {
-			s.checkCertain(how.far, judge)
+			s.checkCertain(how.remote, judge)
 		}
 	}
 	args := c.args()

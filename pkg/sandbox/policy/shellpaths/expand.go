@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy/ansic"
 )
 
-// unknown replaces a part of a word that only the shell knows.
-const unknown = "\x00"
+// unknownPart replaces a part of a word that only the shell knows.
+const unknownPart = "\x00"
 
 // expandBraces returns the words that a brace expression without nested braces
 // makes of a word, at most maxBraceWords. A sequence ({1..9}) is kept as it is.
@@ -71,7 +71,7 @@ func (f *finder) expandParts(b *strings.Builder, parts []syntax.WordPart, quoted
 		case *syntax.ParamExp:
 			b.WriteString(f.expandVariable(x))
 		default:
-			b.WriteString(unknown)
+			b.WriteString(unknownPart)
 		}
 	}
 }
@@ -81,14 +81,14 @@ func (f *finder) expandParts(b *strings.Builder, parts []syntax.WordPart, quoted
 // and for other expansions.
 func (f *finder) expandVariable(x *syntax.ParamExp) string {
 	if x.Param == nil || x.Slice != nil || x.Repl != nil || x.Length {
-		return unknown
+		return unknownPart
 	}
 	value, known := f.vars[x.Param.Value]
 	if x.Exp == nil {
 		if known {
 			return value
 		}
-		return unknown
+		return unknownPart
 	}
 	switch x.Exp.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -97,7 +97,7 @@ func (f *finder) expandVariable(x *syntax.ParamExp) string {
 		}
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
 	default:
-		return unknown
+		return unknownPart
 	}
 	if x.Exp.Word == nil {
 		return ""

@@ -36,12 +36,12 @@ const (
 	maxLoopItems    = 16 // words of a for loop
 	maxBraceParts   = 16 // parts and braces of a word whose braces are expanded
 	maxBraceWords   = 16 // words that the braces of a word make
-	maxRemembered   = 1000
+	maxCachedPaths  = 1000
 )
 
 var (
-	mu         sync.Mutex
-	remembered = map[string]Paths{}
+	cacheMu     sync.Mutex
+	cachedPaths = map[string]Paths{}
 )
 
 // Of returns the paths of a command. A word counts below each directory that the
@@ -52,16 +52,16 @@ var (
 // of git and names of programs that are searched for in PATH. A command that cannot
 // be parsed has no paths. Of is safe for concurrent use.
 func Of(command string) Paths {
-	mu.Lock()
-	defer mu.Unlock()
-	if known, ok := remembered[command]; ok {
+	cacheMu.Lock()
+	defer cacheMu.Unlock()
+	if known, ok := cachedPaths[command]; ok {
 		return known
 	}
-	p := find(command, false)
-	if len(remembered) >= maxRemembered {
-		clear(remembered)
+	p := parsePaths(command, false)
+	if len(cachedPaths) >= maxCachedPaths {
+		clear(cachedPaths)
 	}
-	remembered[command] = p
+	cachedPaths[command] = p
 	return p
 }
 
@@ -69,13 +69,13 @@ func Of(command string) Paths {
 // that only words at the place of a command count as programs and interpreters,
 // and only the words of eval, trap and -c as commands: a script has many words
 // that name data. Words is empty.
-func OfScript(script string) Paths { return find(script, true) }
+func OfScript(script string) Paths { return parsePaths(script, true) }
 
-// find returns the paths of a command, or of a script as OfScript does.
-func find(command string, isScript bool) Paths {
+// parsePaths returns the paths of a command, or of a script as OfScript does.
+func parsePaths(command string, isScript bool) Paths {
 	f := finder{isScript: isScript, dirs: []string{""}, vars: map[string]string{"HOME": "~"}}
 	f.parse(command, 0)
-	return f.paths()
+	return f.result()
 }
 
 // finder collects the words of a command.
@@ -85,7 +85,7 @@ type finder struct {
 	names                          []string // of programs, searched for in search
 	search                         []string // directories of variables whose name ends in PATH
 	vars                           map[string]string
-	count                          int // words so far
+	wordCount                      int // words so far
 }
 
 // parse adds the words of all commands in a text. depth counts the texts around it; one
@@ -120,7 +120,7 @@ func (f *finder) walk(node syntax.Node, depth int) {
 	})
 }
 
-// addLoop searches a loop once for each of its words, up to maxCount words in all. It
+// addLoop searches a loop once for each of its words, up to maxWordCount words in all. It
 // returns true, and searches nothing, if the words are not known, are too many or the
 // loop is nested too deeply: the caller then searches the loop itself.
 func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
@@ -129,7 +129,7 @@ func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
 		return true
 	}
 	for _, item := range iter.Items {
-		if f.count++; f.count > f.maxCount() {
+		if f.wordCount++; f.wordCount > f.maxWordCount() {
 			return false
 		}
 		f.vars[iter.Name.Value] = f.expand(item)
@@ -144,13 +144,13 @@ func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
 }
 
 var (
-	interpreter = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
-	assignment  = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
-	module      = regexp.MustCompile(`^\w+(\.\w+)*$`)
-	dirOption   = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
-	// wrapper matches a command that runs the command after it.
-	wrapper = regexp.MustCompile(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
-	number  = regexp.MustCompile(`^[\d.]+[smhd]?$`)
+	interpreterName = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
+	assignmentWord  = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
+	moduleName      = regexp.MustCompile(`^\w+(\.\w+)*$`)
+	dirOption       = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
+	// wrapperName matches a command that runs the command after it.
+	wrapperName      = regexp.MustCompile(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
+	numberOrDuration = regexp.MustCompile(`^[\d.]+[smhd]?$`)
 	// scriptVariable matches a variable whose value a shell or Python runs when it starts.
 	scriptVariable = regexp.MustCompile(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)
 )
@@ -186,8 +186,8 @@ func (f *finder) addAssign(a *syntax.Assign, depth int) {
 	}
 }
 
-// maxCount returns how many words are looked at.
-func (f *finder) maxCount() int {
+// maxWordCount returns how many words are looked at.
+func (f *finder) maxWordCount() int {
 	if f.isScript {
 		return maxScriptWords
 	}
@@ -198,7 +198,7 @@ func (f *finder) maxCount() int {
 // from standard input.
 func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	isInterpreter := ok && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return interpreter.MatchString(f.expand(arg)) })
+	isInterpreter := ok && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return interpreterName.MatchString(f.expand(arg)) })
 	for _, r := range stmt.Redirs {
 		switch {
 		case r.Op == syntax.RdrIn && r.Word != nil && isInterpreter:
@@ -215,7 +215,7 @@ func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 
 // addWords adds the words of a command.
 func (f *finder) addWords(words []string, depth int) {
-	if f.count += len(words); len(words) == 0 || f.count > f.maxCount() || path.Base(words[0]) == "git" {
+	if f.wordCount += len(words); len(words) == 0 || f.wordCount > f.maxWordCount() || path.Base(words[0]) == "git" {
 		return
 	}
 	if f.isScript && (words[0] == "PATH_add" || words[0] == "path_add") { // of direnv
@@ -230,7 +230,7 @@ func (f *finder) addWords(words []string, depth int) {
 		if i > 0 {
 			before = words[i-1]
 		}
-		switch m := assignment.FindStringSubmatch(word); {
+		switch m := assignmentWord.FindStringSubmatch(word); {
 		case strings.ContainsAny(word, " \t\n;&|") && (!f.isScript || before == "-c" || words[0] == "eval" || words[0] == "trap"):
 			f.parse(word, depth+1)
 		case m != nil && first:
@@ -238,7 +238,7 @@ func (f *finder) addWords(words []string, depth int) {
 			continue
 		}
 		if m := dirOption.FindStringSubmatch(word); m != nil {
-			f.enter(m[1])
+			f.addDir(m[1])
 		}
 		switch {
 		case word == "" || word == "--":
@@ -246,19 +246,19 @@ func (f *finder) addWords(words []string, depth int) {
 			if _, value, ok := strings.Cut(word, "="); ok {
 				f.words = append(f.words, value)
 			}
-		case before == "-m" && isInterpreter && module.MatchString(word):
+		case before == "-m" && isInterpreter && moduleName.MatchString(word):
 			f.addModule(word)
 			isInterpreter = false
 		case (before == "-C" || before == "--chdir" || before == "--directory" || before == "--cwd") && word != "":
-			f.enter(word)
+			f.addDir(word)
 		case (before == "--rcfile" || before == "--init-file") && isInterpreter:
 			f.scripts = append(f.scripts, word)
 		case (words[0] == "cd" || words[0] == "pushd") && i > 0:
-			f.enter(word)
+			f.addDir(word)
 		case isInterpreter && before != "-c" && before != "-e":
 			f.scripts = append(f.scripts, word)
 			isInterpreter = false
-		case interpreter.MatchString(word) && (first || !f.isScript):
+		case interpreterName.MatchString(word) && (first || !f.isScript):
 			isInterpreter = true
 			f.names = append(f.names, word)
 		case first && strings.Contains(word, "/"):
@@ -268,7 +268,7 @@ func (f *finder) addWords(words []string, depth int) {
 		default:
 			f.words = append(f.words, word)
 		}
-		first = first && (wrapper.MatchString(word) || number.MatchString(word) || strings.HasPrefix(word, "-"))
+		first = first && (wrapperName.MatchString(word) || numberOrDuration.MatchString(word) || strings.HasPrefix(word, "-"))
 	}
 }
 
@@ -277,7 +277,7 @@ func (f *finder) assign(name, value string, depth int) {
 	switch {
 	case strings.HasSuffix(name, "PATH"):
 		for _, dir := range strings.Split(value, ":") {
-			if dir = wordPath(dir); len(f.search) < maxDirs && dir != unknown {
+			if dir = wordPath(dir); len(f.search) < maxDirs && dir != unknownPart {
 				f.search = append(f.search, dir)
 			}
 		}
@@ -292,9 +292,9 @@ func (f *finder) assign(name, value string, depth int) {
 	}
 }
 
-// enter adds a directory that the command enters, below each earlier one, too.
-func (f *finder) enter(dir string) {
-	if dir = wordPath(dir); dir == unknown || dir == "" {
+// addDir adds a directory that the command enters, below each earlier one, too.
+func (f *finder) addDir(dir string) {
+	if dir = wordPath(dir); dir == unknownPart || dir == "" {
 		return
 	}
 	for _, above := range slices.Clone(f.dirs) {
@@ -314,12 +314,12 @@ func (f *finder) addModule(name string) {
 	f.scripts = append(f.scripts, dir+".py", dir+"/__main__.py")
 }
 
-// paths joins the words with the directories.
-func (f *finder) paths() (p Paths) {
+// result joins the words with the directories.
+func (f *finder) result() (p Paths) {
 	add := func(list *[]string, words, dirs []string) {
 		for _, word := range words {
 			word = wordPath(word)
-			if word == unknown || word == "" || strings.ContainsAny(word, "*?[ \n") && !strings.Contains(word, "/") {
+			if word == unknownPart || word == "" || strings.ContainsAny(word, "*?[ \n") && !strings.Contains(word, "/") {
 				continue
 			}
 			for _, dir := range dirs {
@@ -355,11 +355,11 @@ func join(dir, word string) string {
 // component for the working directory, and returns unknown if another part of the
 // word is unknown.
 func wordPath(word string) string {
-	if rest, ok := strings.CutPrefix(word, unknown+"/"); ok {
+	if rest, ok := strings.CutPrefix(word, unknownPart+"/"); ok {
 		word = "./" + rest
 	}
-	if strings.Contains(word, unknown) {
-		return unknown
+	if strings.Contains(word, unknownPart) {
+		return unknownPart
 	}
 	return word
 }
