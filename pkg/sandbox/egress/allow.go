@@ -130,7 +130,8 @@ func (a *Allow) entryFor(h host, port uint16) (found entry, ok bool) {
 	return entry{}, false
 }
 
-// matchesHost reports whether the entry is for this host, at whatever port.
+// matchesHost reports whether the entry is for the host h or, with *, for names
+// below which h is. The port does not matter.
 func (e entry) matchesHost(h host) bool {
 	if e.subdomains {
 		return strings.HasSuffix(h.name, "."+e.host.name)
@@ -138,15 +139,16 @@ func (e entry) matchesHost(h host) bool {
 	return e.host == h
 }
 
-// listsAddress reports whether an entry is exactly this address with this port.
+// listsAddress reports whether an entry is exactly the address to with its
+// port.
 func (a *Allow) listsAddress(to netip.AddrPort) bool {
 	return slices.ContainsFunc(a.entries, func(e entry) bool {
 		return e.host.addr == to.Addr() && e.port == to.Port()
 	})
 }
 
-// entryToAllow returns the entry that would allow a host at a port; "" if none
-// may.
+// entryToAllow returns the text of the entry that would allow h at port; "" if
+// no entry can.
 func (h host) entryToAllow(port uint16) string {
 	switch {
 	case entry{host: h, port: port}.validate() != nil:

@@ -42,7 +42,8 @@ type Config struct {
 	IdleTime    time.Duration // without a byte either way: 5 min
 }
 
-// setDefaults sets the fields that are zero. Allow has no default.
+// setDefaults sets the fields that are zero to the defaults that Config names.
+// Allow has no default.
 func (c *Config) setDefaults() {
 	if c.Resolve == nil {
 		// The dot disables the resolver's search list, so that exactly the

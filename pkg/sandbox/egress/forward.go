@@ -67,8 +67,8 @@ func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream)
 	return err
 }
 
-// hideReaderFrom hides the ReadFrom method, which would bypass the deadlines of a
-// stream.
+// hideReaderFrom hides the ReadFrom method of a writer, which would bypass the
+// deadlines of a stream.
 type hideReaderFrom struct{ io.Writer }
 
 // forwardResponse copies the server's response to the client, or sends status
@@ -113,8 +113,8 @@ func (p *Proxy) forwardResponse(q *request, client, server *stream) (whole bool)
 	return err == nil
 }
 
-// hideWriterTo hides the WriteTo method, which would bypass the deadlines of a
-// stream.
+// hideWriterTo hides the WriteTo method of a reader, which would bypass the
+// deadlines of a stream.
 type hideWriterTo struct{ io.Reader }
 
 // responseHead returns the head of a response as it is sent to the client.

@@ -187,8 +187,8 @@ func (q *request) checkHost(hostHeaders []string) error {
 	return nil
 }
 
-// parseBodyLength sets the length of the body. It refuses a repeated length or
-// coding, even with the same value.
+// parseBodyLength sets q.length from the headers all. It refuses a repeated
+// length or coding, even with the same value.
 func (q *request) parseBodyLength(all []headerField) error {
 	lengths, codings := headerValues(all, "Content-Length"), headerValues(all, "Transfer-Encoding")
 	switch {
@@ -230,7 +230,7 @@ func parseField(line string) (headerField, error) {
 }
 
 // isToken reports whether text is a token (RFC 9110, 5.6.2), such as a method
-// or a header's name.
+// or a header's name. "" is none.
 func isToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -278,7 +278,8 @@ func forwardedFields(all []headerField) []headerField {
 	return kept
 }
 
-// serverHead returns the head that is sent to the server.
+// serverHead returns the head of the request as it is sent to the server, with
+// the headers fields.
 func (q *request) serverHead() []byte {
 	var b bytes.Buffer
 	b.WriteString(q.method + " " + q.path + " HTTP/1.1\r\nHost: " + q.host.authority(q.port, 80) + "\r\n")

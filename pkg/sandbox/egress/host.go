@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// host is a name or an address, in a form in which equal hosts are equal.
+// host is a host name or an IP address, in a normal form: equal hosts are equal
+// values.
 type host struct {
 	name string     // lower case, without a trailing dot; "" for an address
 	addr netip.Addr // no mapped one, and without a zone
@@ -21,8 +22,8 @@ func (h host) String() string {
 	return h.name
 }
 
-// authority returns the host as in a URL, with the port unless it is
-// defaultPort.
+// authority returns the host as in a URL, an IPv6 address in brackets, with the
+// port unless it is defaultPort.
 func (h host) authority(port, defaultPort uint16) string {
 	text := h.String()
 	if h.addr.Is6() {
@@ -67,7 +68,7 @@ func parseAuthority(text string) (h host, port uint16, err error) {
 	return h, port, err
 }
 
-// parsePort parses :PORT, from 1 to 65535.
+// parsePort parses :PORT, a number from 1 to 65535 without a leading zero.
 func parsePort(text string) (uint16, error) {
 	digits, ok := strings.CutPrefix(text, ":")
 	port, err := strconv.ParseUint(digits, 10, 16)
@@ -77,7 +78,8 @@ func parsePort(text string) (uint16, error) {
 	return uint16(port), nil
 }
 
-// parseHost parses a name, an IPv4 address, or an IPv6 address in brackets.
+// parseHost parses a host name, an IPv4 address, or an IPv6 address in
+// brackets.
 func parseHost(text string) (host, error) {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")

@@ -120,7 +120,7 @@ func (p *Proxy) trackConn(conn net.Conn) bool {
 	return true
 }
 
-// closeConn closes a connection of trackConn.
+// closeConn closes conn and undoes trackConn.
 func (p *Proxy) closeConn(conn net.Conn) {
 	conn.Close()
 	p.mu.Lock()
@@ -164,7 +164,8 @@ func (p *Proxy) serveConn(conn net.Conn) {
 	}
 }
 
-// checkAllowed returns the entry that allows a request, or a *refusal.
+// checkAllowed returns the entry of Config.Allow that allows the host and port
+// of a request, or a *refusal.
 func (p *Proxy) checkAllowed(q *request) (entry, error) {
 	e, ok := p.config.Allow.entryFor(q.host, q.port)
 	if !ok {

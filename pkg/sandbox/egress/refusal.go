@@ -27,8 +27,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return toPrintable(r.requested) + " " + r.why }
 
-// answerText returns the body of the response: the reason, and how to allow the
-// request.
+// answerText returns the body of the response to a refused request: the reason,
+// and, from howToAllow, how to allow it.
 func (r *refusal) answerText(howToAllow func(entry string) string) string {
 	if r.allowEntry != "" {
 		return r.Error() + ": " + howToAllow(r.allowEntry)
@@ -45,7 +45,8 @@ func (p *Proxy) Refused() (hosts []Refusal, more int) {
 	return slices.Clone(p.refused), p.moreRefused
 }
 
-// recordRefusal adds a refusal to those that Refused returns.
+// recordRefusal adds r to the result of Refused, if it is not in it, and calls
+// Config.OnRefused for a new one. Above maxRefusals it only counts.
 func (p *Proxy) recordRefusal(r *refusal) {
 	one := Refusal{Host: toPrintable(r.requested), Why: r.why, Opens: r.allowEntry}
 	p.mu.Lock()

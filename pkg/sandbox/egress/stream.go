@@ -20,7 +20,7 @@ type idleClock struct {
 // newIdleClock returns a clock that starts now and allows idle without a byte.
 func newIdleClock(idle time.Duration) *idleClock { return &idleClock{idle: idle, start: time.Now()} }
 
-// touch records that a byte was moved now.
+// touch records that bytes were moved now, which puts off the deadline.
 func (c *idleClock) touch() { c.lastActivity.Store(int64(time.Since(c.start))) }
 
 // deadline returns the time at which the connections have been idle for too
@@ -84,8 +84,8 @@ func (s *stream) CloseWrite() error {
 	return s.Conn.Close()
 }
 
-// abort closes a connection so that the other side sees an error instead of the
-// end of the data.
+// abort closes the connection at once, with a TCP reset, so that the other side
+// sees an error instead of the end of the data.
 func (s *stream) abort() {
 	if tcp, ok := s.Conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0)

@@ -96,6 +96,9 @@ func checkGreeting(h host, allowPlain bool, reader *bufio.Reader) (seen []byte, 
 }
 
 var (
+	// errHelloRead ends the handshake of crypto/tls after it has read the
+	// client's hello. errNoHello means that the client's first bytes are not a
+	// TLS hello.
 	errHelloRead = errors.New("the hello has been read")
 	errNoHello   = errors.New("this is no TLS hello")
 )
@@ -126,7 +129,7 @@ func readServerName(r io.Reader) (name string, seen []byte, err error) {
 	return "", nil, errNoHello
 }
 
-// helloConn is the connection that crypto/tls reads a client's hello from. Write
+// helloConn lets crypto/tls read a client's hello from the reader r. Write
 // discards the data, so that the client gets no answer.
 type helloConn struct {
 	net.Conn // nil: crypto/tls calls no other method
@@ -147,7 +150,8 @@ func (c *helloConn) Write(b []byte) (int, error) { return len(b), nil }
 // SetWriteDeadline does nothing: nothing is written.
 func (c *helloConn) SetWriteDeadline(time.Time) error { return nil }
 
-// copyStream copies from to to until the end, and then closes to for writing.
+// copyStream copies from until its end to the stream to, and then closes to for
+// writing. It returns the first error, nil at the end of from.
 func copyStream(to *stream, from io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {

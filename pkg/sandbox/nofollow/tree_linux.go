@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree is an open directory. It is safe for concurrent use, except for Close.
+// Tree is an open directory, below which the methods open and change files
+// without following links. Paths are relative to it, with slashes; a link in a
+// path is an error. It is safe for concurrent use, except for Close.
 type Tree struct {
 	fd int // O_PATH
 }
@@ -30,8 +32,8 @@ func Open(dir string) (*Tree, error) {
 // Close closes the directory.
 func (t *Tree) Close() error { return unix.Close(t.fd) }
 
-// open opens a path and returns the descriptor. flags must contain O_NOFOLLOW,
-// or O_CREAT and O_EXCL.
+// open opens rel with the open(2) flags and returns the descriptor, which the
+// caller closes. flags must contain O_NOFOLLOW, or O_CREAT and O_EXCL.
 func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(perm), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
@@ -90,8 +92,8 @@ func (t *Tree) OpenParent(rel string) (fd int, name string, err error) {
 	return fd, path.Base(rel), err
 }
 
-// withParent calls f with the parent directory and the last component of a
-// path. It returns f's error as a *fs.PathError with op.
+// withParent calls f with the descriptor of rel's parent directory and the last
+// component of rel. It returns f's error as a *fs.PathError with op.
 func (t *Tree) withParent(op, rel string, f func(dir int, name string) error) error {
 	dir, name, err := t.OpenParent(rel)
 	if err == nil {
@@ -104,7 +106,7 @@ func (t *Tree) withParent(op, rel string, f func(dir int, name string) error) er
 	return nil
 }
 
-// Lstat describes a file. For a link it describes the link itself.
+// Lstat describes the file rel. For a link it describes the link itself.
 func (t *Tree) Lstat(rel string) (fs.FileInfo, error) {
 	fd, err := t.open(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -115,7 +117,7 @@ func (t *Tree) Lstat(rel string) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// Readlink returns the target of a link.
+// Readlink returns the target of the link rel as it is stored.
 func (t *Tree) Readlink(rel string) (target string, err error) {
 	err = t.withParent("readlink", rel, func(dir int, name string) error {
 		buf := make([]byte, unix.PathMax)
@@ -126,7 +128,7 @@ func (t *Tree) Readlink(rel string) (target string, err error) {
 	return target, err
 }
 
-// Names returns the names in a directory, unsorted.
+// Names returns the names of the entries of the directory rel, unsorted.
 func (t *Tree) Names(rel string) ([]string, error) {
 	fd, err := t.open(rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -137,8 +139,8 @@ func (t *Tree) Names(rel string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// OpenFile opens a regular file for reading. It returns an error for other
-// files. It never blocks, as opening a named pipe would.
+// OpenFile opens the regular file rel for reading. It returns an error for
+// other files. It never blocks, as opening a named pipe would.
 func (t *Tree) OpenFile(rel string) (*os.File, error) {
 	fd, err := t.open(rel, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -152,8 +154,8 @@ func (t *Tree) OpenFile(rel string) (*os.File, error) {
 	return f, nil
 }
 
-// Create creates a file and opens it for writing. It returns fs.ErrExist if the
-// path exists.
+// Create creates the file rel and opens it for writing. It returns fs.ErrExist
+// if rel exists.
 func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
 	fd, err := t.open(rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(perm.Perm()))
 	if err != nil {
@@ -162,14 +164,14 @@ func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), rel), nil
 }
 
-// Mkdir makes a directory with the permissions perm, less the umask. It returns
-// fs.ErrExist if the path exists.
+// Mkdir creates the directory rel with the permissions perm, less the umask. It
+// returns fs.ErrExist if rel exists.
 func (t *Tree) Mkdir(rel string, perm fs.FileMode) error {
 	return t.withParent("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
 }
 
-// Mkfifo makes a named pipe with the permissions perm, less the umask. It returns
-// fs.ErrExist if the path exists.
+// Mkfifo creates the named pipe rel with the permissions perm, less the umask.
+// It returns fs.ErrExist if rel exists.
 func (t *Tree) Mkfifo(rel string, perm fs.FileMode) error {
 	return t.withParent("mkfifo", rel, func(dir int, name string) error {
 		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(perm.Perm()), 0)
@@ -203,13 +205,13 @@ func (t *Tree) MoveIn(from, rel string) error {
 	return t.withParent("rename", rel, func(dir int, name string) error { return unix.Renameat(unix.AT_FDCWD, from, dir, name) })
 }
 
-// Remove removes a file that is not a directory.
+// Remove removes the file or link rel. It returns an error for a directory.
 func (t *Tree) Remove(rel string) error {
 	return t.withParent("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
 }
 
-// RemoveAll removes a file, or a directory with its content. A missing file is
-// no error.
+// RemoveAll removes the file rel, or the directory rel with its content. A
+// missing file is no error.
 func (t *Tree) RemoveAll(rel string) error {
 	err := t.withParent("remove", rel, RemoveAll)
 	if IsMissing(err) {
@@ -218,13 +220,14 @@ func (t *Tree) RemoveAll(rel string) error {
 	return err
 }
 
-// Chmod changes the mode of a file. For a link it returns ELOOP.
+// Chmod changes the permission bits of the file rel to mode. For a link it
+// returns ELOOP.
 func (t *Tree) Chmod(rel string, mode fs.FileMode) error {
 	return t.withParent("chmod", rel, func(dir int, name string) error { return Chmod(dir, name, mode) })
 }
 
-// Chtimes sets the time of modification of a file or link. It keeps the time
-// of access.
+// Chtimes sets the time of modification of the file or link rel. It keeps the
+// time of access.
 func (t *Tree) Chtimes(rel string, at time.Time) error {
 	return t.withParent("chtimes", rel, func(dir int, name string) error {
 		times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(at.UnixNano())}

@@ -12,7 +12,8 @@ import (
 // Tree is an open directory. It is implemented only on Linux.
 type Tree struct{}
 
-// Open returns errors.ErrUnsupported.
+// Open returns errors.ErrUnsupported, and so do all methods of Tree: only Linux
+// has the calls that they need.
 func Open(string) (*Tree, error) { return nil, errors.ErrUnsupported }
 
 // The methods return errors.ErrUnsupported.

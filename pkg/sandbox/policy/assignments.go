@@ -240,7 +240,7 @@ func (s *shellText) recordSetByBuiltin(builtin, text string) {
 }
 
 // markAssigned marks the variables that a statement at the top level of a text
-// surely assigns.
+// certainly assigns when it runs.
 func (v *variables) markAssigned(stmt *syntax.Stmt) {
 	if stmt.Background || stmt.Coprocess {
 		return

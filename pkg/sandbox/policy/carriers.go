@@ -22,6 +22,8 @@ var carriers = map[string]struct {
 }
 
 const (
+	// maxCarriedReadings and maxCarriedBytes bound the readings of one
+	// carrier's command, and the bytes of an argument that is read as code.
 	maxCarriedReadings = 64      // readings of one command
 	maxCarriedBytes    = 4 << 10 // bytes of an argument that is read as code
 )

@@ -31,7 +31,8 @@ func (p *Policy) Check(command string) Verdict {
 	return c.verdict()
 }
 
-// deny records a reason to deny, unless there already is one.
+// deny records f as the reason to deny the command, unless there already is
+// one.
 func (c *evaluation) deny(f finding) {
 	if c.denial == nil {
 		f.name = excerpt(f.name)
@@ -79,13 +80,14 @@ func (s *shellText) addDoubt(mayHide bool, format string, args ...any) {
 	}
 }
 
-// newTrial returns an evaluation under the same policy, with the remaining
+// newTrial returns a new evaluation under the same policy, with the remaining
 // budget and no findings.
 func (c *evaluation) newTrial() *evaluation {
 	return &evaluation{policy: c.policy, nodesLeft: c.nodesLeft, bytesLeft: c.bytesLeft, certainOnly: c.certainOnly}
 }
 
-// addFindings adds the findings of other. An existing denial or question stays.
+// addFindings adds denial, question and doubts of other to c. An existing
+// denial or question stays.
 func (c *evaluation) addFindings(other *evaluation) {
 	c.mayHide = c.mayHide || other.mayHide
 	if c.denial == nil {

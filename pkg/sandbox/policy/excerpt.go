@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// excerpt returns text for use in a message: in one line, printable, and cut
-// after maxExcerpt bytes.
+// excerpt returns the beginning of text for use in a message: in one line,
+// printable, and cut after maxExcerpt bytes.
 func excerpt(text string) string { return printable(text, maxExcerpt) }
 
 // printable returns text in one line, with control and invisible characters

@@ -15,7 +15,7 @@ type field struct {
 // hasUnknown reports whether a part of the text is unknown.
 func (f field) hasUnknown() bool { return strings.IndexByte(f.text, 0) >= 0 }
 
-// is reports whether the field is known to be exactly one of the texts.
+// is reports whether the field is one field, known to be equal to one of texts.
 func (f field) is(texts ...string) bool {
 	for _, text := range texts {
 		if f.text == text && !f.maybeMany {

@@ -10,8 +10,8 @@ import (
 // Programs that get the names of files in the tree are taken to get no
 // options by them, as those that a glob finds.
 
-// noteReaderOfFileNames records the right side of a pipe whose left side prints
-// names of files.
+// noteReaderOfFileNames records that the right side of a pipe reads names of
+// files, if its left side prints only those.
 func (s *shellText) noteReaderOfFileNames(node *syntax.BinaryCmd) {
 	if node.Op != syntax.Pipe || !s.printsFileNames(node.X) {
 		return
@@ -85,7 +85,8 @@ func onlySelectsLines(words []field) bool {
 	return false
 }
 
-// isDigits reports whether text has only ASCII digits; true for "".
+// isDigits reports whether text has no other characters than ASCII digits. It
+// returns true for "".
 func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
 // onlyPrintsFileNames reports whether a command prints only names of files, and

@@ -5,7 +5,7 @@ import (
 )
 
 // matchGlob says whether a pattern of literals and * matches text, in which NUL
-// represents any text.
+// represents any text: maybe if that depends on the unknown text.
 func matchGlob(pattern, text string) answer {
 	if !strings.ContainsRune(text, 0) {
 		if matchKnownText(pattern, text) {

@@ -82,8 +82,8 @@ func (g grammar) splitCluster(letters string, args []field) (found []option, res
 	return found, args
 }
 
-// cutFirstField returns the first argument and the others. Without arguments, first
-// is empty.
+// cutFirstField returns the first of args and the others. Without arguments,
+// first is empty.
 func cutFirstField(args []field) (first field, rest []field) {
 	if len(args) == 0 {
 		return field{}, nil

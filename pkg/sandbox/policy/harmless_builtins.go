@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// isHarmlessBuiltin reports whether a builtin has no effect outside the shell,
-// so that it needs no allow rule. Files that it writes are limited by the
-// sandbox.
+// isHarmlessBuiltin reports whether a builtin called name has no effect outside
+// the shell, so that it needs no allow rule. Files that it writes are limited
+// by the sandbox.
 func isHarmlessBuiltin(name string) bool {
 	return slices.Contains(strings.Fields(`: . [ alias bg bind break builtin caller cd command compgen complete
 		compopt continue coproc declare dirs disown echo enable eval exec exit export false fg getopts hash help

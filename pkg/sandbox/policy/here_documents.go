@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// stdinText is a command's standard input, as far as the command's text
+// stdinText is the text of a command's standard input, if the shell code itself
 // contains it.
 type stdinText struct {
 	text  field

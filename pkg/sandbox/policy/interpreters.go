@@ -90,8 +90,8 @@ func lookupInterpreter(progName string) (name, options string, ok bool) {
 	return name, options, ok
 }
 
-// languageOf returns the name of the language that an interpreter runs, as
-// isHarmlessCode knows it.
+// languageOf returns the name of the language that the interpreter called name
+// runs, as isHarmlessCode knows it.
 func languageOf(name string) string {
 	switch name {
 	case "pypy":
@@ -119,8 +119,8 @@ func (s *shellText) checkForeignOperand(c simpleCommand, language string, arg fi
 	}
 }
 
-// ignoresInput reports whether an option keeps an interpreter from running its
-// standard input.
+// ignoresInput reports whether one of args keeps the interpreter called name
+// from running its standard input.
 func ignoresInput(name string, args []field) bool {
 	return slices.ContainsFunc(args, func(f field) bool {
 		return name == "crontab" && f.is("-l", "-r") || name == "at" && f.is("-l", "-r", "-d", "-c") || name == "node" && f.is("--test", "--version")

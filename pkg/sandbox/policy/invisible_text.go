@@ -83,7 +83,7 @@ func quotedSpans(file *syntax.File) [][2]int {
 	return spans
 }
 
-// sortSpans sorts spans by their beginning.
+// sortSpans sorts byte ranges by their beginning, in place.
 func sortSpans(spans [][2]int) {
 	slices.SortFunc(spans, func(a, b [2]int) int { return a[0] - b[0] })
 }

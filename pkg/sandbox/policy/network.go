@@ -17,8 +17,8 @@ var networkClients = map[string]bool{
 const networkAdvice = "Requests to this machine itself are fine (http://localhost:PORT/). " +
 	"Do it without the network, or ask the user to start the server with --net on or --net allow=HOST."
 
-// isNetworkClient reports whether a program is denied while the network is off,
-// in any case of letters.
+// isNetworkClient reports whether a program is one of networkClients, which are
+// denied while the network is off, in any case of letters.
 func isNetworkClient(progName string) bool {
 	name := strings.ToLower(progName)
 	return networkClients[name] || strings.HasPrefix(name, "google-chrome") || strings.HasPrefix(name, "chromium")

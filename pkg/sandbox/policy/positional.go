@@ -6,6 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// maxSetLists bounds the lists of positional parameters that are tried.
 const maxSetLists = 4 // lists of positional parameters that are tried
 
 // recordSet records the positional parameters that set assigns, and those that

@@ -78,8 +78,8 @@ func asGitPush(fields []field) []field {
 	return nil
 }
 
-// bestMatch returns the best answer of a deny or ask rule over all spellings of
-// a command.
+// bestMatch returns the answer of a deny or ask rule to the spelling of a
+// command that it matches best, see aliasSpellings.
 func (r rule) bestMatch(fields []field) answer {
 	best := no
 	for _, reading := range aliasSpellings(fields) {

@@ -59,6 +59,8 @@ func hasOption(option string, args []field) answer {
 	return result
 }
 
+// maxUnknownRun is the number of unknown arguments in a row from which on all
+// count alike.
 const maxUnknownRun = 16 // unknown arguments in a row that count alike
 
 // isSurelyNoOption reports whether args[i], which is not fully known, is almost

@@ -13,6 +13,7 @@ type rule struct {
 	words []string
 }
 
+// maxRuleText bounds the text of a rule in bytes.
 const maxRuleText = 1024 // bytes
 
 // parseRules parses rules of one kind. The error names the kind and the rule.
@@ -35,6 +36,7 @@ func parseRules(kind string, texts []string) ([]rule, error) {
 	return rules, nil
 }
 
+// String returns the rule as the user wrote it, with its kind.
 func (r rule) String() string { return r.kind + " " + r.text }
 
 // kindWithArticle returns "an allow", "a deny" or "an ask".
@@ -45,8 +47,9 @@ func (r rule) kindWithArticle() string {
 	return "an " + r.kind
 }
 
-// answer says whether a rule matches a command: maybe if that depends on words
-// that are not known. The order no < maybe < yes is used with min and max.
+// answer says whether a rule, option or pattern matches a command: maybe if
+// that depends on words that are not known. The order no < maybe < yes is used
+// with min and max.
 type answer int
 
 const (
@@ -134,6 +137,8 @@ func (r rule) matchesCommand(fields []field) answer {
 	return min(result, matchOperands(operands, args))
 }
 
+// maxRuleArguments bounds the arguments that are compared with a rule's
+// operands.
 const maxRuleArguments = 4096 // arguments compared with a rule's operands
 
 // matchOperands says whether args contain the operands of a rule in order from the

@@ -79,7 +79,7 @@ type sedParser struct {
 	at   int // index of the next byte
 }
 
-// peek returns the next byte; 0 at the end.
+// peek returns the next byte without taking it; 0 at the end.
 func (p *sedParser) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// signalNumbers maps names of signals to the numbers that they have on all systems.
+// signalNumbers maps names of signals, without SIG, to the numbers that they
+// have on all systems.
 var signalNumbers = map[string]string{"HUP": "1", "INT": "2", "QUIT": "3", "ABRT": "6", "KILL": "9", "ALRM": "14", "TERM": "15"}
 
 // signalNumber returns the number of a signal given by name or number, with or

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// maxWrappers bounds the programs that start each other in one command.
 const maxWrappers = 32 // programs that start each other in one command
 
 // simpleCommand is a program or builtin with its arguments: as written, or as a
@@ -21,7 +22,7 @@ type simpleCommand struct {
 	isFunction bool             // the program is a function of this text, whose body is checked separately
 }
 
-// args returns the words after the program.
+// args returns the fields after the program.
 func (c simpleCommand) args() []field { return c.fields[1:] }
 
 // checkCommand checks a simple command, then the command that it starts (env,
@@ -98,8 +99,9 @@ func (s *shellText) denyGlobbedClient(fields []field) {
 	}
 }
 
-// applyRules denies or asks by the first of rules that matches the words,
-// certainly or possibly. name is the program for the message; "" if unknown.
+// applyRules denies the command, or asks, by the first of rules that matches
+// the words, certainly or possibly. name is the program for the message; "" if
+// unknown.
 func (s *shellText) applyRules(rules []rule, fields []field, name string) {
 	for _, r := range rules {
 		fit := r.bestMatch(fields)

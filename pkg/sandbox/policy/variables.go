@@ -90,8 +90,8 @@ func (v *variables) isSetElsewhere(name string) bool {
 	return v.byName[unknownText] != nil || slices.Contains(setByBash, name)
 }
 
-// factCount returns a number that grows with every new fact about the
-// variables.
+// factCount returns the number of values and marks recorded so far: it grows
+// with each new one, so an unchanged number means that nothing was added.
 func (v *variables) factCount() (n int) {
 	for _, one := range v.byName {
 		n += 1 + len(one.values)

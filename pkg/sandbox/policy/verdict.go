@@ -89,7 +89,8 @@ type finding struct {
 	instead string // what to do instead, in sentences; may be ""
 }
 
-// message returns the text for the model; verb says what happens: "is refused".
+// message returns the text for the model; verb says what happens to the
+// command: "is refused".
 func (f finding) message(verb string) string {
 	what := f.name
 	if what == "" {
@@ -105,9 +106,9 @@ func (f finding) message(verb string) string {
 	return text
 }
 
-// verdict returns the decision by all findings: Deny if there is a denial (in
-// allow-list mode also for a doubt), else Ask if there is a question, else
-// Undecided if there is a doubt, else Allow.
+// verdict returns the decision that follows from all findings: Deny if there is
+// a denial (in allow-list mode also for a doubt), else Ask if there is a
+// question, else Undecided if there is a doubt, else Allow.
 func (c *evaluation) verdict() Verdict {
 	v := Verdict{Decision: Allow, Doubts: c.doubts}
 	denied := c.denial

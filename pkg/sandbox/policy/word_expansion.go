@@ -88,7 +88,7 @@ func (s *shellText) expandText(word *syntax.Word, values reading) field {
 	return field{text: text}
 }
 
-// tildePrefix returns text up to its first slash: ~name.
+// tildePrefix returns text up to its first slash, all of it without one: ~name.
 func tildePrefix(text string) string {
 	if slash := strings.IndexByte(text, '/'); slash >= 0 {
 		return text[:slash]
@@ -146,6 +146,8 @@ func (b *fieldBuilder) endField() {
 	b.current, b.begun, b.mayBeSeveral = b.current[:0], false, false
 }
 
+// maxGlobBracket is the length in bytes up to which a bracket expression is
+// read as one.
 const maxGlobBracket = 64 // bytes of a bracket expression that is read as one
 
 // globBracketLength returns the length in bytes of the bracket expression at

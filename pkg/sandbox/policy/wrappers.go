@@ -167,8 +167,8 @@ func (s *shellText) wrappedCommand(c simpleCommand, g grammar) (command []field)
 	return rest
 }
 
-// joinWords joins words with spaces, as eval, watch and ssh do. If the number
-// of words is not known, the result has unknown text.
+// joinWords returns the words of fields joined with spaces, as eval, watch and
+// ssh do. If the number of words is not known, the result has unknown text.
 func joinWords(fields []field) field {
 	texts := make([]string, len(fields))
 	many := false

@@ -50,8 +50,9 @@ func originalName(name string) string {
 	return name
 }
 
-// isCopyOf reports whether a name is part, or that of a copy of part. Editors
-// put a dot before the name of some copies: .config.json.swp.
+// isCopyOf reports whether name is part, a file's name, or the name of a copy
+// of that file. Editors put a dot before the name of some copies:
+// .config.json.swp.
 func isCopyOf(name, part string) bool {
 	bare := originalName(name)
 	return pathname.EqualFold(bare, part) || len(bare) < len(name) && bare != "" && bare[0] == '.' && pathname.EqualFold(bare[1:], part)
@@ -106,16 +107,17 @@ func trimCopyWord(name string) string {
 	return name
 }
 
-// isVisibleCopyOf reports whether a name is that of a copy without the dot that the
-// original begins with: env.bak for .env.
+// isVisibleCopyOf reports whether name is that of a copy of the file hidden,
+// without the dot that hidden begins with: env.bak for .env.
 func isVisibleCopyOf(name, hidden string) bool {
 	n := len(hidden) - 1
 	return len(name) > n+1 && name[n] == '.' && pathname.EqualFold(name[:n], hidden[1:]) &&
 		slices.ContainsFunc(copyWords[:], func(word string) bool { return pathname.EqualFold(name[n+1:], word) })
 }
 
-// trimCopySuffix removes a suffix of a copy, and the dot that an editor puts
-// before the name if the rest is a secret's.
+// trimCopySuffix removes a suffix of copySuffixes, a number or a word of a copy
+// from the end of a name, and the dot that an editor puts before the name if
+// the rest is a secret's.
 func trimCopySuffix(name string) string {
 	last := pathname.Lower(name[len(name)-1])
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// isStore reports whether a component is a credential store, which makes
-// everything in it secret. rest is the path after it.
+// isStore reports whether name, a component of a path, is a credential store,
+// which makes everything in it secret. rest is the path after it.
 func isStore(name, rest string) bool {
 	name = originalName(name)
 	if len(name) < 3 || name[0] != '.' && name[0] != '_' {
@@ -103,8 +103,8 @@ func StoreDirs() []string {
 	return slices.Compact(dirs)
 }
 
-// isStoreIn reports whether a path below a directory of this name is in one of
-// storesIn.
+// isStoreIn reports whether rest, a path below a directory called name, is one
+// of storesIn or in one.
 func isStoreIn(name, rest string) bool {
 	stores, ok := storesIn[name]
 	if !ok {
@@ -128,8 +128,8 @@ func isStoreIn(name, rest string) bool {
 	return false
 }
 
-// mayHoldStore reports whether a store of storesIn is more than one level below
-// its directory in a directory of this name.
+// mayHoldStore reports whether a directory called above, below one of storesIn,
+// may contain a store: some stores are two or more levels deep.
 func mayHoldStore(above string) bool {
 	for _, name := range [...]string{"git", "containers", "composer", "huggingface", "pulumi", "share", "solana", "atuin", "opencode"} {
 		if pathname.EqualFold(above, name) {
@@ -139,7 +139,8 @@ func mayHoldStore(above string) bool {
 	return false
 }
 
-// cutComponent returns the first component of a path, and the rest.
+// cutComponent returns the first component of a path, without leading
+// separators, and the rest, which begins with a separator or is "".
 func cutComponent(path string) (first, rest string) {
 	for path != "" && os.IsPathSeparator(path[0]) {
 		path = path[1:]

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// maskedValue replaces a value that is not shown.
+// maskedValue is shown instead of a value.
 const maskedValue = "***"
 
 // Mask returns the text of a settings file (.env, .npmrc) with *** for each
@@ -50,12 +50,14 @@ func Mask(text []byte) []byte {
 	return out
 }
 
-// isXML reports whether a text begins as XML does.
+// isXML reports whether the first character of text, except blanks and a byte
+// order mark, is <.
 func isXML(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
 }
 
-// splitCR returns the parts of a line between its CRs, with their offsets.
+// splitCR yields the parts of a line between its carriage returns, each with
+// its offset.
 func splitCR(line []byte) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
 		at := 0
@@ -73,7 +75,7 @@ func splitCR(line []byte) iter.Seq2[[]byte, int] {
 	}
 }
 
-// masker carries what one line leaves open for the next.
+// masker is the state of Mask between two lines.
 type masker struct {
 	openQuotes
 	isXML           bool
@@ -86,8 +88,8 @@ type masker struct {
 	prevLastByte    byte // last character of the line before that is not blank; 0: none
 }
 
-// maskLine appends a masked line, given without its end; rest is the text behind
-// it.
+// maskLine appends line, which has no line end, to out with its value masked.
+// rest is the text after the line.
 func (m *masker) maskLine(out, line, rest []byte) []byte {
 	if m.isXML {
 		return m.maskWholeLine(out, line)
@@ -139,7 +141,8 @@ func (m *masker) maskLine(out, line, rest []byte) []byte {
 	return append(out, maskedValue...)
 }
 
-// maskWholeLine masks a line of which nothing is known to be harmless.
+// maskWholeLine appends *** to out instead of line, of which no part is known
+// to be harmless. A blank line stays.
 func (m *masker) maskWholeLine(out, line []byte) []byte {
 	m.prevMaskedWhole = true
 	if len(bytes.TrimSpace(line)) == 0 {
@@ -193,6 +196,7 @@ func isSection(line []byte) bool {
 }
 
 var (
+	// sectionHead matches the head of a section of an INI file: [name].
 	sectionHead = regexp.MustCompile(`^\[[A-Za-z_][^"'=:,\[\]]*\]$`)
 	// variableName matches the names of variables, and separated words in one case.
 	// What else ends in an = may be a value in base64 or base32.
@@ -240,7 +244,8 @@ func keyEnd(line []byte) int {
 	return -1
 }
 
-// isQuotedWhole reports whether a name has no quotes, or one around it.
+// isQuotedWhole reports whether a name has no quotes except one pair around the
+// whole.
 func isQuotedWhole(name []byte) bool {
 	if q := name[0]; len(name) > 1 && (q == '"' || q == '\'') && name[len(name)-1] == q {
 		name = name[1 : len(name)-1]
@@ -255,7 +260,8 @@ func isKeyByte(c byte) bool {
 		c == '_' || c == '-' || c == '.' || c == '"' || c == '\'' || c == '[' || c == ']'
 }
 
-// maskURLs masks the user and password of addresses in a comment.
+// maskURLs appends line, a comment, to out with the user and password of URLs
+// masked.
 func maskURLs(out, line []byte) []byte {
 	for {
 		i := bytes.Index(line, []byte("://"))

@@ -28,8 +28,9 @@ func (o *openQuotes) isInsideValue(line []byte) bool {
 	return o.shell != 0 || o.valueQuotesOpen != [9]bool{} || o.triple != nil || o.blockIndent >= 0 || o.pem || o.inHereDocument
 }
 
-// read takes a line, whose value begins at key, or which has none (-1). rest
-// is the text behind it. carried says that it continues the line before.
+// read updates o by a line, whose value begins at the offset key, -1 if it has
+// none. rest is the text after the line. carried says that it continues the
+// line before.
 func (o *openQuotes) read(line []byte, key int, rest []byte, carried bool) {
 	trimmed := bytes.TrimSpace(line)
 	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';') && !carried
@@ -53,9 +54,10 @@ var (
 	// valuePrefix matches the text that may precede a value: list items, tags and anchors of
 	// YAML, and an = whose name is on the line before.
 	valuePrefix = regexp.MustCompile(`^((-|\?|[!&][^\s]*)\s+|[=:]\s*)+`)
-	// blockStart is the head of a block of YAML.
+	// blockStart matches the head of a block scalar of YAML at the end of a
+	// line.
 	blockStart = regexp.MustCompile(`(^|\s)[|>][+-]?[0-9]?[+-]?(\s+#.*)?$`)
-	// hereDocument is the head of one.
+	// hereDocument matches the beginning of a here-document.
 	hereDocument = regexp.MustCompile(`^<<[-~]?\s*["'\\]?[A-Za-z0-9_]`)
 )
 
@@ -104,7 +106,8 @@ func (o *openQuotes) readValueQuotes(line, value, rest []byte, comment bool) {
 	}
 }
 
-// occursIn reports whether a character is in rest, the text behind what was read.
+// occursIn reports whether c, a quote, is in rest, the text after what was
+// read.
 func (o *openQuotes) occursIn(c byte, rest []byte) bool {
 	if o.noLaterQuote[c] {
 		return false
@@ -150,7 +153,8 @@ func (o *openQuotes) readShell(line, rest []byte) {
 	o.inHereDocument = o.inHereDocument || depth > 0 && o.occursIn(')', rest)
 }
 
-// escape is how a quote is written within such quotes.
+// escape says how a quote is written within such quotes: after a backslash, not
+// at all, or doubled.
 type escape int
 
 const (
@@ -159,7 +163,7 @@ const (
 	doubledQuote // as in YAML
 )
 
-// hasClosingQuote reports whether text holds the quote, not escaped.
+// hasClosingQuote reports whether text contains quote, not escaped as how says.
 func hasClosingQuote(text []byte, quote byte, how escape) bool {
 	for i := 0; i < len(text); i++ {
 		switch {

@@ -9,8 +9,8 @@ import (
 // KeyHeadBytes is the size of the beginning of a file that IsPrivateKey needs.
 const KeyHeadBytes = 64 << 10
 
-// pemProbeBytes is the size of the beginning of a file that shows whether a file is
-// in PEM form at all.
+// pemProbeBytes is the number of bytes at the beginning of a file that show
+// whether the file is in PEM form at all.
 const pemProbeBytes = 1 << 10
 
 // IsPrivateKey reports whether a file that begins with head is a private key in
@@ -46,8 +46,9 @@ func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 // keyBeginLine is the first line of a private key in PEM form.
 var keyBeginLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
-// readPEM returns in isKey whether head shows a private key, as IsPrivateKey does, and in
-// pem whether the rest of the file may still show one.
+// readPEM examines head, the beginning of a file. isKey reports whether it
+// shows a private key, as for IsPrivateKey; pem reports whether the rest of the
+// file may still show one.
 func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
 		return keyBeginLine.Match(head), true

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// IsPath reports by its name whether the file or directory at a path is a
+// IsPath reports, by names only, whether the file or directory at a path is a
 // secret: a credential store or something in one, a private key, a key store,
 // Terraform state or a shell history. Letter case never matters, since on many
 // file systems it does not. It is called for each entry of large trees and
@@ -40,9 +40,9 @@ func IsPath(path string) bool {
 	return false
 }
 
-// IsEntry is IsPath for the entry name of a directory that is not a secret
-// itself. dir is the directory's path. IsEntry does not look at all components
-// of the path again.
+// IsEntry does the same as IsPath for the entry name of a directory that is not
+// a secret itself. dir is the directory's path. IsEntry does not look at all
+// components of the path again.
 func IsEntry(dir, name string) bool {
 	above, last := pathname.Base(dir), name
 	if !pathname.IsASCII(above) {
@@ -89,8 +89,9 @@ func IsSettings(name string) bool {
 	return false
 }
 
-// IsSettingsPath is IsSettings for the path of a file. It also knows settings by the
-// directory that contains them: ~/.m2/settings.xml, ~/.gradle/gradle.properties.
+// IsSettingsPath does the same as IsSettings for the path of a file. It also
+// knows settings by the directory that contains them: ~/.m2/settings.xml,
+// ~/.gradle/gradle.properties.
 func IsSettingsPath(path string) bool {
 	name := pathname.Base(path)
 	if IsSettings(name) {
@@ -185,8 +186,8 @@ func MaybeKeyName(name string) bool {
 	return false
 }
 
-// isTemplateEnding reports whether the end of a name says that the file has examples
-// of settings only.
+// isTemplateEnding reports whether end, the rest of a name after .env, says
+// that the file only has examples of settings: example, sample, template, dist.
 func isTemplateEnding(end string) bool {
 	for _, word := range [...]string{"example", "sample", "template", "dist"} {
 		if at := len(end) - len(word); at >= 0 && pathname.EqualFold(end[at:], word) && (at == 0 || end[at-1] == '.') {

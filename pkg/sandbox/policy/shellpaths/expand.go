@@ -8,7 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy/ansic"
 )
 
-// unknownPart replaces a part of a word that only the shell knows.
+// unknownPart replaces a part of a word whose text only the shell knows when it
+// runs.
 const unknownPart = "\x00"
 
 // expandBraces returns the words that a brace expression without nested braces
@@ -43,7 +44,8 @@ func expandBraces(word *syntax.Word) (words []*syntax.Word) {
 	return words
 }
 
-// expand removes the quotes and escapes of a word, and replaces variables.
+// expand returns the text of a word without its quotes and escapes, with the
+// values of known variables and unknownPart for the others.
 func (f *finder) expand(word *syntax.Word) string {
 	var b strings.Builder
 	f.expandParts(&b, word.Parts, false)

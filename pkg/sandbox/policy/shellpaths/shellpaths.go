@@ -12,8 +12,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Paths are the paths of a command, relative to its working directory, sorted. A
-// path may begin with ~.
+// Paths holds the paths that a command names, relative to its working
+// directory, sorted. A path may begin with ~.
 type Paths struct {
 	// Scripts are run by an interpreter, whether or not they exist. A directory
 	// stands for the file in it that the interpreter runs, and a name may lack
@@ -28,6 +28,8 @@ type Paths struct {
 }
 
 const (
+	// maxCommandBytes and the limits below bound the work for one command;
+	// words beyond them are ignored.
 	maxCommandBytes = 64 << 10
 	maxDirs         = 16  // directories of one command
 	maxWords        = 256 // words of one command
@@ -40,7 +42,9 @@ const (
 )
 
 var (
-	cacheMu     sync.Mutex
+	cacheMu sync.Mutex
+	// cachedPaths holds the results of parsePaths for at most maxCachedPaths
+	// commands; cacheMu guards it.
 	cachedPaths = map[string]Paths{}
 )
 
@@ -71,14 +75,16 @@ func Of(command string) Paths {
 // that name data. Words is empty.
 func OfScript(script string) Paths { return parsePaths(script, true) }
 
-// parsePaths returns the paths of a command, or of a script as OfScript does.
+// parsePaths parses a command, or with isScript a script, and returns its paths
+// as Of and OfScript do.
 func parsePaths(command string, isScript bool) Paths {
 	f := finder{isScript: isScript, dirs: []string{""}, vars: map[string]string{"HOME": "~"}}
 	f.parse(command, 0)
 	return f.result()
 }
 
-// finder collects the words of a command.
+// finder is the state of one call of parsePaths: the words found so far and the
+// values of variables.
 type finder struct {
 	isScript                       bool
 	dirs, words, scripts, programs []string
@@ -101,7 +107,8 @@ func (f *finder) parse(text string, depth int) {
 	f.walk(file, depth)
 }
 
-// walk adds the words of all commands in a node of the syntax tree.
+// walk adds the words of all commands in node, of the syntax tree. depth is as
+// for parse.
 func (f *finder) walk(node syntax.Node, depth int) {
 	syntax.Walk(node, func(node syntax.Node) bool {
 		switch x := node.(type) {
@@ -144,6 +151,8 @@ func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
 }
 
 var (
+	// interpreterName matches the names of shells and other interpreters, also
+	// with a directory.
 	interpreterName = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
 	assignmentWord  = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
 	moduleName      = regexp.MustCompile(`^\w+(\.\w+)*$`)
@@ -155,7 +164,7 @@ var (
 	scriptVariable = regexp.MustCompile(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)
 )
 
-// addCall adds the words and assignments of a simple command.
+// addCall adds the words of a simple command, and applies its assignments.
 func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 	for _, a := range call.Assigns {
 		f.addAssign(a, depth)
@@ -169,7 +178,7 @@ func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 	f.addWords(words, depth)
 }
 
-// addAssign handles an assignment. The words of an array may be a command.
+// addAssign applies an assignment. The words of an array may be a command.
 func (f *finder) addAssign(a *syntax.Assign, depth int) {
 	switch {
 	case a.Name == nil:
@@ -186,7 +195,8 @@ func (f *finder) addAssign(a *syntax.Assign, depth int) {
 	}
 }
 
-// maxWordCount returns how many words are looked at.
+// maxWordCount returns the largest number of words that are examined, which is
+// larger for a script.
 func (f *finder) maxWordCount() int {
 	if f.isScript {
 		return maxScriptWords
@@ -213,7 +223,8 @@ func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 	}
 }
 
-// addWords adds the words of a command.
+// addWords adds the expanded words of a command, the first of which is its
+// program, and examines the command that a wrapper or interpreter gets.
 func (f *finder) addWords(words []string, depth int) {
 	if f.wordCount += len(words); len(words) == 0 || f.wordCount > f.maxWordCount() || path.Base(words[0]) == "git" {
 		return
@@ -272,7 +283,8 @@ func (f *finder) addWords(words []string, depth int) {
 	}
 }
 
-// assign handles NAME=value.
+// assign records the value of a variable. It adds what a variable such as
+// BASH_ENV or PATH names.
 func (f *finder) assign(name, value string, depth int) {
 	switch {
 	case strings.HasSuffix(name, "PATH"):
@@ -304,7 +316,7 @@ func (f *finder) addDir(dir string) {
 	}
 }
 
-// addModule adds the files that Python may run for -m.
+// addModule adds the files that Python may run for -m name.
 func (f *finder) addModule(name string) {
 	dir := ""
 	for _, part := range strings.Split(name, ".") {
@@ -314,7 +326,7 @@ func (f *finder) addModule(name string) {
 	f.scripts = append(f.scripts, dir+".py", dir+"/__main__.py")
 }
 
-// result joins the words with the directories.
+// result returns the paths found: the words, below each of the directories.
 func (f *finder) result() (p Paths) {
 	add := func(list *[]string, words, dirs []string) {
 		for _, word := range words {
@@ -343,7 +355,8 @@ func (f *finder) result() (p Paths) {
 	return p
 }
 
-// join returns word below dir, or word if it does not depend on dir.
+// join returns the path of word below dir, or word if it does not depend on
+// dir.
 func join(dir, word string) string {
 	if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") {
 		return word
