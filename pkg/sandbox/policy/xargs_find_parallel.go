@@ -63,8 +63,8 @@ func (s *shellText) checkFindExec(c simpleCommand) {
 	}
 }
 
-// trimFinalPlus returns fields without a final + , which ends the command of
-// find -exec.
+// trimFinalPlus returns fields without a last field "+", which ends the command
+// of find -exec.
 func trimFinalPlus(fields []field) []field {
 	if n := len(fields); n > 0 && fields[n-1].is("+") {
 		return fields[:n-1]
