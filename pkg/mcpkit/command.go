@@ -193,7 +193,7 @@ func (c *Command) runMode(ctx context.Context, tools *registry, file string, std
 		stdout: stdout, stderr: stderr, program: c.program(),
 	}
 	if file != "" {
-		return c.callExitCode(stderr, shot.answerValue(ctx, objectNode([]jsonMember{{c.File, stringNode(file)}}).raw))
+		return c.callExitCode(stderr, shot.answerJSON(ctx, objectNode([]jsonMember{{c.File, stringNode(file)}}).raw))
 	}
 	if isCallGiven(c.Flags) {
 		return c.callExitCode(stderr, shot.answerCallFlag(ctx, c.common.call, stdin))

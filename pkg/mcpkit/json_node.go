@@ -76,15 +76,15 @@ func firstInvalidUTF8(data []byte) int {
 // jsonParser parses text that is known to be valid JSON.
 type jsonParser struct {
 	data []byte
-	at   int // index of the next byte
+	pos  int // index of the next byte
 }
 
 // skipSpace moves p.at over white space.
 func (p *jsonParser) skipSpace() {
-	for p.at < len(p.data) {
-		switch p.data[p.at] {
+	for p.pos < len(p.data) {
+		switch p.data[p.pos] {
 		case ' ', '\t', '\r', '\n':
-			p.at++
+			p.pos++
 		default:
 			return
 		}
@@ -97,10 +97,10 @@ func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 	if depth > maxDepth {
 		return nil, errTooDeep
 	}
-	start := p.at
+	start := p.pos
 	n := &jsonNode{}
 	var err error
-	switch c := p.data[p.at]; c {
+	switch c := p.data[p.pos]; c {
 	case '{':
 		n.kind, err = c, p.parseObject(n, depth)
 	case '[':
@@ -110,17 +110,17 @@ func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 		n.str, n.hasLoneSurrogate, err = p.parseString()
 	case 't', 'n':
 		n.kind = c
-		p.at += 4
+		p.pos += 4
 	case 'f':
 		n.kind = 't'
-		p.at += 5
+		p.pos += 5
 	default:
 		n.kind = '0'
-		for p.at < len(p.data) && isNumberByte(p.data[p.at]) {
-			p.at++
+		for p.pos < len(p.data) && isNumberByte(p.data[p.pos]) {
+			p.pos++
 		}
 	}
-	n.raw = p.data[start:p.at]
+	n.raw = p.data[start:p.pos]
 	return n, err
 }
 
@@ -131,9 +131,9 @@ func isNumberByte(c byte) bool {
 
 // parseObject parses the object at p.at into n.members.
 func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
-	for p.at++; ; p.at++ {
+	for p.pos++; ; p.pos++ {
 		p.skipSpace()
-		if p.data[p.at] == '}' { // only of an empty object
+		if p.data[p.pos] == '}' { // only of an empty object
 			break
 		}
 		name, _, err := p.parseString()
@@ -141,26 +141,26 @@ func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 			return err
 		}
 		p.skipSpace()
-		p.at++ // the colon
+		p.pos++ // the colon
 		p.skipSpace()
 		value, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
 		n.members = append(n.members, jsonMember{name, value})
-		if p.skipSpace(); p.data[p.at] == '}' {
+		if p.skipSpace(); p.data[p.pos] == '}' {
 			break
 		}
 	}
-	p.at++
+	p.pos++
 	return nil
 }
 
 // parseList parses the list at p.at into n.items.
 func (p *jsonParser) parseList(n *jsonNode, depth int) error {
-	for p.at++; ; p.at++ {
+	for p.pos++; ; p.pos++ {
 		p.skipSpace()
-		if p.data[p.at] == ']' {
+		if p.data[p.pos] == ']' {
 			break
 		}
 		item, err := p.parseValue(depth + 1)
@@ -168,27 +168,27 @@ func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 			return err
 		}
 		n.items = append(n.items, item)
-		if p.skipSpace(); p.data[p.at] == ']' {
+		if p.skipSpace(); p.data[p.pos] == ']' {
 			break
 		}
 	}
-	p.at++
+	p.pos++
 	return nil
 }
 
 // parseString parses the string at p.at. loneSurrogate reports half of a
 // surrogate pair, which encoding/json would silently replace.
 func (p *jsonParser) parseString() (s string, loneSurrogate bool, err error) {
-	start := p.at
+	start := p.pos
 	escaped := false
-	for p.at++; p.data[p.at] != '"'; p.at++ {
-		if p.data[p.at] == '\\' {
+	for p.pos++; p.data[p.pos] != '"'; p.pos++ {
+		if p.data[p.pos] == '\\' {
 			escaped = true
-			p.at++
+			p.pos++
 		}
 	}
-	p.at++
-	raw := p.data[start:p.at]
+	p.pos++
+	raw := p.data[start:p.pos]
 	if !escaped {
 		return string(raw[1 : len(raw)-1]), false, nil
 	}

@@ -42,7 +42,7 @@ func nearestName(name string, known []string) string {
 	return best
 }
 
-var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+var nameSeparators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 // normalizeName returns name in lower case without separators.
-func normalizeName(name string) string { return strings.ToLower(separators.Replace(name)) }
+func normalizeName(name string) string { return strings.ToLower(nameSeparators.Replace(name)) }

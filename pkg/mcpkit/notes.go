@@ -63,9 +63,9 @@ func (n *notes) joined() string {
 	return strings.Join(slices.Concat(n.above, n.below), "\n")
 }
 
-// addTo returns text with the notes above and below it. It cuts the text, but
+// surround returns text with the notes above and below it. It cuts the text, but
 // not the notes, to at most budget bytes in all.
-func (n *notes) addTo(text string, budget int) string {
+func (n *notes) surround(text string, budget int) string {
 	notes := n.joined()
 	if notes == "" {
 		return cutToLimit(text, budget)

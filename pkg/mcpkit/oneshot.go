@@ -49,7 +49,7 @@ func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	if err := jsonrpc.Valid(text); err != nil {
 		return o.printInvalidInput(err)
 	}
-	return o.answerValue(ctx, text)
+	return o.answerJSON(ctx, text)
 }
 
 // answerStream answers each JSON object of the input in order, as soon as it is
@@ -69,7 +69,7 @@ func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 		if err := jsonrpc.Valid(value); err != nil {
 			return o.printInvalidInput(err)
 		}
-		if err := o.answerValue(ctx, value); err != nil {
+		if err := o.answerJSON(ctx, value); err != nil {
 			failed = err
 			var status exitStatusError
 			if !errors.Is(err, errCallFailed) && !errors.As(err, &status) {
@@ -79,8 +79,8 @@ func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// answerValue answers one valid JSON value. null means no arguments.
-func (o *oneShot) answerValue(ctx context.Context, value json.RawMessage) error {
+// answerJSON answers one valid JSON value. null means no arguments.
+func (o *oneShot) answerJSON(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
 		return o.printInvalidInput(errors.New("it is a JSON value of another type"))
 	}

@@ -14,12 +14,12 @@ import (
 // call; if it stays open, its client should get an answer now.
 const detectTimeout = 250 * time.Millisecond
 
-// mode says how to treat the input.
-type mode int
+// inputMode says how to treat the input.
+type inputMode int
 
 const (
-	modeServe   mode = iota // JSON-RPC, or no input
-	modeOneShot             // objects without a member jsonrpc, or no JSON
+	modeServe   inputMode = iota // JSON-RPC, or no input
+	modeOneShot                  // objects without a member jsonrpc, or no JSON
 )
 
 // detectMode tells MCP from plain calls by the first JSON object of the input:
@@ -27,7 +27,7 @@ const (
 // lines before it that are not JSON. It returns a reader of the whole input. If
 // patient is true, it waits without limit for the end of an incomplete object.
 // If ctx ends, it returns modeServe.
-func detectMode(ctx context.Context, stdin io.Reader, patient bool) (in io.Reader, m mode) {
+func detectMode(ctx context.Context, stdin io.Reader, patient bool) (in io.Reader, m inputMode) {
 	src := newChunkReader(stdin)
 	var seen []byte // without a byte order mark
 	wholeInput := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
@@ -86,8 +86,8 @@ const (
 	inputCall                       // a call, perhaps malformed
 )
 
-// mode returns modeOneShot for a call, otherwise modeServe.
-func (v inputKind) mode() mode {
+// inputMode returns modeOneShot for a call, otherwise modeServe.
+func (v inputKind) mode() inputMode {
 	if v == inputCall {
 		return modeOneShot
 	}

@@ -17,7 +17,7 @@ func FuzzDetect(f *testing.F) {
 	f.Add("\xef\xbb\xbf\xef\xbb\xbf{\n\"text\": 1}")
 	f.Add("garbage\n[{\"jsonrpc\":1}]")
 	f.Fuzz(func(t *testing.T, in string) {
-		var modes [2]mode
+		var modes [2]inputMode
 		for i, src := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
 			all, m := detectMode(context.Background(), src, true)
 			text, err := io.ReadAll(all)

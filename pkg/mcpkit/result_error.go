@@ -39,7 +39,7 @@ func (t *Tool) renderError(budget int, r *Result, err error, collected *notes) *
 			res.Text += "\n\n" + strings.ToValidUTF8(r.Text, "\uFFFD")
 		}
 	}
-	res.Text = collected.addTo(res.Text, budget)
+	res.Text = collected.surround(res.Text, budget)
 	t.setProgramData(res, meta, err)
 	return res
 }

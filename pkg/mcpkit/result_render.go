@@ -20,7 +20,7 @@ func (t *Tool) renderResult(ctx context.Context, r *Result, err error, collected
 	}
 	res := &CallResult{Images: r.Images, Rows: r.Rows, ExitStatus: r.ExitStatus, Text: strings.ToValidUTF8(r.Text, "\uFFFD")}
 	if !t.returnsData {
-		res.Text = collected.addTo(res.Text, budget)
+		res.Text = collected.surround(res.Text, budget)
 		t.setProgramData(res, r.Meta, nil)
 		return res
 	}

@@ -30,7 +30,7 @@ var (
 // tags and fields. If output is set, the schema describes the type as
 // encoding/json writes it, instead of as arguments are decoded.
 func buildSchema(t reflect.Type, output bool) (*schema, error) {
-	b := &schemaBuilder{output: output, building: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
+	b := &schemaBuilder{output: output, building: map[reflect.Type]*schema{}, recursiveTypes: map[reflect.Type]*schema{}}
 	s := b.buildType(t, t.String())
 	if s.kind == kindRef { // the root itself is recursive: it is "#"
 		s = s.ref
@@ -46,11 +46,11 @@ func buildSchema(t reflect.Type, output bool) (*schema, error) {
 
 // schemaBuilder builds the schema of a type and the types within it.
 type schemaBuilder struct {
-	output   bool
-	building map[reflect.Type]*schema // types being built, to detect recursion
-	done     map[reflect.Type]*schema // recursive types that are complete
-	defs     []*schema                // recursive types, for $defs
-	faults   []error
+	output         bool
+	building       map[reflect.Type]*schema // types being built, to detect recursion
+	recursiveTypes map[reflect.Type]*schema // recursive types that are complete
+	defs           []*schema                // recursive types, for $defs
+	faults         []error
 }
 
 // faultf records a fault of the field or type at where.
@@ -73,7 +73,7 @@ func (b *schemaBuilder) buildType(t reflect.Type, where string) *schema {
 	if t.Name() == "" {
 		return b.buildByKind(t, where, &schema{goType: t})
 	}
-	if s := cmp.Or(b.building[t], b.done[t]); s != nil {
+	if s := cmp.Or(b.building[t], b.recursiveTypes[t]); s != nil {
 		return b.reference(t, s)
 	}
 	s := &schema{goType: t}
@@ -81,7 +81,7 @@ func (b *schemaBuilder) buildType(t reflect.Type, where string) *schema {
 	b.buildByKind(t, where, s)
 	delete(b.building, t)
 	if s.defName != "" {
-		b.done[t] = s
+		b.recursiveTypes[t] = s
 		b.defs = append(b.defs, s)
 		return &schema{kind: kindRef, ref: s, goType: t}
 	}

@@ -71,7 +71,7 @@ func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 		}
 		return
 	}
-	w.writeHead(s, at, nullable)
+	w.writeTypeMembers(s, at, nullable)
 	if s.defaultValue != nil {
 		w.addLostf(at, "the default %s", s.defaultValue.raw)
 	}
@@ -92,20 +92,20 @@ func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	}
 }
 
-// writeHead writes the members type, description, format and enum.
-func (w *strictWriter) writeHead(s *schema, at *argPath, nullable bool) {
+// writeTypeMembers writes the members type, description, format and enum.
+func (w *strictWriter) writeTypeMembers(s *schema, at *argPath, nullable bool) {
 	typ, description := s.jsonType(), s.descriptionText()
 	switch s.kind {
 	case kindMap, kindAny:
 		if s.kind == kindMap {
 			w.addLostf(at, "an object with free names became a string that holds it as JSON")
-			description = joinSentence(description, "(a JSON object, as text)")
+			description = appendSentence(description, "(a JSON object, as text)")
 		} else {
 			w.addLostf(at, "a value of any type became a string")
 		}
 		typ = "string"
 	case kindBytes:
-		description = joinSentence(description, "(base64)")
+		description = appendSentence(description, "(base64)")
 	}
 	if nullable {
 		w.writeMember("type", mustMarshal([]string{typ, "null"}))
@@ -130,8 +130,8 @@ func (w *strictWriter) writeHead(s *schema, at *argPath, nullable bool) {
 	}
 }
 
-// joinSentence joins two texts with a space; the first may be empty.
-func joinSentence(a, b string) string {
+// appendSentence joins two texts with a space; the first may be empty.
+func appendSentence(a, b string) string {
 	if a == "" {
 		return b
 	}

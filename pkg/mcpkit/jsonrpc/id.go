@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// errID is the error for an invalid id.
-var errID = errors.New("an id is a string or an integer")
+// errInvalidID is the error for an invalid id.
+var errInvalidID = errors.New("an id is a string or an integer")
 
 // Key returns a form of a message id that is equal for all spellings of the
 // same id: "a" and "\u0061", 1 and 1.0. Use it to compare ids; echo the
@@ -17,7 +17,7 @@ var errID = errors.New("an id is a string or an integer")
 // an object, a fraction, or a number above 2^53 with a point or exponent.
 func Key(id json.RawMessage) (string, error) {
 	if len(id) == 0 {
-		return "", errID
+		return "", errInvalidID
 	}
 	switch c := id[0]; {
 	case c == '"':
@@ -26,7 +26,7 @@ func Key(id json.RawMessage) (string, error) {
 		}
 		var s string
 		if err := json.Unmarshal(id, &s); err != nil {
-			return "", errID
+			return "", errInvalidID
 		}
 		return `"` + s + `"`, nil
 	case c == '-' || c >= '0' && c <= '9':
@@ -35,9 +35,9 @@ func Key(id json.RawMessage) (string, error) {
 		}
 		f, err := strconv.ParseFloat(string(id), 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return "", errID
+			return "", errInvalidID
 		}
 		return strconv.FormatInt(int64(f), 10), nil
 	}
-	return "", errID
+	return "", errInvalidID
 }

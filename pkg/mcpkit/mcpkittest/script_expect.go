@@ -21,7 +21,7 @@ type expectation struct {
 
 // condition is one further condition on an answer: "~", "!~", meta, json or
 // image.
-type condition struct{ verb, arg string }
+type condition struct{ kind, arg string }
 
 // actualAnswer is one answer in the form with which expectations are compared.
 // kind and detail are as in expectation.
@@ -117,7 +117,7 @@ func (b *expectation) String() string {
 		out.WriteString(strings.TrimRight("| "+line, " ") + "\n")
 	}
 	for _, c := range b.conditions {
-		out.WriteString(c.verb + " " + c.arg + "\n")
+		out.WriteString(c.kind + " " + c.arg + "\n")
 	}
 	return out.String()
 }
@@ -142,7 +142,7 @@ func (b *expectation) mismatch(got actualAnswer, expandVars, restoreVars *string
 // mismatch returns how got fails the condition, or "".
 func (c condition) mismatch(got actualAnswer, expandVars *strings.Replacer) string {
 	arg := expandVars.Replace(c.arg)
-	switch c.verb {
+	switch c.kind {
 	case "~":
 		if !strings.Contains(got.text, arg) {
 			return fmt.Sprintf("the text lacks %q:\n%s", arg, got.text)

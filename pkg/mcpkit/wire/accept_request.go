@@ -69,9 +69,9 @@ func (c *conn) startRequest(req *request) (toRun *request) {
 	return nil
 }
 
-// paramNames returns the members of params that mcp-go decodes in any case of
+// caseInsensitiveParams returns the members of params that mcp-go decodes in any case of
 // letters. A router may forward the bytes to a server that distinguishes case.
-func paramNames() [7]string {
+func caseInsensitiveParams() [7]string {
 	return [...]string{"_meta", "name", "arguments", "task", "uri", "requestState", "inputResponses"}
 }
 
@@ -89,7 +89,7 @@ func ambiguousParams(m jsonrpc.Message) (why string) {
 		return err.Error()
 	}
 	for _, member := range members {
-		for _, name := range paramNames() {
+		for _, name := range caseInsensitiveParams() {
 			if member.Name != name && strings.EqualFold(member.Name, name) {
 				return "member " + jsonString(member.Name) + " is spelt " + jsonString(name)
 			}

@@ -21,7 +21,7 @@ func (req *request) encodeAnswer(response mcp.JSONRPCMessage) (parts [][]byte) {
 		}
 	case mcp.JSONRPCResponse:
 		result, err := req.encodeResult(r.Result)
-		if err == nil && len(result) >= joinLimit {
+		if err == nil && len(result) >= maxJoinedBytes {
 			return [][]byte{jsonrpc.AppendResultHead(nil, req.id), result, []byte("}")}
 		}
 		if err == nil {

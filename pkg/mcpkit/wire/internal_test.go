@@ -42,7 +42,7 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	c := newConn(t.Context(), nil, out, ServeOptions{})
 	c.out.maxReadBacklog = hold
 	c.lines = jsonrpc.NewReader(in, 0)
-	go c.calls.runWorker(task{readLoop: c.readLoop})
+	go c.calls.runWorker(workerTask{readLoop: c.readLoop})
 
 	before, same := int64(0), 0
 	require.Eventually(t, func() bool {
@@ -77,8 +77,8 @@ func TestTheQueueIsBoundedInMemory(t *testing.T) {
 // A large result is written without a copy, and the memory after it stays
 // unchanged; small messages that follow are joined in another buffer.
 func TestALargeResultIsNotCopied(t *testing.T) {
-	memory := bytes.Repeat([]byte("x"), 3*joinLimit)
-	result := memory[:2*joinLimit]
+	memory := bytes.Repeat([]byte("x"), 3*maxJoinedBytes)
+	result := memory[:2*maxJoinedBytes]
 	var out writes
 	lw := newLineWriter(&out, func(error) {})
 	lw.mu.Lock()

@@ -58,5 +58,5 @@ func Lifetime(ctx context.Context, stdout *os.File) (lifetime context.Context, r
 // Reasons to exit, as waitForExitReason returns them.
 const (
 	stdoutClosed = "standard output was closed"
-	parentGone   = "the parent process is gone"
+	parentEnded  = "the parent process is gone"
 )

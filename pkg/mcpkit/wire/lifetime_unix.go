@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentInterval is the time between checks of the parent on systems that
+// parentCheckInterval is the time between checks of the parent on systems that
 // cannot report its end.
-const parentInterval = time.Second
+const parentCheckInterval = time.Second
 
 // A parentProcess is the process that was the parent at openParent.
 type parentProcess struct {
@@ -35,7 +35,7 @@ func (p parentProcess) close() {
 }
 
 // waitForExitReason waits until stdout's reader or the parent process is gone
-// and returns stdoutClosed or parentGone, or until ctx ends and returns "". It
+// and returns stdoutClosed or parentEnded, or until ctx ends and returns "". It
 // blocks in poll(2), so waiting costs nothing.
 func waitForExitReason(ctx context.Context, stdout *os.File, parent parentProcess) string {
 	wakeRead, wakeWrite, err := os.Pipe()
@@ -50,7 +50,7 @@ func waitForExitReason(ctx context.Context, stdout *os.File, parent parentProces
 			wakeWrite.Close()
 		}
 	}()
-	timeout := int(parentInterval / time.Millisecond)
+	timeout := int(parentCheckInterval / time.Millisecond)
 	if parent.pidfd >= 0 {
 		timeout = -1
 	}
@@ -75,7 +75,7 @@ func waitForExitReason(ctx context.Context, stdout *os.File, parent parentProces
 		case fds[1].Revents != 0:
 			return stdoutClosed
 		case fds[2].Revents != 0 || os.Getppid() != parent.pid:
-			return parentGone
+			return parentEnded
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (p parentProcess) close() {
 }
 
 // waitForExitReason waits until the parent process is gone and returns
-// parentGone, or until ctx ends and returns "". A closed stdout is noticed at
+// parentEnded, or until ctx ends and returns "". A closed stdout is noticed at
 // the next write.
 func waitForExitReason(ctx context.Context, _ *os.File, parent parentProcess) string {
 	if parent.handle == 0 {
@@ -55,7 +55,7 @@ func waitForExitReason(ctx context.Context, _ *os.File, parent parentProcess) st
 	}()
 	first, err := windows.WaitForMultipleObjects([]windows.Handle{parent.handle, wake}, false, windows.INFINITE)
 	if err == nil && first == windows.WAIT_OBJECT_0 {
-		return parentGone
+		return parentEnded
 	}
 	return ""
 }

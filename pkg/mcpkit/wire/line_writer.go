@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// joinLimit is the size, in bytes, below which messages are joined into one
+	// maxJoinedBytes is the size, in bytes, below which messages are joined into one
 	// write.
-	joinLimit = 16 << 10
+	maxJoinedBytes = 16 << 10
 	// maxWriteBacklog is the number of bytes waiting for a slow client beyond
 	// which senders wait, too.
 	maxWriteBacklog = 8 << 20
@@ -139,7 +139,7 @@ func (lw *lineWriter) enqueue(parts ...[]byte) (mustWrite bool) {
 	}
 	lw.waitingBytes += len(msg) + 1
 	last := len(lw.queue) - 1
-	if len(before) == 0 && last >= 0 && len(lw.queue[last])+len(msg) < joinLimit {
+	if len(before) == 0 && last >= 0 && len(lw.queue[last])+len(msg) < maxJoinedBytes {
 		lw.queue[last] = append(append(lw.queue[last], msg...), '\n')
 	} else {
 		lw.queue = append(lw.queue, append(msg, '\n'))

@@ -11,9 +11,9 @@ const maxQueueBytes = 256 << 20
 // bytes.
 const requestCost = 1 << 10
 
-// task is a worker's next work: to run a request, or to run readLoop until it
+// workerTask is a worker's next work: to run a request, or to run readLoop until it
 // returns a request. The zero task ends the worker.
-type task struct {
+type workerTask struct {
 	request  *request
 	readLoop func() *request
 }
@@ -29,9 +29,9 @@ type queue struct {
 	hasSpace sync.Cond
 	waiting  []*request // waiting[head:] are the requests that wait
 	head     int
-	bytes    int         // memory of the waiting requests
-	workers  int         // number of workers, including idle ones
-	idle     []chan task // channels of the idle workers; the last was busy most recently
+	bytes    int               // memory of the waiting requests
+	workers  int               // number of workers, including idle ones
+	idle     []chan workerTask // channels of the idle workers; the last was busy most recently
 	closed   bool
 }
 
@@ -50,12 +50,12 @@ func (q *queue) add(req *request) {
 	if last := len(q.idle) - 1; last >= 0 {
 		worker := q.idle[last]
 		q.idle = q.idle[:last]
-		worker <- task{request: req}
+		worker <- workerTask{request: req}
 		return
 	}
 	if q.workers < q.limit {
 		q.workers++
-		go q.runWorker(task{request: req})
+		go q.runWorker(workerTask{request: req})
 		return
 	}
 	for q.bytes > maxQueueBytes {
@@ -78,15 +78,15 @@ func (q *queue) handOffReading(readLoop func() *request) (ok bool) {
 	}
 	worker := q.idle[last]
 	q.idle = q.idle[:last]
-	worker <- task{readLoop: readLoop}
+	worker <- workerTask{readLoop: readLoop}
 	return true
 }
 
 // runWorker does t and then later tasks, until the queue is closed or the input
 // has ended. A goroutine that reads becomes a worker of the queue of the
 // request that it returns with.
-func (q *queue) runWorker(t task) {
-	own := make(chan task, 1)
+func (q *queue) runWorker(t workerTask) {
+	own := make(chan workerTask, 1)
 	for {
 		req := t.request
 		if t.readLoop != nil {
@@ -98,7 +98,7 @@ func (q *queue) runWorker(t task) {
 			return
 		}
 		q.run(req)
-		if t = (task{request: q.next(own)}); t.request == nil {
+		if t = (workerTask{request: q.next(own)}); t.request == nil {
 			t = <-own
 		}
 	}
@@ -106,7 +106,7 @@ func (q *queue) runWorker(t task) {
 
 // next removes and returns the first waiting request. If none waits, it returns
 // nil: the worker then gets its next task from its channel worker.
-func (q *queue) next(worker chan task) *request {
+func (q *queue) next(worker chan workerTask) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.waiting) {

@@ -77,7 +77,7 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	defer h.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
 
 	c.lines = jsonrpc.NewReader(in, opts.MaxLine)
-	go c.calls.runWorker(task{readLoop: c.readLoop})
+	go c.calls.runWorker(workerTask{readLoop: c.readLoop})
 	var readErr error
 	select {
 	case readErr = <-c.readEnded:
