@@ -21,6 +21,7 @@ func (p *argPath) member(name string) *argPath { return &argPath{parent: p, name
 // item returns the position of a list's item.
 func (p *argPath) item(i int) *argPath { return &argPath{parent: p, index: i, isItem: true} }
 
+// pointerEscapes escapes a member name for a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // String returns the position as a JSON pointer (RFC 6901); "" for the root.

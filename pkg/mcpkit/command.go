@@ -76,7 +76,7 @@ type Command struct {
 	common commonFlags // values of the flags that every Command has
 }
 
-// commonFlags are the values of the flags that every Command has.
+// commonFlags holds the values of the flags that every Command has.
 type commonFlags struct {
 	call       string // arguments of --call; see isCallGiven
 	schema     schemaFlag
@@ -98,7 +98,7 @@ func NewCommand(name, title, mainSource string) *Command {
 	return c
 }
 
-// program returns the program's name.
+// program returns the program's name: mcp- and the name of the first tool.
 func (c *Command) program() string { return "mcp-" + c.Name }
 
 // Main runs the command with the process's arguments and streams, and returns

@@ -29,6 +29,7 @@ func isCallGiven(flags *flag.FlagSet) bool {
 // tokenFlag is the value of --max-tokens; 0: not given.
 type tokenFlag int
 
+// String returns the number as text, as flag.Value needs it.
 func (f *tokenFlag) String() string {
 	if f == nil || *f == 0 {
 		return ""
@@ -50,6 +51,8 @@ func (f *tokenFlag) Set(s string) error {
 // or "openai".
 type schemaFlag string
 
+// String returns the format, "" if the flag was not given, as flag.Value needs
+// it.
 func (f *schemaFlag) String() string { return string(*f) }
 
 // isSet reports whether --schema was given.

@@ -35,7 +35,8 @@ func (c *Command) printHelp(w io.Writer) error {
 	return err
 }
 
-// isBoolFlag reports whether a flag needs no value.
+// isBoolFlag reports whether a flag may be given without a value, as package
+// flag decides it.
 func isBoolFlag(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()

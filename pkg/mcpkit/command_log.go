@@ -12,10 +12,10 @@ import (
 // levelTrace is the log level below debug; it logs the protocol's messages.
 const levelTrace = slog.LevelDebug - 4
 
-// levelFlag is the value of --log-level.
+// levelFlag is the flag.Value of --log-level.
 type levelFlag struct{ level slog.Level }
 
-// levelNames returns the levels by name.
+// levelNames returns the log levels by the names that --log-level accepts.
 func levelNames() map[string]slog.Level {
 	return map[string]slog.Level{
 		"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo,
@@ -23,6 +23,7 @@ func levelNames() map[string]slog.Level {
 	}
 }
 
+// String returns the name of the level, as flag.Value needs it.
 func (f *levelFlag) String() string {
 	for name, level := range levelNames() {
 		if level == f.level {

@@ -39,6 +39,8 @@ func (n *jsonNode) isNull() bool { return n.kind == 'n' }
 // stack.
 const maxDepth = 200
 
+// errTooDeep is the error of parseJSON for values nested more than maxDepth
+// levels deep.
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
 
 // parseJSON parses exactly one JSON value. The nodes alias data, which must not

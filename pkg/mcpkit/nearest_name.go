@@ -42,7 +42,8 @@ func nearestName(name string, known []string) string {
 	return best
 }
 
+// nameSeparators removes the characters that normalizeName ignores.
 var nameSeparators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// normalizeName returns name in lower case without separators.
+// normalizeName returns name in lower case without _, -, . and spaces.
 func normalizeName(name string) string { return strings.ToLower(nameSeparators.Replace(name)) }

@@ -56,15 +56,16 @@ func (n *notes) add(to *[]string, format string, args ...any) {
 	}
 }
 
-// joined returns all notes, one a line.
+// joined returns all notes, those above first, one a line; "" if there are
+// none.
 func (n *notes) joined() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(slices.Concat(n.above, n.below), "\n")
 }
 
-// surround returns text with the notes above and below it. It cuts the text, but
-// not the notes, to at most budget bytes in all.
+// surround returns text with the lines above before it and those below after
+// it. It cuts the text, but not the notes, to at most budget bytes in all.
 func (n *notes) surround(text string, budget int) string {
 	notes := n.joined()
 	if notes == "" {

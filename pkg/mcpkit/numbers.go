@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// wholeNumber is a whole number with a sign and 64 bits.
+// wholeNumber is an integer of up to 64 bits, signed or unsigned.
 type wholeNumber struct {
 	negative  bool
 	magnitude uint64
 }
 
-// decimal returns the number in decimal digits.
+// decimal returns the number in decimal digits, with a minus sign if it is
+// negative.
 func (v wholeNumber) decimal() string {
 	text := strconv.FormatUint(v.magnitude, 10)
 	if v.negative {
@@ -92,7 +93,7 @@ type bound struct {
 	isExact bool // integer is the value; otherwise only float, rounded
 }
 
-// less reports whether b is below other. It ignores isSet.
+// less reports whether the limit b is smaller than other. It ignores isSet.
 func (b bound) less(other bound) bool {
 	if b.isExact && other.isExact {
 		return b.integer < other.integer

@@ -40,7 +40,8 @@ func (o *oneShot) answerCallFlag(ctx context.Context, args string, stdin io.Read
 	return o.answerText(ctx, text)
 }
 
-// answerText answers a text that should be one JSON object.
+// answerText answers text, which should be one JSON object; for anything else
+// it prints an error answer.
 func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) > jsonrpc.MaxLine {
@@ -79,7 +80,9 @@ func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// answerJSON answers one valid JSON value. null means no arguments.
+// answerJSON runs the call in value, valid JSON, and prints its answer. null
+// means a call without arguments. For a value that is not an object it prints
+// an error answer.
 func (o *oneShot) answerJSON(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
 		return o.printInvalidInput(errors.New("it is a JSON value of another type"))

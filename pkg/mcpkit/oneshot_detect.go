@@ -126,7 +126,8 @@ func classifyInput(seen []byte, ended bool) inputKind {
 	return inputUndecided
 }
 
-// isBatch reports whether a JSON array begins with a JSON-RPC message.
+// isBatch reports whether the first item of a JSON array has a member jsonrpc,
+// as a batch of messages has.
 func isBatch(array json.RawMessage) bool {
 	var items []json.RawMessage
 	if json.Unmarshal(array, &items) != nil || len(items) == 0 {

@@ -9,7 +9,8 @@ import (
 // errCallFailed is the error of a failed call whose failure has been printed.
 var errCallFailed = errors.New("the call failed")
 
-// exitStatusError is the exit status of a failed command that a call ran.
+// exitStatusError is the error of a call that ran a command which failed with
+// this exit status.
 type exitStatusError int
 
 func (e exitStatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

@@ -108,7 +108,8 @@ type oneShotImage struct {
 	Data string `json:"data"` // base64
 }
 
-// encodeImages returns the images with base64 data.
+// encodeImages returns the images of list for JSON, with their data in base64;
+// nil without images.
 func encodeImages(list []Image) []oneShotImage {
 	var out []oneShotImage
 	for _, img := range list {

@@ -69,6 +69,7 @@ func (r *registry) All() []*Tool {
 	return r.tools
 }
 
+// Len returns the number of tools.
 func (r *registry) Len() int { return len(r.All()) }
 
 // Remove removes the named tool and reports whether it existed.

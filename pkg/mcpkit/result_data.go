@@ -86,7 +86,7 @@ func (t *Tool) fitErrorExtra(err error) []jsonMember {
 	return out
 }
 
-// sortedKeys returns the keys of m in order.
+// sortedKeys returns the keys of m, sorted.
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

@@ -113,7 +113,8 @@ func (s *schema) typeName() string {
 	return t.jsonType()
 }
 
-// plural returns the plural of a type's name.
+// plural returns the plural of a type's name, such as "lists of strings" for
+// "list of strings".
 func plural(words string) string {
 	switch head, rest, _ := strings.Cut(words, " "); head {
 	case "any":

@@ -36,7 +36,8 @@ type strictWriter struct {
 	lost []string // what that form cannot express, with its position
 }
 
-// addLostf records something that the form cannot express.
+// addLostf records, with its position, something that strict mode cannot
+// express.
 func (w *strictWriter) addLostf(at *argPath, format string, args ...any) {
 	where := at.String()
 	if where == "" {
@@ -92,7 +93,8 @@ func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	}
 }
 
-// writeTypeMembers writes the members type, description, format and enum.
+// writeTypeMembers writes the members of s that say what values it accepts:
+// type, description, format and enum.
 func (w *strictWriter) writeTypeMembers(s *schema, at *argPath, nullable bool) {
 	typ, description := s.jsonType(), s.descriptionText()
 	switch s.kind {
@@ -130,7 +132,7 @@ func (w *strictWriter) writeTypeMembers(s *schema, at *argPath, nullable bool) {
 	}
 }
 
-// appendSentence joins two texts with a space; the first may be empty.
+// appendSentence returns a and b joined with a space, or b alone if a is empty.
 func appendSentence(a, b string) string {
 	if a == "" {
 		return b

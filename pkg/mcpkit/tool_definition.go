@@ -18,7 +18,8 @@ func isValidName(name, punctuation string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, punctuation) })
 }
 
-// isNameRune reports whether r is an ASCII letter, a digit or in punctuation.
+// isNameRune reports whether r is an ASCII letter or digit, or one of the
+// characters of punctuation.
 func isNameRune(r rune, punctuation string) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(punctuation, r)
 }
@@ -87,7 +88,7 @@ func (t *Tool) makeDefinition() (json.RawMessage, error) {
 	return text, nil
 }
 
-// positiveOr returns n if it is positive, else otherwise.
+// positiveOr returns n if it is above 0, else otherwise.
 func positiveOr(n, otherwise int) int {
 	if n > 0 {
 		return n

@@ -31,7 +31,7 @@ func (c *checker) faultf(at *argPath, format string, args ...any) {
 	c.addFault(fault{pointer: pointer, text: text})
 }
 
-// notef records a tolerated deviation of the value at at.
+// notef records a note about a tolerated deviation of the value at at.
 func (c *checker) notef(at *argPath, format string, args ...any) {
 	if len(c.notes) >= 10*maxFaults {
 		c.droppedNotes++
@@ -77,7 +77,7 @@ func (c *checker) check(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	return n
 }
 
-// kindAccepts reports whether a schema of kind k accepts a JSON value of kind
+// kindAccepts reports whether a schema of kind k accepts JSON values of kind
 // got, as in jsonNode.kind.
 func kindAccepts(k kind, got byte) bool { return k == kindAny || got == jsonKind(k) }
 
@@ -167,12 +167,12 @@ func (c *checker) valueIfGiven(p property, m jsonMember, at *argPath) *jsonNode 
 	return m.value
 }
 
-// isEnumValue reports whether the enum has exactly this value.
+// isEnumValue reports whether the enum has exactly the bytes of n.
 func (s *schema) isEnumValue(n *jsonNode) bool {
 	return slices.ContainsFunc(s.enum, func(e *jsonNode) bool { return string(e.raw) == string(n.raw) })
 }
 
-// addMissing records that a required argument is missing.
+// addMissing records the fault that the required argument p is missing.
 func (c *checker) addMissing(p property, at *argPath) {
 	here := at.member(p.name)
 	c.addFault(fault{pointer: here.String(), missing: true,

@@ -87,7 +87,7 @@ func fieldByIndexAllocating(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
-// decodeMap sets v to a new map with the members.
+// decodeMap sets v, a map type, to a new map with the members of n.
 func decodeMap(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	out := reflect.MakeMapWithSize(v.Type(), len(n.members))
 	for _, m := range n.members {
@@ -114,7 +114,8 @@ func decodeList(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	return nil
 }
 
-// decodeNumber sets v, of a numeric type or json.Number.
+// decodeNumber sets v, of a numeric type or json.Number, to n. It returns an
+// error for a number that the type cannot hold.
 func decodeNumber(s *schema, n *jsonNode, v reflect.Value) error {
 	if v.Type() == typeNumber {
 		v.SetString(string(n.raw))
@@ -152,8 +153,8 @@ func decodeUntyped(n *jsonNode, v reflect.Value) error {
 	return json.Unmarshal(n.raw, v.Addr().Interface())
 }
 
-// goValue returns the value as encoding/json decodes it into an any, except
-// that a whole number that a float64 would round becomes a json.Number.
+// goValue returns the value of n as encoding/json decodes it into an any,
+// except that a whole number that a float64 would round becomes a json.Number.
 func (n *jsonNode) goValue() any {
 	switch n.kind {
 	case '{':

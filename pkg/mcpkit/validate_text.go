@@ -84,8 +84,9 @@ func typeWithArticle(s *schema) string {
 	return "a " + words
 }
 
-// argumentList returns all arguments with their types on one line, for the end
-// of an error: the model's next step is to call again with them.
+// argumentList returns the names and types of all visible arguments on one
+// line, cut after about 600 bytes, for the end of an error: the model's next
+// step is to call again with them.
 func (s *schema) argumentList() string {
 	const limit = 600
 	var b strings.Builder

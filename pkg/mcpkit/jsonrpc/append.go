@@ -59,7 +59,8 @@ func AppendError(dst []byte, id json.RawMessage, code int, message string) []byt
 	return AppendErrorObject(dst, id, append(object, '}'))
 }
 
-// appendID appends the beginning of a response, with the id; null for nil.
+// appendID appends the beginning of a response up to its id, which is null for
+// a nil id.
 func appendID(dst []byte, id json.RawMessage) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {

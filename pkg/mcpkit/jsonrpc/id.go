@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// errInvalidID is the error for an invalid id.
+// errInvalidID is the error of Key for an invalid id.
 var errInvalidID = errors.New("an id is a string or an integer")
 
 // Key returns a form of a message id that is equal for all spellings of the

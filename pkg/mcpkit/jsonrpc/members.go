@@ -25,7 +25,8 @@ type Member struct {
 // not JSON.
 var errSyntax = errors.New("not JSON")
 
-// syntaxError returns an error, wrapping errSyntax, for the byte at pos.
+// syntaxError returns an error, wrapping errSyntax, which says what is wrong at
+// the byte offset pos.
 func syntaxError(pos int, what string) error {
 	return fmt.Errorf("%w at byte %d: %s", errSyntax, pos, what)
 }
@@ -37,7 +38,7 @@ func (e *duplicateError) Error() string {
 	return fmt.Sprintf("member %q appears more than once", e.name)
 }
 
-// isDuplicate reports whether err is a duplicateError.
+// isDuplicate reports whether err is or wraps a duplicateError.
 func isDuplicate(err error) bool {
 	var d *duplicateError
 	return errors.As(err, &d)

@@ -11,6 +11,8 @@ import (
 type NameSet uint64
 
 const (
+	// scanned, incomplete and hostMeta are the bits of a NameSet that belong to
+	// no name.
 	scanned    NameSet = 1 << 63 // an object was scanned
 	incomplete NameSet = 1 << 62 // it may be an incomplete result
 	hostMeta   NameSet = 1 << 61 // it may have _meta members of a toolroom host
@@ -39,8 +41,8 @@ func nameBit(name string) NameSet {
 	return 1 << ((uint(name[0])*5 + uint(len(name))) % 61)
 }
 
-// scanObject adds the names of the object at pos and returns the position after
-// the object.
+// scanObject adds the names of the object at pos, and the bits for its values,
+// and returns the position after the object.
 func (s *NameSet) scanObject(b []byte, pos int) (end int, err error) {
 	*s |= scanned
 	return eachMember(b, pos, 1, func(name string, start int) (int, error) {

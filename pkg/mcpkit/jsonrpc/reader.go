@@ -24,7 +24,7 @@ type TooLongError struct {
 	Head []byte // the first bytes of the line, at most 256
 }
 
-// Error returns the text of ErrTooLong with the limit, without Head.
+// Error returns the text of ErrTooLong and the limit in bytes, without Head.
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("%v: more than %d bytes", ErrTooLong, e.Max)
 }

@@ -151,7 +151,8 @@ func specialBytes(w uint64) uint64 {
 	return (control | (quote-ones)&^quote | (slash-ones)&^slash) & high
 }
 
-// skipEscape returns the position after the escape at pos.
+// skipEscape returns the position after the escape sequence whose backslash is
+// at pos.
 func skipEscape(b []byte, pos int) (after int, err error) {
 	if pos+1 >= len(b) {
 		return 0, syntaxError(pos, "unterminated string")

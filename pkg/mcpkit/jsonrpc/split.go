@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// invalidRequest returns an Error with CodeInvalidRequest.
+// invalidRequest returns an Error with CodeInvalidRequest, the id to answer
+// with, and the formatted text.
 func invalidRequest(id json.RawMessage, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "invalid request: " + fmt.Sprintf(format, args...), ID: id}
 }
@@ -57,7 +58,7 @@ func splitMembers(line []byte, buf []Member, names *NameSet) ([]Member, error) {
 	}
 }
 
-// parseError returns an Error with CodeParse.
+// parseError returns an Error with CodeParse and the text of err.
 func parseError(err error) *Error {
 	return &Error{Code: CodeParse, Message: "parse error: " + err.Error()}
 }
@@ -137,8 +138,9 @@ func misspelledMember(name string) string {
 	return ""
 }
 
-// classify sets the kind, or returns why the members do not form a message. It returns
-// nil for a valid message.
+// classify sets m.Kind by the members that are set, or returns an Error that
+// says why the members do not form a message. It returns nil for a valid
+// message.
 func (m *Message) classify() *Error {
 	if m.ID != nil && !isNull(m.ID) {
 		if _, err := Key(m.ID); err != nil {

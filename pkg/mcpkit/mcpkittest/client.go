@@ -73,7 +73,7 @@ type Answer struct {
 	Line   []byte
 }
 
-// RPCError is a JSON-RPC error.
+// RPCError is the error object of a JSON-RPC response.
 type RPCError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`

@@ -48,8 +48,8 @@ func (c *Client) signalChange() {
 	c.changed = make(chan struct{})
 }
 
-// storeMessage stores one message from the server, or answers it in another
-// goroutine. It counts answers.
+// storeMessage stores an answer or notification from the server, or answers the
+// server's request in another goroutine. It counts answers.
 func (c *Client) storeMessage(line []byte, answers *int) {
 	var m struct {
 		Version string          `json:"jsonrpc"`
@@ -79,7 +79,8 @@ func (c *Client) storeMessage(line []byte, answers *int) {
 	}
 }
 
-// answerServer answers a request from the server.
+// answerServer sends the server the answer to its request: for roots/list and
+// ping its own, else that of Options.Handle.
 func (c *Client) answerServer(id, method string, params json.RawMessage) {
 	var result any
 	err := errors.New("not supported by this client")
@@ -133,5 +134,6 @@ func (b *stderrBuffer) String() string {
 	return b.buf.String()
 }
 
-// escapePath returns a path as in a URL, with its special characters escaped.
+// escapePath escapes the special characters of a file path for use in a file
+// URL.
 func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }

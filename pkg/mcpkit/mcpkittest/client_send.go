@@ -87,7 +87,7 @@ func (c *Client) withMeta(params any) any {
 	return out
 }
 
-// orNull returns raw, or null if it is nil.
+// orNull returns raw, or JSON's null if raw is nil.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("null")

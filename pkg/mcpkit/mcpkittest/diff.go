@@ -6,7 +6,7 @@ import (
 )
 
 // diffLines returns the lines in which two texts differ, between their common
-// beginning and end, with a little context; "" if they are equal.
+// beginning and end, with up to a few lines around them; "" if they are equal.
 func diffLines(want, got string) string {
 	if want == got {
 		return ""

@@ -60,7 +60,8 @@ func (m *Mock) listPage(cursor string) string {
 // modernMetaKey is the _meta member that marks a modern request.
 const modernMetaKey = `"io.modelcontextprotocol/protocolVersion"`
 
-// toModern converts an answer to the modern era. Hold m.mu.
+// toModern returns answer with the members that a result has in the modern era.
+// Hold m.mu.
 func (m *Mock) toModern(msg jsonrpc.Message, answer []byte) []byte {
 	info := json.RawMessage(`{"io.modelcontextprotocol/serverInfo":{"name":` + string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
 	result := json.RawMessage(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)

@@ -54,7 +54,7 @@ func (m *Mock) Malformed(what string) { m.SetFault(what, Fault{Malformed: true})
 func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLine: bytes}) }
 
 // takeFault returns the fault for the next answer, the zero value if there is
-// none, and counts it. Hold m.mu.
+// none, and counts it down: Fault.Times limits the number. Hold m.mu.
 func (m *Mock) takeFault(what string) Fault {
 	f := m.faults[what]
 	if f == nil {
@@ -91,7 +91,8 @@ func (f Fault) waitUntilDue(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// apply returns the answer with the fault.
+// apply returns the line to send instead of answer, the answer to id, by the
+// fault: an error, a line that is not JSON or a huge text.
 func (f Fault) apply(id json.RawMessage, answer []byte) []byte {
 	switch {
 	case f.Malformed:

@@ -74,7 +74,7 @@ func runScript(t *testing.T, bin, file string) {
 	}
 }
 
-// tempDir returns the test's temporary directory without symbolic links, as
+// tempDir returns the test's temporary directory with links resolved, as
 // servers show it.
 func tempDir(t *testing.T) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -130,9 +130,10 @@ func (s *script) replaceSection(name, text string) {
 	s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: []byte(text)})
 }
 
-// runWire starts the server, sends it the messages of section in, and closes its input. It
-// fails the test if the answers or the exit status differ from section out, or if standard
-// error lacks a line of section stderr.
+// runWire starts the server, sends it the messages of section in over its
+// standard input, and closes its input. It fails the test if the answers or the
+// exit status differ from section out, or if standard error lacks a line of
+// section stderr.
 func (s *script) runWire(t *testing.T, bin string) {
 	t.Helper()
 	opts := Options{Args: s.sectionWords("args"), Dir: s.root, Env: s.environment(), Roots: s.sectionLines("roots")}

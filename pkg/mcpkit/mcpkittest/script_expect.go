@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// expectation holds a script's expectations of one answer.
+// expectation is what a script expects of one answer, notification or exit.
 type expectation struct {
 	id         string // as in the script; "" in one-shot mode
 	kind       string // ok, error, rpc, notify or exit
@@ -19,8 +19,8 @@ type expectation struct {
 	conditions []condition
 }
 
-// condition is one further condition on an answer: "~", "!~", meta, json or
-// image.
+// condition is one further condition on an answer, given on a line of its own:
+// "~", "!~", meta, json or image.
 type condition struct{ kind, arg string }
 
 // actualAnswer is one answer in the form with which expectations are compared.
@@ -122,7 +122,8 @@ func (b *expectation) String() string {
 	return out.String()
 }
 
-// mismatch returns which expectations got does not meet, or "".
+// mismatch returns a text with the expectations that got does not meet, "" if
+// it meets all.
 func (b *expectation) mismatch(got actualAnswer, expandVars, restoreVars *strings.Replacer) string {
 	var faults []string
 	if b.kind != got.kind || b.detail != got.detail {
@@ -139,7 +140,8 @@ func (b *expectation) mismatch(got actualAnswer, expandVars, restoreVars *string
 	return strings.Join(faults, "\n")
 }
 
-// mismatch returns how got fails the condition, or "".
+// mismatch returns a text that says how got fails the condition, "" if got
+// meets it.
 func (c condition) mismatch(got actualAnswer, expandVars *strings.Replacer) string {
 	arg := expandVars.Replace(c.arg)
 	switch c.kind {
@@ -247,7 +249,7 @@ func subsetMismatch(want, got any, at string) string {
 	return ""
 }
 
-// showJSON returns v as JSON for a message, cut if it is long.
+// showJSON returns v as JSON for a message of a test, cut if it is long.
 func showJSON(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

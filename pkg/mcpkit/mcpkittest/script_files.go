@@ -15,7 +15,7 @@ import (
 // firstModTime is the modification time of a script's first file.
 var firstModTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// createFiles makes the root and state directories below dir, writes the files,
+// createFiles creates the root and state directories in dir, writes the files,
 // and runs section setup.
 func (s *script) createFiles(dir string) error {
 	s.root, s.state = filepath.Join(dir, "root"), filepath.Join(dir, "state")

@@ -69,8 +69,9 @@ func (c *conn) startRequest(req *request) (toRun *request) {
 	return nil
 }
 
-// caseInsensitiveParams returns the members of params that mcp-go decodes in any case of
-// letters. A router may forward the bytes to a server that distinguishes case.
+// caseInsensitiveParams returns the names of those members of params that
+// mcp-go decodes in any case of letters. A router may forward the bytes to a
+// server that distinguishes case.
 func caseInsensitiveParams() [7]string {
 	return [...]string{"_meta", "name", "arguments", "task", "uri", "requestState", "inputResponses"}
 }
@@ -98,5 +99,5 @@ func ambiguousParams(m jsonrpc.Message) (why string) {
 	return ""
 }
 
-// jsonString returns s as a JSON string.
+// jsonString returns s as a JSON string, with its quotes.
 func jsonString(s string) string { return string(jsonrpc.AppendString(nil, s)) }

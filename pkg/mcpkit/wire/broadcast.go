@@ -74,7 +74,7 @@ func (b *backlog) add(n encodedNotification) {
 	b.bytes += len(n.line) + notificationCost
 }
 
-// removeFirst removes the first notification.
+// removeFirst removes the oldest notification. The backlog must not be empty.
 func (b *backlog) removeFirst() {
 	b.bytes -= len(b.notifications[0].line) + notificationCost
 	b.notifications[0] = encodedNotification{}

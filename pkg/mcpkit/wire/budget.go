@@ -2,7 +2,7 @@ package wire
 
 import "context"
 
-// budgetKey is the context key of the budget.
+// budgetKey is the context key of the value of WithBudget.
 type budgetKey struct{}
 
 // WithBudget returns a context whose call may return a result of up to tokens

@@ -27,7 +27,7 @@ func openParent() parentProcess {
 	return parentProcess{pid, openParentPidfd(pid)}
 }
 
-// close closes the descriptor of the process.
+// close closes the descriptor of the process, if there is one.
 func (p parentProcess) close() {
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)

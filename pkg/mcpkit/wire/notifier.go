@@ -96,7 +96,8 @@ type encodedNotification struct {
 	line   []byte
 }
 
-// sendNotification encodes and sends a notification.
+// sendNotification encodes a notification and sends it, unless it cannot be
+// encoded or the request is cancelled.
 func (req *request) sendNotification(n mcp.JSONRPCNotification) {
 	if one, ok := req.encodeNotification(n); ok {
 		req.sendEncoded(one)

@@ -104,8 +104,8 @@ func (q *queue) runWorker(t workerTask) {
 	}
 }
 
-// next removes and returns the first waiting request. If none waits, it returns
-// nil: the worker then gets its next task from its channel worker.
+// next removes and returns the request that has waited longest. If none waits,
+// it returns nil: the worker then gets its next task from its channel worker.
 func (q *queue) next(worker chan workerTask) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()

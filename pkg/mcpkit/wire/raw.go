@@ -58,7 +58,8 @@ func SetRawError(ctx context.Context, object json.RawMessage) (ok bool) {
 	return true
 }
 
-// rawError returns the object of SetRawError, or nil.
+// rawError returns the error object given to SetRawError, nil if it was not
+// called.
 func (req *request) rawError() json.RawMessage {
 	req.mu.Lock()
 	defer req.mu.Unlock()

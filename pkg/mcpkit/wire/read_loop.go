@@ -74,7 +74,7 @@ func (c *conn) handleLine(line []byte) (toRun *request) {
 	return nil
 }
 
-// isBlank reports whether a line has only white space.
+// isBlank reports whether a line is empty or has only white space.
 func isBlank(line []byte) bool {
 	for _, b := range line {
 		if b != ' ' && b != '\t' && b != '\r' {

@@ -17,7 +17,7 @@ import (
 // rootsTimeout limits how long a call waits for the client's roots.
 const rootsTimeout = 5 * time.Second
 
-// rootsCache caches the client's roots.
+// rootsCache holds the client's roots between calls.
 type rootsCache struct {
 	mu           sync.Mutex
 	changes      int           // number of list_changed notifications so far

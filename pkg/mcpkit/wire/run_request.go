@@ -9,7 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// runQueued handles and answers a request from a queue.
+// runQueued runs a request that comes from a queue, unless it was cancelled
+// meanwhile, and sends its answer.
 func (c *conn) runQueued(req *request) {
 	defer c.requests.Done()
 	c.handleAndAnswer(req)
@@ -85,7 +86,7 @@ func (c *conn) handle(req *request) (response mcp.JSONRPCMessage) {
 	return c.server.HandleMessage(req.ctx, json.RawMessage(line))
 }
 
-// logPanic logs a panic in the handler of a method.
+// logPanic logs the value of a panic in the handler of method, with the stack.
 func (c *conn) logPanic(method string, value any) {
 	c.logf("panic in %s: %v\n%s", method, value, debug.Stack())
 }

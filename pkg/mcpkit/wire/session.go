@@ -33,7 +33,8 @@ func (req *request) Initialize() {
 	req.mu.Unlock()
 }
 
-// Initialized reports whether notifications may be sent.
+// Initialized reports whether the client may get notifications: the handshake
+// is complete, or the request is modern.
 func (req *request) Initialized() bool {
 	if req.isModern() {
 		return true

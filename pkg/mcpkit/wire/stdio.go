@@ -26,8 +26,8 @@ var ErrStopped = errors.New("the server is stopping")
 // call.
 var ErrCancelled = errors.New("cancelled by the client")
 
-// errInputEnded is the cause with which subscription streams are closed after
-// the last answer.
+// errInputEnded is the cause of a subscription stream's context after the input
+// has ended and the last call was answered.
 var errInputEnded = errors.New("the input ended")
 
 // A conn serves one client over one pair of streams.
