@@ -38,7 +38,7 @@ func (l *lister) readRows(d *dir, from, to int) ([]*shownRow, error) {
 	var next atomic.Int64
 	var cut atomic.Bool
 	work := func() {
-		look := detailReader{dir: d.node.Dir(), long: l.opts.Long, deadline: l.detailDeadline}
+		look := rowReader{dir: d.node.Dir(), long: l.opts.Long, deadline: l.detailDeadline}
 		for l.ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= len(rows) {
@@ -98,9 +98,9 @@ func (l *lister) countIgnoredFiles(node *walk.Node, name string, row *shownRow) 
 	row.Files, row.AtLeast = &n, !exact
 }
 
-// detailReader reads the details of entries of one directory. It is used by one
+// rowReader reads the details of entries of one directory. It is used by one
 // goroutine.
-type detailReader struct {
+type rowReader struct {
 	dir           *sandbox.Dir
 	long          bool
 	deadline      time.Time
@@ -110,7 +110,7 @@ type detailReader struct {
 
 // readRow returns the row of an entry. If the entry cannot be examined, the row
 // has only name, type and error.
-func (k *detailReader) readRow(e *entry) *shownRow {
+func (k *rowReader) readRow(e *entry) *shownRow {
 	row := &shownRow{label: pathname.Escape(e.name)}
 	row.Type, row.Ignored, row.Secret = typeName(e.typ), e.ignored, e.secret
 	st, err := k.dir.Lstat(e.name)
@@ -140,7 +140,7 @@ func (k *detailReader) readRow(e *entry) *shownRow {
 }
 
 // addLinkTarget adds the target of the link name to the row, or the error.
-func (k *detailReader) addLinkTarget(name string, row *shownRow) {
+func (k *rowReader) addLinkTarget(name string, row *shownRow) {
 	target, err := k.dir.Readlink(name)
 	if err != nil {
 		row.Error = errorWithoutPath(err)

@@ -14,7 +14,7 @@ const maxCountedSize = 1 << 20
 // addLineCount sets row.Lines to the number of lines of the file name, unless
 // the file is binary or cannot be read. After the deadline it does not read the
 // file and sets countsOmitted.
-func (k *detailReader) addLineCount(name string, size int64, row *shownRow) {
+func (k *rowReader) addLineCount(name string, size int64, row *shownRow) {
 	if size > 0 && time.Now().After(k.deadline) {
 		k.countsOmitted = true
 		return

@@ -36,7 +36,7 @@ func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (
 		return nil, err
 	}
 	abs := filepath.Join(d.Path(), base)
-	look := detailReader{dir: d, long: opts.Long, deadline: time.Now().Add(maxDetailTime)}
+	look := rowReader{dir: d, long: opts.Long, deadline: time.Now().Add(maxDetailTime)}
 	row := look.readRow(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
 	row.Path, row.rel = box.Display(abs), base
 	status := startGitStatus(ctx, box, d.Path(), opts.GitWait)

@@ -16,8 +16,8 @@ import (
 // Number of entries that a directory lists at its turn. The numbers are part of
 // the order of the listing: changing them moves entries between pages.
 const (
-	firstTurn = 200 // of the top directory
-	laterTurn = 10
+	entriesOfFirstTurn  = 200 // of the top directory
+	entriesOfLaterTurns = 10
 )
 
 // maxUnreadNames is the number of unreadable directories whose names a result
@@ -149,9 +149,9 @@ func (l *lister) run() error {
 // those of the page to it, and queues the subdirectories found. A directory
 // with further entries is queued again.
 func (l *lister) listNextEntries(d *dir) error {
-	share := laterTurn
+	share := entriesOfLaterTurns
 	if d.depth == 0 && d.nextIndex == 0 {
-		share = firstTurn
+		share = entriesOfFirstTurn
 	}
 	from := d.nextIndex
 	to := min(from+share, len(d.entries))

@@ -116,14 +116,14 @@ type contextReader struct {
 	from io.Reader
 }
 
-// maxPiece is the number of bytes read between two checks of the context.
-const maxPiece = 4 << 20
+// maxReadBytes is the number of bytes read between two checks of the context.
+const maxReadBytes = 4 << 20
 
 func (s *contextReader) Read(p []byte) (int, error) {
 	if err := context.Cause(s.ctx); err != nil {
 		return 0, err
 	}
-	return s.from.Read(p[:min(len(p), maxPiece)])
+	return s.from.Read(p[:min(len(p), maxReadBytes)])
 }
 
 // hasMore reports whether r has at least one more byte.

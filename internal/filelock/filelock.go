@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	pollMin = 500 * time.Microsecond
-	pollMax = 8 * time.Millisecond
+	minPollInterval = 500 * time.Microsecond
+	maxPollInterval = 8 * time.Millisecond
 )
 
 // Lock takes the exclusive lock of an open file, as TryLock does, and waits
@@ -22,7 +22,7 @@ const (
 // intervals that stay short, so that a process that has waited for long is not
 // at a disadvantage.
 func Lock(ctx context.Context, f *os.File) (bool, error) {
-	interval := pollMin
+	interval := minPollInterval
 	for {
 		locked, err := TryLock(f)
 		runtime.KeepAlive(f)
@@ -39,6 +39,6 @@ func Lock(ctx context.Context, f *os.File) (bool, error) {
 			return false, ctx.Err()
 		case <-timer.C:
 		}
-		interval = min(2*interval, pollMax)
+		interval = min(2*interval, maxPollInterval)
 	}
 }

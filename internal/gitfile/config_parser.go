@@ -12,10 +12,10 @@ type parser struct {
 	rest                []byte
 	section, key, value string
 	noValue             bool // the key stands alone, without "="
-	bad                 bool
-	// left and behind are the numbers of bytes that follow the setting's key, and
+	malformed           bool
+	// afterKey and behind are the numbers of bytes that follow the setting's key, and
 	// its value: up to the comment or the line end.
-	left, behind int
+	afterKey, afterValue int
 }
 
 // newParser returns a parser at the start of a file, after a UTF-8 byte order mark.
@@ -23,8 +23,8 @@ func newParser(config []byte) *parser {
 	return &parser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
 }
 
-// take returns the next character, 0 at the end; CRLF is one line end.
-func (p *parser) take() byte {
+// readChar returns the next character, 0 at the end; CRLF is one line end.
+func (p *parser) readChar() byte {
 	if len(p.rest) == 0 {
 		return 0
 	}
@@ -34,7 +34,7 @@ func (p *parser) take() byte {
 	c := p.rest[0]
 	p.rest = p.rest[1:]
 	if c == 0 {
-		p.bad = true
+		p.malformed = true
 	}
 	return c
 }
@@ -42,8 +42,8 @@ func (p *parser) take() byte {
 // next reads the next setting into section, key and value. It returns false at the end
 // of the file, and with bad set at text that git does not understand.
 func (p *parser) next() bool {
-	for len(p.rest) > 0 && !p.bad {
-		switch c := p.take(); {
+	for len(p.rest) > 0 && !p.malformed {
+		switch c := p.readChar(); {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f':
 		case c == '#' || c == ';':
 			if end := bytes.IndexByte(p.rest, '\n'); end >= 0 {
@@ -54,11 +54,11 @@ func (p *parser) next() bool {
 		case c == '[':
 			p.readSection()
 		case pathname.Lower(c) >= 'a' && pathname.Lower(c) <= 'z':
-			p.left = len(p.rest) + 1
+			p.afterKey = len(p.rest) + 1
 			p.readSetting(c)
-			return !p.bad
+			return !p.malformed
 		default:
-			p.bad = true
+			p.malformed = true
 		}
 	}
 	return false
@@ -70,10 +70,10 @@ func (p *parser) readSection() {
 	var name []byte
 	quoted := false
 	for {
-		c := p.take()
+		c := p.readChar()
 		switch {
 		case c == 0 || c == '\n':
-			p.bad = true
+			p.malformed = true
 			return
 		case c == ']' && !quoted:
 			p.section = string(name)
@@ -84,7 +84,7 @@ func (p *parser) readSection() {
 				name = append(name, '.')
 			}
 		case quoted && c == '\\':
-			name = append(name, p.take())
+			name = append(name, p.readChar())
 		case quoted:
 			name = append(name, c)
 		case c != ' ' && c != '\t':
@@ -96,11 +96,11 @@ func (p *parser) readSection() {
 // readSetting reads a key that begins with c, and its value.
 func (p *parser) readSetting(c byte) {
 	key := []byte{pathname.Lower(c)}
-	for c = p.take(); pathname.Lower(c) >= 'a' && pathname.Lower(c) <= 'z' || c >= '0' && c <= '9' || c == '-'; c = p.take() {
+	for c = p.readChar(); pathname.Lower(c) >= 'a' && pathname.Lower(c) <= 'z' || c >= '0' && c <= '9' || c == '-'; c = p.readChar() {
 		key = append(key, pathname.Lower(c))
 	}
 	for c == ' ' || c == '\t' {
-		c = p.take()
+		c = p.readChar()
 	}
 	p.key, p.value, p.noValue = string(key), "", c != '='
 	switch c {
@@ -109,15 +109,15 @@ func (p *parser) readSetting(c byte) {
 	case 0, '\n':
 		p.endValue(c)
 	default:
-		p.bad = true
+		p.malformed = true
 	}
 }
 
 // endValue notes that a value ended at c, a line feed or the end of the file.
 func (p *parser) endValue(c byte) {
-	p.behind = len(p.rest)
+	p.afterValue = len(p.rest)
 	if c == '\n' {
-		p.behind++
+		p.afterValue++
 	}
 }
 
@@ -128,10 +128,10 @@ func (p *parser) readValue() {
 	solid := 0 // length up to which trailing white space is kept
 	quoted, commented := false, false
 	for {
-		c := p.take()
+		c := p.readChar()
 		switch {
 		case c == 0 || c == '\n':
-			p.bad = p.bad || quoted
+			p.malformed = p.malformed || quoted
 			p.value = string(value[:solid])
 			if !commented {
 				p.endValue(c)
@@ -145,7 +145,7 @@ func (p *parser) readValue() {
 		case c == '"':
 			quoted = !quoted
 		case c == '\\':
-			switch c = p.take(); c {
+			switch c = p.readChar(); c {
 			case '\n':
 			case 't':
 				value = append(value, '\t')
@@ -156,10 +156,10 @@ func (p *parser) readValue() {
 			case '"', '\\':
 				value = append(value, c)
 			default:
-				p.bad = true
+				p.malformed = true
 			}
 		case !quoted && (c == '#' || c == ';'):
-			commented, p.behind = true, len(p.rest)+1
+			commented, p.afterValue = true, len(p.rest)+1
 			if end := bytes.IndexByte(p.rest, '\n'); end >= 0 {
 				p.rest = p.rest[end:]
 			} else {

@@ -24,7 +24,7 @@ func DangerousSettings(config []byte) (settings []string, ok bool) {
 			settings = append(settings, p.setting())
 		}
 	}
-	return settings, !p.bad
+	return settings, !p.malformed
 }
 
 // DangerousModulesSettings lists the settings of a .gitmodules file, in the form of
@@ -39,7 +39,7 @@ func DangerousModulesSettings(modules []byte) (settings []string, ok bool) {
 			settings = append(settings, p.setting())
 		}
 	}
-	return settings, !p.bad
+	return settings, !p.malformed
 }
 
 // hasDotDot reports whether a component of a path is "..".
@@ -57,7 +57,7 @@ func WithoutSettings(config []byte, settings []string) []byte {
 		if !slices.Contains(settings, p.setting()) {
 			continue
 		}
-		start, end := len(config)-p.left, len(config)-p.behind
+		start, end := len(config)-p.afterKey, len(config)-p.afterValue
 		first := start
 		for first > kept && (config[first-1] == ' ' || config[first-1] == '\t') {
 			first--
@@ -74,15 +74,15 @@ func WithoutSettings(config []byte, settings []string) []byte {
 	return append(out, config[kept:]...)
 }
 
-// runKeys are the keys, in whichever section, whose value is a program or
+// programKeys are the keys, in whichever section, whose value is a program or
 // leads to one.
-var runKeys = []string{
+var programKeys = []string{
 	"hookspath", "fsmonitor", "askpass", "gitproxy", "attributesfile", "worktree", "helper", "clean", "smudge", "process", "textconv",
 	"driver", "dbdriver", "external", "uploadpack", "receivepack", "uploadarchive", "vcs", "templatedir", "difffilter", "tunnel", "smtpserver",
 	"smtpserveroption", "browser", "httpd", "modulepath", "standalonetransferagent",
 }
 
-var runEndings = []string{"command", "cmd", "hook", "editor", "pager", "program", "prog"}
+var programKeyEndings = []string{"command", "cmd", "hook", "editor", "pager", "program", "prog"}
 
 // isDangerousSetting reports whether a setting makes git run a program, read settings
 // from elsewhere, or look for hooks elsewhere. section and key are in lower case, the
@@ -139,28 +139,28 @@ func isDangerousSetting(section, key, value string) bool {
 	case kind == "pull" && (key == "twohead" || key == "octopus"):
 		return slices.ContainsFunc(strings.Fields(value), func(name string) bool { return !isStrategy(name) })
 	case kind == "rebase" && key == "instructionformat":
-		return !oneLine.MatchString(value) // a line of its own in the list of steps may be exec
+		return !oneLineFormat.MatchString(value) // a line of its own in the list of steps may be exec
 	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
 		return isHelperURL(value)
 	case kind == "url" && (key == "insteadof" || key == "pushinsteadof"):
-		return !wholeURL.MatchString(name)
+		return !urlPrefixWithHost.MatchString(name)
 	}
-	return slices.Contains(runKeys, key) || slices.ContainsFunc(runEndings, func(end string) bool { return strings.HasSuffix(key, end) })
+	return slices.Contains(programKeys, key) || slices.ContainsFunc(programKeyEndings, func(end string) bool { return strings.HasSuffix(key, end) })
 }
 
 var (
-	// oneLine is a format of placeholders that git fills in without a line
+	// oneLineFormat is a format of placeholders that git fills in without a line
 	// break. A format without any may be the name of another one.
-	oneLine = regexp.MustCompile(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
+	oneLineFormat = regexp.MustCompile(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
 	// remoteNames matches names of remotes without a path or option.
 	remoteNames = regexp.MustCompile(`^\s*(\w[\w.-]*(\s+|$))*$`)
 	// mergeOptions matches options of git merge without a path. A path could be
 	// a strategy, which is part of a program's name.
 	mergeOptions = regexp.MustCompile(`^\s*((--(no-)?(ff|ff-only|edit|commit|squash|log|stat|signoff|verify-signatures|rerere-autoupdate|autostash|allow-unrelated-histories)` +
 		`|-n|-s\s*(ort|ours|recursive|resolve|octopus|subtree)|-X\s*[a-z-]+(=[a-z]+)?)(\s+|$))*$`)
-	// wholeURL matches a prefix with scheme and host, which cannot become a
+	// urlPrefixWithHost matches a prefix with scheme and host, which cannot become a
 	// helper's address together with the text after it.
-	wholeURL = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
+	urlPrefixWithHost = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
 )
 
 // isBool reports whether a value is one of git's words for true or false, or

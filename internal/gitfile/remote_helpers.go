@@ -27,12 +27,12 @@ func isHelperURL(address string) bool {
 	}
 	scheme := address[:len(schemeCharacters.FindString(address))]
 	rest := address[len(scheme):]
-	return strings.HasPrefix(rest, "::") || scheme != "" && strings.HasPrefix(rest, "://") && !slices.Contains(schemes, scheme)
+	return strings.HasPrefix(rest, "::") || scheme != "" && strings.HasPrefix(rest, "://") && !slices.Contains(builtinSchemes, scheme)
 }
 
-// schemes are the schemes of addresses for which git needs no other program. It
+// builtinSchemes are the schemes of addresses for which git needs no other program. It
 // compares letters exactly: HTTPS is unknown to it.
-var schemes = []string{"http", "https", "ftp", "ftps", "file", "git", "ssh", "git+ssh", "ssh+git"}
+var builtinSchemes = []string{"http", "https", "ftp", "ftps", "file", "git", "ssh", "git+ssh", "ssh+git"}
 
 // schemeCharacters matches what may be the scheme of an address, as
 // is_urlschemechar of git's url.c.

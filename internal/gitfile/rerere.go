@@ -16,7 +16,7 @@ func RererePaths(mergeRR []byte) (paths []string, ok bool) {
 		if entry == "" {
 			continue
 		}
-		found := reuseEntry.FindStringSubmatch(entry)
+		found := reuseListEntry.FindStringSubmatch(entry)
 		if found == nil {
 			return paths, false
 		}
@@ -25,7 +25,7 @@ func RererePaths(mergeRR []byte) (paths []string, ok bool) {
 	return paths, true
 }
 
-// reuseEntry is an entry of MERGE_RR: an object name, the number of a variant
+// reuseListEntry is an entry of MERGE_RR: an object name, the number of a variant
 // other than the first, and a path. Git's read_rr also accepts other numbers,
 // such as -1.
-var reuseEntry = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})(?:\.[0-9]{1,9})?\t((?s:.+))$`)
+var reuseListEntry = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})(?:\.[0-9]{1,9})?\t((?s:.+))$`)

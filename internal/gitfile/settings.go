@@ -13,7 +13,7 @@ func AllSettings(config []byte) (settings []string, ok bool) {
 	for p.next() {
 		settings = append(settings, p.setting())
 	}
-	return settings, !p.bad
+	return settings, !p.malformed
 }
 
 // Setting is a setting of a git configuration file.

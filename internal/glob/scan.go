@@ -8,12 +8,12 @@ import (
 
 // scanResult is the result of scanning a pattern.
 type scanResult struct {
-	// plain is the pattern with its classes, and its braces without a comma, as
+	// plainPattern is the pattern with its classes, and its braces without a comma, as
 	// plain characters.
 	plainPattern  string
 	reason        string // why it is not a valid glob; "" if it is
 	fromError     string // the pattern from the error on
-	classHasSlash bool   // a class contains a slash: as in bash, it is not a class, and only plain counts
+	classHasSlash bool   // a class contains a slash: as in bash, it is not a class, and only plainPattern counts
 }
 
 // patternError returns a BAD_PATTERN error with the position in pattern, the

@@ -11,10 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// dirs are the directories of a project whose files make an editor, an
+// settingsDirs are the directories of a project whose files make an editor, an
 // agent or a shell run a program once somebody opens or enters the project.
 // They are protected with all beneath, existing or not.
-var dirs = []string{
+var settingsDirs = []string{
 	".agents",               // skills that run shell lines, hooks
 	".amazonq",              // mcp.json starts servers, cli-agents/*.json have hooks
 	".amp",                  // settings.json starts servers
@@ -65,9 +65,9 @@ var dirs = []string{
 	".zed",                  // settings.json starts language and context servers
 }
 
-// files are the files by which an editor, an agent or a shell runs a program once
+// settingsFiles are the files by which an editor, an agent or a shell runs a program once
 // somebody opens or enters the project, in any directory of it.
-var files = []string{
+var settingsFiles = []string{
 	".aider.conf.yaml",   // as .aider.conf.yml
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
 	".autoenv.zsh",       // zsh-autoenv runs it on cd
@@ -137,12 +137,12 @@ var files = []string{
 // SettingsDirs returns the names of the directories that hold settings by which
 // programs run, at any depth of a project. IsSettingsPath also knows patterns and names
 // of several components, which are not in the list.
-func SettingsDirs() []string { return slices.Clone(dirs) }
+func SettingsDirs() []string { return slices.Clone(settingsDirs) }
 
 // SettingsFiles returns the names of the files with settings by which programs run, at
 // any depth of a project. IsSettingsPath also knows patterns and names of several
 // components, which are not in the list.
-func SettingsFiles() []string { return slices.Clone(files) }
+func SettingsFiles() []string { return slices.Clone(settingsFiles) }
 
 // SettingsDepth returns how many levels above an entry of a directory the project is
 // whose settings the entry holds. dir is the directory's own name, name the entry's.
@@ -222,7 +222,7 @@ func mayBeSettings(name string) bool {
 // programs run, in any letter case. The caller folds names that are not ASCII first
 // (pathname.Fold).
 func IsSettingsPath(part string, rest []string) bool {
-	if slices.ContainsFunc(dirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
+	if slices.ContainsFunc(settingsDirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
 	if pathname.EqualFold(part, ".config") && len(rest) > 0 && (pathname.EqualFold(rest[0], "mise") || pathname.EqualFold(rest[0], "mise.toml") || pathname.EqualFold(rest[0], "irb")) {
@@ -252,7 +252,7 @@ func IsSettingsPath(part string, rest []string) bool {
 	if len(rest) > 0 {
 		return pathname.EqualFold(part, "mise") && len(rest) == 1 && isMiseConfig(rest[0])
 	}
-	if slices.ContainsFunc(files, func(name string) bool { return pathname.EqualFold(part, name) }) {
+	if slices.ContainsFunc(settingsFiles, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
 	lowered := strings.ToLower(part)

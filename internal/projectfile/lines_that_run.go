@@ -10,9 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// judged are files that developers and their commands write every day, and in
+// lineJudges are files that developers and their commands write every day, and in
 // which a few settings make a program run another one.
-var judged = map[string]func(line string) bool{
+var lineJudges = map[string]func(line string) bool{
 	".merlin":             merlinLineRuns,
 	".npmrc":              npmLineRuns,
 	".tool-versions":      asdfLineRuns,
@@ -23,7 +23,7 @@ var judged = map[string]func(line string) bool{
 // IsJudgedByContent reports whether files of this name are protected only if
 // LinesThatRun lists one of their lines. It ignores letter case.
 func IsJudgedByContent(name string) bool {
-	_, ok := judged[strings.ToLower(name)]
+	_, ok := lineJudges[strings.ToLower(name)]
 	return ok
 }
 
@@ -31,7 +31,7 @@ func IsJudgedByContent(name string) bool {
 // run, as soon as somebody uses npm, rustup, asdf, mise or Merlin in its directory. It
 // returns nil for a name that IsJudgedByContent does not know.
 func LinesThatRun(name string, content []byte) (lines []string) {
-	runs := judged[strings.ToLower(name)]
+	runs := lineJudges[strings.ToLower(name)]
 	if runs == nil {
 		return nil
 	}

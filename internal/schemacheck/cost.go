@@ -16,13 +16,13 @@ import (
 // budget counts the steps that a check may still take.
 type budget struct{ left int }
 
-var errBudget = errors.New("checking takes too many steps")
+var errOverBudget = errors.New("checking takes too many steps")
 
-// spend subtracts steps. It panics with errBudget if none are left; Check
+// spend subtracts steps. It panics with errOverBudget if none are left; Check
 // recovers.
 func (b *budget) spend(steps int) {
 	if b.left -= steps; b.left < 0 {
-		panic(errBudget)
+		panic(errOverBudget)
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil { // a panic of the library, on input that it did not expect
-			if f = nil; len(raw) <= smallValueBytes && r == any(errBudget) {
+			if f = nil; len(raw) <= smallValueBytes && r == any(errOverBudget) {
 				s.disabled = true
 				err = fmt.Errorf("the schema is not used any more: %v", r)
 			}

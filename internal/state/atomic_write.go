@@ -86,4 +86,4 @@ func listSomeNames(dir string) []string {
 
 // isAbandoned reports whether a temporary file was left by a killed process. The
 // caller holds the exclusive lock of its directory.
-func isAbandoned(info fs.FileInfo) bool { return dirLocksWork || fileAge(info) > pruneEvery }
+func isAbandoned(info fs.FileInfo) bool { return dirLocksWork || fileAge(info) > pruneInterval }

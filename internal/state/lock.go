@@ -150,13 +150,13 @@ func lockedError(path, holder string, err error) error {
 }
 
 // removeOldLocks removes the lock files in dir that no process holds and that have
-// not been used for pruneEvery. It does nothing if a process has done so within that
+// not been used for pruneInterval. It does nothing if a process has done so within that
 // time. A process that has opened such a file but not locked it yet notices the
 // removal.
 func (s *Store) removeOldLocks(dir string) {
 	mark := filepath.Join(dir, pruneMarkFile)
 	info, err := os.Stat(mark)
-	if err == nil && fileAge(info) < pruneEvery {
+	if err == nil && fileAge(info) < pruneInterval {
 		return
 	}
 	now := time.Now()
@@ -169,7 +169,7 @@ func (s *Store) removeOldLocks(dir string) {
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMarkFile || fileAge(info) < pruneEvery {
+		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMarkFile || fileAge(info) < pruneInterval {
 			continue
 		}
 		removeOldLock(filepath.Join(dir, info.Name()))
@@ -189,7 +189,7 @@ func removeOldLock(path string) {
 	}
 	mine, err := f.Stat()
 	now, err2 := os.Lstat(path)
-	if err == nil && err2 == nil && os.SameFile(mine, now) && fileAge(now) >= pruneEvery {
+	if err == nil && err2 == nil && os.SameFile(mine, now) && fileAge(now) >= pruneInterval {
 		os.Remove(path)
 	}
 }

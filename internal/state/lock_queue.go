@@ -33,7 +33,7 @@ func (q *lockQueue) acquire(ctx context.Context, name string) error {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
-		q.leave(name, turn)
+		q.removeWaiting(name, turn)
 		return ctx.Err()
 	}
 }
@@ -43,11 +43,11 @@ func (q *lockQueue) release(name string) {
 	q.mu.Lock()
 	first := q.waiting[name][0]
 	q.mu.Unlock()
-	q.leave(name, first)
+	q.removeWaiting(name, first)
 }
 
-// leave removes a goroutine from the line, at any position.
-func (q *lockQueue) leave(name string, turn chan struct{}) {
+// removeWaiting removes a goroutine from the line, at any position.
+func (q *lockQueue) removeWaiting(name string, turn chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	line := q.waiting[name]

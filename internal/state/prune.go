@@ -22,9 +22,9 @@ const (
 )
 
 const (
-	// pruneEvery is the interval at which a directory is checked for old
+	// pruneInterval is the interval at which a directory is checked for old
 	// records.
-	pruneEvery = time.Hour
+	pruneInterval = time.Hour
 	// pruneWrites is the number of writes of one process after which it prunes,
 	// whatever the time.
 	pruneWrites = 512
@@ -78,7 +78,7 @@ const (
 )
 
 // pruneIfDue prunes dir, and the records of the previous format, if dir has not
-// been pruned for pruneEvery. Only the first write of a process looks; after
+// been pruned for pruneInterval. Only the first write of a process looks; after
 // many writes, and by chance, it prunes at once.
 func (s *Store) pruneIfDue(dir string) error {
 	s.mu.Lock()
@@ -110,11 +110,11 @@ func (s *Store) pruneOlderFormat() error {
 	return pruneUnlessRecent(dir, false, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneUnlessRecent prunes dir if due is set or pruneEvery has passed since the
+// pruneUnlessRecent prunes dir if due is set or pruneInterval has passed since the
 // last time. The file pruneMarkFile has the time of the last pruning.
 func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
 	mark := filepath.Join(dir, pruneMarkFile)
-	if info, err := os.Stat(mark); !due && err == nil && fileAge(info) < pruneEvery {
+	if info, err := os.Stat(mark); !due && err == nil && fileAge(info) < pruneInterval {
 		return nil
 	}
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {

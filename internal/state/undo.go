@@ -27,9 +27,9 @@ const (
 	// minCompressed is the size in bytes from which removed content is
 	// compressed.
 	minCompressed = 64 << 10
-	// undoSlack bounds the growth of the journal beyond its limit between two
+	// maxUndoGrowth bounds the growth of the journal beyond its limit between two
 	// prunings, on average, as a part of UndoBytes.
-	undoSlack = 1.0 / 16
+	maxUndoGrowth = 1.0 / 16
 )
 
 // PendingChange is a recorded change that may not have been made yet. Its methods do
@@ -209,7 +209,7 @@ func changeRecordNames(dir, pathHash string) []string {
 // not each of them may read the whole journal. So it prunes at random, with a
 // probability proportional to size.
 func (s *Store) pruneUndo(dir string, size int64) {
-	due := rand.Float64()*undoSlack*float64(s.config.UndoBytes) < float64(max(size, blockSize))
+	due := rand.Float64()*maxUndoGrowth*float64(s.config.UndoBytes) < float64(max(size, blockSize))
 	// If pruning fails now, it may succeed next time.
 	_ = pruneUnlessRecent(dir, due, s.config.UndoBytes, s.config.UndoAge)
 }

@@ -22,9 +22,9 @@ type Decoded struct {
 // bytes.
 type boundary struct{ text, raw int }
 
-// boundaryEvery is the distance between stored boundaries, in bytes. Finding an
+// boundaryInterval is the distance between stored boundaries, in bytes. Finding an
 // offset decodes at most this much again; a boundary takes 16 bytes of memory.
-const boundaryEvery = 4 << 10
+const boundaryInterval = 4 << 10
 
 // DecodeMapped decodes raw like Decode and keeps a reference to raw. It
 // allocates the text once, at its exact size, and little else. If ctx ends, it
@@ -32,13 +32,13 @@ const boundaryEvery = 4 << 10
 func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error) {
 	d := &Decoded{raw: raw, encoding: e}
 	size := 0
-	d.decodePieces(0, make([]byte, boundaryEvery), func(text []byte, _ int) bool {
+	d.decodePieces(0, make([]byte, boundaryInterval), func(text []byte, _ int) bool {
 		size += len(text)
 		return ctx.Err() == nil
 	})
 	d.Text = make([]byte, 0, size)
 	at := 0
-	d.decodePieces(0, make([]byte, boundaryEvery), func(text []byte, used int) bool {
+	d.decodePieces(0, make([]byte, boundaryInterval), func(text []byte, used int) bool {
 		d.boundaries = append(d.boundaries, boundary{text: len(d.Text), raw: at})
 		d.Text = append(d.Text, text...)
 		at += used
@@ -103,7 +103,7 @@ func (d *Decoded) offsetAfter(from boundary, at int) (raw int, ok bool) {
 func (d *Decoded) RawOffsets() func(at int) (int, bool) {
 	var last boundary
 	return func(at int) (int, bool) {
-		if at < last.text || at-last.text > boundaryEvery || at >= len(d.Text) {
+		if at < last.text || at-last.text > boundaryInterval || at >= len(d.Text) {
 			found, ok := d.RawOffset(at)
 			if ok {
 				last = boundary{text: at, raw: found}

@@ -17,8 +17,8 @@ type Guess struct {
 	raw []byte
 }
 
-// guessSample bounds the bytes that are decoded to find rivals.
-const guessSample = 256 << 10
+// maxGuessBytes bounds the bytes that are decoded to find rivals.
+const maxGuessBytes = 256 << 10
 
 // NewGuess returns the guess e for the bytes of a file, and finds its rivals.
 // It keeps a reference to raw.
@@ -28,8 +28,8 @@ func NewGuess(raw []byte, e Encoding) *Guess {
 	if at := bytes.IndexFunc(raw, func(r rune) bool { return r >= utf8.RuneSelf }); at >= 0 {
 		sample = raw[bytes.LastIndexByte(raw[:at], '\n')+1:]
 	}
-	if len(sample) > guessSample {
-		sample = sample[:guessSample]
+	if len(sample) > maxGuessBytes {
+		sample = sample[:maxGuessBytes]
 		sample = sample[:bytes.LastIndexByte(sample, '\n')+1] // whole characters only
 	}
 	for _, name := range EncodingNames() {
@@ -63,24 +63,24 @@ func (g *Guess) EditIsUnambiguous(start, end int, text string) bool {
 	return !slices.ContainsFunc(g.Rivals, func(e Encoding) bool { return !same(e) })
 }
 
-// maxAround bounds the search for a character boundary, in bytes.
-const maxAround = 4 << 10
+// maxBoundarySearch bounds the search for a character boundary, in bytes.
+const maxBoundarySearch = 4 << 10
 
 // safeBounds returns offsets before start and after end that are character
 // boundaries in every encoding: at a line boundary, or after two ASCII bytes.
-// ok is false if there are none within maxAround.
+// ok is false if there are none within maxBoundarySearch.
 func (g *Guess) safeBounds(start, end int) (from, to int, ok bool) {
 	plain := func(i int) bool { return g.raw[i] < utf8.RuneSelf && (g.raw[i] < '0' || g.raw[i] > '9') }
 	between := func(at int) bool {
 		return at <= 0 || at >= len(g.raw) || g.raw[at-1] == '\n' || at > 1 && plain(at-1) && plain(at-2)
 	}
 	for from = start; !between(from); from-- {
-		if start-from > maxAround {
+		if start-from > maxBoundarySearch {
 			return 0, 0, false
 		}
 	}
 	for to = end; !between(to) || to < end; to++ {
-		if to-end > maxAround {
+		if to-end > maxBoundarySearch {
 			return 0, 0, false
 		}
 	}
@@ -157,13 +157,13 @@ func isOddPair(a, b rune) bool {
 	if a < utf8.RuneSelf && b < utf8.RuneSelf || !unicode.IsLetter(a) || !unicode.IsLetter(b) {
 		return false
 	}
-	return alphabet(a) != alphabet(b) && alphabet(a) > 0 && alphabet(b) > 0 ||
+	return alphabetOf(a) != alphabetOf(b) && alphabetOf(a) > 0 && alphabetOf(b) > 0 ||
 		unicode.IsLower(a) && unicode.IsUpper(b)
 }
 
-// alphabet returns a number for Latin, Greek and Cyrillic letters, which no
+// alphabetOf returns a number for Latin, Greek and Cyrillic letters, which no
 // word mixes. It returns 0 for other characters.
-func alphabet(r rune) int {
+func alphabetOf(r rune) int {
 	for i, table := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
 		if unicode.Is(table, r) {
 			return i + 1
@@ -176,8 +176,8 @@ func alphabet(r rune) int {
 // non-ASCII symbol or a single Asian character inside a word.
 func isOddSymbol(a, sign, b rune) bool {
 	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
-		return alphabet(a) > 0 && alphabet(b) > 0
+		return alphabetOf(a) > 0 && alphabetOf(b) > 0
 	}
 	return sign >= utf8.RuneSelf && sign != '\u2019' && sign != '\u00B7' && unicode.IsLetter(a) && unicode.IsLetter(b) &&
-		(unicode.IsSymbol(sign) || unicode.IsPunct(sign)) && alphabet(a) > 0 && alphabet(b) > 0
+		(unicode.IsSymbol(sign) || unicode.IsPunct(sign)) && alphabetOf(a) > 0 && alphabetOf(b) > 0
 }

@@ -13,8 +13,8 @@ import (
 
 // The longest runs that CollapseBlanks leaves unchanged.
 const (
-	maxLines  = 3  // blank lines
-	maxSpaces = 24 // spaces and tabs within a line
+	maxBlankLines = 3  // blank lines
+	maxSpaces     = 24 // spaces and tabs within a line
 )
 
 // Text returns s with invisible and misleading characters escaped, except line
@@ -87,7 +87,7 @@ func CollapseBlanks(s string) string {
 	var b strings.Builder
 	blank := 0
 	end := func() {
-		if blank > maxLines {
+		if blank > maxBlankLines {
 			fmt.Fprintf(&b, "… %d blank lines …\n", blank)
 		} else {
 			b.WriteString(strings.Repeat("\n", blank))

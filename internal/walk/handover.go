@@ -2,9 +2,9 @@ package walk
 
 import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 
-// handOverSize is the number of entries that a worker visits between checks for
+// minHandOver is the number of entries that a worker visits between checks for
 // idle workers, and the smallest number that it hands over.
-const handOverSize = 32
+const minHandOver = 32
 
 // entryRange is a range of a directory's entries: list[from:to]. These are all
 // entries of a piece, unless a worker handed the later ones to another. A
@@ -19,7 +19,7 @@ type entryRange struct {
 // idle worker, if there is one; otherwise a directory of thousands of entries
 // would keep the others waiting.
 func (w *walker) handOver(p *entryRange, i int) {
-	if !w.opts.AnyOrder || w.idle.Load() == 0 || p.to-i < 2*handOverSize {
+	if !w.opts.AnyOrder || w.idle.Load() == 0 || p.to-i < 2*minHandOver {
 		return
 	}
 	w.mu.Lock()
@@ -37,9 +37,9 @@ func (w *walker) handOver(p *entryRange, i int) {
 // finishRange ends a range, after which the sub-directories subdirs will be
 // entered. After the last range of a piece, the directory is pushed, or closed
 // if nothing is left in it.
-func (w *worker) finishRange(f *frame, kids []string) {
+func (w *worker) finishRange(f *frame, subdirs []string) {
 	w.mu.Lock()
-	f.subdirs = append(f.subdirs, kids...)
+	f.subdirs = append(f.subdirs, subdirs...)
 	f.openRanges--
 	last := f.openRanges == 0
 	w.mu.Unlock()

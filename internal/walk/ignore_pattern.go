@@ -19,7 +19,7 @@ type rule struct {
 	dirOnly  bool
 	nameOnly bool   // lead is empty and the rule applies at any depth
 	lead     []glob // the elements before the last
-	last     glob   // shape recursive: everything below lead
+	last     glob   // shape anyDirs: everything below lead
 }
 
 // maxAlternatives bounds the alternatives of a line with braces.

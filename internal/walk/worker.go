@@ -73,10 +73,10 @@ func (w *worker) visitNextPiece(f *frame) {
 // visitRange visits a range of a directory's entries.
 func (w *worker) visitRange(p entryRange) {
 	f, n := p.frame, p.frame.node
-	var kids []string
+	var subdirs []string
 	e := &w.entry // shared by all visits: a local one would escape to the heap each time
 	for i := p.from; i < p.to; i++ {
-		if n.fromCache && i%handOverSize == 0 {
+		if n.fromCache && i%minHandOver == 0 {
 			w.handOver(&p, i)
 		}
 		n.fillEntry(e, p.list, i)
@@ -89,11 +89,11 @@ func (w *worker) visitRange(p entryRange) {
 		}
 		enter, err := w.visitEntry(e)
 		if enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
-			kids = append(kids, e.Path)
+			subdirs = append(subdirs, e.Path)
 		}
 		if err != nil {
 			w.stop(err, false)
-			if errors.Is(err, fs.SkipAll) && i == len(p.list)-1 && f.done && len(kids) == 0 && !w.opts.AnyOrder {
+			if errors.Is(err, fs.SkipAll) && i == len(p.list)-1 && f.done && len(subdirs) == 0 && !w.opts.AnyOrder {
 				w.closeWhenUnused(f) // the directory's last entry was visited
 				return
 			}
@@ -101,7 +101,7 @@ func (w *worker) visitRange(p entryRange) {
 			return
 		}
 	}
-	w.finishRange(f, kids)
+	w.finishRange(f, subdirs)
 }
 
 // visitEntry visits an entry unless it is hidden or ignored. enter reports
