@@ -63,7 +63,8 @@ func parseRecovering(parse func([]byte) error, text []byte) (fault error) {
 	return parse(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 }
 
-// parseGo returns the first syntax error of Go source, with its line.
+// parseGo returns the first syntax error of Go source, with its line; nil if
+// there is none.
 func parseGo(text []byte) error {
 	_, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	var list scanner.ErrorList
@@ -73,7 +74,8 @@ func parseGo(text []byte) error {
 	return err
 }
 
-// parseJSON returns the syntax error of a JSON text, with its line.
+// parseJSON returns the first syntax error of a JSON text, with its line; nil
+// if there is none.
 func parseJSON(text []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)
@@ -84,8 +86,9 @@ func parseJSON(text []byte) error {
 	return err
 }
 
-// parseYAML returns the syntax error of a YAML text. It uses yaml/v3 because it bounds
-// nesting; the other YAML library takes seconds for a megabyte.
+// parseYAML returns the first syntax error of a YAML text, nil if there is
+// none. It uses yaml/v3 because it bounds nesting; the other YAML library takes
+// seconds for a megabyte.
 func parseYAML(text []byte) error {
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var node yaml.Node
@@ -98,7 +101,8 @@ func parseYAML(text []byte) error {
 	}
 }
 
-// parseTOML returns the syntax error of a TOML text, with its line.
+// parseTOML returns the first syntax error of a TOML text, with its line; nil
+// if there is none.
 func parseTOML(text []byte) error {
 	var value map[string]any
 	_, err := toml.Decode(string(text), &value)

@@ -75,8 +75,8 @@ func (l *lister) readRows(d *dir, from, to int) ([]*shownRow, error) {
 	return rows, l.ctx.Err()
 }
 
-// joinRel joins a path relative to the listed directory ("" is that directory)
-// and a name with a slash.
+// joinRel returns dir/name, where dir is a path relative to the listed
+// directory, "" for that directory itself.
 func joinRel(dir, name string) string {
 	if dir == "" {
 		return name
@@ -98,8 +98,8 @@ func (l *lister) countIgnoredFiles(node *walk.Node, name string, row *shownRow) 
 	row.Files, row.AtLeast = &n, !exact
 }
 
-// rowReader reads the details of entries of one directory. It is used by one
-// goroutine.
+// rowReader reads the details of the entries of one directory that their rows
+// show. It is used by one goroutine.
 type rowReader struct {
 	dir           *sandbox.Dir
 	long          bool

@@ -216,7 +216,8 @@ func runGit(ctx context.Context, git, dir string, env []string, args ...string) 
 	return out.Bytes(), err
 }
 
-// boundedBuffer is a buffer whose Write fails beyond maxStatusBytes.
+// boundedBuffer is a buffer that holds at most maxStatusBytes; a Write beyond
+// that fails.
 type boundedBuffer struct{ bytes.Buffer }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // isSeparator reports whether a character separates path elements on this
-// system.
+// system; on Windows / and \.
 func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(byte(r)) }
 
 // listFile returns the listing of name, a path that does not lead to a

@@ -16,6 +16,10 @@ import (
 // Number of entries that a directory lists at its turn. The numbers are part of
 // the order of the listing: changing them moves entries between pages.
 const (
+	// entriesOfFirstTurn and entriesOfLaterTurns are the numbers of entries
+	// that a directory lists at its turn: the top directory at its first turn,
+	// and in all other turns. They are part of the order of the listing:
+	// changing them moves entries between pages.
 	entriesOfFirstTurn  = 200 // of the top directory
 	entriesOfLaterTurns = 10
 )
@@ -251,8 +255,8 @@ func (l *lister) readEntries(d *dir) error {
 	return err
 }
 
-// compareEntries orders directories before other entries, and each kind by
-// name.
+// compareEntries compares two entries for sorting: directories come before
+// other entries, and each kind is sorted by compareNatural.
 func compareEntries(a, b entry) int {
 	if a.typ.IsDir() != b.typ.IsDir() {
 		if a.typ.IsDir() {
@@ -273,7 +277,8 @@ func (l *lister) isExcluded(e *walk.Entry) bool {
 	return false
 }
 
-// pathOf returns a path relative to the listed directory as it is shown.
+// pathOf returns the shown form of rel, a path relative to the listed
+// directory.
 func (l *lister) pathOf(rel string) string { return joinShown(l.shownTop, pathname.Escape(rel)) }
 
 // joinShown joins the path of the listed directory, as shown, and a path below

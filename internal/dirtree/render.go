@@ -62,7 +62,7 @@ func (d *dir) sortedEarlierDirs() []*dir {
 	return slices.SortedFunc(slices.Values(d.earlierDirs), func(a, b *dir) int { return a.index - b.index })
 }
 
-// indent writes two spaces for each level of depth.
+// indent writes two spaces to b for each level of depth.
 func indent(b *strings.Builder, depth int) {
 	for range depth {
 		b.WriteString("  ")
@@ -166,7 +166,8 @@ func (d *dir) coverageNote(continued bool) string {
 	return fmt.Sprintf("(%d-%d of %d)", from, to, total)
 }
 
-// humanSize formats a size in at most six characters; units are powers of 1024.
+// humanSize formats n bytes in at most six characters, such as "1.2K"; units
+// are powers of 1024.
 func humanSize(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%dB", n)

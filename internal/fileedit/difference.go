@@ -77,7 +77,8 @@ func (b *Before) currentLines() (lines []shownLine, ok bool) {
 	return lines, err == nil
 }
 
-// clipLine shortens a line to maxLineChars characters.
+// clipLine returns the first maxLineChars characters of a line, with a mark if
+// it is longer.
 func clipLine(text string) string {
 	if utf8.RuneCountInString(text) <= maxLineChars {
 		return text
@@ -93,7 +94,7 @@ type comparison struct {
 	partial bool
 }
 
-// hunk means that the lines now[from:to] replace the seen lines in removed.
+// hunk says that the lines now[from:to] replace the seen lines in removed.
 // removed is empty for an addition, now[from:to] for a removal.
 type hunk struct {
 	from, to  int // in now
@@ -199,8 +200,8 @@ func lineNumbers(first, last int) string {
 	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
-// removedNumbers returns the line numbers of removed lines, in the seen
-// version.
+// removedNumbers returns the numbers of gone, removed lines, as text: "line 3"
+// or "lines 3-5".
 func removedNumbers(gone []knownLine) string {
 	return lineNumbers(int(gone[0].number), int(gone[len(gone)-1].number))
 }

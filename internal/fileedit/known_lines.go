@@ -84,7 +84,8 @@ func (a *After) readLines(index *textfile.Index, first, count int64) []knownLine
 	return lines
 }
 
-// linesOfRanges returns the lines of all ranges, in order.
+// linesOfRanges returns the number and checksum of every line in ranges, in
+// order.
 func linesOfRanges(ranges []state.Range) []knownLine {
 	var lines []knownLine
 	for _, r := range ranges {

@@ -36,8 +36,8 @@ type piece struct {
 	data   []byte
 }
 
-// Whole returns an After with this content. It keeps a reference to content,
-// which must not be changed.
+// Whole returns an After whose content is content. It keeps a reference to
+// content, which must not be changed.
 func Whole(content []byte) *After {
 	a := &After{whole: true}
 	a.addPiece(content)
@@ -63,7 +63,7 @@ func Splice(before []byte, changes []textdiff.Change) *After {
 	return a
 }
 
-// addPiece appends data to the content.
+// addPiece appends data to the pieces of the content.
 func (a *After) addPiece(data []byte) {
 	if len(data) > 0 {
 		a.pieces = append(a.pieces, piece{a.Size(), data})
@@ -135,8 +135,8 @@ func (a *After) writeTo(w io.Writer) error {
 	return nil
 }
 
-// equals reports whether the content equals before. Parts taken over from
-// before share its memory, so comparing them is fast.
+// equals reports whether the new content equals before, the old one. Parts
+// taken over from before share its memory, so comparing them is fast.
 func (a *After) equals(before []byte) bool {
 	if a.Size() != int64(len(before)) {
 		return false

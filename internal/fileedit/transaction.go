@@ -19,13 +19,13 @@ import (
 // early.
 const largeFile = 8 << 20
 
-// changedMeanwhileError wraps the error for a file that another program changed
-// after it was read.
+// changedMeanwhileError marks the error of a change that failed because another
+// program changed the file after it was read, so that Do tries again.
 type changedMeanwhileError struct{ error }
 
 func (o *changedMeanwhileError) Unwrap() error { return o.error }
 
-// transaction is a change in progress, under the lock of its file.
+// transaction is a change in progress, while it holds the lock of its file.
 type transaction struct {
 	*Rewriter
 	ctx       context.Context
@@ -126,7 +126,7 @@ func (s *contextReader) Read(p []byte) (int, error) {
 	return s.from.Read(p[:min(len(p), maxReadBytes)])
 }
 
-// hasMore reports whether r has at least one more byte.
+// hasMore reports whether r has at least one more byte, by reading one.
 func hasMore(r io.Reader) bool {
 	n, _ := r.Read(make([]byte, 1))
 	return n > 0

@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// minPollInterval and maxPollInterval bound the time between two attempts
+	// of Lock.
 	minPollInterval = 500 * time.Microsecond
 	maxPollInterval = 8 * time.Millisecond
 )

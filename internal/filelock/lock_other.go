@@ -14,5 +14,5 @@ const Advisory = false
 // TryLock returns false and errors.ErrUnsupported: this system has no locks.
 func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
-// Unlock does nothing.
+// Unlock does nothing: this system has no locks.
 func Unlock(*os.File) {}

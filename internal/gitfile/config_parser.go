@@ -39,8 +39,9 @@ func (p *parser) readChar() byte {
 	return c
 }
 
-// next reads the next setting into section, key and value. It returns false at the end
-// of the file, and with bad set at text that git does not understand.
+// next reads the next setting into p.section, p.key and p.value. It returns
+// false at the end of the file, and with bad set at text that git does not
+// understand.
 func (p *parser) next() bool {
 	for len(p.rest) > 0 && !p.malformed {
 		switch c := p.readChar(); {
@@ -173,5 +174,5 @@ func (p *parser) readValue() {
 	}
 }
 
-// setting returns the setting that next read, as "section.name.key=value".
+// setting returns the setting that next has read, as "section.name.key=value".
 func (p *parser) setting() string { return p.section + "." + p.key + "=" + p.value }

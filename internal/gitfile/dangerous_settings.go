@@ -82,6 +82,7 @@ var programKeys = []string{
 	"smtpserveroption", "browser", "httpd", "modulepath", "standalonetransferagent",
 }
 
+// programKeyEndings are the endings of further keys whose value is a program.
 var programKeyEndings = []string{"command", "cmd", "hook", "editor", "pager", "program", "prog"}
 
 // isDangerousSetting reports whether a setting makes git run a program, read settings
@@ -149,8 +150,8 @@ func isDangerousSetting(section, key, value string) bool {
 }
 
 var (
-	// oneLineFormat is a format of placeholders that git fills in without a line
-	// break. A format without any may be the name of another one.
+	// oneLineFormat matches a format of placeholders that git fills in without
+	// a line break. A format without any may be the name of another one.
 	oneLineFormat = regexp.MustCompile(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
 	// remoteNames matches names of remotes without a path or option.
 	remoteNames = regexp.MustCompile(`^\s*(\w[\w.-]*(\s+|$))*$`)
@@ -158,13 +159,13 @@ var (
 	// a strategy, which is part of a program's name.
 	mergeOptions = regexp.MustCompile(`^\s*((--(no-)?(ff|ff-only|edit|commit|squash|log|stat|signoff|verify-signatures|rerere-autoupdate|autostash|allow-unrelated-histories)` +
 		`|-n|-s\s*(ort|ours|recursive|resolve|octopus|subtree)|-X\s*[a-z-]+(=[a-z]+)?)(\s+|$))*$`)
-	// urlPrefixWithHost matches a prefix with scheme and host, which cannot become a
-	// helper's address together with the text after it.
+	// urlPrefixWithHost matches a prefix of a URL with scheme and host, which
+	// cannot become a helper's address together with the text after it.
 	urlPrefixWithHost = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
 )
 
-// isBool reports whether a value is one of git's words for true or false, or
-// is empty.
+// isBool reports whether value is one of git's words for true or false, or is
+// empty.
 func isBool(value string) bool { return value == "" || isTrue(value) || isFalse(value) }
 
 // isTrue reports whether a value is one of git's words for true. Git also

@@ -83,7 +83,8 @@ func escapingIndexPath(index []byte, hash int) (found string, ok bool) {
 	return found, starts == nil || isSameForThreads(index[:end], min(at, end), starts)
 }
 
-// endOfEntries is the name of the extension that tells git where the others are.
+// endOfEntries is the name of the index extension that tells git where the
+// entries end and the other extensions begin.
 var endOfEntries = []byte("EOIE")
 
 // isSameForThreads reports whether git's threads begin to read at entries: an

@@ -58,6 +58,7 @@ func ProgramPaths(settings []string) (paths []string) {
 	return slices.Compact(paths)
 }
 
+// homeVariable matches $HOME/ in a command line.
 var homeVariable = regexp.MustCompile(`\$(HOME|\{HOME\})["']?/`)
 
 // outputOrVariable matches the beginning of a path that the shell makes: a
@@ -65,7 +66,9 @@ var homeVariable = regexp.MustCompile(`\$(HOME|\{HOME\})["']?/`)
 var outputOrVariable = regexp.MustCompile("(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
 
 var (
-	shortOption  = regexp.MustCompile(`^-[A-Za-z]`)
+	// shortOption matches the beginning of an option of one letter.
+	shortOption = regexp.MustCompile(`^-[A-Za-z]`)
+	// pythonModule matches the dotted name of a Python module.
 	pythonModule = regexp.MustCompile(`^\w+(\.\w+)*$`)
 )
 

@@ -71,7 +71,7 @@ func OptionsMayRun(name string, content []byte) (runs, ok bool) {
 	}), ok
 }
 
-// isStrategy reports whether a name is one of git's own merge strategies.
+// isStrategy reports whether name is one of git's own merge strategies.
 func isStrategy(name string) bool {
 	return slices.Contains([]string{"ort", "ours", "recursive", "resolve", "octopus", "subtree"}, name)
 }

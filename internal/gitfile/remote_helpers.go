@@ -30,8 +30,8 @@ func isHelperURL(address string) bool {
 	return strings.HasPrefix(rest, "::") || scheme != "" && strings.HasPrefix(rest, "://") && !slices.Contains(builtinSchemes, scheme)
 }
 
-// builtinSchemes are the schemes of addresses for which git needs no other program. It
-// compares letters exactly: HTTPS is unknown to it.
+// builtinSchemes lists the schemes of addresses for which git needs no other
+// program. It compares letters exactly: HTTPS is unknown to it.
 var builtinSchemes = []string{"http", "https", "ftp", "ftps", "file", "git", "ssh", "git+ssh", "ssh+git"}
 
 // schemeCharacters matches what may be the scheme of an address, as

@@ -1,6 +1,6 @@
 package glob
 
-// brace is one brace of a pair.
+// brace is one brace of a pair that pairBraces has found.
 type brace struct {
 	hasAlternatives bool // the pair contains a comma, so it has alternatives
 }

@@ -111,8 +111,8 @@ func (r *classReader) readBracketed(mark string) (name string, ok bool) {
 	return name, true
 }
 
-// addRange writes the range from one character to another, without the slash.
-// It writes nothing if the range runs backwards.
+// addRange writes the range from-to to out, without the slash in it. It writes
+// nothing if the range runs backwards.
 func (r *classReader) addRange(from, to string) {
 	switch {
 	case from == to:

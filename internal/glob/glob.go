@@ -48,11 +48,11 @@ type Glob struct {
 // error. Errors have the code BAD_PATTERN, or OUTSIDE_ROOT for "..".
 func Compile(pattern string) (*Glob, error) { return compile(pattern, false) }
 
-// CompileFold is Compile for a pattern that is matched regardless of case.
-// Matching is slower, because it allocates for each path.
+// CompileFold does the same as Compile for a pattern that is matched regardless
+// of case. Matching is slower, because it allocates for each path.
 func CompileFold(pattern string) (*Glob, error) { return compile(pattern, true) }
 
-// compile is Compile, or CompileFold if fold is set.
+// compile does what Compile does or, if fold is set, CompileFold.
 func compile(pattern string, fold bool) (*Glob, error) {
 	if len(pattern) > maxLength {
 		return nil, toolerr.New(toolerr.BadPattern, "pattern of %d bytes is too long: at most %d", len(pattern), maxLength)
@@ -200,8 +200,8 @@ func (g *Glob) RelativeToPrefix() *Glob {
 // path is relative to the searched directory and has slashes.
 func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
 
-// MatchEntry is Match for a path that is known to be a directory, or not to be
-// one.
+// MatchEntry does the same as Match for a path of which it is known whether it
+// is a directory (isDir).
 func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)

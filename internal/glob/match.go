@@ -93,8 +93,8 @@ func unescape(text string) (name string, ok bool) {
 	return b.String(), true
 }
 
-// match reports whether the element matches a name. The comparisons without
-// doublestar are faster and have the same result.
+// match reports whether the element matches name, one element of a path. The
+// comparisons without doublestar are faster and have the same result.
 func (s *segment) match(name string) bool {
 	switch s.kind {
 	case literal:
@@ -139,7 +139,8 @@ func newAlternative(text string, dirOnly, fold bool) alternative {
 	return alternativeOf(segs, dirOnly)
 }
 
-// alternativeOf returns the alternative with these path elements.
+// alternativeOf returns the alternative with the path elements segs, in the
+// fastest mode.
 func alternativeOf(segs []segment, dirOnly bool) alternative {
 	sources := make([]string, len(segs))
 	for i, s := range segs {
@@ -164,7 +165,7 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	return a
 }
 
-// last returns the last segment.
+// last returns the last path element of the pattern.
 func (a *alternative) last() *segment { return &a.segments[len(a.segments)-1] }
 
 // plainDirs returns the plain names at the beginning, without the last element.

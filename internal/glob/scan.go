@@ -41,7 +41,7 @@ func scanPattern(text string) scanResult {
 	return scanResult{plainPattern: s.plain.String(), reason: s.reason, fromError: s.fromError, classHasSlash: s.classHasSlash}
 }
 
-// scanner scans a pattern; its fields become those of scanResult.
+// scanner is the state of scanPattern; its fields become those of scanResult.
 type scanner struct {
 	text          string
 	at            int

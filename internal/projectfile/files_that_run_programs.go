@@ -11,9 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// settingsDirs are the directories of a project whose files make an editor, an
-// agent or a shell run a program once somebody opens or enters the project.
-// They are protected with all beneath, existing or not.
+// settingsDirs lists the directories of a project whose files make an editor,
+// an agent or a shell run a program once somebody opens or enters the project.
+// They are protected with everything below, existing or not.
 var settingsDirs = []string{
 	".agents",               // skills that run shell lines, hooks
 	".amazonq",              // mcp.json starts servers, cli-agents/*.json have hooks
@@ -65,8 +65,8 @@ var settingsDirs = []string{
 	".zed",                  // settings.json starts language and context servers
 }
 
-// settingsFiles are the files by which an editor, an agent or a shell runs a program once
-// somebody opens or enters the project, in any directory of it.
+// settingsFiles lists the files by which an editor, an agent or a shell runs a
+// program once somebody opens or enters the project, in any directory of it.
 var settingsFiles = []string{
 	".aider.conf.yaml",   // as .aider.conf.yml
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
@@ -161,8 +161,8 @@ func SettingsDepth(dir, name string) (depth int) {
 	return 0
 }
 
-// isTwoLevelsDeep reports whether a path is one of the settings that stand two levels
-// below their project's directory.
+// isTwoLevelsDeep reports whether part, followed by the components rest, is one
+// of the settings that stand two levels below their project's directory.
 func isTwoLevelsDeep(part string, rest []string) bool {
 	if len(rest) != 2 {
 		return false

@@ -10,8 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// lineJudges are files that developers and their commands write every day, and in
-// which a few settings make a program run another one.
+// lineJudges maps the names of files that developers and their commands write
+// every day, and in which a few settings make a program run another one, to
+// functions that report whether a line is such a setting.
 var lineJudges = map[string]func(line string) bool{
 	".merlin":             merlinLineRuns,
 	".npmrc":              npmLineRuns,
@@ -92,7 +93,7 @@ func npmLineRuns(line string) bool {
 // also returns true for U+0085, which trim keeps.
 func isJSSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
-// isLetter reports whether b is an ASCII letter.
+// isLetter reports whether the byte b is an ASCII letter.
 func isLetter(b byte) bool { return 'a' <= pathname.Lower(b) && pathname.Lower(b) <= 'z' }
 
 // plainNodeOptions matches options of node that are often set and name no file.
@@ -106,6 +107,7 @@ func rustupLineRuns(line string) bool {
 	return !strings.HasPrefix(line, "#") && rustupPath.MatchString(line)
 }
 
+// rustupPath matches a line that may set the key path.
 var rustupPath = regexp.MustCompile(`\bpath\b|\\`)
 
 // asdfLineRuns reports whether a line of .tool-versions names a directory of
@@ -120,4 +122,6 @@ func merlinLineRuns(line string) bool {
 	return !strings.HasPrefix(line, "#") && merlinProgram.MatchString(line)
 }
 
+// merlinProgram matches a line that names a preprocessor or settings of
+// findlib.
 var merlinProgram = regexp.MustCompile(`-ppx?\b|^(READER|PP|FINDLIB)`)

@@ -54,7 +54,7 @@ func (r *redactor) isSecret(name string) bool {
 // maxDepth bounds the nesting of the values that are copied.
 const maxDepth = 64
 
-// skipSpace skips white space.
+// skipSpace moves pos over white space.
 func (r *redactor) skipSpace() {
 	for r.pos < len(r.in) && (r.in[r.pos] == ' ' || r.in[r.pos] == '\n' || r.in[r.pos] == '\t' || r.in[r.pos] == '\r') {
 		r.pos++
@@ -101,7 +101,7 @@ func (r *redactor) copyValue(dst []byte, depth int) ([]byte, bool) {
 	return append(dst, word...), true
 }
 
-// skipScalar skips a number, true, false, null, or other text up to a
+// skipScalar moves pos over a number, true, false, null, or other text up to a
 // delimiter.
 func (r *redactor) skipScalar() {
 	for r.pos < len(r.in) && !strings.ContainsRune(",]} \n\t\r:", rune(r.in[r.pos])) {

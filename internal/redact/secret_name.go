@@ -80,8 +80,9 @@ func isTokenCount(words []string, plain string) bool {
 	return plural || number
 }
 
-// withoutAuthors returns a name with each "author" removed, so that author and
-// authority do not count as "auth". It keeps authorize and authorization.
+// withoutAuthors returns plain, a name without separators, with each "author"
+// removed, so that author and authority do not count as "auth". It keeps
+// authorize and authorization.
 func withoutAuthors(plain string) string {
 	for from := 0; ; {
 		i := strings.Index(plain[from:], "author")
@@ -108,7 +109,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// isOneOf reports whether word equals one of words.
+// isOneOf reports whether word is equal to one of words.
 func isOneOf(word string, words []string) bool {
 	for _, one := range words {
 		if word == one {

@@ -27,7 +27,8 @@ func Text(text string) string {
 	return h.result()
 }
 
-// isSeparator reports whether a byte separates words.
+// isSeparator reports whether a byte separates words: a blank or punctuation
+// that no credential contains.
 func isSeparator(c byte) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '"', '\'', '`', ',', ';', '(', ')', '<', '>', '|', '{', '}', '[', ']', '&', '?':
@@ -104,7 +105,7 @@ func (h *textRedactor) redactPair(begin, end int) {
 	}
 }
 
-// hide replaces text[begin:end] by hiddenText.
+// hide replaces text[begin:end] by hiddenText in the output.
 func (h *textRedactor) hide(begin, end int) {
 	h.out.WriteString(h.text[h.copied:begin])
 	h.out.WriteString(hiddenText)

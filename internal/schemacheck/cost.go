@@ -16,6 +16,7 @@ import (
 // budget counts the steps that a check may still take.
 type budget struct{ left int }
 
+// errOverBudget is the panic value of budget.spend when no steps are left.
 var errOverBudget = errors.New("checking takes too many steps")
 
 // spend subtracts steps. It panics with errOverBudget if none are left; Check

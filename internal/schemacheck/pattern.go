@@ -56,10 +56,12 @@ func (p *chargedPattern) MatchString(text string) bool {
 	return p.Regexp.MatchString(text)
 }
 
-// matchAll is the text of a pattern that matches every text.
+// matchAll is used instead of a pattern that Go does not support or that is too
+// large: it matches every text.
 type matchAll string
 
 // MatchString returns true.
 func (matchAll) MatchString(string) bool { return true }
 
+// String returns the pattern's text.
 func (a matchAll) String() string { return string(a) }

@@ -49,6 +49,8 @@ type Faults struct {
 	OnlyMissing bool   // all faults are missing members
 }
 
+// schemaURL is the address under which the schema is registered with the
+// library; nothing is loaded from it.
 const schemaURL = "mem:///schema"
 
 // Compile compiles a schema. It returns an error if the schema is not valid,
@@ -123,6 +125,8 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 }
 
 const (
+	// maxFaults and maxFaultBytes bound an answer: the number of faults, and
+	// the bytes of one fault's text.
 	maxFaults     = 8   // number of faults in one answer
 	maxFaultBytes = 300 // bytes of one fault's text
 )
@@ -170,7 +174,8 @@ func faultsOf(e *jsonschema.ValidationError) *Faults {
 	return f
 }
 
-// jsonPointer returns the JSON pointer with these tokens (RFC 6901).
+// jsonPointer returns the JSON pointer (RFC 6901) of the value reached by
+// tokens, member names and item numbers.
 func jsonPointer(tokens []string) string {
 	var b strings.Builder
 	for _, token := range tokens {

@@ -49,8 +49,8 @@ func replaceAtomically(dir, name string, data []byte) error {
 	return nil
 }
 
-// removeAbandoned removes the files in aside that no process is writing. Files
-// that it cannot remove are left to a later write.
+// removeAbandoned removes the files in aside, a staging directory, that no
+// process is writing. Files that it cannot remove are left to a later write.
 func removeAbandoned(aside string) {
 	names := listSomeNames(aside)
 	if len(names) == 0 {

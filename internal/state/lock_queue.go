@@ -12,7 +12,8 @@ type lockQueue struct {
 	waiting map[string][]chan struct{} // the holder of a name, then the waiting goroutines
 }
 
-// acquire waits until no other goroutine holds the name.
+// acquire waits until no other goroutine holds name, and holds it until
+// release. It returns ctx.Err() if ctx ends first.
 func (q *lockQueue) acquire(ctx context.Context, name string) error {
 	turn := make(chan struct{})
 	q.mu.Lock()
@@ -38,7 +39,8 @@ func (q *lockQueue) acquire(ctx context.Context, name string) error {
 	}
 }
 
-// release hands the name to the next waiting goroutine.
+// release ends the holding of name, and hands it to the goroutine that has
+// waited longest.
 func (q *lockQueue) release(name string) {
 	q.mu.Lock()
 	first := q.waiting[name][0]
@@ -46,7 +48,8 @@ func (q *lockQueue) release(name string) {
 	q.removeWaiting(name, first)
 }
 
-// removeWaiting removes a goroutine from the line, at any position.
+// removeWaiting removes a goroutine, identified by its channel turn, from those
+// that wait for name. If its turn has come already, the next one gets the lock.
 func (q *lockQueue) removeWaiting(name string, turn chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

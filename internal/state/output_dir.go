@@ -31,7 +31,8 @@ func (c *Config) OutputDir(roots []string) string {
 	return filepath.Join(dir, outputDir, rootsHash(roots))
 }
 
-// rootsHash returns a name for a set of roots.
+// rootsHash returns a name for a set of roots, a hash of their paths regardless
+// of order.
 func rootsHash(roots []string) string {
 	sorted := slices.Clone(roots)
 	slices.Sort(sorted)

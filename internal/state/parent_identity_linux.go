@@ -18,7 +18,8 @@ var parentIdentity = sync.OnceValue(func() string {
 	return processIdentity(parent)
 })
 
-// processIdentity identifies a process of this machine.
+// processIdentity returns a text that identifies a process uniquely across
+// reboots: the boot, the process id and the start time.
 func processIdentity(pid int) string {
 	// Values that cannot be read, as without /proc, only make the result less
 	// unique.

@@ -15,7 +15,7 @@ import (
 // A record is a line with a checksum, then JSON; long lists of numbers are
 // packed.
 
-// errDamaged reports a record whose checksum or values are wrong.
+// errDamaged means a record whose checksum or values are wrong.
 var errDamaged = errors.New("the record is damaged")
 
 // seenJSON is the JSON line of a seen record.

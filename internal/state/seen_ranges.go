@@ -11,7 +11,8 @@ type Range struct {
 	Sums        []uint32 // textfile.LineSum of each line
 }
 
-// equalRange reports whether two ranges have the same lines and checksums.
+// equalRange reports whether two ranges have the same line numbers and
+// checksums.
 func equalRange(a, b Range) bool {
 	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
 }

@@ -20,6 +20,7 @@ import (
 const undoDir = "undo-1"
 
 const (
+	// defaultUndoContent is the default of Config.UndoContent, in bytes.
 	defaultUndoContent = 32 << 20
 
 	// maxUndoDepth is the number of changes kept for one file.
@@ -70,6 +71,7 @@ func (s *Store) Record(c Change) (*PendingChange, error) {
 	return p, nil
 }
 
+// pendingSuffix ends the name of a record whose change may not have been made.
 const pendingSuffix = ".pending"
 
 // Commit records that the change was made, and removes the oldest changes of
