@@ -82,7 +82,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 		}
 	}
 	for i := len(steps) - 1 - done; i >= 0; i-- {
-		if err := u.undoStep(&steps[i]); err != nil {
+		if err := u.revertStep(&steps[i]); err != nil {
 			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call undo again to continue", pathname.Escape(steps[i].Path), err)
 		}
 		u.writeProgress(len(steps) - i)
