@@ -56,7 +56,8 @@ func (q *query) lineSize(f *searchResult, m match) int {
 	return len(q.shownPath(f, m.path)) + len(m.suffix()) + 1
 }
 
-// suffix returns the text shown after a path. It returns "" for an ordinary file.
+// suffix returns the text shown after the path of a match. It returns "" for an
+// ordinary file.
 func (m match) suffix() string {
 	switch {
 	case m.isDir && m.secret:
@@ -69,6 +70,7 @@ func (m match) suffix() string {
 	return ""
 }
 
+// secretMark is the suffix of a file that no tool reads.
 const secretMark = "  (secret, not readable)"
 
 // rows returns the matches of the page for --structured.

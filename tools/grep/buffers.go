@@ -5,8 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// largeBuffer is the single shared buffer for large files. A worker must
-// acquire it to hold more than ownBufferSize of a file.
+// largeBuffer is the single buffer for large files that all workers of all
+// calls share. A worker must acquire it to hold more than ownBufferSize of a
+// file.
 type largeBuffer struct {
 	acquired chan struct{} // holds an item while a worker has the buffer
 	buf      []byte        // belongs to the worker that acquired it

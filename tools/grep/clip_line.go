@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// clipLine returns a line with at most width characters of text around mark, a
-// byte offset.
+// clipLine returns text, one line, as a line to show: at most width characters
+// of it around mark, a byte offset that must not be cut off.
 func clipLine(text []byte, mark, width int) line {
 	if len(text) <= width {
 		return line{text: validUTF8(text)}

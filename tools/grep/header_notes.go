@@ -54,7 +54,7 @@ func (q *query) header(f *searchResult, near nearSearches, m meta) string {
 	return b.String() + " (" + strings.Join(notes, "; ") + ")"
 }
 
-// appendNote adds a note, unless it is empty.
+// appendNote returns notes with note appended, unless note is "".
 func appendNote(notes []string, note string) []string {
 	if note == "" {
 		return notes
@@ -62,7 +62,7 @@ func appendNote(notes []string, note string) []string {
 	return append(notes, note)
 }
 
-// oneOrMany returns one if n is 1, and otherwise many.
+// oneOrMany returns the text one if n is 1, else the text many.
 func oneOrMany(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -76,6 +76,7 @@ func (c *cursor) lineAt(text []byte, pos int) int {
 	return c.line
 }
 
+// newline is a line feed, the end of a line in the searched text.
 var newline = []byte{'\n'}
 
 // nextMatchedLines returns the lines of the next match at or after from in a
@@ -225,8 +226,8 @@ func (x *matchExcerpt) writeText(text []byte, number, mark int) {
 	}
 }
 
-// cutFirstLine splits text into its first line, without the ending, and the
-// rest.
+// cutFirstLine splits text into its first line, without the line feed, and the
+// rest after that.
 func cutFirstLine(text []byte) (first, rest []byte) {
 	first = text
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {

@@ -118,7 +118,7 @@ func encodedLen(text string) int {
 	return n
 }
 
-// beginFile starts the part of a file.
+// beginFile starts the part of the file shown as path.
 func (p *resultPage) beginFile(path string) {
 	p.path, p.lastLine, p.lineNumbers = path, 0, p.lineNumbers[:0]
 	p.put(path + "\n")

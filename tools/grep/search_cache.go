@@ -279,8 +279,8 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 	return false
 }
 
-// switchDir switches dirLookup to another directory, identified by its memo in
-// the walk cache; nil if it has none.
+// switchDir switches w.dirLookup to the directory that the walk visits now,
+// identified by its memo in the walk cache; nil if it has none.
 func (w *searcher) switchDir(memo *walk.Memo) {
 	w.memo = memo
 	if memo == nil {

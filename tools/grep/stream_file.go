@@ -17,7 +17,7 @@ import (
 // counts as secret.
 const maxMasked = 8 << 20
 
-// decoding tells how to decode a large file.
+// decoding says in which encoding a large file is read.
 type decoding struct {
 	encoding textfile.Encoding // a guess; "": UTF-8, or the encoding of a byte order mark
 	known    bool              // encoding has been determined

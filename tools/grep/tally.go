@@ -7,7 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// tally counts matches, and files by outcome.
+// tally holds counts of one worker or of a whole search: matches, and files by
+// outcome.
 type tally struct {
 	outcomes      [outcomeCount]int // number of files, by outcome
 	matchingFiles int               // that match

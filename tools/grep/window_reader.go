@@ -139,7 +139,7 @@ func (f *windowReader) close() []byte {
 	return f.buf
 }
 
-// utf16Reader decodes UTF-16 to UTF-8.
+// utf16Reader is a reader that decodes UTF-16 to UTF-8.
 type utf16Reader struct {
 	in       io.Reader
 	encoding textfile.Encoding

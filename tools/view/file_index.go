@@ -54,7 +54,7 @@ func (v *viewer) setIndex(ctx context.Context, f *viewedFile) error {
 	return f.indexHead(ctx)
 }
 
-// indexWhole sets the index by reading the whole file.
+// indexWhole sets f.index by reading the whole file.
 func (f *viewedFile) indexWhole(ctx context.Context) (err error) {
 	f.index, err = textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Progress: func(done int64) {
 		mcpkit.Progress(ctx, float64(done), float64(f.Stat.Size), "reading "+f.shownPath)

@@ -12,8 +12,10 @@ const (
 	// defaultDumpBytes is the number of bytes that hex shows without a
 	// limit.
 	defaultDumpBytes = 4096
-	rowBytes         = 16 // bytes of the file in a row
-	rowLength        = 79 // bytes of output for a row, including the line break
+	// rowBytes is the number of bytes of the file in a row of a hex dump,
+	// rowLength that of output bytes, with the line break.
+	rowBytes  = 16 // bytes of the file in a row
+	rowLength = 79 // bytes of output for a row, including the line break
 )
 
 // describeBinary describes a file that cannot be shown as text.

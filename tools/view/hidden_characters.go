@@ -19,7 +19,7 @@ type hiddenCharacters struct {
 	firstLines map[rune]int64 // line number of the first occurrence
 }
 
-// count adds the hidden characters of a line.
+// count counts the hidden characters of a line.
 func (s *hiddenCharacters) count(l textfile.Line) {
 	before := rune(0)
 	for _, r := range l.Text {

@@ -161,7 +161,8 @@ func (s span) backwardsError() error {
 	return toolerr.New(toolerr.InvalidParams, "the range ends at line %d, before its start at line %d", s.last, s.first)
 }
 
-// count returns the number of lines or pages; noEnd if the span has no end.
+// count returns the number of lines or pages in the span; noEnd if the span has
+// no end.
 func (s span) count() int64 {
 	if s.last == noEnd {
 		return noEnd

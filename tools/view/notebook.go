@@ -127,7 +127,7 @@ func describeMedia(kind, body string) string {
 	return fmt.Sprintf("%s, %d bytes, not shown", oneLine(kind), size)
 }
 
-// writeBlock writes text and ends its last line.
+// writeBlock writes text to out, with a line break at its end if it has none.
 func writeBlock(out *strings.Builder, text string) {
 	out.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -75,7 +75,7 @@ func (n *nbReader) readWorksheet(name string) error {
 	return n.json.Decode(new(json.RawMessage))
 }
 
-// readCell reads a cell and writes its text.
+// readCell reads a cell and writes its text to n.out.
 func (n *nbReader) readCell() error {
 	var cell nbCell
 	if err := n.json.Decode(&cell); err != nil {

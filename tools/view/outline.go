@@ -101,8 +101,8 @@ func renderToDepth(symbols []symbol, depth, budget int) (text string, left int) 
 	return out.String(), left
 }
 
-// truncate cuts a text to n bytes, without splitting characters, and adds an
-// ellipsis if it was longer.
+// truncate returns s, cut to at most n bytes between characters and with an
+// ellipsis if it is longer.
 func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -110,5 +110,5 @@ func truncate(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// sortedKeys returns the keys of m in order.
+// sortedKeys returns the keys of m, sorted.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

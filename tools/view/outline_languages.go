@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// endRule tells how to find the end of a symbol.
+// endRule says how to find the last line of a symbol.
 type endRule int
 
 const (

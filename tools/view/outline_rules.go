@@ -82,7 +82,8 @@ func matchRules(rules []*regexp.Regexp, line string) (symbol, bool) {
 	return symbol{}, false
 }
 
-// firstWord returns a line's first word, up to a blank or "(".
+// firstWord returns the first word of a line without indentation, up to a blank
+// or "(".
 func firstWord(line string) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(line, " \t}"), " ")
 	word, _, _ = strings.Cut(word, "(")

@@ -97,7 +97,7 @@ func (b *pageLines) readLines(p *textPage) (lines []textfile.Line, err error) {
 	return lines, err
 }
 
-// addLine renders a line.
+// addLine renders l, appends it to the text, and counts it if it was cut.
 func (b *pageLines) addLine(l textfile.Line) {
 	b.text.WriteString(formatLine(l, digitCount(b.last)))
 	b.hidden.count(l)
@@ -111,7 +111,7 @@ func (b *pageLines) addLine(l textfile.Line) {
 	}
 }
 
-// recordSeen records a line that was shown completely.
+// recordSeen adds l, a line that was shown completely, to b.ranges.
 func (b *pageLines) recordSeen(l textfile.Line) {
 	if n := len(b.ranges); n > 0 && b.ranges[n-1].Last+1 == l.Number {
 		r := &b.ranges[n-1]

@@ -29,7 +29,7 @@ const (
 	maxPDFMemory = 256 << 20
 )
 
-// pdfSlots bounds the number of PDFs read at once.
+// pdfSlots holds an item for each PDF that is being read, at most two.
 var pdfSlots = make(chan struct{}, 2)
 
 // pdfPage is the text of one page.
@@ -128,7 +128,8 @@ func workerFailure(err error) string {
 	return "no error output"
 }
 
-// boundedWriter returns an error once more than left bytes are written.
+// boundedWriter is a writer that passes on at most left bytes; writing more is
+// an error.
 type boundedWriter struct {
 	to   io.Writer
 	left int

@@ -79,7 +79,8 @@ func (l *pdfLayout) text() string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// interpret runs a content stream. depth is the number of enclosing forms.
+// interpret runs the operators of a content stream. depth is the number of
+// enclosing forms.
 func (l *pdfLayout) interpret(stream pdf.Value, depth int) {
 	if depth == 0 {
 		l.ctm, l.tm, l.line, l.scale = identity, identity, identity, 1
@@ -96,7 +97,7 @@ func (l *pdfLayout) interpret(stream pdf.Value, depth int) {
 	})
 }
 
-// numberArg returns the i-th argument, or 0 if it is missing.
+// numberArg returns the i-th argument, or 0 if it is missing or not a number.
 func numberArg(args []pdf.Value, i int) float64 {
 	if i < len(args) {
 		return args[i].Float64()

@@ -120,9 +120,9 @@ func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
 	return pdf.NewReader(anyVersion{body}, body.Size())
 }
 
-// anyVersion replaces the version in the header by the one that the library
-// requires. The structure is the same in all versions; version 2.0 changed only
-// parts that are not used here.
+// anyVersion is a reader of a PDF that replaces the version in the header by
+// the one that the library requires. The structure is the same in all versions;
+// version 2.0 changed only parts that are not used here.
 type anyVersion struct{ io.ReaderAt }
 
 // ReadAt implements io.ReaderAt.

@@ -123,7 +123,7 @@ func (b *Builder) WaitIdle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// wake wakes the goroutines that wait for changed.
+// wake wakes all goroutines that wait for b.changed.
 func (b *Builder) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,7 +2,7 @@ package index
 
 import "sync/atomic"
 
-// inode identifies a file, but not its version.
+// inode identifies a file by device and inode number, but not its version.
 type inode struct{ dev, ino uint64 }
 
 // entry is one version of a file. It is immutable except for used.
@@ -18,7 +18,7 @@ type entry struct {
 // struct, its reference, and a slot of a map that has just grown.
 const entryCost = 80 + 16 + 64
 
-// cost returns the accounted memory in bytes.
+// cost returns the memory accounted to the entry in bytes, with its filter.
 func (e *entry) cost() int64 { return entryCost + 8*int64(len(e.filter)) }
 
 // hasKey reports whether e is the version with key k.

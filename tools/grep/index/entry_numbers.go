@@ -15,7 +15,8 @@ type refs struct {
 	free []uint32 // numbers to reuse
 }
 
-// add gives an entry a number. No other goroutine may have the entry yet.
+// add gives an entry a number, which it stores in e.ref. No other goroutine may
+// have the entry yet.
 func (r *refs) add(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,5 +56,5 @@ func (r *refs) remove(e *entry) {
 // chunkSize is the number of entries in a chunk.
 const chunkSize = 4096
 
-// chunk is a part of the map.
+// chunk is a part of refs: the entries of chunkSize consecutive numbers.
 type chunk [chunkSize]atomic.Pointer[entry]

@@ -101,7 +101,7 @@ func (g *grams) addPiece(text []byte) {
 	}
 }
 
-// addCode adds the code of a gram.
+// addCode adds the code of a gram to the set, if it is new.
 func (g *grams) addCode(code uint32) {
 	word, bit := &g.seen[code/64%uint32(len(g.seen))], uint64(1)<<(code%64)
 	if *word&bit == 0 {

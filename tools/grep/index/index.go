@@ -186,7 +186,8 @@ func (x *Index) Look(k Key, q *Query) Verdict {
 	return verdict
 }
 
-// look returns the verdict of Look and the file's entry, nil if it is not indexed.
+// look returns the verdict of Look and the entry of the version k of the file,
+// nil if it is not indexed.
 func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
 	search := x.searchNumber(q)
 	e := x.find(k)

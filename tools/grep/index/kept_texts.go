@@ -10,7 +10,7 @@ const (
 	// bytes: many small texts save more system calls than few large ones.
 	TextSize = 4 << 20
 	// textShare is the divisor of the limit that gives the share of texts;
-	// maxTexts bounds it.
+	// maxTexts bounds it, in bytes.
 	textShare = 3
 	maxTexts  = 40 << 20
 	// idleSearches is the number of searches for which an unused text is
@@ -78,7 +78,7 @@ func (t *texts) dropIdle(search uint32) bool {
 	return true
 }
 
-// size returns the memory of all texts in bytes.
+// size returns the memory of all kept texts in bytes.
 func (t *texts) size() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -114,8 +114,8 @@ func (q *Query) beginOnce(x *Index) uint32 {
 	return q.search
 }
 
-// counted is a set, literal or probe with the number of filters that contain
-// it.
+// counted is a set, literal or probe, with the number of sampled filters that
+// may contain it.
 type counted[T any] struct {
 	of    T
 	found int // number of filters

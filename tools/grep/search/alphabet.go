@@ -146,8 +146,8 @@ func (s *alphabet) fillPages() {
 	}
 }
 
-// runOf returns the index, in runStarts and runSymbols, of the run of characters
-// with the same symbol that contains r. r must not be ASCII.
+// runOf returns the index, in runStarts and runSymbols, of the run of
+// characters with the same symbol that contains r. r must not be ASCII.
 func (s *alphabet) runOf(r rune) int {
 	i, found := slices.BinarySearch(s.runStarts, r)
 	if !found {

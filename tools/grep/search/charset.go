@@ -16,6 +16,7 @@ type charset []runeRange
 type runeRange struct{ lo, hi rune }
 
 const (
+	// maxRune is the last character.
 	maxRune = unicode.MaxRune // the last character
 	rawBase = maxRune + 1     // raw byte b is the number rawBase+b
 	maxRaw  = rawBase + 0xFF  // the last raw byte
@@ -88,7 +89,7 @@ func (c charset) minus(d charset) charset {
 	return out
 }
 
-// has reports whether r is a member.
+// has reports whether the character r is a member.
 func (c charset) has(r rune) bool {
 	_, found := slices.BinarySearchFunc(c, r, func(s runeRange, r rune) int {
 		switch {

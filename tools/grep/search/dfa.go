@@ -74,7 +74,7 @@ func newDFA(p *program, longest bool) *dfa {
 	return d
 }
 
-// reset drops all states.
+// reset drops all computed states, for example before another search.
 func (d *dfa) reset() {
 	d.transitions = append(d.transitions[:0], make([]int32, 2*d.stride)...)
 	for i := range d.stride {
@@ -152,8 +152,8 @@ func (d *dfa) addWork(units int) {
 	}
 }
 
-// isStart reports whether t is the state of a search at its beginning, whatever
-// the previous symbol was.
+// isStart reports whether the transition t leads to the state of a search at
+// its beginning, whatever the previous symbol was.
 func (d *dfa) isStart(t int32) bool {
 	start := d.states[d.startState(true, 0)/d.stride]
 	state := d.states[t/d.stride]

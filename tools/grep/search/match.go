@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// automata are the two automata of one search. They are reused, since their
-// states are expensive to compute.
+// automata are the two automata of one search, for matches that are read
+// forward and backward. They are reused, since their states are expensive to
+// compute.
 type automata struct{ forward, backward *dfa }
 
 // newAutomataPool returns a pool of *automata for m.

@@ -129,7 +129,7 @@ func (p *parser) alternation() (*regexNode, error) {
 	return &regexNode{op: opAlternate, subs: branches}, nil
 }
 
-// concatenation parses items up to |, ) or the end.
+// concatenation parses items one after the other, up to |, ) or the end.
 func (p *parser) concatenation() (*regexNode, error) {
 	var subs []*regexNode
 	repeatable := false // the last item can be repeated
@@ -184,7 +184,8 @@ func (p *parser) checkContext() error {
 	return p.ctx.Err()
 }
 
-// repetition parses an operator after sub.
+// repetition parses a repetition operator (*, +, ?, {n,m}) after sub, if there
+// is one, and returns the repetition or sub.
 func (p *parser) repetition(sub *regexNode) (*regexNode, error) {
 	n := &regexNode{op: opRepeat, subs: []*regexNode{sub}, max: -1}
 	switch p.next() {
@@ -249,8 +250,9 @@ func (p *parser) repetitionCount(open int) (int, error) {
 	return n, nil
 }
 
-// atom parses one item. It returns nil for a setting of flags, which matches
-// nothing and cannot be repeated.
+// atom parses one item of a concatenation: a character, class, group, escape or
+// look. It returns nil for a setting of flags, which matches nothing and cannot
+// be repeated.
 func (p *parser) atom() (*regexNode, error) {
 	switch p.peek() {
 	case '(':

@@ -28,8 +28,8 @@ func (p *parser) escape() (*regexNode, error) {
 	return p.literalNode(r), nil
 }
 
-// lookNode returns the node of a look (^, \b and the like). Without the flag u, a
-// look for words knows only ASCII words.
+// lookNode returns the tree's node for the look l (^, \b and the like). Without
+// the flag u, a look for words knows only ASCII words.
 func (p *parser) lookNode(l look) *regexNode {
 	if l >= wordBoundary && !p.flags.unicode {
 		l += asciiLooks

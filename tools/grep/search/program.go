@@ -52,7 +52,7 @@ const (
 	maxSets  = 4000
 )
 
-// compiler makes a program from a tree.
+// compiler compiles the tree of a pattern to a program.
 type compiler struct {
 	prog      program
 	sets      []charset            // the character sets, by id
