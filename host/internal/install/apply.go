@@ -77,7 +77,7 @@ func (r *records) save(state string) error {
 }
 
 // removeEmpty removes dirs in their order, the deepest first, and stops at the first
-// that cannot be removed, as one that is not empty.
+// one that cannot be removed, for example because it has files.
 func removeEmpty(dirs []string) {
 	for _, dir := range dirs {
 		if os.Remove(dir) != nil {
@@ -163,7 +163,8 @@ func (c *Change) checkUnchanged() error {
 }
 
 // write writes After to the file; if there are commands, it runs them instead and sets
-// After to what they wrote. It returns the directories that it made, the deepest first.
+// After to the file's content then. It returns the directories that it made, the
+// deepest first.
 func (c *Change) write(ctx context.Context) (made []string, err error) {
 	if len(c.Commands) > 0 {
 		return nil, c.runCommands(ctx)

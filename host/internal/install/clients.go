@@ -95,7 +95,7 @@ func Clients() []Client {
 	}
 }
 
-// ByID returns the client with this ID, and false if there is none.
+// ByID returns the client with this ID; false if no client has it.
 func ByID(id string) (Client, bool) {
 	all := Clients()
 	i := slices.IndexFunc(all, func(c Client) bool { return c.ID == id })

@@ -14,7 +14,7 @@ import (
 type format struct {
 	// set adds the entry, or replaces the one with this name.
 	set func(text []byte, member, name string, entry []field) ([]byte, error)
-	// remove returns the text without the entry; unchanged if there is none.
+	// remove returns the text without the entry; unchanged if it has no such entry.
 	remove func(text []byte, member, name string) ([]byte, error)
 	// entries returns the decoded entries by their names.
 	entries func(text []byte, member string) (map[string]any, error)
@@ -59,8 +59,8 @@ func (f format) removeChecked(text []byte, member, name string) ([]byte, error) 
 // errUneditable reports that an edit of the text would not have the intended result.
 var errUneditable = errors.New("the file is written in a form that cannot be edited here: change it by hand")
 
-// checkEdit returns errUneditable unless the entries of next are those of text, except
-// that name has the value entry (nil: that it does not exist). So no file is written
+// checkEdit returns errUneditable unless text and next have the same entries, except
+// that name has the value entry in next (nil: it does not exist). So no file is written
 // whose form the editing code did not foresee.
 func (f format) checkEdit(text, next []byte, member, name string, entry map[string]any) error {
 	before, err := f.entries(text, member)
@@ -83,8 +83,8 @@ func (f format) checkEdit(text, next []byte, member, name string, entry map[stri
 	return nil
 }
 
-// equalEntry reports whether the decoded entry got has exactly the fields of want. A nil
-// want means that there is no entry.
+// equalEntry reports whether the decoded entry got has exactly the fields of want. A
+// nil want means that the entry must not exist.
 func equalEntry(got any, want map[string]any) bool {
 	if want == nil {
 		return got == nil

@@ -163,8 +163,8 @@ func (c Client) usesCommand() bool {
 	return err == nil
 }
 
-// removeCommand returns the command line with which the client's own program removes
-// an entry.
+// removeCommand returns the command line that removes an entry with the client's own
+// program.
 func (c Client) removeCommand(scope Scope, name string) []string {
 	return []string{c.command, "mcp", "remove", "--scope", string(scope), name}
 }

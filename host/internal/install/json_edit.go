@@ -190,7 +190,7 @@ func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	return append(slices.Clip(text), "{"+newline+indent+group(indent, t.indentUnit(), newline)+newline+closing+"}"+newline...), nil
 }
 
-// removeJSON returns the text without the entry, unchanged if there is none.
+// removeJSON returns the text without the entry, unchanged if it has no such entry.
 func removeJSON(text []byte, member, name string) ([]byte, error) {
 	t, err := parseJSON(text)
 	if err != nil {

@@ -171,7 +171,7 @@ func findTOMLTable(text []byte, member, name string) (start, end int, err error)
 }
 
 // removeTOML returns the text without the server's table and the empty line before it,
-// unchanged if there is none.
+// unchanged if it has no such table.
 func removeTOML(text []byte, member, name string) ([]byte, error) {
 	start, end, err := findTOMLTable(text, member, name)
 	if err != nil || start < 0 {

@@ -151,7 +151,7 @@ func yamlKeyText(name string) string {
 	return jsonString(name)
 }
 
-// removeYAML returns the text without the entry, unchanged if there is none.
+// removeYAML returns the text without the entry, unchanged if it has no such entry.
 func removeYAML(text []byte, member, name string) ([]byte, error) {
 	p, err := findYAMLEntry(text, member, name)
 	if err != nil || p.entryLine < 0 {

@@ -118,7 +118,7 @@ func (n *NameMap) ToVendorReported(rule NameRule, own, path string, losses *Loss
 }
 
 // FromVendor returns the name of the tool that was sent to the vendor as sent; sent
-// itself if there is none.
+// itself for an unknown name.
 func (n *NameMap) FromVendor(sent string) string {
 	if n != nil {
 		if own := n.fromVendor[sent]; own != "" {

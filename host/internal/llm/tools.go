@@ -35,9 +35,9 @@ func (t Tool) NameAndDescription(names *NameMap, rule NameRule, losses *Losses) 
 	return d
 }
 
-// DecodeTools parses the JSON array of a request's tools and returns what read makes of
-// it, and a loss for each value that read did not mark as read. The error is that of
-// invalid JSON.
+// DecodeTools parses the JSON array of a request's tools and returns the tools that
+// read decodes from it, and a loss for each value that read did not mark as read. It
+// fails only for invalid JSON.
 func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]Tool, Losses, error) {
 	v, err := tree.Parse(data)
 	if err != nil {

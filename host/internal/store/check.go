@@ -224,8 +224,8 @@ func (q Quota) ExceededError() error {
 }
 
 // Exceeded returns a function that is called with the size and the time (Unix
-// milliseconds) of each record, youngest first. The first record for which it returns
-// true, and all older ones, are outside the bounds and must be removed.
+// milliseconds) of each record, youngest first. When it first returns true, that record
+// and all older ones are outside the bounds and must be removed.
 func (k Keep) Exceeded(now time.Time) func(bytes int, milli int64) bool {
 	since, total := now.Add(-k.Age).UnixMilli(), int64(0)
 	return func(bytes int, milli int64) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/search"
 )
 
-// A selection is what the list shows of one snapshot. It is immutable except for the
-// index, which is built at the first search.
+// A selection is the list for one snapshot. It is immutable except for the index, which
+// is built at the first search.
 type selection struct {
 	snapshot *catalog.Snapshot
 	tools    []*call.Tool      // all, listed or not

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// An action is what a key does to the text or the editor.
+// An action is the effect of a key on the text or the editor.
 type action int
 
 const (

@@ -60,7 +60,7 @@ type Editor struct {
 	Out      io.Writer
 	History  *History // nil: none
 
-	// Complete returns the whole texts to which a text can be completed; nil: none.
+	// Complete returns all completions of a text, as whole texts; nil: no completion.
 	Complete func(text string) []string
 
 	keys keys

@@ -20,7 +20,7 @@ type Source struct {
 	rest     []byte          // bytes after the last line of ReadLine
 }
 
-// A readResult is what one read returned.
+// A readResult is the result of one read.
 type readResult struct {
 	text []byte
 	err  error

@@ -82,9 +82,10 @@ func parseBlock(line []rune, whole bool) (b block, known bool) {
 	return b, true
 }
 
-// parseContainer returns how the marker of a quote or list item at the beginning of
-// line is shown, and the number of its runes; "" and 0 if there is none. known is false
-// if more text could change the result; with whole, no more text of the line follows.
+// parseContainer returns the shown form of the marker of a quote or list item at the
+// beginning of line, and the number of its runes; "" and 0 without a marker. known is
+// false if more text could change the result; with whole, no more text of the line
+// follows.
 func parseContainer(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {

@@ -165,8 +165,8 @@ func (w *Writer) endLine() {
 	w.lineStarted, w.inRow, w.head = false, false, w.head[:0]
 }
 
-// beginLine determines the block of the line from w.head, and writes what is known of
-// it. It does nothing if more text is needed; with whole, the line is complete.
+// beginLine determines the block of the line from w.head, and writes its known
+// beginning. It does nothing if more text is needed; with whole, the line is complete.
 func (w *Writer) beginLine(whole bool) {
 	if w.fence.mark != 0 {
 		w.beginCodeLine(whole)

@@ -75,7 +75,7 @@ func (w *Writer) parseCell(text string, s style) []cell {
 	return all
 }
 
-// An alignment is where the text of a column's cells is.
+// An alignment is the alignment of the text of a column.
 type alignment int
 
 const (
@@ -150,9 +150,8 @@ const (
 	minColumn = 8
 )
 
-// fitWidths returns widths of the columns with which the table has at most width
-// columns of the terminal. It returns false if a column would be narrower than
-// minColumn.
+// fitWidths returns widths of the columns such that the table has at most width columns
+// of the terminal. It returns false if a column would be narrower than minColumn.
 func fitWidths(rows [][][]cell, width int) ([]int, bool) {
 	widths := make([]int, len(rows[0]))
 	total := columnGap * (len(widths) - 1)

@@ -32,8 +32,8 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// EscapeJSON returns a JSON text in which the characters that control a terminal or are
-// invisible are \u escapes. They occur only in strings, where an escape has the same
+// EscapeJSON returns a JSON text with \u escapes for the characters that control a
+// terminal or are invisible. They occur only in strings, where an escape has the same
 // meaning.
 func EscapeJSON(line []byte) []byte {
 	steers := func(r rune) bool { return NeedsEscape(0, r) }

@@ -140,8 +140,8 @@ func (f *planner) inputValues(name string, in Input) (list []string, ok bool, er
 	return []string{text}, err == nil, err
 }
 
-// fillPlaceholders returns the text in which the values of the variables replace their
-// placeholders; secrets become references to environment variables.
+// fillPlaceholders returns the text with each placeholder replaced by the value of its
+// variable; secrets become references to environment variables.
 func (f *planner) fillPlaceholders(text string, variables map[string]Input) (string, error) {
 	var failed error
 	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {

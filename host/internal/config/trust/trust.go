@@ -25,7 +25,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A File is a file that must have the state in which it was trusted.
+// A File is a file with its trusted state.
 type File struct {
 	Path   string // absolute
 	State  string // see StateOf

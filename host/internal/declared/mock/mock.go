@@ -179,8 +179,8 @@ func (c Config) Uses() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// New returns the handler that calls return their result from. Its error is that of
-// Validate.
+// New returns the handler, which answers each call with the fixed result or the filled
+// template. It fails if Validate fails.
 func New(c Config, shape executor.Shape) (call.Handler, error) {
 	t, err := c.parse()
 	if err != nil {

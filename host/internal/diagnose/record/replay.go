@@ -50,8 +50,8 @@ type player struct {
 // Replay sends the client's messages to a host, in the recorded order of messages and
 // answers, and compares the answers. serve runs the host until in ends. patience is the
 // longest time to wait for an answer. It does not compare the host's notifications,
-// whose number depends on timing. The error is that of serve, or that the session
-// cannot be replayed.
+// because their number depends on timing. It fails if serve fails or a message cannot
+// be sent.
 func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -91,7 +91,7 @@ func (r *report) flush() {
 }
 
 // Run makes all checks of the program and returns them in order. After a failed
-// handshake there are no further checks. The error is that of cfg.Validate or ctx.
+// handshake there are no further checks. It fails if cfg is not valid or ctx has ended.
 func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -216,7 +216,7 @@ func (r *report) checkRefusals(s *session, tools []tool) {
 }
 
 // mistypedCall returns the index of a read-only tool with a parameter of a simple type,
-// and arguments with an object instead; -1 if there is none.
+// and arguments with an object instead; -1 if no tool has such a parameter.
 func mistypedCall(tools []tool) (i int, arguments string) {
 	for i, t := range tools {
 		var s struct {

@@ -60,8 +60,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Open returns the store that the configuration names. It connects at the first use.
-// The error is that of Validate.
+// Open returns the store that the configuration names. It connects at the first use. It
+// fails if Validate fails.
 func Open(c Config) (*store.Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func MakePrivate(dir string) error {
 	return nil
 }
 
-// withAdvice returns err with what the user can do; nil for nil.
+// withAdvice adds to err how the user can avoid it; nil stays nil.
 func withAdvice(err error) error {
 	if err != nil {
 		err = fmt.Errorf("%w; choose another directory with --state", err)

@@ -42,8 +42,8 @@ const (
 	requestTimeout = 5 * time.Second
 	// dialTimeout is the longest time for a connection to a server.
 	dialTimeout = 2 * time.Second
-	// failureAge is the time for which a failed attempt to connect is returned to all
-	// callers instead of a new attempt.
+	// failureAge is the time after a failed attempt to connect in which all callers get its
+	// error instead of a new attempt.
 	failureAge = 200 * time.Millisecond
 )
 

@@ -25,8 +25,8 @@ const (
 // keys is the store.Keys of a cluster.
 type keys cluster
 
-// lastMessage returns the last message of a subject and its sequence; nil and 0 if
-// there is none. live is false if there is none, or it marks a deletion or has expired.
+// lastMessage returns the last message of a subject and its sequence; nil and 0 without
+// a message. live is true if the message neither marks a deletion nor has expired.
 func (c *cluster) lastMessage(ctx context.Context, s *streams, subject string) (m *js.RawStreamMsg, seq uint64, live bool, err error) {
 	m, err = s.keys.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, js.ErrMsgNotFound) {

@@ -102,8 +102,8 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	return d.removeRecords(ctx, where, args, cut)
 }
 
-// trimCursor returns the cursor of the youngest record that Trim must remove, 0 if
-// there is none.
+// trimCursor returns the cursor of the youngest record that Trim must remove, 0 if it
+// need not remove any.
 func (d *database) trimCursor(ctx context.Context, where string, args []any, keep store.Keep) (int64, error) {
 	h, err := d.open(ctx)
 	if err != nil {

@@ -16,8 +16,8 @@ const applicationID = 0x746c726d
 // schema returns the migration steps, one for each version. A released step is never
 // changed; user_version counts the applied ones.
 //
-// AUTOINCREMENT prevents that versions and cursors are reused. Since writers take
-// turns, they ascend in the order in which they become readable.
+// AUTOINCREMENT prevents versions and cursors from being reused. Since writers take
+// turns, versions and cursors become readable in ascending order.
 func schema() []string {
 	return []string{`
 CREATE TABLE keys (

@@ -33,7 +33,7 @@ var errToolroomHost = toolerr.New(toolerr.NoModel, "a toolroom host answers ther
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
 // FindLocal searches the ports of this machine for a model server and returns the first
-// one, in the order of ports, that lists a model. It returns false if there is none
+// one, in the order of ports, that lists a model. It returns false if no server does
 // within the time limit.
 func FindLocal(ctx context.Context, within time.Duration, ports ...int) (lookup.Provider, bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)

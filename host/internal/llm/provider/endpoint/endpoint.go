@@ -167,8 +167,9 @@ const (
 )
 
 // Post sends a request to BaseURL + path, with retries, and returns the answer. begin
-// creates the decoder for each attempt. Errors are those of provider.Model.Ask;
-// together with one, the response is the partial answer or nil.
+// creates the decoder for each attempt. It returns the same errors as
+// provider.Model.Ask; together with an error, the response is the partial answer or
+// nil.
 func (c *Client) Post(ctx context.Context, path string, body []byte, begin func() Answer) (*llm.Response, error) {
 	var last Answer
 	once := func(ctx context.Context) (struct{}, error) {
@@ -335,8 +336,8 @@ func (l *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newRequest returns an HTTP request with all headers. refused is that of
-// Config.Authorize.
+// newRequest returns an HTTP request with all headers. refused means that the server
+// refused the credentials of the attempt before.
 func (c *Client) newRequest(ctx context.Context, method, path string, body []byte, refused bool) (*http.Request, error) {
 	var from io.Reader
 	if body != nil {

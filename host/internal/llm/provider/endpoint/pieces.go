@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// StrictSchemas holds the input schemas, by name, of the tools whose arguments in
-// strict mode differ in form from what the tool accepts, so that they must be restored.
+// StrictSchemas holds the input schemas, by name, of the tools whose arguments have
+// another form in strict mode than the tool accepts, so that they must be restored.
 type StrictSchemas map[string]json.RawMessage
 
 // NewStrictSchemas returns the schemas of such tools. all means that all tools are in

@@ -285,7 +285,7 @@ func checkAnswers(answers []Answer, at string) error {
 func (m *Model) Info() provider.Info { return m.info }
 
 // Ask returns the first answer whose conditions match the conversation, or the next
-// answer of the recording. It returns MODEL_ERROR if there is none.
+// answer of the recording. If no answer matches, it returns MODEL_ERROR.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	if err := provider.ContextError(ctx); err != nil {
 		return nil, err

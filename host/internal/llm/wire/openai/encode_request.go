@@ -148,8 +148,8 @@ func (e *encoder) encodeContent(m llm.Message, at string) *tree.Value {
 	return llm.CompactBlocks(list)
 }
 
-// reportMedia adds a loss for a member of an image that is not sent: the URL of an image
-// that also has data, or the MIME type of one that has only a URL.
+// reportMedia adds a loss for a member of an image that is not sent: the URL if the
+// image also has data, or the MIME type if it has only a URL.
 func (e *encoder) reportMedia(m *llm.Media, at string) {
 	switch {
 	case m.Data != "" && m.URL != "":
@@ -351,7 +351,7 @@ func (e *encoder) encodeResults(m llm.Message, at string) (messages, images []*t
 }
 
 // markError sets errorMark before the first text of a result that is an error, and
-// resultMark before one that is none but begins with a mark.
+// resultMark before any other result that begins with a mark.
 func markError(list *tree.Value, isError bool) {
 	first := ""
 	if len(list.Items) > 0 && list.Items[0].Get("text").Is(tree.String) {

@@ -110,8 +110,9 @@ func keywordType(word string) string {
 	return ""
 }
 
-// acceptsNull reports whether a schema of the document root accepts null. It reports true
-// for what it cannot tell: deeper than 20 levels, or a reference without a target.
+// acceptsNull reports whether a schema of the document root accepts null. It also
+// reports true if it cannot tell: deeper than 20 levels, or for a reference without a
+// target.
 func acceptsNull(s, root *tree.Value, depth int) bool {
 	if depth > 20 || acceptsAnything(s) {
 		return true

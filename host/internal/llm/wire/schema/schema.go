@@ -3,7 +3,7 @@
 // /inputSchema/properties/path/pattern.
 //
 // Plain keeps everything except what vendors refuse at the top level. Strict writes
-// the form with which a vendor constrains its model; Restore reverts it in the
+// the form for strict mode, which constrains the model; Restore reverts it in the
 // returned arguments. Subset writes Gemini's subset, FromSubset reads it.
 //
 // A converted schema accepts everything that the original accepts: a loss makes it
@@ -91,7 +91,7 @@ func typeValue(names []string) *tree.Value {
 	return tree.Strs(names...)
 }
 
-// lookupRef returns the schema to which a $ref refers, and its pointer in the tool's
+// lookupRef returns the target schema of a $ref, and its pointer in the tool's
 // definition; nil if it is not in this document.
 func (w *converter) lookupRef(ref string) (*tree.Value, string) {
 	pointer, ok := strings.CutPrefix(ref, "#")

@@ -57,9 +57,9 @@ func StrictOrPlain(raw json.RawMessage, wanted bool, h StrictLimits, vendor stri
 	return Plain(raw, vendor, losses), false
 }
 
-// Strict converts a tool's input schema into the form for strict mode, in which a vendor
-// constrains its model; Restore reverts it in the arguments. If that is not possible, for
-// example because the schema is too large, it returns nil and adds a loss with the reason
+// Strict converts a tool's input schema into the form for strict mode, which constrains
+// the model; Restore reverts it in the arguments. If that is not possible, for example
+// because the schema is too large, it returns nil and adds a loss with the reason
 // (Refused); then use Plain.
 func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value {
 	var mine llm.Losses
