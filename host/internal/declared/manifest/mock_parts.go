@@ -16,7 +16,7 @@ import (
 // inline, as content items of an MCP result. It leaves out an item with a problem.
 func (r *reader) readMockParts(path string, v *dialect.Tree) (content []json.RawMessage) {
 	if !v.IsList() {
-		r.problem(v, path, "want a list, not %s", v.What())
+		r.addProblem(v, path, "want a list, not %s", v.What())
 		return nil
 	}
 	for i, item := range v.Items {
@@ -45,13 +45,13 @@ func (r *reader) readMockParts(path string, v *dialect.Tree) (content []json.Raw
 				}
 			}
 			if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" || mimeType == "" {
-				r.problem(item, at+".media", "want a file_path, or data in base64, and a mime_type")
+				r.addProblem(item, at+".media", "want a file_path, or data in base64, and a mime_type")
 				continue
 			}
 			one := jsonrpc.AppendString([]byte(`{"type":"`+kind+`","mimeType":`), mimeType)
 			content = append(content, append(jsonrpc.AppendString(append(one, `,"data":`...), data), '}'))
 		default:
-			r.problem(item, at+".type", "is %s; want text, image or audio", dialect.Show(kind))
+			r.addProblem(item, at+".type", "is %s; want text, image or audio", dialect.Show(kind))
 		}
 	}
 	return content

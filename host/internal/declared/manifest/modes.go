@@ -40,7 +40,7 @@ func (r *reader) execReader(c *run.Config) func(string, *dialect.Tree) {
 			r.textField("runtime", &runtime),
 		})
 		if runtime != "" && runtime != "exec" {
-			r.problem(v.Get("runtime"), joinPath(path, "runtime"), "is %s; programs are started for each call", dialect.Show(runtime))
+			r.addProblem(v.Get("runtime"), joinPath(path, "runtime"), "is %s; programs are started for each call", dialect.Show(runtime))
 		}
 		for i, arg := range args {
 			args[i] = r.expandVariables(joinPath(path, "args"), v, arg)
@@ -66,7 +66,7 @@ func (r *reader) resolveProgram(path string, v *dialect.Tree, command string) st
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		r.problem(v, path, "%s not found on PATH; give its path", dialect.Show(command))
+		r.addProblem(v, path, "%s not found on PATH; give its path", dialect.Show(command))
 	}
 	return found
 }
@@ -149,7 +149,7 @@ func (r *reader) chainReader(c *chain.Config) func(string, *dialect.Tree) {
 // returns nil.
 func (r *reader) readSteps(path string, v *dialect.Tree) []chain.Step {
 	if !v.IsList() {
-		r.problem(v, path, "want a list of steps, not %s", v.What())
+		r.addProblem(v, path, "want a list of steps, not %s", v.What())
 		return nil
 	}
 	steps := []chain.Step{}
@@ -173,7 +173,7 @@ func (r *reader) readStep(path string, v *dialect.Tree) (s chain.Step) {
 				s.Continue = true
 			case "stop":
 			default:
-				r.problem(v, path, "is %s; want stop or continue", dialect.Show(text))
+				r.addProblem(v, path, "is %s; want stop or continue", dialect.Show(text))
 			}
 		}},
 		{"parallel", nil, func(path string, v *dialect.Tree) { s.Parallel = r.readBranches(path, v) }},
@@ -188,7 +188,7 @@ func (r *reader) readStep(path string, v *dialect.Tree) (s chain.Step) {
 // of steps that run in order. For another value than a list it adds a problem.
 func (r *reader) readBranches(path string, v *dialect.Tree) [][]chain.Step {
 	if !v.IsList() || len(v.Items) == 0 {
-		r.problem(v, path, "want a list of steps")
+		r.addProblem(v, path, "want a list of steps")
 		return [][]chain.Step{}
 	}
 	var branches [][]chain.Step
@@ -218,7 +218,7 @@ func (r *reader) readCondition(path string, v *dialect.Tree) *chain.Condition {
 		raw("above", &c.Above), raw("below", &c.Below),
 		{"in", nil, func(path string, v *dialect.Tree) {
 			if !v.IsList() {
-				r.problem(v, path, "want a list, not %s", v.What())
+				r.addProblem(v, path, "want a list, not %s", v.What())
 				return
 			}
 			c.In = []json.RawMessage{}

@@ -33,9 +33,9 @@ type reader struct {
 	withheld bool // a file that it names must not be used
 }
 
-// problem adds a problem with the value v at a path. v may be nil; the problem then has
+// addProblem adds a problem with the value v at a path. v may be nil; the problem then has
 // the line of the tool.
-func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
+func (r *reader) addProblem(v *dialect.Tree, path, format string, args ...any) {
 	line := r.tool.Line
 	if v != nil && v.Line > 0 {
 		line = v.Line
@@ -45,9 +45,9 @@ func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
 	})
 }
 
-// warn adds a problem that does not reject the tool.
-func (r *reader) warn(v *dialect.Tree, path, format string, args ...any) {
-	r.problem(v, path, format, args...)
+// addWarning adds a problem that does not reject the tool.
+func (r *reader) addWarning(v *dialect.Tree, path, format string, args ...any) {
+	r.addProblem(v, path, format, args...)
 	r.set.Problems[len(r.set.Problems)-1].Warning = true
 }
 
@@ -63,7 +63,7 @@ func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 		return
 	}
 	if !v.IsMap() {
-		r.problem(v, path, "want a map, not %s", v.What())
+		r.addProblem(v, path, "want a map, not %s", v.What())
 		return
 	}
 	seen := map[string]string{}
@@ -77,7 +77,7 @@ func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 			continue
 		}
 		if before, twice := seen[fields[i].name]; twice {
-			r.problem(&dialect.Tree{Line: b.Line}, at, "has the same meaning as %s; leave one out", before)
+			r.addProblem(&dialect.Tree{Line: b.Line}, at, "has the same meaning as %s; leave one out", before)
 			continue
 		}
 		seen[fields[i].name] = dialect.Show(b.Name)
@@ -103,10 +103,10 @@ func (r *reader) reportUnknown(b dialect.Branch, path string, fields []field) {
 		if near == "" {
 			near = "; known are " + strings.Join(names, ", ")
 		}
-		r.problem(at, path, "unknown%s", near)
+		r.addProblem(at, path, "unknown%s", near)
 		return
 	}
-	r.warn(at, path, "unknown; ignored")
+	r.addWarning(at, path, "unknown; ignored")
 }
 
 // joinPath returns the path of the member name of the value at path.
@@ -129,7 +129,7 @@ func (r *reader) textField(name string, into *string, also ...string) field {
 // "".
 func (r *reader) readText(path string, v *dialect.Tree) string {
 	if !v.Scalar() {
-		r.problem(v, path, "want a string, not %s", v.What())
+		r.addProblem(v, path, "want a string, not %s", v.What())
 		return ""
 	}
 	return v.Text
@@ -143,7 +143,7 @@ func (r *reader) expandVariables(path string, v *dialect.Tree, text string) stri
 	}
 	out, err := expandBraced(text, r.opt.Expand)
 	if err != nil {
-		r.problem(v, path, "%v", err)
+		r.addProblem(v, path, "%v", err)
 	}
 	return out
 }
@@ -192,13 +192,13 @@ func (r *reader) textsField(name string, into *[]string) field {
 // returns nil.
 func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 	if !v.IsList() {
-		r.problem(v, path, "want a list of strings, not %s", v.What())
+		r.addProblem(v, path, "want a list of strings, not %s", v.What())
 		return nil
 	}
 	out := make([]string, 0, len(v.Items))
 	for _, item := range v.Items {
 		if !item.Scalar() {
-			r.problem(item, path, "want a list of strings; it contains %s", item.What())
+			r.addProblem(item, path, "want a list of strings; it contains %s", item.What())
 			return nil
 		}
 		out = append(out, item.Text)
@@ -211,7 +211,7 @@ func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 func (r *reader) textMapField(name string, into *map[string]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		if !v.IsMap() {
-			r.problem(v, path, "want a map, not %s", v.What())
+			r.addProblem(v, path, "want a map, not %s", v.What())
 			return
 		}
 		*into = map[string]string{}
@@ -227,7 +227,7 @@ func (r *reader) boolField(name string, set func(bool)) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		value, ok := v.Bool()
 		if !ok {
-			r.problem(v, path, "want true or false, not %s", v.What())
+			r.addProblem(v, path, "want true or false, not %s", v.What())
 			return
 		}
 		set(value)
@@ -242,7 +242,7 @@ func (r *reader) timeoutField(into *time.Duration) field {
 	return field{"timeout_ms", nil, func(path string, v *dialect.Tree) {
 		n, err := strconv.Atoi(v.Text)
 		if !v.IsNumber() || err != nil || n < 0 || n > maxMillis {
-			r.problem(v, path, "want a whole number of milliseconds from 0 to %d", maxMillis)
+			r.addProblem(v, path, "want a whole number of milliseconds from 0 to %d", maxMillis)
 			return
 		}
 		*into = time.Duration(n) * time.Millisecond
@@ -267,16 +267,16 @@ func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text 
 	r.set.Files = append(r.set.Files, name)
 	text, err := readBounded(name)
 	if err != nil {
-		r.problem(v, path, "%v", plainError(err))
+		r.addProblem(v, path, "%v", plainError(err))
 		return nil, false
 	}
 	if len(text) == maxFile {
-		r.problem(v, path, "%s is larger than a mebibyte", name)
+		r.addProblem(v, path, "%s is larger than a mebibyte", name)
 		return nil, false
 	}
 	if r.opt.Admit != nil {
 		if err := r.opt.Admit(name, text); err != nil {
-			r.warn(v, path, "%v", err)
+			r.addWarning(v, path, "%v", err)
 			r.withheld = true
 			return nil, false
 		}
@@ -288,7 +288,7 @@ func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text 
 // registered tool, which cannot refer to files, it adds a problem and returns the name.
 func (r *reader) resolvePath(path string, v *dialect.Tree, name string) string {
 	if r.opt.noOtherFiles {
-		r.problem(v, path, "refers to a file, which a registered tool cannot")
+		r.addProblem(v, path, "refers to a file, which a registered tool cannot")
 		return name
 	}
 	if filepath.IsAbs(name) {

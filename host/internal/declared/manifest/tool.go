@@ -32,16 +32,16 @@ func (s *Set) readManifest(file string, tree *dialect.Tree, opt Options) {
 	}
 	r := s.newReader(&t, false, opt)
 	if kind := tree.Get("kind"); kind.Text != "Tool" {
-		r.problem(kind, "kind", "is %s; want Tool", dialect.Show(kind.Text))
+		r.addProblem(kind, "kind", "is %s; want Tool", dialect.Show(kind.Text))
 		return
 	}
 	version := tree.Get("apiVersion")
 	if !version.IsText() || version.Text != apiGroup && !strings.HasPrefix(version.Text, apiGroup+"alpha") && !strings.HasPrefix(version.Text, apiGroup+"beta") {
-		r.problem(version, "apiVersion", "want %s", apiGroup)
+		r.addProblem(version, "apiVersion", "want %s", apiGroup)
 		return
 	}
 	if !tree.Get("spec").IsMap() {
-		r.problem(tree.Get("spec"), "spec", "is missing: it describes the tool")
+		r.addProblem(tree.Get("spec"), "spec", "is missing: it describes the tool")
 		return
 	}
 	var ignored string
@@ -67,11 +67,11 @@ func (s *Set) readTool(file, name string, line int, tree *dialect.Tree, strict b
 	}
 	r := s.newReader(&t, strict, opt)
 	if !tree.IsMap() {
-		r.problem(tree, "", "want a map that describes the tool, not %s", tree.What())
+		r.addProblem(tree, "", "want a map that describes the tool, not %s", tree.What())
 		return
 	}
 	if tree.Get("kind") != nil || tree.Get("spec") != nil {
-		r.problem(tree, "", "a whole manifest belongs in a list under tools:, or in a file")
+		r.addProblem(tree, "", "a whole manifest belongs in a list under tools:, or in a file")
 		return
 	}
 	r.readSpec("", tree)
@@ -115,7 +115,7 @@ func (r *reader) readSpec(path string, v *dialect.Tree) {
 		return
 	}
 	if t.Name = name; t.Name == "" || len(t.Name) > 128 || strings.ContainsFunc(t.Name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		r.problem(v, joinPath(path, "name"), "want a name of 1 to 128 characters, none of them a control character")
+		r.addProblem(v, joinPath(path, "name"), "want a name of 1 to 128 characters, none of them a control character")
 		return
 	}
 	if t.Input == nil {
@@ -140,7 +140,7 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 	t := r.tool
 	if mode == "" {
 		if mode = r.inferredMode(v); mode == "" {
-			r.problem(v, joinPath(path, "mode"), "is missing; want one of %s", strings.Join(modes(), ", "))
+			r.addProblem(v, joinPath(path, "mode"), "is missing; want one of %s", strings.Join(modes(), ", "))
 			return
 		}
 	}
@@ -148,7 +148,7 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 		mode = HTTP
 	}
 	if !slices.Contains(modes(), mode) {
-		r.problem(v, joinPath(path, "mode"), "is %s; want one of %s%s", dialect.Show(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
+		r.addProblem(v, joinPath(path, "mode"), "is %s; want one of %s%s", dialect.Show(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
 		return
 	}
 	t.Mode = mode
@@ -159,7 +159,7 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 	}
 	if mode == Mock && t.Mock.Result != nil && t.Output != nil {
 		if err := validate.Check(t.Output, t.Mock.Result); err != nil {
-			r.problem(v, joinPath(path, "mock_result"), "does not fit output_schema: %v", err)
+			r.addProblem(v, joinPath(path, "mock_result"), "does not fit output_schema: %v", err)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (r *reader) setModePart(path string, v *dialect.Tree, parts modeParts) erro
 	if server, own, ok := splitServerName(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
 		parts.mcp.Server, parts.mcp.Tool = server, own
 	} else if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
-		r.problem(v, joinPath(path, t.Mode), "is missing: it says how to execute the tool")
+		r.addProblem(v, joinPath(path, t.Mode), "is missing: it says how to execute the tool")
 		return nil
 	}
 	switch t.Mode {
@@ -231,7 +231,7 @@ func (r *reader) reportFieldError(path string, v *dialect.Tree, err error) {
 		}
 		at = next
 	}
-	r.problem(at, strings.TrimPrefix(path+"."+name, "."), "%s", text)
+	r.addProblem(at, strings.TrimPrefix(path+"."+name, "."), "%s", text)
 }
 
 // checkUsedArguments adds a problem for each argument in uses that the tool's input
@@ -246,7 +246,7 @@ func (r *reader) checkUsedArguments(v *dialect.Tree, path string, uses []string)
 	}
 	for _, name := range uses {
 		if _, ok := schema.Properties[name]; !ok {
-			r.problem(v, path, "uses the argument %s, which input_schema does not have", dialect.Show(name))
+			r.addProblem(v, path, "uses the argument %s, which input_schema does not have", dialect.Show(name))
 		}
 	}
 }
@@ -277,11 +277,11 @@ func (r *reader) schemaField(name string, into *json.RawMessage, also ...string)
 			raw = []byte(v.Text)
 		}
 		if err := validate.CheckSchema(raw); err != nil {
-			r.problem(v, path, "invalid JSON Schema: %v", err)
+			r.addProblem(v, path, "invalid JSON Schema: %v", err)
 			return
 		}
 		if name == "input_schema" && !acceptsObjects(raw) {
-			r.problem(v, path, "want the schema of an object, because arguments are an object")
+			r.addProblem(v, path, "want the schema of an object, because arguments are an object")
 			return
 		}
 		*into = raw
@@ -324,7 +324,7 @@ func (r *reader) mockFields(c *mock.Config) []field {
 			}
 			trees, problem := dialect.ParseTrees(v.Text, text)
 			if problem != nil || len(trees) != 1 {
-				r.problem(v, path, "want a single JSON or YAML document")
+				r.addProblem(v, path, "want a single JSON or YAML document")
 				return
 			}
 			c.Result = trees[0].JSON()

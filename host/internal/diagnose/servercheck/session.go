@@ -96,9 +96,9 @@ func (s *session) read(out io.Reader) {
 		line, err := lines.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			s.update(func() { s.noiseCount++ })
+			s.lockAndNotify(func() { s.noiseCount++ })
 		case err != nil:
-			s.update(func() { s.closed = true })
+			s.lockAndNotify(func() { s.closed = true })
 			io.Copy(io.Discard, out) //nolint:errcheck // so that the program does not block
 			return
 		case len(bytes.TrimSpace(line)) > 0:
@@ -111,7 +111,7 @@ func (s *session) read(out io.Reader) {
 // counts noise.
 func (s *session) handleLine(line []byte) {
 	m, err := jsonrpc.Split(line)
-	s.update(func() {
+	s.lockAndNotify(func() {
 		switch {
 		case err != nil:
 			if s.noiseCount++; len(s.noise) < 3 {
@@ -137,8 +137,8 @@ func (s *session) handleLine(line []byte) {
 	}
 }
 
-// update runs f with mu held and wakes those that wait for a change.
-func (s *session) update(f func()) {
+// lockAndNotify runs f with mu held and wakes those that wait for a change.
+func (s *session) lockAndNotify(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()

@@ -16,10 +16,10 @@ import (
 func Subset(raw json.RawMessage, at string, losses *llm.Losses) *tree.Value {
 	w := newConverter(raw, at, losses)
 	if at != "/inputSchema" {
-		return w.subset(w.root, at)
+		return w.convertSubset(w.root, at)
 	}
 	s := w.topObject("Gemini")
-	return w.subset(s, at)
+	return w.convertSubset(s, at)
 }
 
 // subsetKeywords returns the keywords of the subset for a type.
@@ -37,9 +37,9 @@ func subsetKeywords(typ string) []string {
 	return nil
 }
 
-// subset returns the schema s, whose pointer is at, in Gemini's form. What that form does
+// convertSubset returns the schema s, whose pointer is at, in Gemini's form. What that form does
 // not have is added to the losses.
-func (w *converter) subset(s *tree.Value, at string) *tree.Value {
+func (w *converter) convertSubset(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
 		w.losses.AddChanged(at, "the schema is too large once references are replaced", tree.Obj())
 		return tree.Obj()
@@ -81,7 +81,7 @@ func (w *converter) subsetReference(s *tree.Value, at string) *tree.Value {
 		rest := s.Clone()
 		rest.Delete("$ref")
 		w.losses.AddLost(at+"/$ref", "the reference has no target in this schema")
-		return w.subset(rest, at)
+		return w.convertSubset(rest, at)
 	case slices.Contains(w.open, found) || found == w.root:
 		out := tree.Obj()
 		if names := possibleTypes(found); len(names) == 1 {
@@ -91,7 +91,7 @@ func (w *converter) subsetReference(s *tree.Value, at string) *tree.Value {
 		return out
 	}
 	w.open = append(w.open, found)
-	out := w.subset(found, where)
+	out := w.convertSubset(found, where)
 	w.open = w.open[:len(w.open)-1]
 	for _, m := range s.Members {
 		switch m.Name {
@@ -116,7 +116,7 @@ func (w *converter) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tr
 			null = true
 			continue
 		}
-		list.Items = append(list.Items, w.subset(b, llm.AppendIndex(where, i)))
+		list.Items = append(list.Items, w.convertSubset(b, llm.AppendIndex(where, i)))
 	}
 	if len(list.Items) == 0 {
 		list.Items = append(list.Items, tree.Obj("type", tree.Str("NULL")))
@@ -149,7 +149,7 @@ func (w *converter) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tr
 func (w *converter) subsetTypes(s *tree.Value, names []string, null bool, at string) *tree.Value {
 	list := tree.List()
 	for _, b := range splitTypes(s, names) {
-		list.Items = append(list.Items, w.subset(b, at))
+		list.Items = append(list.Items, w.convertSubset(b, at))
 	}
 	out := tree.Obj("anyOf", list)
 	if len(list.Items) == 0 {
@@ -289,7 +289,7 @@ func (w *converter) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	if word == "properties" {
 		made := tree.Obj()
 		for _, p := range properties.Members {
-			made.Set(p.Name, w.subset(p.Value, llm.AppendKey(at+"/properties", p.Name)))
+			made.Set(p.Name, w.convertSubset(p.Value, llm.AppendKey(at+"/properties", p.Name)))
 		}
 		out.Set("properties", made)
 		return
@@ -322,16 +322,16 @@ func (w *converter) subsetItems(s, out *tree.Value, word, typ, at string) {
 		w.reportSubsetDropped(word, at)
 	case prefix != nil && word == "items": // reported with the tuple
 	case prefix != nil:
-		items := w.subset(tupleItems(s), at+"/items")
+		items := w.convertSubset(tupleItems(s), at+"/items")
 		out.Set("items", items)
 		w.losses.AddLost(at+"/prefixItems", "Gemini has no tuples; each item can match any schema of the tuple")
 		w.losses.AddEquivalent(at+"/items", "each item can match any schema of the tuple", FromSubset(items))
 	case s.Get("items").Is(tree.Array):
-		items := w.subset(tree.Obj("anyOf", s.Get("items").Clone()), at+"/items")
+		items := w.convertSubset(tree.Obj("anyOf", s.Get("items").Clone()), at+"/items")
 		out.Set("items", items)
 		w.losses.AddChanged(at+"/items", "Gemini has no tuples; each item can match any schema of the tuple", FromSubset(items))
 	default:
-		out.Set("items", w.subset(s.Get("items"), at+"/items"))
+		out.Set("items", w.convertSubset(s.Get("items"), at+"/items"))
 	}
 }
 

@@ -376,7 +376,7 @@ func (w *strictConverter) convertMembers(s, out *tree.Value, at string) {
 		isRequired := slices.ContainsFunc(required.PeekItems(), func(v *tree.Value) bool { return v.Text == p.Name })
 		if !isRequired && w.limits.requiresAll {
 			if !acceptsNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
-				member = nullable(member)
+				member = withNull(member)
 				w.losses.AddEquivalent(here, "an optional property can be null, which means not given", member)
 			}
 		}
@@ -409,8 +409,8 @@ func (w *strictConverter) convertMembers(s, out *tree.Value, at string) {
 	}
 }
 
-// nullable returns the converted schema s with null added to its accepted values.
-func nullable(s *tree.Value) *tree.Value {
+// withNull returns the converted schema s with null added to its accepted values.
+func withNull(s *tree.Value) *tree.Value {
 	t := s.Get("type")
 	if s.Get("properties") != nil || s.Get("items") != nil || s.Get("const") != nil || t == nil {
 		if list := s.Get("anyOf"); list != nil {
