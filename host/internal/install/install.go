@@ -36,6 +36,7 @@ func (c *Change) Empty() bool {
 // one of toolroom's programs.
 type ConflictError struct{ Name, File string }
 
+// Error names the entry and the file, and what to do.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s already has a server called %q that is not one of toolroom's: give another name with --name, or replace it with --force", e.File, e.Name)
 }

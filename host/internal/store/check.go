@@ -22,6 +22,7 @@ func New(keys Keys, log Log, blobs Blobs, close func() error) *Store {
 // checkedKeys checks names and sizes before it calls next.
 type checkedKeys struct{ next Keys }
 
+// Get implements Keys: it checks its arguments and calls next.
 func (c checkedKeys) Get(ctx context.Context, key string) (Entry, error) {
 	if err := checkName("key", key); err != nil {
 		return Entry{}, err
@@ -29,6 +30,7 @@ func (c checkedKeys) Get(ctx context.Context, key string) (Entry, error) {
 	return c.next.Get(ctx, key)
 }
 
+// Put implements Keys: it checks its arguments and calls next.
 func (c checkedKeys) Put(ctx context.Context, key string, value []byte, was Version, expires time.Time) (Version, error) {
 	if err := checkName("key", key); err != nil {
 		return 0, err
@@ -39,6 +41,7 @@ func (c checkedKeys) Put(ctx context.Context, key string, value []byte, was Vers
 	return c.next.Put(ctx, key, value, was, expires)
 }
 
+// Delete implements Keys: it checks its arguments and calls next.
 func (c checkedKeys) Delete(ctx context.Context, key string, was Version) error {
 	if err := checkName("key", key); err != nil {
 		return err
@@ -46,6 +49,7 @@ func (c checkedKeys) Delete(ctx context.Context, key string, was Version) error 
 	return c.next.Delete(ctx, key, was)
 }
 
+// List implements Keys: it checks its arguments and calls next.
 func (c checkedKeys) List(ctx context.Context, prefix, after string, limit int) ([]Entry, error) {
 	if prefix != "" {
 		if err := checkName("prefix", prefix); err != nil {
@@ -61,6 +65,7 @@ func (c checkedKeys) List(ctx context.Context, prefix, after string, limit int) 
 // checkedLog checks names, sizes and numbers before it calls next.
 type checkedLog struct{ next Log }
 
+// Append implements Log: it checks its arguments and calls next.
 func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (Cursor, error) {
 	if err := checkName("log", log); err != nil {
 		return 0, err
@@ -80,6 +85,7 @@ func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (
 	return c.next.Append(ctx, log, records...)
 }
 
+// Read implements Log: it checks its arguments and calls next.
 func (c checkedLog) Read(ctx context.Context, log string, after Cursor, limit int) ([]Record, error) {
 	if err := checkName("log", log); err != nil {
 		return nil, err
@@ -90,6 +96,7 @@ func (c checkedLog) Read(ctx context.Context, log string, after Cursor, limit in
 	return c.next.Read(ctx, log, max(after, 0), min(limit, MaxPage))
 }
 
+// Trim implements Log: it checks its arguments and calls next.
 func (c checkedLog) Trim(ctx context.Context, log string, keep Keep) (int, error) {
 	name, all := ParseTrimName(log)
 	if name != "" || !all {
@@ -103,6 +110,7 @@ func (c checkedLog) Trim(ctx context.Context, log string, keep Keep) (int, error
 	return c.next.Trim(ctx, log, keep)
 }
 
+// Drop implements Log: it checks its arguments and calls next.
 func (c checkedLog) Drop(ctx context.Context, log string) error {
 	if err := checkName("log", log); err != nil {
 		return err
@@ -122,6 +130,7 @@ func ParseTrimName(log string) (name string, all bool) {
 // checkedBlobs checks ids before it calls next.
 type checkedBlobs struct{ next Blobs }
 
+// Create implements Blobs: it checks the id and calls next.
 func (c checkedBlobs) Create(ctx context.Context, id string, r io.Reader) (Blob, error) {
 	if err := checkID(id); err != nil {
 		return Blob{}, err
@@ -129,6 +138,7 @@ func (c checkedBlobs) Create(ctx context.Context, id string, r io.Reader) (Blob,
 	return c.next.Create(ctx, id, r)
 }
 
+// Open implements Blobs: it checks the id and calls next.
 func (c checkedBlobs) Open(ctx context.Context, id string) (io.ReadCloser, Blob, error) {
 	if err := checkID(id); err != nil {
 		return nil, Blob{}, err
@@ -136,6 +146,7 @@ func (c checkedBlobs) Open(ctx context.Context, id string) (io.ReadCloser, Blob,
 	return c.next.Open(ctx, id)
 }
 
+// Stat implements Blobs: it checks the id and calls next.
 func (c checkedBlobs) Stat(ctx context.Context, id string) (Blob, error) {
 	if err := checkID(id); err != nil {
 		return Blob{}, err
@@ -143,6 +154,7 @@ func (c checkedBlobs) Stat(ctx context.Context, id string) (Blob, error) {
 	return c.next.Stat(ctx, id)
 }
 
+// Delete implements Blobs: it checks the id and calls next.
 func (c checkedBlobs) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -150,6 +162,7 @@ func (c checkedBlobs) Delete(ctx context.Context, id string) error {
 	return c.next.Delete(ctx, id)
 }
 
+// Trim implements Blobs.
 func (c checkedBlobs) Trim(ctx context.Context, keep Keep) (int, error) {
 	return c.next.Trim(ctx, keep)
 }

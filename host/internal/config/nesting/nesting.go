@@ -51,6 +51,7 @@ type Host struct {
 // hosts.
 type LoopError struct{ Reason string }
 
+// Error returns Reason.
 func (e *LoopError) Error() string { return e.Reason }
 
 // FileMark returns the name in Variable of a configuration file or a list of servers:

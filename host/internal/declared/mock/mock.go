@@ -270,8 +270,13 @@ func (t text) String() string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-func (null) String() string     { return "null" }
-func (l list) String() string   { return asJSON(l) }
+// String returns null.
+func (null) String() string { return "null" }
+
+// String returns the list as JSON.
+func (l list) String() string { return asJSON(l) }
+
+// String returns the object as JSON.
 func (o object) String() string { return asJSON(o) }
 
 // MarshalJSON returns null.

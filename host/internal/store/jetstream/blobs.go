@@ -167,6 +167,7 @@ func (c *cluster) findBlob(ctx context.Context, s *streams, id string) (blobInfo
 	return d, store.Version(seq), json.Unmarshal(m.Data, &d)
 }
 
+// Stat implements store.Blobs.
 func (b *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)
@@ -180,6 +181,7 @@ func (b *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
 	return d.blob(id), nil
 }
 
+// Open implements store.Blobs.
 func (b *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)
@@ -225,8 +227,10 @@ func (r *blobReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Close implements io.Closer; the reader holds nothing open.
 func (r *blobReader) Close() error { return nil }
 
+// Delete implements store.Blobs.
 func (b *blobs) Delete(ctx context.Context, id string) error {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)
@@ -247,6 +251,7 @@ func (b *blobs) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
+// Trim implements store.Blobs.
 func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)

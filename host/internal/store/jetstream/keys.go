@@ -45,6 +45,7 @@ func (c *cluster) isLive(h nats.Header) bool {
 	return len(h[headDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
 }
 
+// Get implements store.Keys.
 func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	c := (*cluster)(k)
 	s, err := c.open(ctx)
@@ -70,6 +71,7 @@ func entryOf(key string, m *js.RawStreamMsg) store.Entry {
 	return e
 }
 
+// Put implements store.Keys.
 func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Version, expires time.Time) (store.Version, error) {
 	c := (*cluster)(k)
 	m := nats.NewMsg(c.subject("keys", key))
@@ -84,6 +86,7 @@ func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 	return store.Version(seq), err
 }
 
+// Delete implements store.Keys.
 func (k *keys) Delete(ctx context.Context, key string, was store.Version) error {
 	c := (*cluster)(k)
 	return c.deleteIfVersion(ctx, c.subject("keys", key), key, was)
@@ -155,6 +158,7 @@ func (c *cluster) publishIfVersion(ctx context.Context, m *nats.Msg, key string,
 	}
 }
 
+// List implements store.Keys.
 func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	c := (*cluster)(k)
 	s, err := c.open(ctx)

@@ -50,6 +50,7 @@ func cursorOf(seq uint64, place int) store.Cursor {
 	return store.Cursor(seq<<positionBits | uint64(place))
 }
 
+// Read implements store.Log.
 func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit int) ([]store.Record, error) {
 	c := (*cluster)(l)
 	s, err := c.open(ctx)
@@ -86,6 +87,7 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	return page, c.explain(ctx, err)
 }
 
+// Trim implements store.Log.
 func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
 	c := (*cluster)(l)
 	s, err := c.open(ctx)
@@ -126,6 +128,7 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	return removed, c.explain(ctx, err)
 }
 
+// Drop implements store.Log.
 func (l *log) Drop(ctx context.Context, name string) error {
 	c := (*cluster)(l)
 	s, err := c.open(ctx)

@@ -69,6 +69,7 @@ func (m *keys) get(key string) store.Entry {
 	return e
 }
 
+// Get implements store.Keys.
 func (m *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,6 +81,7 @@ func (m *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	return e, ctx.Err()
 }
 
+// Put implements store.Keys.
 func (m *keys) Put(ctx context.Context, key string, value []byte, was store.Version, expires time.Time) (store.Version, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,6 +96,7 @@ func (m *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 	return m.version, nil
 }
 
+// Delete implements store.Keys.
 func (m *keys) Delete(ctx context.Context, key string, was store.Version) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,6 +110,7 @@ func (m *keys) Delete(ctx context.Context, key string, was store.Version) error 
 	return nil
 }
 
+// List implements store.Keys.
 func (m *keys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,6 +135,7 @@ func (m *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 // log is the store.Log of a memory.
 type log memory
 
+// Append implements store.Log.
 func (m *log) Append(ctx context.Context, name string, batch ...[]byte) (store.Cursor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,6 +150,7 @@ func (m *log) Append(ctx context.Context, name string, batch ...[]byte) (store.C
 	return m.cursor, nil
 }
 
+// Read implements store.Log.
 func (m *log) Read(ctx context.Context, name string, after store.Cursor, limit int) ([]store.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,6 +170,7 @@ func (m *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	return page, ctx.Err()
 }
 
+// Trim implements store.Log.
 func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,6 +192,7 @@ func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	return before - len(m.records), nil
 }
 
+// Drop implements store.Log.
 func (m *log) Drop(ctx context.Context, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,6 +203,7 @@ func (m *log) Drop(ctx context.Context, name string) error {
 // blobs is the store.Blobs of a memory.
 type blobs memory
 
+// Create implements store.Blobs.
 func (m *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
 	content, err := io.ReadAll(m.quota.CapReader(r))
 	if err != nil {
@@ -220,6 +229,7 @@ func (m *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob,
 	return b.Blob, nil
 }
 
+// Open implements store.Blobs.
 func (m *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -234,6 +244,7 @@ func (m *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob,
 	}{bytes.NewReader(b.content), io.NopCloser(nil)}, b.Blob, ctx.Err()
 }
 
+// Stat implements store.Blobs.
 func (m *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -244,6 +255,7 @@ func (m *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
 	return b.Blob, ctx.Err()
 }
 
+// Delete implements store.Blobs.
 func (m *blobs) Delete(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -254,6 +266,7 @@ func (m *blobs) Delete(ctx context.Context, id string) error {
 	return ctx.Err()
 }
 
+// Trim implements store.Blobs.
 func (m *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

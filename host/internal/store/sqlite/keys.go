@@ -12,6 +12,7 @@ import (
 // keys is the store.Keys of a database.
 type keys database
 
+// Get implements store.Keys.
 func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	d := (*database)(k)
 	h, err := d.open(ctx)
@@ -30,6 +31,7 @@ func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 	return e, nil
 }
 
+// Put implements store.Keys.
 func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Version, expires time.Time) (store.Version, error) {
 	d := (*database)(k)
 	if value == nil {
@@ -58,6 +60,7 @@ func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 	return now, nil
 }
 
+// Delete implements store.Keys.
 func (k *keys) Delete(ctx context.Context, key string, was store.Version) error {
 	d := (*database)(k)
 	return d.inTransaction(ctx, func(h *handles, tx *sql.Tx) error {
@@ -86,6 +89,7 @@ func (d *database) checkVersion(ctx context.Context, h *handles, tx *sql.Tx, key
 	return nil
 }
 
+// List implements store.Keys.
 func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	d := (*database)(k)
 	h, err := d.open(ctx)

@@ -19,6 +19,7 @@ const rowsPerInsert = 32
 // log is the store.Log of a database.
 type log database
 
+// Append implements store.Log.
 func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store.Cursor, error) {
 	d := (*database)(l)
 	var last int64
@@ -55,6 +56,7 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 	return store.Cursor(last), nil
 }
 
+// Read implements store.Log.
 func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit int) ([]store.Record, error) {
 	d := (*database)(l)
 	h, err := d.open(ctx)
@@ -92,6 +94,7 @@ func logCondition(name string) (where string, args []any) {
 	return "log = ?1", []any{name}
 }
 
+// Trim implements store.Log.
 func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
 	d := (*database)(l)
 	where, args := logCondition(name)
@@ -128,6 +131,7 @@ func (d *database) trimCursor(ctx context.Context, where string, args []any, kee
 	return 0, d.explain(ctx, rows.Err())
 }
 
+// Drop implements store.Log.
 func (l *log) Drop(ctx context.Context, name string) error {
 	where, args := logCondition(name)
 	_, err := (*database)(l).removeRecords(ctx, where, args, math.MaxInt64)

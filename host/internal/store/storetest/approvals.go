@@ -20,20 +20,24 @@ import (
 // approvalKeys is a store as approvals use it.
 type approvalKeys struct{ keys store.Keys }
 
+// Get calls the method of store.Keys with the types of package approve.
 func (k approvalKeys) Get(ctx context.Context, key string) (approve.Entry, error) {
 	e, err := k.keys.Get(ctx, key)
 	return approve.Entry{Key: e.Key, Value: e.Value, Version: int64(e.Version)}, err
 }
 
+// Put calls the method of store.Keys with the types of package approve.
 func (k approvalKeys) Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error) {
 	v, err := k.keys.Put(ctx, key, value, store.Version(was), expires)
 	return int64(v), err
 }
 
+// Delete calls the method of store.Keys with the types of package approve.
 func (k approvalKeys) Delete(ctx context.Context, key string, was int64) error {
 	return k.keys.Delete(ctx, key, store.Version(was))
 }
 
+// List calls the method of store.Keys with the types of package approve.
 func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int) (all []approve.Entry, err error) {
 	page, err := k.keys.List(ctx, prefix, after, limit)
 	for _, e := range page {

@@ -31,6 +31,7 @@ func New(provider string) provider.Model { return model{provider} }
 // A model returns the call in the user's last line, or the results of the last calls.
 type model struct{ provider string }
 
+// Info returns information about the model.
 func (m model) Info() provider.Info { return provider.Info{Name: Name, Provider: m.provider} }
 
 // Ask answers the last message: a typed line with its call, and results with their

@@ -17,6 +17,7 @@ type RequestError struct {
 	Message string
 }
 
+// Error returns Message.
 func (f *RequestError) Error() string { return f.Message }
 
 // requestErrorf returns a RequestError for the member at a path.
