@@ -10,6 +10,7 @@ import (
 type matchKind uint8
 
 const (
+	// literal is a name without wildcards.
 	literal      matchKind = iota
 	globstar               // **
 	anyName                // *

@@ -16,10 +16,12 @@ type glob struct {
 type shape uint8
 
 const (
+	// literal is a name without wildcards.
 	literal shape = iota
 	anyName       // *
 	prefix        // text*
 	suffix        // *text
+	// tokenList is any other pattern, matched by its tokens.
 	tokenList
 	anyDirs // **, between slashes: any number of directories
 )

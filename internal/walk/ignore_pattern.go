@@ -9,6 +9,7 @@ import (
 type dialect uint8
 
 const (
+	// gitDialect is for .gitignore, info/exclude and core.excludesFile.
 	gitDialect dialect = iota
 	rgDialect          // .ignore and .rgignore
 )

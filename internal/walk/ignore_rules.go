@@ -12,6 +12,7 @@ import (
 type verdict uint8
 
 const (
+	// noRule means that no rule matches the entry.
 	noRule     verdict = iota
 	ignored            // by a pattern
 	reincluded         // by a pattern with !

@@ -6,6 +6,9 @@ import "strings"
 type fileKind int
 
 const (
+	// rgignore is a .rgignore file, dotIgnore an .ignore file, gitignore a
+	// .gitignore file, exclude .git/info/exclude, global the user's file
+	// core.excludesFile. kindCount is the number of kinds.
 	rgignore fileKind = iota
 	dotIgnore
 	gitignore
@@ -46,6 +49,7 @@ type scope struct {
 }
 
 var (
+	// emptyMatcher and emptyScope have no rules: every entry is visited.
 	emptyMatcher = &dirMatcher{}
 	emptyScope   = &scope{base: emptyMatcher}
 )

@@ -18,6 +18,8 @@ const (
 	kindText                 // string read by UnmarshalText
 	kindBytes                // []byte as base64
 	kindDuration             // time.Duration as "30s"
+	// kindInteger is an int or uint of any size, kindNumber a float or
+	// json.Number, kindBoolean a bool.
 	kindInteger
 	kindNumber
 	kindBoolean

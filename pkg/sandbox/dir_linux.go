@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// pathSeparator separates the components of a path on this system.
 const pathSeparator = "/"
 
 // Dir is an open directory. Its methods take the name of one entry and never follow a
@@ -64,6 +65,8 @@ func (d *Dir) Close() error {
 // mount points.
 const sameMountFlags = unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
+// openDirFlags are the open(2) flags for a directory, which is not followed if
+// it is a link.
 const openDirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 // OpenDir opens the subdirectory name. It returns NOT_A_DIRECTORY for anything else,
@@ -115,6 +118,8 @@ func (d *Dir) dirError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: d.join(name), Err: err}
 }
 
+// openFileFlags are the open(2) flags for a file: it is not followed if it is a
+// link, and does not block at a fifo.
 const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 
 // openRegular opens the regular file name for reading and returns its

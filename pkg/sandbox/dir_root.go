@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// pathSeparator separates the components of a path on this system.
 const pathSeparator = string(os.PathSeparator)
 
 // Dir is an open directory. Its methods take the name of one entry, never

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// openNonblock is added to the flags with which os.Root opens a file, so that a
+// fifo does not block.
 const openNonblock = syscall.O_NONBLOCK
 
 // statOfInfo converts an fs.FileInfo of package os, with the owner, identity

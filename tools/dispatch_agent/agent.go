@@ -73,7 +73,7 @@ type agentSpec struct {
 	releaseBudget func(used agentUsage)                                 // returns the unused part of the reserved budget; called once, with the total usage
 }
 
-// outcome is the result of an agent's run.
+// outcome is the result of one run of an agent.
 type outcome struct {
 	report       string          // the agent's last message, or a value that matches output_schema
 	ending       string          // an ending, or another text from mcp-host
@@ -219,7 +219,7 @@ func (a *agent) lostOutcome(ctx context.Context, d *dispatcher, c *hostProcess) 
 	return o
 }
 
-// newFault returns a Go error as a fault.
+// newFault returns err as a fault, with its error code and text.
 func newFault(err error) *fault { return &fault{string(toolerr.CodeOf(err)), err.Error()} }
 
 // remainingGrant returns the limits for agents that this agent dispatches: its

@@ -61,7 +61,7 @@ func (a *agent) addCalls(name string, n int) {
 	}
 }
 
-// runTime returns how long the agent has been running.
+// runTime returns the time since the agent was started.
 func (a *agent) runTime() time.Duration { return time.Since(a.started) }
 
 // progressLine describes the agent's progress in a line. changed is closed when
@@ -76,7 +76,8 @@ func (a *agent) progressLine() (line string, changed <-chan struct{}) {
 	return strings.Join(append(words, "now: "+a.activity), " · "), a.changed
 }
 
-// update calls change with mu held and wakes the waiters of changed.
+// update calls change while it holds a.mu, and wakes the goroutines that wait
+// for a.changed.
 func (a *agent) update(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

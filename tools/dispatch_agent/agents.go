@@ -50,7 +50,7 @@ func (as *agents) add(a, before *agent) error {
 	return nil
 }
 
-// dropOld drops ended agents beyond the limits.
+// dropOld drops ended agents beyond maxKept, maxKeptBytes and maxKeptAge.
 func (as *agents) dropOld() {
 	as.mu.Lock()
 	defer as.mu.Unlock()

@@ -71,8 +71,8 @@ func (s toolSet) has(name string) bool {
 	})
 }
 
-// subset returns wanted as a set. It returns INVALID_PARAMS if a name in wanted
-// is not in s.
+// subset returns wanted, names or patterns, as a set. It returns INVALID_PARAMS
+// if a name in wanted is not in s.
 func (s toolSet) subset(wanted []string) (toolSet, error) {
 	set := toolSet{}
 	for _, name := range wanted {

@@ -16,7 +16,7 @@ const (
 	agentMeta = "io.github.toolroom-mcp/agent"
 )
 
-// caller is the information in a call's _meta about who made the call.
+// caller says who made a call, from the call's _meta.
 type caller struct {
 	// Host is set by mcp-host in each call that it makes.
 	Host *struct {

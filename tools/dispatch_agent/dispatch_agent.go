@@ -189,7 +189,8 @@ func (d *dispatcher) prepareOnce() (err error) {
 	return nil
 }
 
-// close stops all agents and waits for them.
+// close stops all agents, waits for them, and removes a temporary state
+// directory.
 func (d *dispatcher) close() {
 	d.endLifetime(errServerEnd)
 	d.running.Wait()

@@ -39,7 +39,7 @@ func (g grant) sign(key []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(hmacOf(text, key)), nil
 }
 
-// hmacOf returns the HMAC-SHA256 of text.
+// hmacOf returns the HMAC-SHA256 of text with key.
 func hmacOf(text, key []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(text)

@@ -64,7 +64,7 @@ type pendingCall struct {
 	Reason string `json:"reason"`
 }
 
-// fault is an error, as mcp-host reports it.
+// fault is an error in the form in which mcp-host reports it.
 type fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

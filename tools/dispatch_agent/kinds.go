@@ -182,7 +182,8 @@ func cutFrontMatter(text string) (head []string, body string, ok bool) {
 	return strings.Split(strings.TrimPrefix(inner, "\n"), "\n"), body, true
 }
 
-// unquote removes blanks and then quotes around a value.
+// unquote returns value without blanks around it and then without one pair of
+// quotes.
 func unquote(value string) string {
 	value = strings.TrimSpace(value)
 	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {

@@ -73,7 +73,8 @@ func unfenced(text string) string {
 	return strings.TrimSpace(rest)
 }
 
-// repairPrompt returns the prompt that asks for a corrected report.
+// repairPrompt returns the prompt that asks an agent for a corrected report.
+// misfit says why the last one does not match the schema.
 func repairPrompt(misfit string) string {
 	return "Your report does not fit the requested JSON Schema: " + misfit +
 		"\nAnswer with only the corrected JSON value: no other text, no code fence, no tool call."

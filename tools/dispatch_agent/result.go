@@ -39,7 +39,7 @@ func (a *agent) runningResult() *mcpkit.Result {
 	return &mcpkit.Result{Text: text, Meta: m}
 }
 
-// footer returns the last line of a report.
+// footer returns the last line of a report: the agent's id, ending and usage.
 func (a *agent) footer() string {
 	parts := []string{"agent " + a.id, a.outcome.ending}
 	if a.outcome.isSummary {

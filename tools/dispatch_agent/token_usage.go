@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// tokenUsage is a number of tokens.
+// tokenUsage counts the tokens sent to and received from a model.
 type tokenUsage struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`

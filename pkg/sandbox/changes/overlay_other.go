@@ -10,6 +10,7 @@ import (
 
 // Without overlayfs no set is ever created.
 
+// readFlags opens a file for reading.
 const readFlags = os.O_RDONLY
 
 // errNoLayers is the error of everything that needs overlayfs on a system other

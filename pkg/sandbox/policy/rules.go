@@ -53,6 +53,8 @@ func (r rule) kindWithArticle() string {
 type answer int
 
 const (
+	// no means certainly not, maybe that it depends on unknown words, yes
+	// certainly.
 	no answer = iota
 	maybe
 	yes

@@ -88,6 +88,7 @@ const seccompFailure = "seccomp: "
 var supervisedChecks = [...]string{useLoopback, useNamedSockets}
 
 const (
+	// useLoopback and useNamedSockets are names of checks.
 	useLoopback     = "use loopback"
 	useNamedSockets = "use named sockets"
 )

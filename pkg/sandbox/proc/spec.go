@@ -28,6 +28,8 @@ type spec struct {
 }
 
 type (
+	// controlMessage and report are the messages between server and supervisor,
+	// from package supervise.
 	controlMessage = supervise.ControlMessage
 	report         = supervise.Report
 )

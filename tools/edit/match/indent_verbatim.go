@@ -72,6 +72,8 @@ func decideVerbatim(old, newLines []string, pairs []indentPair, firstHasIndent b
 // known.
 type clue int
 
+// likeFile and likeModel are the values of a clue that points to the file's
+// indentation and to the old text's.
 const likeFile, likeModel clue = 1, -1
 
 // indentClue returns the clue of an indentation in the new text, given the

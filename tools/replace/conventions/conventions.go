@@ -35,6 +35,8 @@ type Settings struct {
 }
 
 const (
+	// editorConfig and gitAttributes are the names of the settings files that
+	// are read.
 	editorConfig  = ".editorconfig"
 	gitAttributes = ".gitattributes"
 

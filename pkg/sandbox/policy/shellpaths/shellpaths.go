@@ -154,11 +154,17 @@ var (
 	// interpreterName matches the names of shells and other interpreters, also
 	// with a directory.
 	interpreterName = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
-	assignmentWord  = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
-	moduleName      = regexp.MustCompile(`^\w+(\.\w+)*$`)
-	dirOption       = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
+	// assignmentWord matches NAME=value as a word of a command.
+	assignmentWord = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
+	// moduleName matches the dotted name of a Python module.
+	moduleName = regexp.MustCompile(`^\w+(\.\w+)*$`)
+	// dirOption matches an option with a directory, such as --chdir=DIR or
+	// -CDIR, and captures the directory.
+	dirOption = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
 	// wrapperName matches a command that runs the command after it.
-	wrapperName      = regexp.MustCompile(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
+	wrapperName = regexp.MustCompile(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
+	// numberOrDuration matches an argument of a wrapper such as timeout or
+	// nice: 10, 1.5s.
 	numberOrDuration = regexp.MustCompile(`^[\d.]+[smhd]?$`)
 	// scriptVariable matches a variable whose value a shell or Python runs when it starts.
 	scriptVariable = regexp.MustCompile(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)

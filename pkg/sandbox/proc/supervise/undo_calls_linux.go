@@ -14,15 +14,25 @@ import (
 type undoEffect int
 
 const (
+	// effectOpen opens a file, which may create, truncate or write it, by the
+	// flags of open(2).
 	effectOpen undoEffect = iota + 1
+	// effectCreate makes an entry that must not exist.
 	effectCreate
+	// effectRemove removes an entry; a directory only with AT_REMOVEDIR.
 	effectRemove
+	// effectRemoveDir removes an empty directory.
 	effectRemoveDir
+	// effectRename renames or exchanges entries.
 	effectRename
+	// effectLink makes another hard link.
 	effectLink
+	// effectTruncate changes the size of a file by its path.
 	effectTruncate
+	// effectAdjust changes mode, owner or times by a path.
 	effectAdjust
 	effectAdjustOpen // through a descriptor
+	// effectBind makes the file of a unix socket.
 	effectBind
 )
 

@@ -59,6 +59,7 @@ type pathState struct {
 type savedPart int
 
 const (
+	// savedMeta is mode, owner and times only, savedContent also the content.
 	savedMeta savedPart = iota + 1
 	savedContent
 )
