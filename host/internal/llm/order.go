@@ -1,9 +1,6 @@
 package llm
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // SystemFirst returns the messages with the system and developer messages first, for
 // vendors whose requests have one place for them. The order is otherwise kept. It adds a
@@ -73,29 +70,4 @@ func SortResults(messages []Message, losses *Losses) []Message {
 		losses.AddEquivalent("/messages", "results were sorted in the order of their calls", asJSON(out))
 	}
 	return out
-}
-
-// Type returns the media type of an image. If it was not given, it is detected from
-// the first bytes; "" means unknown.
-func (m *Media) Type() string {
-	switch {
-	case m.MIME != "":
-		return m.MIME
-	case strings.HasPrefix(m.Data, "iVBOR"):
-		return "image/png"
-	case strings.HasPrefix(m.Data, "/9j/"):
-		return "image/jpeg"
-	case strings.HasPrefix(m.Data, "R0lGOD"):
-		return "image/gif"
-	case strings.HasPrefix(m.Data, "UklGR"):
-		return "image/webp"
-	case m.Data != "":
-		return "image/png"
-	}
-	for suffix, mime := range map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"} {
-		if strings.HasSuffix(strings.ToLower(m.URL), suffix) {
-			return mime
-		}
-	}
-	return ""
 }

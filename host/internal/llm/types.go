@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Vendor is a wire format.
@@ -108,6 +109,31 @@ type Media struct {
 	Data   string `json:"data,omitempty"` // base64, as received
 	URL    string `json:"url,omitempty"`
 	Detail string `json:"detail,omitempty"` // OpenAI's resolution: low, high or auto
+}
+
+// Type returns the media type of an image. If it was not given, it is detected from
+// the first bytes; "" means unknown.
+func (m *Media) Type() string {
+	switch {
+	case m.MIME != "":
+		return m.MIME
+	case strings.HasPrefix(m.Data, "iVBOR"):
+		return "image/png"
+	case strings.HasPrefix(m.Data, "/9j/"):
+		return "image/jpeg"
+	case strings.HasPrefix(m.Data, "R0lGOD"):
+		return "image/gif"
+	case strings.HasPrefix(m.Data, "UklGR"):
+		return "image/webp"
+	case m.Data != "":
+		return "image/png"
+	}
+	for suffix, mime := range map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"} {
+		if strings.HasSuffix(strings.ToLower(m.URL), suffix) {
+			return mime
+		}
+	}
+	return ""
 }
 
 // A Signature is a value that a vendor requires back unchanged with the content that
