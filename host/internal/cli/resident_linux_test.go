@@ -40,7 +40,13 @@ type stdioClient struct {
 // connectClient starts a host and opens a session.
 func connectClient(t *testing.T, dir string, args ...string) *stdioClient {
 	t.Helper()
-	c := &stdioClient{host: exec.Command("mcp-host", append([]string{"stdio"}, args...)...), log: &transcript{}, answers: map[int]chan string{}, ended: make(chan struct{})}
+	return connectProgram(t, "mcp-host", dir, args...)
+}
+
+// connectProgram does so with a host of another name or path.
+func connectProgram(t *testing.T, program, dir string, args ...string) *stdioClient {
+	t.Helper()
+	c := &stdioClient{host: exec.Command(program, append([]string{"stdio"}, args...)...), log: &transcript{}, answers: map[int]chan string{}, ended: make(chan struct{})}
 	c.host.Dir, c.host.Stderr = dir, c.log
 	var err error
 	c.in, err = c.host.StdinPipe()
@@ -137,8 +143,20 @@ func sharing(t *testing.T, settings string) (state, pids string, args []string) 
 	file := filepath.Join(dir, "c.yaml")
 	text := "share_servers: true\nservers: {fix: {command: fixture, args: [-era, legacy, -pid, " + pids + "]}}\n" + settings
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	t.Cleanup(func() { exec.Command("mcp-host", "stop", "--state", state).Run() }) //nolint:errcheck // it may not run
+	t.Cleanup(func() { stopSharing(t, "mcp-host", state) })
 	return state, pids, []string{"--config", file, "--state", state}
+}
+
+// stopSharing ends the shared servers of a program and waits for the process that ran them,
+// which removes its files.
+func stopSharing(t *testing.T, program, state string) {
+	t.Helper()
+	out, err := exec.Command(program, "stop", "--state", state).CombinedOutput()
+	require.NoError(t, err, string(out))
+	var pid int
+	if n, _ := fmt.Sscanf(string(out), "process %d", &pid); n == 1 { //nolint:errcheck // otherwise none runs
+		require.Eventually(t, func() bool { return !mcpkittest.IsRunning(pid) }, time.Minute, 5*time.Millisecond)
+	}
 }
 
 func started(t *testing.T, pids string) []string {

@@ -68,7 +68,7 @@ func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 // start starts the process and waits until it accepts connections. Its standard error
 // goes to a file in the directory of the socket.
 func (c Client) start(ctx context.Context, dir, name string) error {
-	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	log, err := os.OpenFile(filepath.Join(dir, name+logSuffix), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func socketOf(state, program string) (dir, name string, err error) {
 		return "", "", err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", identity, os.Getenv("HOME")))
-	return filepath.Join(state, "shared"), hex.EncodeToString(sum[:8]) + ".sock", nil
+	return filepath.Join(state, "shared"), hex.EncodeToString(sum[:8]) + socketSuffix, nil
 }
 
 // identities holds the identities of program files.

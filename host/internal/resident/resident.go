@@ -5,13 +5,14 @@
 // some minutes after the last host. Its socket is in the directory shared of the state
 // directory, with mode 0600, and serves only the same user. The name of the socket
 // depends on the program file, so a newer version of the host uses a process of its
-// own, and the old process ends when its last host does.
+// own. It tells the process of the old version, which then ends with its last host.
 //
 // The first line of a connection is a JSON-RPC request of one of these methods:
 //
 //	toolroom/attach   see upstream.MethodAttach; the connection is then the server's
 //	toolroom/resident {} → Status
 //	toolroom/stop     {} → Status; the process then ends its servers and exits
+//	toolroom/drain    {"program":PATH} → Status; a process of this program then exits when it has no hosts
 package resident
 
 import (
@@ -23,12 +24,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/confine"
 	"github.com/toolroom-mcp/toolroom/host/internal/control"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
-	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -36,6 +37,7 @@ import (
 const (
 	methodStatus = "toolroom/resident"
 	methodStop   = "toolroom/stop"
+	methodDrain  = "toolroom/drain"
 )
 
 // DefaultIdle is the time after which a server without hosts ends, and then the
@@ -79,7 +81,8 @@ type resident struct {
 	since   time.Time          // the start of the process
 	stop    context.CancelFunc // ends Run
 	work    sync.WaitGroup     // running connections
-	changed chan struct{}      // capacity 1: a connection has ended
+	changed chan struct{}      // capacity 1: a connection has ended, or draining was set
+	drains  atomic.Bool        // the process ends with its last host
 }
 
 // Run serves hosts until ctx ends, a client asks for the end, or no host was connected
@@ -100,6 +103,7 @@ func Run(ctx context.Context, cfg Config) error {
 	r.shared = upstream.NewSharedServers(upstream.SharedConfig{Guard: cfg.Guard, Idle: cfg.Idle, Confine: confineWith(ctx, confiner)})
 	defer r.shared.Close()
 	r.work.Go(func() { r.accept(ctx, listener) })
+	r.work.Go(func() { replaceOlder(ctx, dir, name, cfg.Program) })
 	if cfg.Ready != nil {
 		cfg.Ready()
 	}
@@ -111,7 +115,8 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// waitIdle returns when ctx ends or no host was connected for cfg.Idle.
+// waitIdle returns when ctx ends or no host was connected for cfg.Idle; if the process
+// drains, as soon as no host is connected.
 func (r *resident) waitIdle(ctx context.Context) {
 	idle := time.NewTimer(r.cfg.Idle)
 	defer idle.Stop()
@@ -120,6 +125,9 @@ func (r *resident) waitIdle(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.changed:
+			if r.drains.Load() && len(r.shared.Hosts()) == 0 {
+				return
+			}
 			idle.Reset(r.cfg.Idle)
 		case <-idle.C:
 			if len(r.shared.Hosts()) == 0 {
@@ -190,7 +198,10 @@ func (r *resident) serve(conn *net.UnixConn) {
 	switch m.Method {
 	case upstream.MethodAttach:
 		r.shared.Serve(conn, m, in)
-	case methodStatus, methodStop:
+	case methodStatus, methodStop, methodDrain:
+		if m.Method == methodDrain && string(jsonrpc.MemberOf(m.Params, "program")) == string(jsonrpc.AppendString(nil, r.cfg.Program)) {
+			r.drains.Store(true) // the end of this connection wakes waitIdle
+		}
 		raw, err := jsonrpc.Marshal(r.status())
 		if err == nil {
 			conn.Write(append(jsonrpc.AppendResult(nil, m.ID, raw), '\n')) //nolint:errcheck // the client is gone
@@ -237,23 +248,4 @@ func confineWith(life context.Context, confiner *confine.Confiner) func(json.Raw
 			return process, nil
 		}, nil
 	}
-}
-
-// lock takes the lock that a process holds while it starts or ends.
-func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := filelock.Lock(ctx, f); err != nil {
-		f.Close() //nolint:errcheck // only locked
-		return nil, err
-	}
-	return func() {
-		filelock.Unlock(f)
-		f.Close() //nolint:errcheck // only locked
-	}, nil
 }

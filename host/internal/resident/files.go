@@ -1,0 +1,125 @@
+package resident
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/control"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Beside the socket NAME.sock are NAME.sock.lock, see lock, and NAME.sock.log, the standard
+// error of the last process.
+const (
+	socketSuffix = ".sock"
+	lockSuffix   = ".lock"
+	logSuffix    = ".log"
+)
+
+// keepTime is the time for which the files of a version that does not run are kept.
+const keepTime = 24 * time.Hour
+
+// lock takes the lock that a process holds while it starts or ends.
+func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	for {
+		f, err := os.OpenFile(filepath.Join(dir, name+lockSuffix), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := filelock.Lock(ctx, f); err != nil {
+			f.Close() //nolint:errcheck // only locked
+			return nil, err
+		}
+		unlock = func() {
+			filelock.Unlock(f)
+			f.Close() //nolint:errcheck // only locked
+		}
+		if isNamed(f) {
+			return unlock, nil
+		}
+		unlock() // removeUnused has removed it meanwhile
+	}
+}
+
+// isNamed reports whether the name of an open file still leads to it.
+func isNamed(f *os.File) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(opened, named)
+}
+
+// replaceOlder tells the processes of other versions of the program that they end with
+// their last host, and removes the files of versions that no longer run. name is the
+// socket of this process.
+func replaceOlder(ctx context.Context, dir, name, program string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	seen := map[string]bool{name: true}
+	for _, entry := range entries {
+		other := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), lockSuffix), logSuffix)
+		if seen[other] || filepath.Ext(other) != socketSuffix {
+			continue
+		}
+		seen[other] = true
+		if !drain(ctx, filepath.Join(dir, other), program) {
+			removeUnused(dir, other)
+		}
+	}
+}
+
+// drainTime is the longest time to wait for the answer of another process.
+const drainTime = 2 * time.Second
+
+// drain sends methodDrain to a socket. It returns false if no process accepts connections.
+func drain(ctx context.Context, socket, program string) bool {
+	conn, err := control.Dial(ctx, socket)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()                                                           //nolint:errcheck // all is said
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })() //nolint:errcheck // the use tells
+	params, err := jsonrpc.Marshal(map[string]string{"program": program})
+	if err == nil && conn.SetDeadline(time.Now().Add(drainTime)) == nil {
+		conn.Write(append(jsonrpc.AppendRequest(nil, []byte("1"), methodDrain, params), '\n')) //nolint:errcheck // then it ends later
+		jsonrpc.NewReader(conn, 0).ReadLine()                                                  //nolint:errcheck // then it ends later
+	}
+	return true
+}
+
+// removeUnused removes the files of a socket that no process has used for keepTime and
+// that no process is about to use.
+func removeUnused(dir, name string) {
+	path := filepath.Join(dir, name)
+	for _, suffix := range []string{"", lockSuffix, logSuffix} {
+		info, err := os.Stat(path + suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) < keepTime {
+			return
+		}
+	}
+	f, err := os.OpenFile(path+lockSuffix, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close() //nolint:errcheck // only locked
+	if locked, err := filelock.TryLock(f); err != nil || !locked {
+		return
+	}
+	defer filelock.Unlock(f)
+	for _, suffix := range []string{"", logSuffix, lockSuffix} { // the lock last
+		os.Remove(path + suffix) //nolint:errcheck // the next process tries again
+	}
+}
