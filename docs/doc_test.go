@@ -26,7 +26,7 @@ type block struct {
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"*.md", "tools/*.md", "../CONTRIBUTING.md", "../CODE_OF_CONDUCT.md"} {
+	for _, pattern := range []string{"*.md", "tools/*.md", "../CONTRIBUTING.md", "../CODE_OF_CONDUCT.md", "../SECURITY.md", "../bench/README.md", "../examples/README.md"} {
 		names, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, name := range names {

@@ -22,7 +22,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := t.next.RoundTrip(req)
 	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
 		res.Body.Close() //nolint:errcheck // it is given up
-		return nil, toolerr.New(toolerr.ProtocolError, "it wants to go on in another protocol, which was not asked for")
+		return nil, toolerr.New(toolerr.ProtocolError, "it switches to another protocol, which the request did not ask for")
 	}
 	return res, err
 }

@@ -58,14 +58,14 @@ const schemaURL = "mem:///schema"
 // digits, or has more than maxSchemaBytes.
 func Compile(text json.RawMessage) (*Schema, error) {
 	if len(text) > maxSchemaBytes {
-		return nil, fmt.Errorf("it has %d bytes, of %d that are read", len(text), maxSchemaBytes)
+		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", len(text), maxSchemaBytes)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
 	if !hasShortNumbers(doc) {
-		return nil, errors.New("it has numbers of more digits than are compared")
+		return nil, errors.New("it has numbers with more digits than can be compared")
 	}
 	s := &Schema{budget: &budget{left: math.MaxInt}}
 	c := jsonschema.NewCompiler()
@@ -86,7 +86,7 @@ type noLoader struct{}
 
 // Load returns an error for every URL.
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%q is another document; schemas must be whole", url)
+	return nil, fmt.Errorf("%q refers to another document; a schema must contain all of its definitions", url)
 }
 
 // Check returns the faults of a JSON value. f is nil if the value is valid, and
@@ -111,7 +111,7 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 		if r := recover(); r != nil { // a panic of the library, on input that it did not expect
 			if f = nil; len(raw) <= smallValueBytes && r == any(errOverBudget) {
 				s.disabled = true
-				err = fmt.Errorf("the schema is not used any more: %v", r)
+				err = fmt.Errorf("the schema is no longer used: %v", r)
 			}
 		}
 	}()

@@ -68,9 +68,9 @@ func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject s
 	iss := answer.Get("iss")
 	switch {
 	case answer.Get("state") != l.state:
-		return "", errors.New("the answer has another state than the request")
+		return "", errors.New("the answer does not have the state of the request")
 	case from.SendsIssuer && iss == "", iss != "" && iss != l.v.cfg.Issuer:
-		return "", errors.New("the answer is not of the issuer")
+		return "", errors.New("the answer is not from the issuer")
 	case answer.Get("error") != "":
 		return "", fmt.Errorf("the issuer refused: %.60q", answer.Get("error"))
 	case answer.Get("code") == "":
@@ -89,7 +89,7 @@ func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject s
 	case err != nil:
 		return "", errors.New("the issuer's ID token is not valid")
 	case token.Nonce != l.nonce:
-		return "", errors.New("the issuer's ID token is of another sign-in")
+		return "", errors.New("the issuer's ID token belongs to another sign-in")
 	case token.Subject == "" || len(token.Subject) > maxName:
 		return "", errors.New("the issuer's ID token has no subject")
 	}

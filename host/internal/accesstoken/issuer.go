@@ -64,7 +64,7 @@ func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 			continue
 		}
 		if found.Issuer != v.cfg.Issuer {
-			return nil, fmt.Errorf("the metadata at %s is of the issuer %q, not of %s", address, found.Issuer, v.cfg.Issuer)
+			return nil, fmt.Errorf("the metadata at %s belongs to the issuer %q, not to %s", address, found.Issuer, v.cfg.Issuer)
 		}
 		for name, endpoint := range map[string]string{
 			"jwks_uri": found.Keys, "introspection_endpoint": found.Introspection, "authorization_endpoint": found.Authorization, "token_endpoint": found.Token,

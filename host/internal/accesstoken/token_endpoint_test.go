@@ -134,13 +134,13 @@ func TestBrowserLogin(t *testing.T) {
 		want   string // "": alice
 	}{
 		"alice":                 {},
-		"another state":         {answer: map[string]string{"state": "x"}, want: "another state"},
-		"no issuer":             {answer: map[string]string{"iss": ""}, want: "not of the issuer"},
-		"another issuer":        {answer: map[string]string{"iss": "https://evil.example"}, want: "not of the issuer"},
+		"another state":         {answer: map[string]string{"state": "x"}, want: "the state of the request"},
+		"no issuer":             {answer: map[string]string{"iss": ""}, want: "not from the issuer"},
+		"another issuer":        {answer: map[string]string{"iss": "https://evil.example"}, want: "not from the issuer"},
 		"a refusal":             {answer: map[string]string{"error": "access_denied"}, want: "access_denied"},
 		"no code":               {answer: map[string]string{"code": ""}, want: "no code"},
 		"two codes":             {twice: "code", want: "code twice"},
-		"a replayed ID token":   {claims: map[string]any{"nonce": "before"}, want: "of another sign-in"},
+		"a replayed ID token":   {claims: map[string]any{"nonce": "before"}, want: "belongs to another sign-in"},
 		"of another client":     {claims: map[string]any{"aud": "other"}, want: "not valid"},
 		"of another issuer":     {claims: map[string]any{"iss": "https://evil.example"}, want: "not valid"},
 		"an expired ID token":   {claims: map[string]any{"exp": now.Add(-time.Hour).Unix()}, want: "not valid"},

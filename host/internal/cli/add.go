@@ -146,7 +146,7 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 		}
 		return serverjson.Plan{Server: dialect.Server{Name: f.name, Command: command}}, nil
 	case len(source) != 1 || len(command) > 0:
-		return serverjson.Plan{}, usage("give one source, or a command after --")
+		return serverjson.Plan{}, usage("give one SOURCE, or a command after --; mcp-host add --help shows the usage")
 	}
 	set := map[string][]string{}
 	for _, one := range f.set {

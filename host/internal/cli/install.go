@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,7 +234,9 @@ func (p *program) installedRoots(t target) (args []string, err error) {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return nil, exit(exitFailed, err)
 		}
-		if info, err := os.Stat(dir); err != nil {
+		if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, usage("--root %q does not exist; create the directory, or name another", root)
+		} else if err != nil {
 			return nil, usage("--root: %w", err)
 		} else if !info.IsDir() {
 			return nil, usage("--root: %s is not a directory", dir)

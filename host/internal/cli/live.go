@@ -130,7 +130,7 @@ func (p *program) noHost(instead string) {
 		p.logf("no state directory, so running hosts cannot be found; %s (give their directory with --state)", instead)
 		return
 	}
-	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or give its directory with --state)", printable(state), instead)
+	p.logf("no host runs with the state directory %s; %s (start a host with mcp-host serve or mcp-host stdio, or give its state directory with --state)", printable(state), instead)
 }
 
 // ask sends a request to a running host and decodes the answer into result. It waits for
@@ -222,7 +222,7 @@ func (s liveServer) detail(now time.Time) string {
 		parts = append(parts, fmt.Sprintf("last answer in %.3g ms", s.Latency))
 	}
 	if s.Restarts > 0 {
-		parts = append(parts, "started anew "+textfmt.Count(s.Restarts, "time"))
+		parts = append(parts, "restarted "+textfmt.Count(s.Restarts, "time"))
 	}
 	if s.SignIn != "" && s.SignIn != s.State {
 		parts = append(parts, s.SignIn)

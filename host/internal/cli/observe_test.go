@@ -272,7 +272,7 @@ func TestCommandsAskRunningHosts(t *testing.T) {
 	require.Contains(t, errs, `no server "nothing"`)
 	_, out, _ := mcpHost(t, "servers", "--state", state)
 	require.Regexp(t, `(?m)^host \d+ \(http://127.0.0.1:\d+/mcp, since .*\)\n`, out)
-	require.Regexp(t, `(?m)^  fix +(unstable|ready) +24 tools; last answer in [0-9.]+ ms; started anew 2 times; \d+s ago, run: .*segmentation fault`, out)
+	require.Regexp(t, `(?m)^  fix +(unstable|ready) +24 tools; last answer in [0-9.]+ ms; restarted 2 times; \d+s ago, run: .*segmentation fault`, out)
 
 	// Another host with the same state directory: both are shown, or the one
 	// that is meant.
@@ -305,7 +305,7 @@ func TestCommandsAskRunningHosts(t *testing.T) {
 	status, out, errs = mcpHost(t, "servers", "--state", state, "--config", one)
 	require.Zero(t, status)
 	require.Regexp(t, `(?m)^fix +configured `, out)
-	require.Contains(t, errs, "no host runs with the state directory "+state+"; listing the configured servers (start one with mcp-host serve")
+	require.Contains(t, errs, "no host runs with the state directory "+state+"; listing the configured servers (start a host with mcp-host serve")
 }
 
 // otlp is a collector.

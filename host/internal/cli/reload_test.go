@@ -132,7 +132,7 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	fix = strings.Replace(fix, "'1'", "'2'", 1)
 	edit(t, file, "servers:\n"+still+fix)
 	p.eventually(t, "fix__env", `{"text":"K"}`, `"text":"2"`)
-	p.log.waitFor(t, "configuration changed: started anew: fix")
+	p.log.waitFor(t, "configuration changed: restarted: fix")
 
 	// What is wrong changes nothing, and says why. So does a server that does
 	// not start.

@@ -21,7 +21,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -249,6 +251,9 @@ func absoluteRoot(root string) (string, error) {
 		return "", fmt.Errorf("--root %q: %w", root, err)
 	}
 	info, err := os.Stat(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("--root %q does not exist; create the directory, or name another", root)
+	}
 	if err != nil {
 		return "", fmt.Errorf("--root %q: %w", root, err)
 	}

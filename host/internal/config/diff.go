@@ -76,7 +76,7 @@ func (c Change) String() string {
 	for _, part := range []struct {
 		what  string
 		names []string
-	}{{"added", c.Added}, {"removed", c.Removed}, {"started anew", c.Changed}, {"served otherwise", c.Served}, {"set", c.Settings}} {
+	}{{"added", c.Added}, {"removed", c.Removed}, {"restarted", c.Changed}, {"tools served differently", c.Served}, {"set", c.Settings}} {
 		if len(part.names) > 0 {
 			parts = append(parts, part.what+": "+strings.Join(part.names, ", "))
 		}

@@ -314,7 +314,7 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, []string{"r"}, config.Diff(load(base), helped).Changed)
 	for _, text := range []string{"{command: /a, timeout: 3s}", "{command: /a, tools: {allow: [x]}}", "{command: /a, prefix: x}", "{command: /a, max_concurrent: 2}"} {
 		c := config.Diff(load(base), load(strings.Replace(base, "{command: /a}", text, 1)))
-		require.Equal(t, "served otherwise: a", c.String(), text)
+		require.Equal(t, "tools served differently: a", c.String(), text)
 	}
 	for key, text := range map[string]string{
 		"profiles": "{p: {}}", "tool_pins": "enforce", "store": "memory", "audit": "off", "max_result": "2KB", "validate": "off", "policy": "{block: [x]}",

@@ -37,7 +37,7 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 		switch access.Kind {
 		case proc.AccessConnect:
 			if !strings.HasPrefix(access.Name, "127.") && !strings.HasPrefix(access.Name, "[::1]") && !strings.HasSuffix(access.Name, ":53") { // the proxy resolves names
-				p.Other = append(p.Other, "a connection to "+access.Name+" without the proxy that its variables name; with network: on it is made")
+				p.Other = append(p.Other, "a connection to "+access.Name+" without the proxy that its variables name; network: on allows it")
 			}
 		case proc.AccessSocket:
 			if path, refused := v.refused(access.Name, hidden); refused {

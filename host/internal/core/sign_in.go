@@ -56,7 +56,7 @@ func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.Raw
 	case err == nil:
 		s.listed.Store(true)
 	case errors.Is(err, oauth.ErrSignIn) && !s.listed.Load():
-		description := fmt.Sprintf("Signs in to server %s. Its tools are listed after that. Call this when the user wants something of %s.", s.Name(), s.Name())
+		description := fmt.Sprintf("Signs in to server %s. Its tools are listed after that. Call this when the user wants something from %s.", s.Name(), s.Name())
 		definition := jsonrpc.AppendString([]byte(`{"name":"`+signInTool+`","description":`), description)
 		return []json.RawMessage{append(definition, `,"inputSchema":{"type":"object"}}`...)}, err
 	}
@@ -163,7 +163,7 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (aga
 
 // runSignIn signs in through the client of a call.
 func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, signInTime, errors.New("nobody signed in in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, signInTime, errors.New("the sign-in was not completed in time"))
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)

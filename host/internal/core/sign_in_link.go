@@ -77,7 +77,7 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	now := time.Now()
 	for _, one := range s.byID {
 		if now.After(one.expires) {
-			s.endLocked(one, errors.New("nobody signed in in time"))
+			s.endLocked(one, errors.New("the sign-in was not completed in time"))
 		}
 	}
 	for _, one := range s.byID {
@@ -271,7 +271,7 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 	cfg := step.signIn.cfg
 	subject, err := step.login.Finish(r.Context(), r.URL.Query())
 	if err != nil {
-		http.Error(w, "It is not known who you are: "+err.Error(), http.StatusBadRequest)
+		http.Error(w, "The host could not find out who you are: "+err.Error(), http.StatusBadRequest)
 		return
 	}
 	if subject != cfg.Subject {

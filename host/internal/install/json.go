@@ -112,7 +112,7 @@ func (t *jsonText) parseValue(depth int) (*jsonValue, error) {
 			t.at++
 		}
 		if !json.Valid(t.text[v.start:t.at]) {
-			err = t.lineError(fmt.Sprintf("%q is no JSON value", t.text[v.start:t.at]))
+			err = t.lineError(fmt.Sprintf("%q is not a JSON value", t.text[v.start:t.at]))
 		}
 	}
 	v.end = t.at
@@ -205,7 +205,7 @@ func (t *jsonText) findMember(v *jsonValue, name string) (*jsonMember, error) {
 	for i := range v.members {
 		if v.members[i].name == name {
 			if found != nil {
-				return nil, fmt.Errorf("%q is there twice", name)
+				return nil, fmt.Errorf("%q appears twice", name)
 			}
 			found = &v.members[i]
 		}

@@ -188,7 +188,7 @@ func (p *parser) unicodeProperty(at int, negated bool) (charset, error) {
 		return append(charset{}, set...), ok
 	})
 	if !ok {
-		return nil, syntaxError(at, `Unicode property %q is not supported (general categories such as Lu, scripts such as Greek, and some binary properties are),`, name)
+		return nil, syntaxError(at, `Unicode property %q is not supported (supported: general categories such as Lu, scripts such as Greek, and some binary properties),`, name)
 	}
 	return set, nil
 }

@@ -93,7 +93,7 @@ func (p *parser) setFlags(open int) (closed bool, err error) {
 		case r == '-':
 			on = false
 		case r == 'R':
-			return false, syntaxError(at, `flag R (CRLF mode, or recursion) is not supported; \r\n is one line ending without it,`)
+			return false, syntaxError(at, `flag R (CRLF mode, or recursion) is not supported (\r\n is one line ending without it),`)
 		case !p.setFlag(r, on):
 			return false, syntaxError(at, "flag %c is not supported", r)
 		}

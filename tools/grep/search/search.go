@@ -160,7 +160,7 @@ func removeNewlines(tree *regexNode) (err error) {
 			n.look = lineEnd
 		case n.op != opSet || !n.set.has('\n'):
 		case n.set.sizeUpTo(2) == 1:
-			err = toolerr.New(toolerr.BadPattern, `the pattern has a \n, but a match is within one line: set multiline=true for matches that span lines`)
+			err = toolerr.New(toolerr.BadPattern, `the pattern has a \n, but matches cannot span lines: set multiline=true`)
 		default:
 			first := &n.set[0]
 			if shared[first] == nil {

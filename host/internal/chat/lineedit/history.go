@@ -42,7 +42,7 @@ func OpenHistory(path string) (*History, error) {
 	case err != nil:
 		return h, err
 	case !info.Mode().IsRegular():
-		return h, fmt.Errorf("%s is no file", path)
+		return h, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -298,7 +298,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Mkdir(path, 0o700))
 	h, err = lineedit.OpenHistory(path)
-	require.ErrorContains(t, err, "is no file")
+	require.ErrorContains(t, err, "is not a regular file")
 	require.NoError(t, h.Add("kept nowhere"))
 }
 

@@ -178,7 +178,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		}, "schemas", servercheck.Bad, "inputSchema"},
 		{"no object", func(m *mcpkittest.Mock) { m.AddTool("a", `{"outputSchema":{"type":"string"}}`) }, "schemas", servercheck.Bad, "outputSchema"},
 		{"no description", func(m *mcpkittest.Mock) { m.AddTool("a", "") }, "descriptions", servercheck.Weak, `"a" has none`},
-		{"hint", func(m *mcpkittest.Mock) { m.AddTool("a", `{"annotations":{"readOnlyHint":"yes"}}`) }, "annotations", servercheck.Bad, "no boolean"},
+		{"hint", func(m *mcpkittest.Mock) { m.AddTool("a", `{"annotations":{"readOnlyHint":"yes"}}`) }, "annotations", servercheck.Bad, "not a boolean"},
 		{"hints", func(m *mcpkittest.Mock) {
 			m.AddTool("a", `{"annotations":{"readOnlyHint":true,"destructiveHint":true}}`)
 		}, "annotations", servercheck.Weak, "read-only and destructive"},

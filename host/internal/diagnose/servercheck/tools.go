@@ -152,7 +152,7 @@ func (t tool) checkSchemas(shown string, f *finding) {
 			Type any `json:"type"`
 		}
 		if err := json.Unmarshal(schema, &s); err != nil {
-			f.bad = append(f.bad, fmt.Sprintf("the %s of %s is no object", what, shown))
+			f.bad = append(f.bad, fmt.Sprintf("the %s of %s is not an object", what, shown))
 			return
 		}
 		if s.Type != "object" {
@@ -182,7 +182,7 @@ func (t tool) checkAnnotations(shown string, f *finding) {
 		case "":
 			missing = append(missing, hint)
 		default:
-			f.bad = append(f.bad, fmt.Sprintf("%s of %s is %s, no boolean", hint, shown, excerpt(value)))
+			f.bad = append(f.bad, fmt.Sprintf("%s of %s is %s, not a boolean", hint, shown, excerpt(value)))
 		}
 	}
 	switch {

@@ -74,7 +74,7 @@ func (f *flow) poll(ctx context.Context, t tokens, code string, pause time.Durat
 		select {
 		case <-time.After(max(pause, 100*time.Millisecond)):
 		case <-ctx.Done():
-			return tokens{}, errors.New("nobody entered the code in time; run the command again")
+			return tokens{}, errors.New("the code was not entered in time; run the command again")
 		}
 		got, err := f.request(ctx, f.client, t, url.Values{"grant_type": {deviceGrant}, "device_code": {code}})
 		var status *statusError

@@ -294,7 +294,7 @@ func (f *flow) answer(ctx context.Context, prompt Prompt, redirect *redirectServ
 	return u.Query(), f.checkAnswer(u.Query(), state)
 }
 
-var errOtherState = errors.New("the answer has another state than the request, so it may not belong to this sign-in; nothing was sent")
+var errOtherState = errors.New("the answer does not have the state of the request, so it may not belong to this sign-in; nothing was sent")
 
 // checkAnswer checks the parameters of a redirect: the state, the issuer (RFC
 // 9207), and that they hold a code.
@@ -311,7 +311,7 @@ func (f *flow) checkAnswer(answer url.Values, state string) error {
 	case f.server.SendsIssuer && iss == "":
 		return errors.New("the answer lacks the issuer (iss) that this authorization server promises; nothing was sent")
 	case iss != "" && iss != f.server.Issuer:
-		return fmt.Errorf("the answer is of another authorization server, %.200q; nothing was sent", iss)
+		return fmt.Errorf("the answer is from another authorization server, %.200q; nothing was sent", iss)
 	case iss != "" && !f.server.SendsIssuer:
 		return errors.New("the answer has an issuer (iss) although this authorization server does not announce it; nothing was sent")
 	case answer.Get("error") != "":

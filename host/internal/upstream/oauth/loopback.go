@@ -87,7 +87,7 @@ func (d *redirectServer) wait(ctx context.Context) (url.Values, error) {
 	case err := <-d.failed:
 		return nil, err
 	case <-ctx.Done():
-		return nil, errors.New("nobody signed in in time; run the command again")
+		return nil, errors.New("the sign-in was not completed in time; run the command again")
 	}
 }
 
