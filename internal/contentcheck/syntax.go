@@ -63,8 +63,8 @@ func parseRecovering(parse func([]byte) error, text []byte) (fault error) {
 	return parse(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 }
 
-// parseGo returns the first syntax error of Go source, with its line; nil if
-// there is none.
+// parseGo returns the first syntax error of Go source, with its line; nil for
+// valid source.
 func parseGo(text []byte) error {
 	_, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	var list scanner.ErrorList
@@ -75,7 +75,7 @@ func parseGo(text []byte) error {
 }
 
 // parseJSON returns the first syntax error of a JSON text, with its line; nil
-// if there is none.
+// for valid JSON.
 func parseJSON(text []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)
@@ -86,8 +86,8 @@ func parseJSON(text []byte) error {
 	return err
 }
 
-// parseYAML returns the first syntax error of a YAML text, nil if there is
-// none. It uses yaml/v3 because it bounds nesting; the other YAML library takes
+// parseYAML returns the first syntax error of a YAML text, nil for valid YAML.
+// It uses yaml/v3 because it bounds nesting; the other YAML library takes
 // seconds for a megabyte.
 func parseYAML(text []byte) error {
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
@@ -102,7 +102,7 @@ func parseYAML(text []byte) error {
 }
 
 // parseTOML returns the first syntax error of a TOML text, with its line; nil
-// if there is none.
+// for valid TOML.
 func parseTOML(text []byte) error {
 	var value map[string]any
 	_, err := toml.Decode(string(text), &value)

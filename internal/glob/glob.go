@@ -200,8 +200,8 @@ func (g *Glob) RelativeToPrefix() *Glob {
 // path is relative to the searched directory and has slashes.
 func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
 
-// MatchEntry does the same as Match for a path of which it is known whether it
-// is a directory (isDir).
+// MatchEntry does the same as Match for a path that is a directory if isDir is
+// set, and none otherwise.
 func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)

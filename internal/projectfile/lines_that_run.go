@@ -11,7 +11,7 @@ import (
 )
 
 // lineJudges maps the names of files that developers and their commands write
-// every day, and in which a few settings make a program run another one, to
+// every day, and whose settings can make a program run another one, to
 // functions that report whether a line is such a setting.
 var lineJudges = map[string]func(line string) bool{
 	".merlin":             merlinLineRuns,

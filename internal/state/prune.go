@@ -74,8 +74,8 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 const (
 	// blockSize is the disk space of the smallest file, in bytes.
 	blockSize = 4 << 10
-	// pruneMarkFile is the name of the file whose modification time is that of
-	// the last pruning of its directory.
+	// pruneMarkFile names the file whose modification time records the last
+	// pruning of its directory.
 	pruneMarkFile = ".pruned"
 )
 

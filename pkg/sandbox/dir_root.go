@@ -193,8 +193,8 @@ func (d *Dir) Rewind() error {
 	return f.Close()
 }
 
-// list returns the open listing. If none is open, it opens one at the first
-// entry.
+// list returns the open listing. Without an open listing, it opens one at the
+// first entry.
 func (d *Dir) list() (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -75,8 +75,8 @@ func (l *linkedSecrets) equal(other *linkedSecrets) bool {
 	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.hardLinked, other.hardLinked)
 }
 
-// linkSearch is the state of one search for links to files in the roots whose
-// names are those of secrets.
+// linkSearch is the state of one search for links to files in the roots with
+// the names of secrets.
 type linkSearch struct {
 	fs      *FS
 	readDir func(dir string) *dirListing

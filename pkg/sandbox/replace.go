@@ -122,8 +122,8 @@ func (r *replacement) close() {
 	}
 }
 
-// replaceOrCreate makes the replacement, or creates the file. Its errors are those of the system,
-// see explainWriteError.
+// replaceOrCreate makes the replacement, or creates the file. It returns the
+// system's errors, which explainWriteError converts.
 func (r *replacement) replaceOrCreate(write func(io.Writer) error) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -400,8 +400,8 @@ func errStale(name string) error {
 	return toolerr.New(toolerr.Stale, "%s was changed by another program, %s: view it again and repeat the change on the current content", pathname.Escape(name), unchanged)
 }
 
-// errExists returns the EXISTS error for a file that was to be created and is
-// there already.
+// errExists returns the EXISTS error for a file that the caller wanted to
+// create and that exists already.
 func errExists(name string) error {
 	return toolerr.New(toolerr.Exists, "%s already exists, %s: view it, then change it", pathname.Escape(name), unchanged)
 }

@@ -33,7 +33,7 @@ type resolved struct {
 	masked bool   // the last link on the way has the name of a settings file
 }
 
-// close closes the object, unless it is that of a root.
+// close closes the object, unless it belongs to a root.
 func (o *resolved) close() {
 	if !o.shared {
 		o.object.close()

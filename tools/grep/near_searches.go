@@ -61,7 +61,7 @@ func (a *workLimit) takeFile(size, largest int64) bool {
 	return true
 }
 
-// nearMatches is what one near search has found.
+// nearMatches holds the findings of one near search.
 type nearMatches struct {
 	files int      // number of files
 	more  bool     // there may be more

@@ -51,7 +51,7 @@ func (m matchingFile) compare(other matchingFile) int {
 	return strings.Compare(m.path, other.path)
 }
 
-// searchResult is what a search of all files has found.
+// searchResult holds the findings of a search of all files.
 type searchResult struct {
 	tally
 	page    []matchingFile // the files of the requested page and of those before it, in order

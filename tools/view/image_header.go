@@ -36,8 +36,8 @@ func maxDecodedSize(config image.Config, data []byte, format string) int64 {
 	return pixels * perPixel
 }
 
-// jpegHeader is what the segments before a JPEG's pixels say about showing and
-// decoding it.
+// jpegHeader holds information from the segments before a JPEG's pixels: how to
+// turn and decode it.
 type jpegHeader struct {
 	orientation int   // EXIF, 1 (upright) to 8
 	eighths     int64 // memory for decoding, in eighths of a byte per pixel

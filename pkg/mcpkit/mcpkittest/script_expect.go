@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// expectation is what a script expects of one answer, notification or exit.
+// expectation holds a script's expectations of one answer, notification or
+// exit.
 type expectation struct {
 	id         string // as in the script; "" in one-shot mode
 	kind       string // ok, error, rpc, notify or exit

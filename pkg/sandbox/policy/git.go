@@ -38,9 +38,8 @@ func isGitRunningKey(key string) bool {
 	})
 }
 
-// checkGit checks the ways in which a git command can run other programs: by
-// settings, options of subcommands, and bisect run, submodule foreach,
-// filter-branch.
+// checkGit checks how a git command can run other programs: by settings,
+// options of subcommands, and bisect run, submodule foreach, filter-branch.
 func (s *shellText) checkGit(c simpleCommand) {
 	options, rest, sure := gitGrammar.leadingOptions(c.args())
 	if !sure {

@@ -9,7 +9,7 @@ import (
 // reading is one choice of values for the variables in a command.
 type reading map[string]varValue
 
-// varValue is what a variable holds in one reading.
+// varValue is the content of a variable in one reading.
 type varValue struct {
 	state valueState
 	text  string // only if state is valueKnown

@@ -146,8 +146,8 @@ func (b *fieldBuilder) endField() {
 	b.current, b.begun, b.mayBeSeveral = b.current[:0], false, false
 }
 
-// maxGlobBracket is the length in bytes up to which a bracket expression is
-// read as one.
+// maxGlobBracket is the length in bytes of the longest text that is read as a
+// bracket expression.
 const maxGlobBracket = 64 // bytes of a bracket expression that is read as one
 
 // globBracketLength returns the length in bytes of the bracket expression at

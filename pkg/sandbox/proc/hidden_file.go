@@ -26,8 +26,8 @@ type hiddenFile struct {
 	notFound    bool     // a search of the whole root did not find it
 }
 
-// pinned returns the entry of Spec.Pinned by which the supervisor masks the
-// file, by path and identity.
+// pinned returns the file's entry for Spec.Pinned, with its path and identity,
+// by path and identity.
 func (k *hiddenFile) pinned(id fileID) supervise.Pinned {
 	return supervise.Pinned{Path: k.path, Dev: id.dev, Ino: id.ino}
 }

@@ -36,7 +36,8 @@ type secretScan struct {
 	savedRecord  string                 // its text, without the entries of other servers
 }
 
-// scanResult is what one search of a root found. All paths are absolute.
+// scanResult holds the findings of one search of a root. All paths are
+// absolute.
 type scanResult struct {
 	hidden      map[string]os.FileInfo // files that must not be read, by path
 	descriptors map[fileID]*os.File    // of files in hidden, if secretScan.hidden has none
@@ -158,8 +159,8 @@ func (w *scanPass) visitDir(dir string) bool {
 	return true
 }
 
-// isGone reports whether err means that there is no file at the path: it does
-// not exist, or something above it is not a directory.
+// isGone reports whether err means that the path leads to no file: it does not
+// exist, or something above it is not a directory.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // readDirAgain reads a directory again, or its nearest parent that exists. After

@@ -29,9 +29,9 @@ type prober struct {
 // self-test.
 const probeRole = "probe"
 
-// runProbeRole is the main function of this program when its role is that of
-// the probe. It reads the probeTargets from standard input, prints the checks
-// as JSON, and returns the exit code, 2 for another role.
+// runProbeRole is the main function of this program in the role of the probe.
+// It reads the probeTargets from standard input, prints the checks as JSON, and
+// returns the exit code, 2 for another role.
 func runProbeRole(role string) int {
 	if role != probeRole {
 		fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)

@@ -92,8 +92,8 @@ func (r Report) Gaps() []string {
 }
 
 // isProcessLimitIgnored reports whether this process runs as root of the
-// machine, to whom a limit of processes does not apply: copy_process compares
-// the user with INIT_USER, whatever the capabilities.
+// machine, who is exempt from a limit of processes: copy_process compares the
+// user with INIT_USER, whatever the capabilities.
 func isProcessLimitIgnored() bool {
 	if os.Geteuid() != 0 {
 		return false

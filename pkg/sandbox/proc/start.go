@@ -139,7 +139,8 @@ func namespaceHint(level Level, err error) string {
 }
 
 // findBash returns the path of bash in the PATH of env, the command's
-// environment. It returns EXECUTION_ERROR if there is none.
+// environment. It returns EXECUTION_ERROR if bash is in none of the
+// directories.
 func findBash(env []string) (string, error) {
 	for _, pair := range env {
 		if path, ok := strings.CutPrefix(pair, "PATH="); ok {

@@ -107,8 +107,8 @@ func trimCopyWord(name string) string {
 	return name
 }
 
-// isVisibleCopyOf reports whether name is that of a copy of the file hidden,
-// without the dot that hidden begins with: env.bak for .env.
+// isVisibleCopyOf reports whether name names a copy of the file hidden, without
+// the dot that hidden begins with: env.bak for .env.
 func isVisibleCopyOf(name, hidden string) bool {
 	n := len(hidden) - 1
 	return len(name) > n+1 && name[n] == '.' && pathname.EqualFold(name[:n], hidden[1:]) &&

@@ -52,7 +52,7 @@ func (u *undoRun) revertStep(step *supervise.UndoStep) error {
 	return nil
 }
 
-// isUnchanged reports whether is, the state of the file at a path, is that of
+// isUnchanged reports whether is, the state of the file at a path, belongs to
 // the recorded file was, or the file that replaced it during this Undo.
 func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {

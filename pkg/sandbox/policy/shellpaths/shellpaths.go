@@ -229,8 +229,8 @@ func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 	}
 }
 
-// addWords adds the expanded words of a command, the first of which is its
-// program, and examines the command that a wrapper or interpreter gets.
+// addWords adds the expanded words of a command, beginning with its program,
+// and examines the command that a wrapper or interpreter gets.
 func (f *finder) addWords(words []string, depth int) {
 	if f.wordCount += len(words); len(words) == 0 || f.wordCount > f.maxWordCount() || path.Base(words[0]) == "git" {
 		return

@@ -74,8 +74,8 @@ func (p *prepared) runOnPreparedThread(f func()) {
 	p.thread <- f
 }
 
-// matches reports whether the preparations are what s needs: the confinement is
-// the same and no file that the rules depend on has changed.
+// matches reports whether the preparations fit s: the confinement is the same
+// and no file that the rules depend on has changed.
 func (p *prepared) matches(s *Spec) bool {
 	return p != nil && p.rules != nil && s.hasSameConfinement(&p.spec) && p.rules.isCurrent()
 }

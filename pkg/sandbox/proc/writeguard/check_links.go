@@ -120,15 +120,15 @@ func isGitsTrialLink(name, path, repo string) bool {
 // directory above itself gives any number of them.
 const maxAliases = 200
 
-// dirAlias is a name in the root by which a directory can be reached: its own,
-// or one through links.
+// dirAlias is a name in the root that leads to a directory: its own, or one
+// through links.
 type dirAlias struct {
 	dir     string
 	newLink string // a link on the way that is new; "" if there is none
 }
 
-// aliases returns the names by which the directory dir can be reached in the
-// root, its own first, at most maxAliases.
+// aliases returns the names in the root that lead to the directory dir, its own
+// first, at most maxAliases.
 func (rc *rootCheck) aliases(dir string) []dirAlias {
 	all := []dirAlias{{dir: dir}}
 	for i := 0; i < len(all); i++ {

@@ -213,7 +213,7 @@ func (p *gitPaths) addHooksDirInRoot(dir string) {
 	}
 }
 
-// isHook reports whether name, the path of a file in a root, is that of a
+// isHook reports whether name, the path of a file in a root, belongs to a
 // repository's hook, or of its directory of hooks.
 func isHook(name string) bool {
 	return filepath.Base(name) == "hooks" || filepath.Base(filepath.Dir(name)) == "hooks"

@@ -31,8 +31,8 @@ func firstComponent(rel string) string {
 	return first
 }
 
-// isDefaultHooksDir reports whether dir, a name in a root, is that of a
-// repository's own hooks directory, .git/hooks.
+// isDefaultHooksDir reports whether dir, a name in a root, names a repository's
+// own hooks directory, .git/hooks.
 func isDefaultHooksDir(dir string) bool {
 	return filepath.Base(dir) == "hooks" && isDotGitName(filepath.Base(filepath.Dir(dir)))
 }
@@ -72,8 +72,8 @@ func isGitDir(repo, rel string) bool {
 // programs.
 func isProjectSettingsName(name string) bool { return projectfile.SettingsDepth("", name) == 1 }
 
-// isWorktreesOfClaude reports whether path is that of the directory in which
-// Claude Code puts work trees, which commands can write at L2.
+// isWorktreesOfClaude reports whether path is the directory in which Claude
+// Code puts work trees, which commands can write at L2.
 func isWorktreesOfClaude(path string) bool {
 	return filepath.Base(path) == "worktrees" && filepath.Base(filepath.Dir(path)) == ".claude"
 }
