@@ -142,5 +142,5 @@ func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 	if err := ctx.Err(); err != nil {
 		return tools, err
 	}
-	return tools, errors.Join(h.core.FailedServers("")...)
+	return tools, errors.Join(h.core.ListErrors("")...)
 }

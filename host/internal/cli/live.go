@@ -41,7 +41,7 @@ type liveHost struct {
 
 // String describes the host by process id, endpoint and start.
 func (h liveHost) String() string {
-	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.Door, h.Since.Local().Format(time.DateTime))
+	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.EntryPoint, h.Since.Local().Format(time.DateTime))
 }
 
 // hostFlag adds the flag --host.

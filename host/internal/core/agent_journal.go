@@ -38,7 +38,7 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 }
 
 // claimTime is the time to wait for another process to release a claim.
-const claimTime = 500 * time.Millisecond
+const claimTimeout = 500 * time.Millisecond
 
 // ClaimAgent prevents other processes on this machine from running an agent until
 // release is called or this process ends. Two processes with one journal would corrupt
@@ -56,7 +56,7 @@ func (a *App) claim(ctx context.Context, name string) (release func(), err error
 	if a.store == nil || a.Config.State == "" {
 		return func() {}, nil
 	}
-	locks := state.New(state.Config{Dir: a.Config.State, LockWait: claimTime})
+	locks := state.New(state.Config{Dir: a.Config.State, LockWait: claimTimeout})
 	return locks.LockPath(ctx, filepath.Join(a.Config.State, name))
 }
 

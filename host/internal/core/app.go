@@ -128,7 +128,7 @@ func Open(cfg config.Config) (*App, error) {
 	a.connectStore(cfg)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions(cfg.Roots),
-		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
+		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.setClientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
 	}, wholeCatalog{a}, a.Handler)
 	return a, err
 }
@@ -200,7 +200,7 @@ func (a *App) Close() {
 
 // clientRoots stores the client's roots. If the host has configured roots, servers get
 // those; otherwise they get the client's.
-func (a *App) clientRoots(paths []string) {
+func (a *App) setClientRoots(paths []string) {
 	if len(a.roots.configured) == 0 && a.roots.set(paths) {
 		for _, s := range a.Servers() {
 			s.RootsChanged()

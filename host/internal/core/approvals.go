@@ -44,12 +44,12 @@ func (a *App) approvalScope(t *call.Tool) approve.Scope {
 		at = append(at, "with "+strings.Join(roots, " "))
 	}
 	of := now.reachOf(t.Server)
-	at = append(at, of.where...)
+	at = append(at, of.descriptions...)
 	text := strings.Join(at, ", ")
 	if len(text) > maxWhere {
 		text = strings.ToValidUTF8(text[:maxWhere], "") + "…"
 	}
-	return approve.Scope{Description: text, Identity: fingerprint([]any{dir, roots, of.sum})}
+	return approve.Scope{Description: text, Identity: fingerprint([]any{dir, roots, of.fingerprint})}
 }
 
 // maxWhere bounds the bytes shown of a scope.
@@ -136,21 +136,21 @@ func (k approvalKeys) Get(ctx context.Context, key string) (approve.Entry, error
 }
 
 // Put sets the value of a key if its version is was, else it returns CONFLICT.
-func (k approvalKeys) Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error) {
+func (k approvalKeys) Put(ctx context.Context, key string, value []byte, version int64, expires time.Time) (int64, error) {
 	if k.a.store == nil {
 		return 0, errNoStore
 	}
 	k.a.storeUsed.Store(true)
-	v, err := k.a.store.Keys.Put(ctx, key, value, store.Version(was), expires)
+	v, err := k.a.store.Keys.Put(ctx, key, value, store.Version(version), expires)
 	return int64(v), err
 }
 
 // Delete removes a key if its version is was, else it returns CONFLICT.
-func (k approvalKeys) Delete(ctx context.Context, key string, was int64) error {
+func (k approvalKeys) Delete(ctx context.Context, key string, version int64) error {
 	if k.a.store == nil {
 		return errNoStore
 	}
-	return k.a.store.Keys.Delete(ctx, key, store.Version(was))
+	return k.a.store.Keys.Delete(ctx, key, store.Version(version))
 }
 
 // List returns a page of entries.

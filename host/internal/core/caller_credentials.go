@@ -20,14 +20,14 @@ import (
 
 // hasCallerCredentials reports whether requests of a server have the credentials of the
 // calling user. Without auth there is only one user.
-func (a *App) hasCallerCredentials(sc config.Server) bool {
+func (a *App) usesCallerCredentials(sc config.Server) bool {
 	return a.Config.Auth != nil && (sc.Spec.Credentials == dialect.CallerCredentials || sc.Spec.TokenExchange.On)
 }
 
 // checkCallerCredentials returns an error if a server needs the host's client id at the
 // issuer and there is none.
 func (a *App) checkCallerCredentials(sc config.Server) error {
-	if !a.hasCallerCredentials(sc) || a.Config.Auth.ClientID != "" {
+	if !a.usesCallerCredentials(sc) || a.Config.Auth.ClientID != "" {
 		return nil
 	}
 	field := "credentials: caller"
@@ -41,7 +41,7 @@ func (a *App) checkCallerCredentials(sc config.Server) error {
 // callers use those of the host. Callers that are no users of serve, such as the owner
 // of the host's token, use those of the host.
 func (a *App) authFor(sc config.Server) func(call.Caller) (string, upstream.Authorizer, error) {
-	if !a.hasCallerCredentials(sc) {
+	if !a.usesCallerCredentials(sc) {
 		return nil
 	}
 	return func(c call.Caller) (string, upstream.Authorizer, error) {
@@ -152,11 +152,11 @@ const listTimeout = 10 * time.Second
 func (a *App) listForUser(ctx context.Context, caller call.Caller) {
 	for _, p := range a.snapshot.Load().servers {
 		source, ok := p.entry.Source.(*signInSource)
-		if !ok || !a.hasCallerCredentials(p.cfg) || source.listed.Load() || !source.trying.CompareAndSwap(false, true) {
+		if !ok || !a.usesCallerCredentials(p.cfg) || source.listed.Load() || !source.listing.CompareAndSwap(false, true) {
 			continue
 		}
 		a.listServerFor(ctx, p, source, caller)
-		source.trying.Store(false)
+		source.listing.Store(false)
 	}
 }
 
@@ -168,7 +168,7 @@ func (a *App) listServerFor(ctx context.Context, p *serverEntry, source *signInS
 			return // the server would refuse the user
 		}
 	}
-	if !source.failed.begin(caller.Subject) {
+	if !source.attempts.begin(caller.Subject) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)

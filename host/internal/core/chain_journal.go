@@ -44,7 +44,7 @@ func (j journal) key(req *call.Request) (string, error) {
 // at a time. Hosts on several machines that share a store do not exclude each other; a
 // step that needs approval still runs once, because its approval is valid once.
 func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, error) {
-	if j.a.store == nil || !j.mayHave() {
+	if j.a.store == nil || !j.mayHaveSteps() {
 		return nil, nil // nothing was ever stored; do not open the store
 	}
 	key, err := j.key(req)
@@ -80,7 +80,7 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 
 // mayHave reports whether steps may be stored: by this host, for a pending approval,
 // or by an earlier host whose store file exists.
-func (j journal) mayHave() bool {
+func (j journal) mayHaveSteps() bool {
 	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
 	return j.a.storeUsed.Load() || slices.ContainsFunc(j.a.currentPipeline().cfg.Policy.Rules, asks) ||
 		j.a.Config.Store.URL == "" && j.a.storedTools.stored.Exists()

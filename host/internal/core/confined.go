@@ -18,20 +18,20 @@ import (
 
 // confine makes the server's program start in a sandbox if its settings say so. Bundled
 // tools confine themselves.
-func (a *App) confine(c *upstream.Config, sc config.Server) {
+func (a *App) setSandbox(c *upstream.Config, sc config.Server) {
 	if sc.Spec.Sandbox.On && !sc.Bundled {
-		c.Confine = a.confinedStart(c.Name, sc, false, func(*confine.Process) {})
+		c.Confine = a.confinedStarter(c.Name, sc, false, func(*confine.Process) {})
 	}
 }
 
 // confinedStart returns a function that starts the server's program in its sandbox and
 // calls started.
-func (a *App) confinedStart(name string, sc config.Server, watch bool, started func(*confine.Process)) func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
+func (a *App) confinedStarter(name string, sc config.Server, watch bool, started func(*confine.Process)) func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
 	return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
 		c := confinedSettings(name, sc, a.snapshot.Load().cfg)
 		program := confine.Program{Server: name, Command: p.Command, Dir: p.Dir, Env: p.Env, Configured: c.Configured, Stdio: p.Stdio, Grace: p.Grace, Watch: watch}
 		if !watch {
-			program.OnRefused = a.onRefused(name)
+			program.OnRefused = a.newRefusalLogger(name)
 		}
 		process, err := a.confiner.Start(a.life, program, c.Settings)
 		if err != nil {
@@ -51,7 +51,7 @@ func confinedSettings(name string, sc config.Server, cfg config.Config) resident
 
 // onRefused returns a function that logs each refusal by a server's sandbox, and sends a
 // notice of it only once: a server may be restarted often.
-func (a *App) onRefused(server string) func(refused string) {
+func (a *App) newRefusalLogger(server string) func(refused string) {
 	return func(refused string) {
 		if log := a.currentPipeline().audit; log != nil {
 			log.SandboxRefused(server, refused)
@@ -93,7 +93,7 @@ func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall)
 	var processes []*confine.Process
 	cfg := upstreamConfig(entry.cfg, stageConfigs(p.cfg).Timeout)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
-	cfg.Confine = a.confinedStart(name, entry.cfg, true, func(process *confine.Process) {
+	cfg.Confine = a.confinedStarter(name, entry.cfg, true, func(process *confine.Process) {
 		mu.Lock()
 		defer mu.Unlock()
 		processes = append(processes, process)
@@ -138,7 +138,7 @@ func (a *App) SandboxOf(name string) dialect.Sandbox {
 
 // prepareSandbox tests in advance whether this machine enforces the sandboxes of the
 // configured servers.
-func (a *App) prepareSandbox() {
+func (a *App) probeSandbox() {
 	for _, entry := range a.snapshot.Load().servers {
 		if sandbox := entry.cfg.Spec.Sandbox; sandbox.On {
 			a.confiner.Prepare(a.life, config.Confinement(sandbox))

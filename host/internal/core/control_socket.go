@@ -33,7 +33,7 @@ type Running struct {
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
 	Version string    `json:"version"`
-	Door    string    `json:"entry_point"`     // stdio, or the URL of serve
+	EntryPoint    string    `json:"entry_point"`     // stdio, or the URL of serve
 	Files   []string  `json:"files"`           // configuration files
 	Stale   string    `json:"stale,omitempty"` // why the files are not in force as they are now
 }
@@ -59,7 +59,7 @@ const callbackMeta = "io.github.toolroom-mcp/host"
 type controlSocket struct {
 	loans  control.Loans
 	server *control.Server
-	fault  error // why the socket could not be opened
+	openErr  error // why the socket could not be opened
 }
 
 // close closes the socket, if it is open.
@@ -76,7 +76,7 @@ func (a *App) Listen(entryPoint string) error {
 	running := func() Running {
 		r := Running{
 			PID: os.Getpid(), Since: a.startedAt.UTC().Truncate(time.Millisecond), Version: a.version,
-			Door: entryPoint, Files: append([]string{}, a.Config.Files...),
+			EntryPoint: entryPoint, Files: append([]string{}, a.Config.Files...),
 		}
 		if err := a.Stale(); err != nil {
 			r.Stale = err.Error()
@@ -98,7 +98,7 @@ func (a *App) Listen(entryPoint string) error {
 		},
 	}, &a.controlSocket.loans)
 	if err != nil {
-		a.controlSocket.fault = err
+		a.controlSocket.openErr = err
 		return err
 	}
 	a.controlSocket.server = server
@@ -157,8 +157,8 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 func (a *App) withCallback(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result), err error) {
 	nested := slices.Contains(a.currentPipeline().cfg.Limit.Nested, req.Tool.Server)
 	switch {
-	case nested && a.controlSocket.fault != nil:
-		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot reach this host's tools: %w", a.controlSocket.fault)
+	case nested && a.controlSocket.openErr != nil:
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot reach this host's tools: %w", a.controlSocket.openErr)
 	case !nested || a.controlSocket.server == nil:
 		return req, func(*call.Result) {}, nil
 	}

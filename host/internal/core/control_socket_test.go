@@ -271,7 +271,7 @@ func TestWhatARunningHostSays(t *testing.T) {
 	require.NoError(t, ask(core.MethodHost, nil, &running))
 	require.WithinDuration(t, time.Now(), running.Since, time.Hour)
 	running.Since = time.Time{}
-	require.Equal(t, core.Running{PID: os.Getpid(), Version: "1", Door: "http://here/mcp", Files: []string{"/c.yaml"}}, running)
+	require.Equal(t, core.Running{PID: os.Getpid(), Version: "1", EntryPoint: "http://here/mcp", Files: []string{"/c.yaml"}}, running)
 
 	var servers []upstream.Status
 	require.NoError(t, ask(core.MethodServers, nil, &servers))

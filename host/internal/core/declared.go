@@ -36,7 +36,7 @@ func (a *App) buildDeclared(p, before *snapshot) error {
 		}
 		if t == nil {
 			var err error
-			if t, err = declared.New(spec, a.deps()); err != nil {
+			if t, err = declared.New(spec, a.executorDeps()); err != nil {
 				return err
 			}
 		}
@@ -76,9 +76,9 @@ func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 }
 
 // deps returns the functions of the host that executors need.
-func (a *App) deps() declared.Deps {
+func (a *App) executorDeps() declared.Deps {
 	return declared.Deps{
-		Call: a.callStep, Journal: journal{a}, Forward: a.callServer, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
+		Call: a.callStep, Journal: journal{a}, Forward: a.callServerTool, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
 		Retry: func() retry.Config { return a.currentPipeline().cfg.Retry }, Agent: "toolroom/" + a.version,
 	}
 }
@@ -113,12 +113,12 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 	// step.
 	caller.Modern = false
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), name), `,"arguments":`...), arguments...)
-	params = append(append(params, traceOf(parent.Params)...), '}')
+	params = append(append(params, traceMember(parent.Params)...), '}')
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: parent.OnNotify, Ask: parent.Ask})
 }
 
 // traceOf returns the _meta member for tracing with a leading comma.
-func traceOf(params json.RawMessage) json.RawMessage {
+func traceMember(params json.RawMessage) json.RawMessage {
 	if !bytes.Contains(params, []byte("traceparent")) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func traceOf(params json.RawMessage) json.RawMessage {
 
 // callServer runs a call as a call of a server's own tool, under whatever name that is
 // served.
-func (a *App) callServer(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
+func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
 	caller, err := nestedCaller(req)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool,
 }
 
 // handleDeclared runs a call of a declared tool. The call ends with the host.
-func (a *App) handleDeclared(ctx context.Context, t *declared.Tool, req *call.Request) (*call.Result, error) {
+func (a *App) callDeclared(ctx context.Context, t *declared.Tool, req *call.Request) (*call.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.life, cancel)() //nolint:errcheck // it does not matter whether it ran

@@ -12,17 +12,17 @@ import (
 // that encoders omit, such as credentials. Functions are left out. The digest must
 // stay secret, because short credentials could be guessed from it.
 func fingerprint(v any) []byte {
-	sum := sha256.Sum256(appendAll(nil, reflect.ValueOf(v)))
+	sum := sha256.Sum256(appendEncoding(nil, reflect.ValueOf(v)))
 	return sum[:]
 }
 
 // appendAll appends an encoding of the value that is different for different values.
-func appendAll(dst []byte, v reflect.Value) []byte {
+func appendEncoding(dst []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Invalid:
 		return append(dst, "nil;"...)
 	case reflect.Pointer, reflect.Interface:
-		return appendAll(dst, v.Elem())
+		return appendEncoding(dst, v.Elem())
 	case reflect.String:
 		return fmt.Appendf(dst, "%d:%s;", v.Len(), v.String())
 	case reflect.Bool:
@@ -36,19 +36,19 @@ func appendAll(dst []byte, v reflect.Value) []byte {
 	case reflect.Slice, reflect.Array:
 		dst = fmt.Appendf(dst, "[%d:", v.Len())
 		for i := range v.Len() {
-			dst = appendAll(dst, v.Index(i))
+			dst = appendEncoding(dst, v.Index(i))
 		}
 	case reflect.Map:
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		dst = fmt.Appendf(dst, "{%d:", len(keys))
 		for _, key := range keys {
-			dst = appendAll(appendAll(dst, key), v.MapIndex(key))
+			dst = appendEncoding(appendEncoding(dst, key), v.MapIndex(key))
 		}
 	case reflect.Struct:
 		dst = fmt.Appendf(dst, "(%d:", v.NumField())
 		for i := range v.NumField() {
-			dst = appendAll(dst, v.Field(i))
+			dst = appendEncoding(dst, v.Field(i))
 		}
 	}
 	return dst

@@ -16,7 +16,7 @@ import (
 )
 
 // Door is the entry point in call.Caller of calls made by this program.
-const Door = "go"
+const GoEntryPoint = "go"
 
 // Get returns the tool with a served name. It starts and asks the servers that
 // probably have it, and if none has it, the others.
@@ -30,7 +30,7 @@ func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot
 
 // FailedServers returns the errors of the servers whose tools cannot be listed: of one
 // server, or of all if server is "".
-func (a *App) FailedServers(server string) []error {
+func (a *App) ListErrors(server string) []error {
 	var errs []error
 	for _, err := range a.Catalog.Errors() {
 		var failed *catalog.ServerError
@@ -99,7 +99,7 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 			all = append(all, t.Definition)
 		}
 	}
-	if errs := s.app.FailedServers(s.server); len(all) == 0 && len(errs) > 0 {
+	if errs := s.app.ListErrors(s.server); len(all) == 0 && len(errs) > 0 {
 		return nil, errs[0]
 	}
 	return all, nil
@@ -122,7 +122,7 @@ func (s session) CallTool(ctx context.Context, name string, args json.RawMessage
 // call calls a tool for this program.
 func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*call.Result, error) {
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
-	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{EntryPoint: Door, ID: Door}})
+	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{EntryPoint: GoEntryPoint, ID: GoEntryPoint}})
 }
 
 // An Answer is the result of a call.

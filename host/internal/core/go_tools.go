@@ -18,7 +18,7 @@ import (
 // Custom is the name of the server that tools registered with Register belong
 // to. Rules, limits and listings know them by it; they are served under their
 // own names.
-const Custom = "custom"
+const GoToolServer = "custom"
 
 // goTools are the tools that are functions of this program. They are served by
 // a server like the others, in this process, so that every stage, progress,
@@ -28,14 +28,14 @@ type goTools struct {
 }
 
 // config returns the configuration of the server, if there is one.
-func (c *goTools) config(version string) []config.Server {
+func (c *goTools) serverConfigs(version string) []config.Server {
 	if c.server == nil {
 		return nil
 	}
 	serve := func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return c.server.Serve(ctx, in, out, wire.ServeOptions{})
 	}
-	return []config.Server{{Config: upstream.Config{Name: Custom, Serve: serve, Era: upstream.Legacy, Version: version}}}
+	return []config.Server{{Config: upstream.Config{Name: GoToolServer, Serve: serve, Era: upstream.Legacy, Version: version}}}
 }
 
 // goToolSource is the server's source for the catalog: its tools are known without
@@ -69,8 +69,8 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()
 	before := a.snapshot.Load()
-	if p, ok := before.byName[Custom]; ok && a.goTools.server == nil {
-		return fmt.Errorf("server %s of the configuration has the name of the server of registered tools: rename it (%v)", Custom, p.cfg.Command)
+	if p, ok := before.byName[GoToolServer]; ok && a.goTools.server == nil {
+		return fmt.Errorf("server %s of the configuration has the name of the server of registered tools: rename it (%v)", GoToolServer, p.cfg.Command)
 	}
 	for _, t := range tools {
 		if t != nil && slices.ContainsFunc(before.cfg.Servers, func(s config.Server) bool { return s.Bundled && s.Name == t.Name() }) {
@@ -79,13 +79,13 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 		if t == nil {
 			continue
 		}
-		if have, ok := a.Catalog.Known().ByName(t.Name()); ok && have.Server != Custom {
+		if have, ok := a.Catalog.Known().ByName(t.Name()); ok && have.Server != GoToolServer {
 			return fmt.Errorf("a tool of server %[2]s is named %[1]q: choose another name", t.Name(), have.Server)
 		}
 	}
 	first := a.goTools.server == nil
 	if first {
-		a.goTools.server = mcpkit.NewServer(Custom, "Tools of this program")
+		a.goTools.server = mcpkit.NewServer(GoToolServer, "Tools of this program")
 	}
 	if err := a.goTools.server.Add(tools...); err != nil {
 		if first {
@@ -103,7 +103,7 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 		a.snapshot.Store(now)
 		a.Catalog.Update(now.entries())
 	}
-	return a.Catalog.Now(a.life, Custom)
+	return a.Catalog.Now(a.life, GoToolServer)
 }
 
 // Unregister removes a registered tool and reports whether it existed.
@@ -113,6 +113,6 @@ func (a *App) Unregister(name string) bool {
 	if a.goTools.server == nil || !a.goTools.server.Remove(name) {
 		return false
 	}
-	a.Catalog.Now(a.life, Custom) //nolint:errcheck // it only fails when the host closes
+	a.Catalog.Now(a.life, GoToolServer) //nolint:errcheck // it only fails when the host closes
 	return true
 }

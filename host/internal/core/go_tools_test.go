@@ -67,7 +67,7 @@ func TestRegisteredToolsComeAndGo(t *testing.T) {
 
 	var names []string
 	for _, tool := range a.List(t.Context()) {
-		if tool.Server == core.Custom {
+		if tool.Server == core.GoToolServer {
 			names = append(names, tool.Name)
 		}
 	}
@@ -156,7 +156,7 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	require.False(t, ok, "all or none")
 	require.NoError(t, c.Register(goTools(t, "fine", says(""))))
 
-	b, err := core.Open(config.Config{Servers: []config.Server{server(t, core.Custom, false)}})
+	b, err := core.Open(config.Config{Servers: []config.Server{server(t, core.GoToolServer, false)}})
 	require.NoError(t, err)
 	defer b.Close()
 	require.ErrorContains(t, b.Register(goTools(t, "x", says(""))), "server custom of the configuration has the name of the server of registered tools")

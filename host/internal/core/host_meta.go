@@ -19,11 +19,11 @@ func withoutHostMeta(res *call.Result) (*call.Result, error) {
 	if !res.Names.MayHaveHostMeta() {
 		return res, nil
 	}
-	raw, err := without(res.Raw, func(m jsonrpc.Member) ([]byte, bool) {
+	raw, err := filterMembers(res.Raw, func(m jsonrpc.Member) ([]byte, bool) {
 		if !strings.EqualFold(m.Name, "_meta") {
 			return m.Value, true
 		}
-		meta, err := without(m.Value, func(m jsonrpc.Member) ([]byte, bool) { return m.Value, !claims(m) })
+		meta, err := filterMembers(m.Value, func(m jsonrpc.Member) ([]byte, bool) { return m.Value, !isReserved(m) })
 		return meta, err == nil // else readers would not agree on what it says
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func withoutHostMeta(res *call.Result) (*call.Result, error) {
 
 // claims reports whether a member of _meta is for a host to set. A tool's own
 // details and its error's code are the tool's.
-func claims(m jsonrpc.Member) bool {
+func isReserved(m jsonrpc.Member) bool {
 	if len(m.Name) < len(hostMeta) || !strings.EqualFold(m.Name[:len(hostMeta)], hostMeta) {
 		return false
 	}
@@ -52,7 +52,7 @@ func claims(m jsonrpc.Member) bool {
 }
 
 // without is an object with what keep leaves of its members.
-func without(object []byte, keep func(jsonrpc.Member) (value []byte, ok bool)) ([]byte, error) {
+func filterMembers(object []byte, keep func(jsonrpc.Member) (value []byte, ok bool)) ([]byte, error) {
 	members, err := jsonrpc.Members(object)
 	if err != nil {
 		return nil, err

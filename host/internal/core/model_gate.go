@@ -88,7 +88,7 @@ func (a *App) WithheldReason(ctx context.Context, s *upstream.Server) string {
 }
 
 // modelsChanged lists the servers again whose tools need a model.
-func (a *App) modelsChanged(before, now *snapshot) {
+func (a *App) relistModelServers(before, now *snapshot) {
 	if reflect.DeepEqual(before.cfg.Models, now.cfg.Models) {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 
 // entry returns the catalog entry of a server. Its source is wrapped if the server's
 // tools depend on a model or on a sign-in.
-func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
-	if sc.Name == Custom && a.goTools.server != nil {
+func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
+	if sc.Name == GoToolServer && a.goTools.server != nil {
 		return a.goToolEntry(s)
 	}
 	source := catalog.Source(s)
@@ -25,7 +25,7 @@ func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
 }
 
 // routeNotifications passes a server's notifications to the clients.
-func (a *App) routeNotifications(s *upstream.Server) {
+func (a *App) handleNotifications(s *upstream.Server) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
 	s.OnNotification(func(method string, params json.RawMessage) {
 		switch method {

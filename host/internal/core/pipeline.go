@@ -52,7 +52,7 @@ type dependencies struct {
 	version     func(server string) string // distinguishes versions of a server
 	callsOthers func(server string) bool   // whether the server is a tool that calls others
 	approval    func(approve.Config) *approve.Stage
-	tell        func(string)
+	notify        func(string)
 	isPerCaller func(server string) bool // whether each caller has its own instance
 	clientRoots func() []string          // roots of the client; nil: none
 	gc          *gcTuning                // of the process; nil: not known
@@ -73,7 +73,7 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 	w.cfg.Spill.Dir = nil
 	w.spill = spill.New(s.Spill)
 	if before != nil {
-		w = before.pipeline.with(w)
+		w = before.pipeline.reusedIn(w)
 	}
 	if w.validator == nil {
 		s.Schemas.OnUnusable = func(t *call.Tool, err error) { w.unchecked.add(t.Name + ": " + err.Error()) }
@@ -96,14 +96,14 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 	if w.audit == nil && !s.Audit.Off && s.Audit.Dir != "" {
 		w.audit = audit.New(s.Audit, audit.NewFiles(s.Audit))
 		w.audit.OnFault(func(err error) {
-			of.tell("the audit log cannot be written: " + err.Error() + "; see audit in toolroom.yaml, and --state")
+			of.notify("the audit log cannot be written: " + err.Error() + "; see audit in toolroom.yaml, and --state")
 		})
 	}
 	return w, nil
 }
 
 // with returns next with the unchanged parts of w.
-func (p pipeline) with(next pipeline) pipeline {
+func (p pipeline) reusedIn(next pipeline) pipeline {
 	next.stats, next.unchecked = p.stats, p.unchecked
 	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
 	if same(p.cfg.Audit, next.cfg.Audit) {
@@ -196,7 +196,7 @@ func (r *notices) add(line string) {
 
 // Unchecked returns the called tools whose schemas cannot be used to check calls, with
 // the reasons.
-func (a *App) Unchecked() []string {
+func (a *App) UncheckedTools() []string {
 	r := a.currentPipeline().unchecked
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,7 +208,7 @@ func (a *App) Unchecked() []string {
 // reports while it runs.
 func (a *App) serverVersion(name string) string {
 	now := a.snapshot.Load()
-	version := hex.EncodeToString(now.reachOf(name).sum)
+	version := hex.EncodeToString(now.reachOf(name).fingerprint)
 	if p, ok := now.byName[name]; ok {
 		version += " " + p.server.Status().Server + " " + strings.Join(a.roots.get(), " ")
 	} else if t, ok := now.declared[name]; ok {
@@ -225,7 +225,7 @@ func (a *App) Loads() []limit.Load { return a.currentPipeline().limiter.Loads() 
 
 // Audit returns the number of events that could not be written to the audit log, and
 // the error of the latest ones; nil: they were written, or there is no log.
-func (a *App) Audit() (lost int, err error) {
+func (a *App) AuditLosses() (lost int, err error) {
 	if a.currentPipeline().audit == nil {
 		return 0, nil
 	}
@@ -266,12 +266,12 @@ func stageConfigs(cfg config.Config) config.Stages {
 
 // spillDir returns a function that creates the directory for results that are too
 // large: the directory that the file tools with the same roots may read.
-func spillDir(cfg config.Config, offered func() []string) func() (string, error) {
+func spillDir(cfg config.Config, clientRoots func() []string) func() (string, error) {
 	box := sandbox.New(sandbox.Config{Roots: cfg.Roots, AllowRootDir: true, ClientRoots: func(context.Context) ([]string, error) {
-		if offered == nil {
+		if clientRoots == nil {
 			return nil, nil
 		}
-		return offered(), nil
+		return clientRoots(), nil
 	}})
 	store := state.New(state.Config{Dir: cfg.State})
 	return func() (string, error) {

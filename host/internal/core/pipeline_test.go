@@ -64,7 +64,7 @@ func TestCallsAreCountedAndWrittenDown(t *testing.T) {
 	require.Equal(t, []limit.Load{{Server: "s", Permits: 3}}, a.Loads())
 
 	a.Close()
-	lost, err := a.Audit()
+	lost, err := a.AuditLosses()
 	require.Zero(t, lost)
 	require.NoError(t, err)
 	var events []audit.Event
@@ -116,5 +116,5 @@ func TestStagesKeepToTheirOrder(t *testing.T) {
 		"tool.call.started s__fork ", "tool.call.failed s__fork POLICY_DENIED",
 		"tool.call.started s__blob ", "tool.call.completed s__blob ",
 	}, events)
-	require.Empty(t, a.Unchecked())
+	require.Empty(t, a.UncheckedTools())
 }

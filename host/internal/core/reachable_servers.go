@@ -10,8 +10,8 @@ import (
 
 // reach describes the servers reachable through a server's tools.
 type reach struct {
-	sum   []byte   // fingerprint of their configurations
-	where []string // descriptions for people
+	fingerprint   []byte   // fingerprint of their configurations
+	descriptions []string // descriptions for people
 }
 
 // reachOf returns the servers reachable through a server's tools: the server itself
@@ -33,7 +33,7 @@ func (s *snapshot) reachOf(server string) reach {
 		case one != nil:
 			of = append(of, server, one.cfg.Spec.Placeless(), one.cfg.Command, one.cfg.Dir)
 			if at := one.cfg.Spec.Where(); at != "" {
-				r.where = append(r.where, at)
+				r.descriptions = append(r.descriptions, at)
 			}
 		case own != nil:
 			of = append(of, server, own.Spec.WithoutLocation())
@@ -43,7 +43,7 @@ func (s *snapshot) reachOf(server string) reach {
 		}
 	}
 	visit(server)
-	if r.sum = fingerprint(of); of != nil {
+	if r.fingerprint = fingerprint(of); of != nil {
 		s.reaches.Store(server, r)
 	}
 	return r
@@ -58,7 +58,7 @@ func (a *App) callsOthers(server string) bool {
 // isPerCaller reports whether each caller has its own instance of the server.
 func (a *App) isPerCaller(server string) bool {
 	p, ok := a.snapshot.Load().byName[server]
-	return ok && (p.cfg.Spec.Scope != "" && p.cfg.Spec.Scope != string(upstream.Shared) || a.hasCallerCredentials(p.cfg))
+	return ok && (p.cfg.Spec.Scope != "" && p.cfg.Spec.Scope != string(upstream.Shared) || a.usesCallerCredentials(p.cfg))
 }
 
 // serversCalledBy returns the servers that a declared tool may call, even if their
@@ -84,7 +84,7 @@ func (s *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 }
 
 // namesOf returns the served names of a tool and, for an alias, of its target.
-func (s *snapshot) namesOf(tool string) (names, also []string) {
+func (s *snapshot) servedNames(tool string) (names, also []string) {
 	if own := s.declared[tool]; own != nil {
 		return []string{tool}, s.declaredEntry(own, 0).Also
 	}

@@ -102,14 +102,14 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	a.notifyChangedViews(before, now)
 	a.Catalog.Update(now.entries())
 	if slices.Contains(diff.Settings, "tool_pins") {
-		a.setPins(cfg)
+		a.configurePins(cfg)
 	}
 	for _, old := range before.servers {
 		if !slices.ContainsFunc(now.servers, func(p *serverEntry) bool { return p.server == old.server }) {
 			a.retireServer(old)
 		}
 	}
-	a.modelsChanged(before, now)
+	a.relistModelServers(before, now)
 	a.retirePipeline(before, now)
 	a.startEarly(now, func(name string) bool { return slices.Contains(diff.Added, name) })
 	if !diff.Same() {

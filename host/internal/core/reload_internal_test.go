@@ -179,7 +179,7 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 
 			// What another process approves is served within moments.
 			a.recheckEvery = 20 * time.Millisecond
-			a.Begin()
+			a.Start()
 			changed := a.Catalog.Changed()
 			require.Len(t, changed, 1)
 			require.NoError(t, catalog.KeepPins(kept.Keys).Repin(t.Context(), "s", "echo", changed[0].Is))
@@ -231,7 +231,7 @@ func TestWhatIsRegisteredIsTriedAgain(t *testing.T) {
 	require.False(t, one.refreshStored(t.Context(), nil))
 	require.Len(t, said, 1)
 	one.snapshot.Load().cfg.Profiles = nil
-	one.storedTools.rest.Store(0)
+	one.storedTools.pausedUntil.Store(0)
 	require.True(t, one.refreshStored(t.Context(), nil))
 	require.True(t, one.snapshot.Load().stored["new"])
 }

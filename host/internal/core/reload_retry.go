@@ -16,13 +16,13 @@ import (
 // not start with their new configuration.
 type partialReload struct {
 	config config.Config
-	faults map[string]error // by server; these servers run with their previous configuration
+	failures map[string]error // by server; these servers run with their previous configuration
 }
 
 // err returns an error that names the servers with their previous configuration, nil
 // if none exist.
 func (u partialReload) err() (kept error) {
-	for _, name := range slices.Sorted(maps.Keys(u.faults)) {
+	for _, name := range slices.Sorted(maps.Keys(u.failures)) {
 		kept = errors.Join(kept, fmt.Errorf("server %s does not start with its new configuration; the old one keeps running", name))
 	}
 	return kept
@@ -32,15 +32,15 @@ func (u partialReload) err() (kept error) {
 func (a *App) recordPartialReload(u partialReload) {
 	var before map[string]error
 	if last := a.partialReload.Load(); last != nil {
-		before = last.faults
+		before = last.failures
 	}
-	for _, name := range slices.Sorted(maps.Keys(u.faults)) {
+	for _, name := range slices.Sorted(maps.Keys(u.failures)) {
 		if before[name] == nil {
-			a.notify(fmt.Sprintf("server %s keeps running: the new one does not start: %v", name, u.faults[name]))
+			a.notify(fmt.Sprintf("server %s keeps running: the new one does not start: %v", name, u.failures[name]))
 		}
 	}
 	a.reloadError.set(u.err())
-	if len(u.faults) == 0 {
+	if len(u.failures) == 0 {
 		a.partialReload.Store(nil)
 		return
 	}
@@ -50,7 +50,7 @@ func (a *App) recordPartialReload(u partialReload) {
 // requestReplacement retries a failed replacement when its server is called. It does
 // not block.
 func (a *App) requestReplacement(server string) {
-	if u := a.partialReload.Load(); u != nil && u.faults[server] != nil {
+	if u := a.partialReload.Load(); u != nil && u.failures[server] != nil {
 		select {
 		case a.retryRequested <- struct{}{}:
 		default: // a retry is already requested

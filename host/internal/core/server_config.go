@@ -19,7 +19,7 @@ func upstreamConfig(sc config.Server, t timeout.Config) upstream.Config {
 	c.Scope = upstream.Scope(sc.Spec.Scope)
 	// A server with long calls may be silent for long: not every server answers a ping
 	// while it works.
-	if quiet := longest(sc.Name, t) / 2; quiet > 15*time.Second && !sc.Bundled {
+	if quiet := longestTimeout(sc.Name, t) / 2; quiet > 15*time.Second && !sc.Bundled {
 		c.QuietTime = quiet
 	}
 	return c
@@ -29,7 +29,7 @@ func upstreamConfig(sc config.Server, t timeout.Config) upstream.Config {
 const unbounded = 2 * time.Hour
 
 // longest returns the longest timeout of any tool of a server.
-func longest(server string, t timeout.Config) time.Duration {
+func longestTimeout(server string, t timeout.Config) time.Duration {
 	most, ok := t.Servers[server]
 	if !ok {
 		most = t.Default
@@ -56,17 +56,17 @@ func disabledServers(cfg config.Config) []upstream.Config {
 
 // Begin starts the servers that are configured to start early, and the periodic
 // maintenance.
-func (a *App) Begin() {
+func (a *App) Start() {
 	a.startEarly(a.snapshot.Load(), func(string) bool { return true })
 	a.work.Go(a.runMaintenance)
-	a.work.Go(a.prepareSandbox)
+	a.work.Go(a.probeSandbox)
 }
 
 // startEarly starts those of the selected servers that are configured to start early.
-func (a *App) startEarly(p *snapshot, some func(name string) bool) {
+func (a *App) startEarly(p *snapshot, selected func(name string) bool) {
 	var eager []string
 	for _, one := range p.servers {
-		if lazy := one.cfg.Spec.Lazy; lazy != nil && !*lazy && some(one.cfg.Name) {
+		if lazy := one.cfg.Spec.Lazy; lazy != nil && !*lazy && selected(one.cfg.Name) {
 			eager = append(eager, one.cfg.Name)
 		}
 	}

@@ -46,7 +46,7 @@ func residentEnv(environ []string) []string {
 
 // share makes a server use a process that other hosts share, if the configuration says
 // so and the server keeps no state for a client.
-func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
+func (a *App) setSharing(c *upstream.Config, sc config.Server, cfg config.Config) {
 	if !cfg.Share || len(c.Command) == 0 || c.Serve != nil || c.Refused != "" {
 		return
 	}
@@ -62,7 +62,7 @@ func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
 		return
 	}
 	s := &upstream.Share{
-		Dial: client.Dial, OnRefused: a.onRefused(c.Name),
+		Dial: client.Dial, OnRefused: a.newRefusalLogger(c.Name),
 		OnUnavailable: func(err error) {
 			if !errors.Is(err, resident.ErrNotRunning) {
 				a.notifyOnce(err.Error())
@@ -79,14 +79,14 @@ func (a *App) share(c *upstream.Config, sc config.Server, cfg config.Config) {
 
 // notifyOnce sends a notice unless it was sent before.
 func (a *App) notifyOnce(notice string) {
-	if _, known := a.notices.LoadOrStore(notice, true); !known {
+	if _, known := a.sentNotices.LoadOrStore(notice, true); !known {
 		a.notify(notice)
 	}
 }
 
 // stateful matches the packages and programs of servers whose state belongs to one
 // client: a browser's pages, the variables of an interpreter.
-var stateful = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
+var statefulPrograms = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
 
 // keepsState reports whether a server has a run for each client or call, or is known to
 // keep state for a client.
@@ -105,7 +105,7 @@ func keepsState(sc config.Server) bool {
 		if i == 0 {
 			arg = filepath.Base(arg)
 		}
-		if !strings.HasPrefix(arg, "-") && stateful.MatchString(arg) {
+		if !strings.HasPrefix(arg, "-") && statefulPrograms.MatchString(arg) {
 			return true
 		}
 	}

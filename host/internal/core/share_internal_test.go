@@ -34,10 +34,10 @@ func TestServersThatKeepStateAreNotShared(t *testing.T) {
 		a := &App{}
 		a.Config.State = t.TempDir()
 		cfg := c.server.Config
-		a.share(&cfg, c.server, config.Config{Share: true})
+		a.setSharing(&cfg, c.server, config.Config{Share: true})
 		require.Equal(t, c.shared, cfg.Share != nil, c.server.Command)
 		cfg = c.server.Config
-		a.share(&cfg, c.server, config.Config{})
+		a.setSharing(&cfg, c.server, config.Config{})
 		require.Nil(t, cfg.Share, "share_servers is off")
 	}
 }

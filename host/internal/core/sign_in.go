@@ -32,9 +32,9 @@ type signInSource struct {
 	// With perUser, requests have the credentials of the calling user. The tools are
 	// listed with those of the host, or else with those of the first user.
 	perUser bool
-	known   atomic.Pointer[[]json.RawMessage] // as a user's run listed them
-	trying  atomic.Bool
-	failed  listAttempts
+	knownTools   atomic.Pointer[[]json.RawMessage] // as a user's run listed them
+	listing  atomic.Bool
+	attempts  listAttempts
 }
 
 // List lists the items of a kind.
@@ -45,9 +45,9 @@ func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.Raw
 	items, err := s.Server.List(ctx, kind)
 	if err != nil && s.perUser && kind == call.Tools {
 		if tools, ok := s.ToolsOfCallers(); ok {
-			s.known.Store(&tools)
+			s.knownTools.Store(&tools)
 		}
-		if known := s.known.Load(); known != nil {
+		if known := s.knownTools.Load(); known != nil {
 			items, err = *known, nil
 		}
 	}
@@ -64,11 +64,11 @@ func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.Raw
 }
 
 // callSignIn handles a call of the sign-in tool.
-func (a *App) callSignIn(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
+func (a *App) callSignInTool(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
 	tools, err := s.ListFor(ctx, req.Caller)
 	if err != nil {
 		var again bool
-		if again, err = a.signIn(ctx, req, err); again {
+		if again, err = a.signInThroughClient(ctx, req, err); again {
 			tools, err = s.ListFor(ctx, req.Caller)
 		}
 	}
@@ -86,7 +86,7 @@ func (a *App) callSignIn(ctx context.Context, req *call.Request, s *upstream.Ser
 // clients wait for the same sign-in.
 type signIns struct {
 	mu   sync.Mutex
-	open map[string]*signIn
+	running map[string]*signIn
 }
 
 type signIn struct {
@@ -95,27 +95,27 @@ type signIn struct {
 }
 
 // join returns the sign-in of a server. first is true if the caller has to run it.
-func (s *signIns) join(server string) (one *signIn, first bool) {
+func (s *signIns) joinOrBegin(server string) (one *signIn, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one, ok := s.open[server]; ok {
+	if one, ok := s.running[server]; ok {
 		return one, false
 	}
-	if s.open == nil {
-		s.open = map[string]*signIn{}
+	if s.running == nil {
+		s.running = map[string]*signIn{}
 	}
 	one = &signIn{done: make(chan struct{})}
-	s.open[server] = one
+	s.running[server] = one
 	return one, true
 }
 
 // finish ends a sign-in with its error.
-func (s *signIns) finish(server string, one *signIn, err error) {
+func (s *signIns) finish(server string, ended *signIn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, server)
-	one.err = err
-	close(one.done)
+	delete(s.running, server)
+	ended.err = err
+	close(ended.done)
 }
 
 // opensLinks reports whether the caller's client opens links in a browser on this
@@ -133,7 +133,7 @@ func opensLinks(req *call.Request) bool {
 // and waits for the sign-in. again reports whether the call can be repeated; if not, err
 // is the error for the call. The server refuses before it does anything, so nothing is
 // done twice.
-func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (again bool, err error) {
+func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusal error) (again bool, err error) {
 	if !errors.Is(refusal, oauth.ErrSignIn) {
 		return false, refusal
 	}
@@ -141,7 +141,7 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (aga
 	if !ok {
 		return false, refusal
 	}
-	if req.Caller.User != "" && a.hasCallerCredentials(p.cfg) {
+	if req.Caller.User != "" && a.usesCallerCredentials(p.cfg) {
 		return a.signInUser(ctx, req, p.cfg, refusal)
 	}
 	cfg, ok := p.cfg.SignIn(a.tokenStorage(), a.version)
@@ -149,7 +149,7 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) (aga
 		return false, refusal
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
-	one, first := a.signIns.join(cfg.Server)
+	one, first := a.signIns.joinOrBegin(cfg.Server)
 	if first {
 		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg))
 	}
@@ -173,7 +173,7 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	id := rand.Text()
 	_, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
 		asking.Go(func() {
-			if !opened(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, address))) {
+			if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, address))) {
 				refuse(errors.New("the link was not opened"))
 			}
 		})
@@ -186,7 +186,7 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 }
 
 // opened reports whether the answer to a link is consent.
-func opened(raw json.RawMessage, err error) bool {
+func acceptedLink(raw json.RawMessage, err error) bool {
 	var answer struct {
 		Action string `json:"action"`
 	}

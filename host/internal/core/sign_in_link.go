@@ -108,29 +108,29 @@ func (s *signInLinks) get(id string) *userSignIn {
 }
 
 // end ends a sign-in; err is nil if it succeeded.
-func (s *signInLinks) end(one *userSignIn, err error) {
+func (s *signInLinks) end(ended *userSignIn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endLocked(one, err)
+	s.endLocked(ended, err)
 }
 
-func (s *signInLinks) endLocked(one *userSignIn, err error) {
-	if one.ended {
+func (s *signInLinks) endLocked(ended *userSignIn, err error) {
+	if ended.ended {
 		return
 	}
-	one.ended, one.err = true, err
-	delete(s.byID, one.id)
+	ended.ended, ended.err = true, err
+	delete(s.byID, ended.id)
 	for state, step := range s.byState {
-		if step.signIn == one {
+		if step.signIn == ended {
 			delete(s.byState, state)
 		}
 	}
-	close(one.done)
+	close(ended.done)
 }
 
 // expect registers a step. A sign-in waits for one answer at a time: that of the browser
 // that opened the link last.
-func (s *signInLinks) expect(state string, step *browserStep) {
+func (s *signInLinks) registerStep(state string, step *browserStep) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other, old := range s.byState {
@@ -146,7 +146,7 @@ func (s *signInLinks) expect(state string, step *browserStep) {
 // take returns the step that waits for an answer, and removes it. isUser: the users'
 // issuer sent the answer. nil: no such step waits, or the request is not from the browser
 // that opened the link.
-func (s *signInLinks) take(r *http.Request, isUser bool) *browserStep {
+func (s *signInLinks) takeStep(r *http.Request, isUser bool) *browserStep {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	states := r.URL.Query()["state"]
@@ -195,7 +195,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
 	id := rand.Text()
-	if !opened(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, link))) {
+	if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, link))) {
 		return false, needed
 	}
 	select {
@@ -256,14 +256,14 @@ func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 		Name: signInCookie + one.id, Value: value, Path: signInPath, MaxAge: int(linkLife.Seconds()),
 		HttpOnly: true, Secure: strings.HasPrefix(a.Config.Auth.URL, "https://"), SameSite: http.SameSiteLaxMode,
 	})
-	a.links.expect(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte(value)), login: login})
+	a.links.registerStep(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte(value)), login: login})
 	redirectTo(w, r, address)
 }
 
 // serveUserAnswer receives the answer of the users' issuer, and sends the browser to the
 // server's authorization server.
 func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
-	step := a.links.take(r, true)
+	step := a.links.takeStep(r, true)
 	if step == nil {
 		http.Error(w, linkIsOver, http.StatusBadRequest)
 		return
@@ -284,14 +284,14 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("The sign-in to server %s cannot begin: %v", cfg.Server, err), http.StatusBadGateway)
 		return
 	}
-	a.links.expect(attempt.State(), &browserStep{signIn: step.signIn, cookie: step.cookie, attempt: attempt})
+	a.links.registerStep(attempt.State(), &browserStep{signIn: step.signIn, cookie: step.cookie, attempt: attempt})
 	redirectTo(w, r, address)
 }
 
 // serveServerAnswer receives the answer of the server's authorization server, stores the
 // tokens and ends the sign-in.
 func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
-	step := a.links.take(r, false)
+	step := a.links.takeStep(r, false)
 	if step == nil {
 		http.Error(w, linkIsOver, http.StatusBadRequest)
 		return

@@ -27,7 +27,7 @@ func waiting(t *testing.T, login bool) (*App, *userSignIn) {
 	} else {
 		step.attempt = &oauth.Attempt{}
 	}
-	a.links.expect("S", step)
+	a.links.registerStep("S", step)
 	return a, one
 }
 
@@ -59,9 +59,9 @@ func TestAnswersToALink(t *testing.T) {
 			if c.cookie != "" {
 				r.AddCookie(&http.Cookie{Name: signInCookie + one.id, Value: c.cookie})
 			}
-			require.Equal(t, c.ok, a.links.take(r, c.isUser) != nil)
+			require.Equal(t, c.ok, a.links.takeStep(r, c.isUser) != nil)
 			if c.ok {
-				require.Nil(t, a.links.take(r, c.isUser), "a state is accepted once")
+				require.Nil(t, a.links.takeStep(r, c.isUser), "a state is accepted once")
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestLinksEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, one.id, bobs.id)
 
-	a.links.expect("T", &browserStep{signIn: one, attempt: &oauth.Attempt{}})
+	a.links.registerStep("T", &browserStep{signIn: one, attempt: &oauth.Attempt{}})
 	require.Len(t, a.links.byState, 1, "the link was opened again")
 	refused := errors.New("refused")
 	a.links.end(one, refused)
@@ -110,7 +110,7 @@ func TestLinksEnd(t *testing.T) {
 	require.Equal(t, refused, one.err)
 	require.Nil(t, a.links.get(one.id))
 	require.Empty(t, a.links.byState)
-	a.links.expect("S", &browserStep{signIn: one})
+	a.links.registerStep("S", &browserStep{signIn: one})
 	require.Empty(t, a.links.byState, "the sign-in has ended")
 
 	bobs.expires = time.Now().Add(-time.Second)

@@ -66,7 +66,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	if p.pipeline, err = newPipeline(a.configWithStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths, &a.gc}, before); err != nil {
 		return nil, err
 	}
-	for _, sc := range slices.Concat(cfg.Servers, remoteServers(cfg, a.version), a.goTools.config(a.version)) {
+	for _, sc := range slices.Concat(cfg.Servers, remoteServers(cfg, a.version), a.goTools.serverConfigs(a.version)) {
 		if _, taken := p.byName[sc.Name]; taken { // names in a configuration are unique
 			return nil, fmt.Errorf("server %s: this name is reserved for registered tools; choose another", sc.Name)
 		}
@@ -99,14 +99,14 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []stri
 		old = before.byName[sc.Name]
 	}
 	if old != nil && !slices.Contains(fresh, sc.Name) {
-		return &serverEntry{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
+		return &serverEntry{server: old.server, entry: a.catalogEntry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
 	if err := a.checkCallerCredentials(sc); err != nil {
 		return nil, err
 	}
 	cfg := upstreamConfig(sc, p.pipeline.cfg.Timeout)
-	a.confine(&cfg, sc)
-	a.share(&cfg, sc, p.cfg)
+	a.setSandbox(&cfg, sc)
+	a.setSharing(&cfg, sc, p.cfg)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
 	if signIn, ok := sc.SignIn(a.tokenStorage(), a.version); ok {
 		cfg.Auth = oauth.NewSource(signIn)
@@ -121,8 +121,8 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []stri
 	} else if level := a.logLevel.Load(); level != nil {
 		s.SetLogLevel(*level)
 	}
-	a.routeNotifications(s)
-	return &serverEntry{server: s, entry: a.entry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
+	a.handleNotifications(s)
+	return &serverEntry{server: s, entry: a.catalogEntry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
 }
 
 // entries returns the entries for the catalog.
@@ -159,7 +159,7 @@ func (a *App) acquireServer(name string) (s *upstream.Server, leave func(), err 
 }
 
 // handle runs one call through the pipeline that is current when it begins.
-func (a *App) handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+func (a *App) runCall(ctx context.Context, req *call.Request) (*call.Result, error) {
 	for {
 		if p := a.snapshot.Load(); p.calls.TryRLock() {
 			defer p.calls.RUnlock()
@@ -174,7 +174,7 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		if err := checkApprovedTarget(ctx, req); err != nil {
 			return nil, err
 		}
-		return a.handleDeclared(ctx, t, req)
+		return a.callDeclared(ctx, t, req)
 	}
 	s, leave, err := a.acquireServer(req.Tool.Server)
 	if err != nil {
@@ -194,14 +194,14 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		return nil, err
 	}
 	if req.Tool.Original == signInTool {
-		res, err := a.callSignIn(ctx, req, s)
+		res, err := a.callSignInTool(ctx, req, s)
 		done(res)
 		return res, err
 	}
 	res, err := s.Handle(ctx, req)
 	if err != nil {
 		var again bool
-		if again, err = a.signIn(ctx, req, err); again {
+		if again, err = a.signInThroughClient(ctx, req, err); again {
 			res, err = s.Handle(ctx, req)
 		}
 	}
@@ -239,7 +239,7 @@ func markDispatched(next call.Handler) call.Handler {
 }
 
 // forward sends a message to its server, within the timeout of a call.
-func (a *App) forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+func (a *App) forwardRequest(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	timed := timeout.New(a.currentPipeline().cfg.Timeout)(func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asking := *m
 		asking.Ask = req.Ask

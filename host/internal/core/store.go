@@ -31,7 +31,7 @@ func (a *App) connectStore(cfg config.Config) {
 	a.Catalog.OnDrift(func(e *catalog.ChangedError) {
 		a.notify(e.Error() + "; mcp-host tools approve " + e.Name + " shows the difference")
 	})
-	a.setPins(cfg)
+	a.configurePins(cfg)
 	a.openStoredTools(cfg)
 }
 
@@ -57,7 +57,7 @@ func (a *App) TryStore(ctx context.Context) error {
 
 // setPins makes the catalog compare definitions with their pins, as cfg says. Without a
 // store, nothing is compared.
-func (a *App) setPins(cfg config.Config) {
+func (a *App) configurePins(cfg config.Config) {
 	if a.store == nil {
 		return
 	}

@@ -24,9 +24,9 @@ import (
 // Limits of accesses to the store: storeTime for a read, lookTime for a check for
 // changes. After a failure the store is not used for restTime.
 const (
-	storeTime = 10 * time.Second
-	lookTime  = 2 * time.Second
-	restTime  = 10 * time.Second
+	readTimeout = 10 * time.Second
+	checkTimeout  = 2 * time.Second
+	failurePause  = 10 * time.Second
 )
 
 // storedTools caches the declared tools in the store.
@@ -34,9 +34,9 @@ type storedTools struct {
 	stored *declared.Stored // nil: there is no store
 	tools  map[string]manifest.Tool
 
-	state  atomic.Int64 // version of the store that was read; see neverRead
-	rest   atomic.Int64 // do not use the store before, in Unix milliseconds
-	reload sync.Mutex   // held while the store is read
+	version  atomic.Int64 // version of the store that was read; see neverRead
+	pausedUntil   atomic.Int64 // do not use the store before, in Unix milliseconds
+	readMu sync.Mutex   // held while the store is read
 }
 
 // neverRead is different from all versions of a store.
@@ -49,7 +49,7 @@ func (a *App) openStoredTools(cfg config.Config) {
 		return
 	}
 	vars := dialect.Variables{Env: os.LookupEnv}
-	a.storedTools.state.Store(neverRead)
+	a.storedTools.version.Store(neverRead)
 	a.storedTools.stored = &declared.Stored{
 		Keys: usedKeys{a.store.Keys, &a.storeUsed}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
 		Exists: func() bool {
@@ -72,25 +72,25 @@ func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
 		return false
 	}
 	r := &a.storedTools
-	if time.Now().UnixMilli() < r.rest.Load() {
+	if time.Now().UnixMilli() < r.pausedUntil.Load() {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	state, err := r.stored.State(ctx)
 	if err == nil {
-		if int64(state) == r.state.Load() {
+		if int64(state) == r.version.Load() {
 			return false
 		}
-		r.reload.Lock()
-		defer r.reload.Unlock()
-		if int64(state) == r.state.Load() { // another goroutine has read it
+		r.readMu.Lock()
+		defer r.readMu.Unlock()
+		if int64(state) == r.version.Load() { // another goroutine has read it
 			return true
 		}
 		err = a.reloadStored(ctx, state)
 	}
 	if err != nil && ctx.Err() != context.Canceled { //nolint:errorlint // not a wrapped error
-		r.rest.Store(time.Now().Add(restTime).UnixMilli())
+		r.pausedUntil.Store(time.Now().Add(failurePause).UnixMilli())
 		a.notify("the last known registered tools stay served: " + err.Error())
 	}
 	return err == nil
@@ -116,7 +116,7 @@ func (a *App) reloadStored(ctx context.Context, state store.Version) error {
 			return err // retried later
 		}
 	}
-	a.storedTools.state.Store(int64(state))
+	a.storedTools.version.Store(int64(state))
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (a *App) withStored(tools, more []manifest.Tool) []manifest.Tool {
 // findStored looks for an unserved tool in the store and serves it. It reports whether
 // it found one.
 func (a *App) findStored(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	t, err := a.storedTools.stored.Get(ctx, name)
 	if err != nil {

@@ -28,11 +28,11 @@ type Ceiling struct {
 // permits reports whether a tool is within the ceiling. names are its served names. also
 // are further names, such as that of an alias's target: they need not be permitted, but
 // must not be excluded.
-func (c Ceiling) permits(names, also []string) bool {
+func (c Ceiling) permits(names, targetNames []string) bool {
 	match := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })
 	}
-	return (c.Only == nil || match(c.Only, names)) && !match(c.Except, names) && !match(c.Except, also)
+	return (c.Only == nil || match(c.Only, names)) && !match(c.Except, names) && !match(c.Except, targetNames)
 }
 
 // A Toolset is the set of tools that an agent may call in one turn of a conversation:
@@ -70,7 +70,7 @@ func (a *App) UnmatchedPatterns(ctx context.Context, patterns []string) []string
 	all, now := a.Catalog.Snapshot(ctx).Tools(), a.snapshot.Load()
 	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool {
 		return slices.ContainsFunc(all, func(t *call.Tool) bool {
-			names, _ := now.namesOf(t.Name)
+			names, _ := now.servedNames(t.Name)
 			return Ceiling{Only: []string{pattern}}.permits(names, nil)
 		})
 	})
@@ -85,7 +85,7 @@ func (t *Toolset) End() error { return t.turn.End() }
 
 // view returns the tools that the caller's profile offers. It returns NOT_FOUND if a
 // reload of the configuration removed the profile.
-func (t *Toolset) view() (*toolsearch.List, error) {
+func (t *Toolset) profileView() (*toolsearch.List, error) {
 	v, ok := t.app.snapshot.Load().views[t.caller.Profile]
 	if !ok {
 		return nil, toolerr.New(toolerr.NotFound, "profile %s no longer exists", t.caller.Profile)
@@ -95,11 +95,11 @@ func (t *Toolset) view() (*toolsearch.List, error) {
 
 // has reports whether the ceilings permit a tool: those of this turn and those of the
 // conversation that started this agent.
-func (t *Toolset) has(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
+func (t *Toolset) permits(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
 
 // isWithinCeilings reports whether a served name is within all ceilings of the toolset.
 func (t *Toolset) isWithinCeilings(name string) bool {
-	names, also := t.app.snapshot.Load().namesOf(name)
+	names, also := t.app.snapshot.Load().servedNames(name)
 	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.permits(names, also) })
 }
 
@@ -110,14 +110,14 @@ func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := t.view()
+	v, err := t.profileView()
 	if err != nil {
 		return nil, nil, err
 	}
 	all := []llm.Tool{}
 	rules := t.app.currentPipeline().cfg.Policy
 	for _, tool := range v.View().Snapshot(ctx).Tools() {
-		if !t.has(tool.Name) || !rules.Offers(tool) {
+		if !t.permits(tool.Name) || !rules.Offers(tool) {
 			continue
 		}
 		definition, err := llm.ParseTool(tool.Definition)
@@ -161,10 +161,10 @@ func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
 // Call calls a tool. progress, if not nil, gets progress messages.
 func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text string)) (*call.Result, error) {
 	missing := toolerr.New(toolerr.ToolNotFound, "no tool %q; call one of the offered tools", c.Name)
-	if !t.has(c.Name) {
+	if !t.permits(c.Name) {
 		return nil, missing
 	}
-	v, err := t.view()
+	v, err := t.profileView()
 	if err != nil {
 		return nil, err
 	}

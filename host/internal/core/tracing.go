@@ -19,7 +19,7 @@ func (a *App) withTracing(stages []call.Stage) []call.Stage {
 // traces are sent.
 func (a *App) tracedForward() call.Forwarder {
 	if a.tracer == nil {
-		return a.forward
+		return a.forwardRequest
 	}
-	return a.tracer.TraceForward(a.forward)
+	return a.tracer.TraceForward(a.forwardRequest)
 }
