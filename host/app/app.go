@@ -43,7 +43,8 @@ type Options struct {
 	Notify func(notice string)
 }
 
-// load reads the configuration.
+// load reads the configuration from ConfigFile, or builds one from the other options if
+// that is "".
 func (o Options) load() (config.Config, error) {
 	dir := o.ToolDir
 	if dir != "" {

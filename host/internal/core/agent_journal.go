@@ -26,7 +26,8 @@ func IsAgentID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
-// Journal returns the journal of an agent in the store.
+// Journal returns the journal of the agent with an id. It returns NOT_FOUND without a
+// store, and INVALID_PARAMS for a malformed id.
 func (a *App) Journal(id string) (agent.Journal, error) {
 	switch {
 	case a.store == nil:
@@ -40,9 +41,9 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 // claimTime is the time to wait for another process to release a claim.
 const claimTimeout = 500 * time.Millisecond
 
-// ClaimAgent prevents other processes on this machine from running an agent until
-// release is called or this process ends. Two processes with one journal would corrupt
-// it and make calls twice.
+// ClaimAgent locks an agent for this process until release is called or the process ends,
+// and returns LOCKED if another process on this machine runs the agent. Two processes with
+// one journal would corrupt it and make calls twice.
 func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
 	if release, err = a.claim(ctx, agentLogs+id); toolerr.Is(err, toolerr.Locked) {
 		return nil, toolerr.New(toolerr.Conflict, "another process runs agent %s; it can be resumed when that process has ended", id)
@@ -50,8 +51,9 @@ func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err er
 	return release, err
 }
 
-// claim locks a name of the store for this machine until release is called or this
-// process ends. It returns LOCKED if another process has the lock.
+// claim locks a name in the store for this machine, and waits at most claimTimeout for the
+// lock. The lock ends with release or with this process. claim returns LOCKED if another
+// process holds the lock.
 func (a *App) claim(ctx context.Context, name string) (release func(), err error) {
 	if a.store == nil || a.Config.State == "" {
 		return func() {}, nil
@@ -101,7 +103,7 @@ const (
 	pieceSize = store.MaxBatch - 1<<10
 )
 
-// Append appends an entry.
+// Append writes an entry as one or more records, in one batch if it is short enough.
 func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
 	j.app.storeUsed.Store(true)
 	if len(entry) <= pieceSize {
@@ -123,7 +125,7 @@ func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
 	}
 }
 
-// Read returns all entries.
+// Read returns all complete entries, the oldest first.
 func (j agentLog) Read(ctx context.Context) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var open []byte // nil: between two entries

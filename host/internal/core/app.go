@@ -153,7 +153,8 @@ func CallerName(c call.Caller) string {
 	return audit.Caller(c.EntryPoint, c.ID)
 }
 
-// Servers returns all servers in the configured order.
+// Servers returns the upstream servers of the current snapshot in the configured order,
+// without declared tools.
 func (a *App) Servers() []*upstream.Server {
 	var all []*upstream.Server
 	for _, p := range a.snapshot.Load().servers {
@@ -231,8 +232,7 @@ func (r *rootSet) get() []string {
 	return slices.Concat(r.configured, r.client)
 }
 
-// set stores the client's roots and reports whether they differ from the previous
-// ones.
+// set stores the client's roots and returns true if they differ from the previous ones.
 func (r *rootSet) set(paths []string) bool {
 	client := fileURIs(paths)
 	r.mu.Lock()

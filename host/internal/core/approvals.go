@@ -14,7 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// newApproval returns the approval stage.
+// newApproval returns the approval stage, which keeps its records in the host's store and
+// checks edited arguments with checkEdited.
 func (a *App) newApproval(c approve.Config) *approve.Stage {
 	c.URL = func() string {
 		if url := a.url.Load(); url != nil {
@@ -58,7 +59,8 @@ const maxWhere = 1 << 10
 // SetURL sets the address at which others reach the host's HTTP server.
 func (a *App) SetURL(url string) { a.url.Store(&url) }
 
-// checkCall returns an error if the call must not be made with its arguments.
+// checkCall returns an error if the arguments violate the tool's input schema, or if the
+// policy's lists or rules deny the call. It counts nothing.
 func (p pipeline) checkCall(ctx context.Context, req *call.Request, v *validate.Validator) error {
 	_, err := v.Arguments(func(context.Context, *call.Request) (*call.Result, error) { return nil, nil })(ctx, req)
 	if err != nil {
@@ -85,7 +87,8 @@ func (a *App) Decide(ctx context.Context, id string, d approve.Decision) (*appro
 	return a.Approvals().Decide(ctx, r.ID, d)
 }
 
-// Redeem does the same as Decide for the owner of the one-time token.
+// Redeem decides an approval request like Decide; the one-time token from the callback
+// proves the right to decide. It returns AUTH_FAILED for a wrong token.
 func (a *App) Redeem(ctx context.Context, id, token string, d approve.Decision) (*approve.Record, error) {
 	r, err := a.Approvals().Authorize(ctx, id, token)
 	if err != nil {
@@ -97,8 +100,8 @@ func (a *App) Redeem(ctx context.Context, id, token string, d approve.Decision) 
 	return a.Approvals().Redeem(ctx, id, token, d)
 }
 
-// checkEdited returns an error if the call must not be made with the arguments of the
-// decision. The call itself is checked again when it is made.
+// checkEdited returns an error if the decision replaces the arguments and the call must
+// not be made with the new ones. The call itself is checked again when it is made.
 func (a *App) checkEdited(ctx context.Context, r *approve.Record, d approve.Decision) error {
 	if d.Args == nil {
 		return nil
@@ -124,6 +127,7 @@ func (a *App) checkEdited(ctx context.Context, r *approve.Record, d approve.Deci
 // approvalKeys adapts the store's keys to the approval stage.
 type approvalKeys struct{ a *App }
 
+// errNoStore is the error of calls that need approval on a host without a state directory.
 var errNoStore = toolerr.New(toolerr.PolicyDenied, "no state directory, so approval cannot be requested; give --state")
 
 // Get returns the entry of a key, or NOT_FOUND.
@@ -135,7 +139,8 @@ func (k approvalKeys) Get(ctx context.Context, key string) (approve.Entry, error
 	return approve.Entry{Key: e.Key, Value: e.Value, Version: int64(e.Version)}, err
 }
 
-// Put sets the value of a key if its version is was, else it returns CONFLICT.
+// Put sets a key's value if the key still has the given version (0: the key does not
+// exist), and returns the new version. Otherwise it returns CONFLICT.
 func (k approvalKeys) Put(ctx context.Context, key string, value []byte, version int64, expires time.Time) (int64, error) {
 	if k.a.store == nil {
 		return 0, errNoStore
@@ -145,7 +150,7 @@ func (k approvalKeys) Put(ctx context.Context, key string, value []byte, version
 	return int64(v), err
 }
 
-// Delete removes a key if its version is was, else it returns CONFLICT.
+// Delete removes a key if it still has the given version; otherwise it returns CONFLICT.
 func (k approvalKeys) Delete(ctx context.Context, key string, version int64) error {
 	if k.a.store == nil {
 		return errNoStore
@@ -153,7 +158,7 @@ func (k approvalKeys) Delete(ctx context.Context, key string, version int64) err
 	return k.a.store.Keys.Delete(ctx, key, store.Version(version))
 }
 
-// List returns a page of entries.
+// List returns at most limit entries whose keys begin with prefix and sort behind after.
 func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int) ([]approve.Entry, error) {
 	if k.a.store == nil {
 		return nil, errNoStore
@@ -166,6 +171,6 @@ func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int)
 	return all, err
 }
 
-// Policy returns the current policy, for callers that lead a conversation with a
-// model; see policy.Turn.
+// Policy returns the policy in force now. A conversation with a model begins its turns
+// with it; see policy.Turn.
 func (a *App) Policy() *policy.Policy { return a.currentPipeline().policy }

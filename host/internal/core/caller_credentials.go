@@ -18,14 +18,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// hasCallerCredentials reports whether requests of a server have the credentials of the
-// calling user. Without auth there is only one user.
+// usesCallerCredentials reports whether requests to a server carry the calling user's own
+// credentials: the server is configured with credentials: caller or token_exchange, and
+// the host with auth, without which there is only one user.
 func (a *App) usesCallerCredentials(sc config.Server) bool {
 	return a.Config.Auth != nil && (sc.Spec.Credentials == dialect.CallerCredentials || sc.Spec.TokenExchange.On)
 }
 
-// checkCallerCredentials returns an error if a server needs the host's client id at the
-// issuer and there is none.
+// checkCallerCredentials returns an error if a server uses the credentials of the calling
+// user and auth.client_id, the host's id at the issuer, is not configured.
 func (a *App) checkCallerCredentials(sc config.Server) error {
 	if !a.usesCallerCredentials(sc) || a.Config.Auth.ClientID != "" {
 		return nil
@@ -37,9 +38,10 @@ func (a *App) checkCallerCredentials(sc config.Server) error {
 	return fmt.Errorf("server %s: %s needs auth.client_id, the id of this host at the issuer", sc.Name, field)
 }
 
-// authFor returns the function that selects the credentials of a caller, nil if all
-// callers use those of the host. Callers that are no users of serve, such as the owner
-// of the host's token, use those of the host.
+// authFor returns a function that returns the credentials for a caller's requests to a
+// server, with a key that is the same for callers who can share a connection. The function
+// returns "" and nil for callers who are not signed in, such as the owner of the host's
+// token: they use the host's credentials. authFor returns nil if all callers do.
 func (a *App) authFor(sc config.Server) func(call.Caller) (string, upstream.Authorizer, error) {
 	if !a.usesCallerCredentials(sc) {
 		return nil
@@ -160,8 +162,9 @@ func (a *App) listForUser(ctx context.Context, caller call.Caller) {
 	}
 }
 
-// listServerFor lists the tools of a server with the credentials of a caller, unless the
-// caller is not signed in to it, or the last attempt is too recent.
+// listServerFor lists a server's tools with a caller's credentials and then has the
+// catalog list the server again. It does nothing if the caller is not signed in to the
+// server, or if the last attempt is less than listTimeout ago.
 func (a *App) listServerFor(ctx context.Context, p *serverEntry, source *signInSource, caller call.Caller) {
 	if cfg, ok := p.cfg.SignInOf(caller.Subject, a.tokenStorage(), a.version); ok {
 		if account, _, err := cfg.Status(); err != nil || !account.SignedIn {

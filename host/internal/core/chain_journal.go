@@ -21,9 +21,9 @@ import (
 // chain.Journal. Two calls are the same if an approval of one is valid for the other.
 type journal struct{ a *App }
 
-// key returns the key of a call's state: a digest of the tool, its scope, the caller's
-// entry point, profile and signed-in user, and the arguments. It returns INVALID_PARAMS for ambiguous
-// arguments.
+// key returns the store key of a chain call's finished steps: a digest of the tool, its
+// scope, the caller's entry point, profile and signed-in user, and the arguments. It
+// returns INVALID_PARAMS for ambiguous arguments.
 func (j journal) key(req *call.Request) (string, error) {
 	args, err := req.Arguments()
 	if err != nil {
@@ -78,16 +78,17 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 	return &chain.Kept{Value: entry.Value, Until: entry.Expires, Drop: drop, Release: release}, nil
 }
 
-// mayHave reports whether steps may be stored: by this host, for a pending approval,
-// or by an earlier host whose store file exists.
+// mayHaveSteps reports whether the store may contain finished steps: this host stored some
+// for a pending approval, or a store file of an earlier host exists. If not, Take does not
+// open the store.
 func (j journal) mayHaveSteps() bool {
 	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
 	return j.a.storeUsed.Load() || slices.ContainsFunc(j.a.currentPipeline().cfg.Policy.Rules, asks) ||
 		j.a.Config.Store.URL == "" && j.a.storedTools.stored.Exists()
 }
 
-// Allowed checks a call that was made against the current policy for this caller, as
-// if it were made now.
+// Allowed returns an error if the current policy would refuse a step that was made before
+// the chain waited, as if it were made now by this caller.
 func (j journal) Allowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
 	caller, err := nestedCaller(req)
 	if err != nil {

@@ -16,16 +16,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// confine makes the server's program start in a sandbox if its settings say so. Bundled
-// tools confine themselves.
+// setSandbox sets c.Start so that the server's program runs in a sandbox, if the server's
+// settings ask for one. Bundled tools confine themselves.
 func (a *App) setSandbox(c *upstream.Config, sc config.Server) {
 	if sc.Spec.Sandbox.On && !sc.Bundled {
 		c.Confine = a.confinedStarter(c.Name, sc, false, func(*confine.Process) {})
 	}
 }
 
-// confinedStart returns a function that starts the server's program in its sandbox and
-// calls started.
+// confinedStarter returns a function that starts the server's program in its sandbox and
+// then calls started. With watch, the sandbox collects refusals for a proposal instead of
+// reporting them.
 func (a *App) confinedStarter(name string, sc config.Server, watch bool, started func(*confine.Process)) func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
 	return func(p upstream.ConfinedProgram) (upstream.ConfinedProcess, error) {
 		c := confinedSettings(name, sc, a.snapshot.Load().cfg)
@@ -42,15 +43,17 @@ func (a *App) confinedStarter(name string, sc config.Server, watch bool, started
 	}
 }
 
-// confinedSettings returns the sandbox of a server's program.
+// confinedSettings returns the sandbox settings of a server's program: paths, network and
+// level from its configuration and the host's roots.
 func confinedSettings(name string, sc config.Server, cfg config.Config) resident.Confined {
 	c := resident.Confined{Server: name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: config.Confinement(sc.Spec.Sandbox)}
 	c.Settings.Protect, c.Settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
 	return c
 }
 
-// onRefused returns a function that logs each refusal by a server's sandbox, and sends a
-// notice of it only once: a server may be restarted often.
+// newRefusalLogger returns a function for what a server's sandbox refuses: it writes each
+// refusal to the audit log, and notifies the user of the same refusal only once, because a
+// server may be restarted often.
 func (a *App) newRefusalLogger(server string) func(refused string) {
 	return func(refused string) {
 		if log := a.currentPipeline().audit; log != nil {
@@ -136,8 +139,9 @@ func (a *App) SandboxOf(name string) dialect.Sandbox {
 	return dialect.Sandbox{}
 }
 
-// prepareSandbox tests in advance whether this machine enforces the sandboxes of the
-// configured servers.
+// probeSandbox tests which of the configured sandboxes this machine enforces, so that the
+// first start of a server does not wait for it. It does nothing if no server has a
+// sandbox.
 func (a *App) probeSandbox() {
 	for _, entry := range a.snapshot.Load().servers {
 		if sandbox := entry.cfg.Spec.Sandbox; sandbox.On {

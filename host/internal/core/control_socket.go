@@ -30,12 +30,12 @@ const (
 
 // Running describes a running host.
 type Running struct {
-	PID     int       `json:"pid"`
-	Since   time.Time `json:"since"`
-	Version string    `json:"version"`
-	EntryPoint    string    `json:"entry_point"`     // stdio, or the URL of serve
-	Files   []string  `json:"files"`           // configuration files
-	Stale   string    `json:"stale,omitempty"` // why the files are not in force as they are now
+	PID        int       `json:"pid"`
+	Since      time.Time `json:"since"`
+	Version    string    `json:"version"`
+	EntryPoint string    `json:"entry_point"`     // stdio, or the URL of serve
+	Files      []string  `json:"files"`           // configuration files
+	Stale      string    `json:"stale,omitempty"` // why the files are not in force as they are now
 }
 
 // HostStatus holds counters since the start of a host, and its current load.
@@ -57,9 +57,9 @@ const callbackMeta = "io.github.toolroom-mcp/host"
 
 // controlSocket is the host's control socket. The zero value has none.
 type controlSocket struct {
-	loans  control.Loans
-	server *control.Server
-	openErr  error // why the socket could not be opened
+	loans   control.Loans
+	server  *control.Server
+	openErr error // why the socket could not be opened
 }
 
 // close closes the socket, if it is open.
@@ -127,8 +127,8 @@ func Status(s *upstream.Server) upstream.Status {
 	return status
 }
 
-// reconnect restarts the named server for a command of another process, pings it, and
-// returns its status. It returns NOT_FOUND for an unknown server.
+// reconnect handles MethodReconnect: it restarts the named server, pings it, and returns
+// its status. It returns NOT_FOUND for an unknown server.
 func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error) {
 	var p struct {
 		Server string `json:"server"`
@@ -150,10 +150,10 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 	return nil, toolerr.New(toolerr.NotFound, "no server %q", p.Server)
 }
 
-// withCallback adds to a call of a server that runs agents the data for calling back:
-// a token that is valid until done is called, or longer if the result says that the
-// agent continues. If the socket could not be opened, it returns an error: without it,
-// an agent would work outside this host and its limits.
+// withCallback adds callbackMeta to a call that can start an agent; other calls stay
+// unchanged. The token in it is valid until done is called with the result, or longer if
+// the result says that the agent continues. It returns an error if the control socket
+// could not be opened, since the agent would then work outside this host and its limits.
 func (a *App) withCallback(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result), err error) {
 	nested := slices.Contains(a.currentPipeline().cfg.Limit.Nested, req.Tool.Server)
 	switch {
@@ -197,7 +197,8 @@ func agentContinues(res *call.Result) bool {
 	return res != nil && json.Unmarshal(res.Details(), &details) == nil && details.Running
 }
 
-// setMeta returns params with a member of _meta set.
+// setMeta returns a request's params with the member name of _meta set to value. An
+// existing member is replaced.
 func setMeta(params json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)

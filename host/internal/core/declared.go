@@ -20,8 +20,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// buildDeclared builds the declared tools of a snapshot. It reuses those whose
-// declaration is unchanged.
+// buildDeclared creates the declared tools of the snapshot p. It reuses those of before
+// whose declaration is unchanged.
 func (a *App) buildDeclared(p, before *snapshot) error {
 	p.declared, p.stored = map[string]*declared.Tool{}, map[string]bool{}
 	declare := func(spec manifest.Tool) error {
@@ -75,7 +75,7 @@ func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 	return e
 }
 
-// deps returns the functions of the host that executors need.
+// executorDeps returns the host's functions that the executors of declared tools call.
 func (a *App) executorDeps() declared.Deps {
 	return declared.Deps{
 		Call: a.callStep, Journal: journal{a}, Forward: a.callServerTool, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
@@ -86,7 +86,8 @@ func (a *App) executorDeps() declared.Deps {
 // maxDepth bounds nested calls, in case they form a cycle.
 const maxDepth = 8
 
-// nestedCaller returns the caller for a call that is part of another call.
+// nestedCaller returns the caller of req for a call that is part of req, one level deeper.
+// It returns an error beyond maxDepth.
 func nestedCaller(req *call.Request) (call.Caller, error) {
 	caller := req.Caller
 	if caller.Depth++; caller.Depth > maxDepth {
@@ -95,7 +96,8 @@ func nestedCaller(req *call.Request) (call.Caller, error) {
 	return caller, nil
 }
 
-// callStep calls a served tool as part of another call, for the same caller.
+// callStep calls a served tool as part of parent, for the same caller and through the
+// whole pipeline. It returns TOOL_NOT_FOUND for an unknown name.
 func (a *App) callStep(ctx context.Context, parent *call.Request, name string, arguments json.RawMessage) (*call.Result, error) {
 	caller, err := nestedCaller(parent)
 	if err != nil {
@@ -117,7 +119,8 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: parent.OnNotify, Ask: parent.Ask})
 }
 
-// traceOf returns the _meta member for tracing with a leading comma.
+// traceMember returns the member _meta with the trace context (traceparent, tracestate,
+// baggage) of params, with a leading comma; nil if there is none.
 func traceMember(params json.RawMessage) json.RawMessage {
 	if !bytes.Contains(params, []byte("traceparent")) {
 		return nil
@@ -141,8 +144,8 @@ func traceMember(params json.RawMessage) json.RawMessage {
 	return append([]byte(`,"_meta":`), raw...)
 }
 
-// callServer runs a call as a call of a server's own tool, under whatever name that is
-// served.
+// callServerTool calls a server's tool by its original name, through the whole pipeline
+// and under whatever name it is served.
 func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
 	caller, err := nestedCaller(req)
 	if err != nil {
@@ -166,8 +169,8 @@ func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: req.OnNotify, Ask: req.Ask})
 }
 
-// findOriginal returns the tool with a server's own name. If necessary it requests the
-// server's list.
+// findOriginal returns the tool that a server lists under an original name; false if there
+// is none. It requests the server's list if that is not known yet.
 func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool, bool) {
 	find := func(tools []*call.Tool) (*call.Tool, bool) {
 		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == own })
@@ -183,7 +186,7 @@ func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool,
 	return find(a.Catalog.Snapshot(ctx).Tools())
 }
 
-// handleDeclared runs a call of a declared tool. The call ends with the host.
+// callDeclared makes a call of a declared tool with its executor. Close ends the call.
 func (a *App) callDeclared(ctx context.Context, t *declared.Tool, req *call.Request) (*call.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -191,7 +194,8 @@ func (a *App) callDeclared(ctx context.Context, t *declared.Tool, req *call.Requ
 	return t.Handle(ctx, req)
 }
 
-// addDeclaredTimeouts adds the timeouts of declared tools.
+// addDeclaredTimeouts adds the timeout_ms of the declared tools to timeouts, by served
+// name.
 func addDeclaredTimeouts(cfg config.Config, timeouts map[string]time.Duration) {
 	for _, spec := range cfg.Declared {
 		if spec.Timeout > 0 {

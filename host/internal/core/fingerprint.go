@@ -16,7 +16,8 @@ func fingerprint(v any) []byte {
 	return sum[:]
 }
 
-// appendAll appends an encoding of the value that is different for different values.
+// appendEncoding appends an encoding of v to dst. Different values have different
+// encodings.
 func appendEncoding(dst []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Invalid:

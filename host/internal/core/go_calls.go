@@ -15,11 +15,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Door is the entry point in call.Caller of calls made by this program.
+// GoEntryPoint is the entry point, in call.Caller, of calls that this program makes.
 const GoEntryPoint = "go"
 
-// Get returns the tool with a served name. It starts and asks the servers that
-// probably have it, and if none has it, the others.
+// Get returns the tool with a served name; false if no server has it. It starts the
+// servers that probably have it, and if none has it, all others.
 func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
 	return a.Catalog.Lookup(ctx, name)
 }
@@ -28,7 +28,7 @@ func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
 // whose tools are not known yet.
 func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot(ctx).Tools() }
 
-// FailedServers returns the errors of the servers whose tools cannot be listed: of one
+// ListErrors returns the errors of the servers whose tools cannot be listed: of one
 // server, or of all if server is "".
 func (a *App) ListErrors(server string) []error {
 	var errs []error
@@ -119,7 +119,8 @@ func (s session) CallTool(ctx context.Context, name string, args json.RawMessage
 	return res.Raw, nil
 }
 
-// call calls a tool for this program.
+// call makes a call of t for this program through the whole pipeline. Nested calls end
+// with it.
 func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*call.Result, error) {
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
 	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{EntryPoint: GoEntryPoint, ID: GoEntryPoint}})
@@ -179,6 +180,7 @@ type Failed struct {
 	Answer *Answer
 }
 
+// Error returns the text of the answer.
 func (e *Failed) Error() string {
 	if e.Answer.Text == "" {
 		return fmt.Sprintf("%s failed without an error text", e.Tool)

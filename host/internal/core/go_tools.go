@@ -15,9 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// Custom is the name of the server that tools registered with Register belong
-// to. Rules, limits and listings know them by it; they are served under their
-// own names.
+// GoToolServer is the server name of the tools that Register adds. Rules, limits and
+// listings use it; the tools are served under their own names, without a prefix.
 const GoToolServer = "custom"
 
 // goTools are the tools that are functions of this program. They are served by
@@ -27,7 +26,8 @@ type goTools struct {
 	server *mcpkit.Server // nil: no tool was ever registered
 }
 
-// config returns the configuration of the server, if there is one.
+// serverConfigs returns the configuration of the server of Go tools; none if no tool was
+// ever registered.
 func (c *goTools) serverConfigs(version string) []config.Server {
 	if c.server == nil {
 		return nil
@@ -55,7 +55,7 @@ func (s goToolSource) List(_ context.Context, kind call.ListKind) (all []json.Ra
 	return all, nil
 }
 
-// goToolEntry returns the catalog entry of the server.
+// goToolEntry returns the catalog entry of the server of Go tools.
 func (a *App) goToolEntry(s *upstream.Server) catalog.Entry {
 	return catalog.Entry{Source: goToolSource{s, a.goTools.server}, Plain: true}
 }

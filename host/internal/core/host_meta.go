@@ -35,8 +35,8 @@ func withoutHostMeta(res *call.Result) (*call.Result, error) {
 	return &call.Result{Raw: raw, Names: res.Names}, nil
 }
 
-// claims reports whether a member of _meta is for a host to set. A tool's own
-// details and its error's code are the tool's.
+// isReserved reports whether only a host may set the member m of _meta. A tool may set its
+// own details and the known code of its error.
 func isReserved(m jsonrpc.Member) bool {
 	if len(m.Name) < len(hostMeta) || !strings.EqualFold(m.Name[:len(hostMeta)], hostMeta) {
 		return false
@@ -51,7 +51,9 @@ func isReserved(m jsonrpc.Member) bool {
 	return true
 }
 
-// without is an object with what keep leaves of its members.
+// filterMembers returns a JSON object with the members for which keep returns true, with
+// the values that keep returns. It returns object itself if nothing changes, and an error
+// for malformed JSON.
 func filterMembers(object []byte, keep func(jsonrpc.Member) (value []byte, ok bool)) ([]byte, error) {
 	members, err := jsonrpc.Members(object)
 	if err != nil {

@@ -37,9 +37,9 @@ func (s modelSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMe
 	return s.Server.List(ctx, kind)
 }
 
-// hasModel reports whether a model can be found. If only the probe of this machine's
-// ports can tell, it waits for it for a short time; if the probe finds a model later,
-// server is listed again.
+// hasModel reports whether a model is configured or can be found. It waits at most
+// probeTime for the probe of this machine's ports; if the probe finds a model later, it
+// lists the server again.
 func (a *App) hasModel(server string) bool {
 	models := a.Models()
 	if models.IsConfigured() {
@@ -75,7 +75,7 @@ func (a *App) hasModel(server string) bool {
 }
 
 // WithheldReason returns why a server's tools are not served although the server could
-// serve them, or "". It looks for a model on this machine.
+// serve them; "": they are served. It waits for the search for a model on this machine.
 func (a *App) WithheldReason(ctx context.Context, s *upstream.Server) string {
 	p, ok := a.snapshot.Load().byName[s.Name()]
 	if !ok || !needsModel(p.cfg) {
@@ -87,7 +87,8 @@ func (a *App) WithheldReason(ctx context.Context, s *upstream.Server) string {
 	return "its tools are not served: " + lookup.NoModel
 }
 
-// modelsChanged lists the servers again whose tools need a model.
+// relistModelServers lists the servers whose tools need a model again, if the models of
+// the two snapshots differ.
 func (a *App) relistModelServers(before, now *snapshot) {
 	if reflect.DeepEqual(before.cfg.Models, now.cfg.Models) {
 		return

@@ -18,11 +18,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Models returns the models of the current configuration. It connects to none of them.
+// Models returns the finder for the models of the current configuration. It connects to
+// none of them.
 func (a *App) Models() *lookup.Finder { return a.snapshot.Load().models }
 
-// newModels returns the models of a configuration. It reuses those of before if
-// nothing has changed.
+// newModels returns the finder for the models of a configuration. It reuses the one of
+// before if nothing has changed.
 func newModels(cfg config.Config, before *snapshot) *lookup.Finder {
 	if before != nil && reflect.DeepEqual(before.cfg.Models, cfg.Models) {
 		return before.models
@@ -33,7 +34,7 @@ func newModels(cfg config.Config, before *snapshot) *lookup.Finder {
 	return lookup.New(cfg.Models, lookup.Backend{Open: openModel, List: auto.ListModels, FindLocal: local})
 }
 
-// openModel opens a provider's model.
+// openModel returns a client for the model m of the provider p. It sends no request.
 func openModel(p lookup.Provider, m lookup.Model) (provider.Model, error) {
 	info := p.Info(m)
 	header := http.Header{}

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// entry returns the catalog entry of a server. Its source is wrapped if the server's
-// tools depend on a model or on a sign-in.
+// catalogEntry returns the catalog entry of a server. If the tools depend on a model or on
+// a sign-in, the source is a modelSource or signInSource.
 func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 	if sc.Name == GoToolServer && a.goTools.server != nil {
 		return a.goToolEntry(s)
@@ -24,7 +24,8 @@ func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 	return catalog.Entry{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
 }
 
-// routeNotifications passes a server's notifications to the clients.
+// handleNotifications makes the catalog list a server again when the server says that a
+// list has changed, and passes its other notifications to the clients.
 func (a *App) handleNotifications(s *upstream.Server) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
 	s.OnNotification(func(method string, params json.RawMessage) {
@@ -43,7 +44,8 @@ func (a *App) handleNotifications(s *upstream.Server) {
 	})
 }
 
-// setLogLevel requests log messages from a level on from all servers.
+// setLogLevel requests log messages of this level and above from all servers, also from
+// those that start later.
 func (a *App) setLogLevel(level string) {
 	a.logLevel.Store(&level)
 	for _, s := range a.Servers() {

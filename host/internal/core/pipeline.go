@@ -52,7 +52,7 @@ type dependencies struct {
 	version     func(server string) string // distinguishes versions of a server
 	callsOthers func(server string) bool   // whether the server is a tool that calls others
 	approval    func(approve.Config) *approve.Stage
-	notify        func(string)
+	notify      func(string)
 	isPerCaller func(server string) bool // whether each caller has its own instance
 	clientRoots func() []string          // roots of the client; nil: none
 	gc          *gcTuning                // of the process; nil: not known
@@ -102,7 +102,8 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 	return w, nil
 }
 
-// with returns next with the unchanged parts of w.
+// reusedIn returns next with those stages of p whose configuration is the same, so that
+// their state is kept.
 func (p pipeline) reusedIn(next pipeline) pipeline {
 	next.stats, next.unchecked = p.stats, p.unchecked
 	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
@@ -130,8 +131,7 @@ func (p pipeline) reusedIn(next pipeline) pipeline {
 // currentPipeline returns the pipeline for calls that begin now.
 func (a *App) currentPipeline() pipeline { return a.snapshot.Load().pipeline }
 
-// stages returns the pipeline of a call, outermost stage first. The reasons for the
-// order:
+// stages returns the stages of every call, outermost first. The reasons for the order:
 //
 //   - gcTuning concerns the process instead of the call.
 //   - stats sees what the caller sees: every call, its total time and its result.
@@ -194,8 +194,8 @@ func (r *notices) add(line string) {
 	}
 }
 
-// Unchecked returns the called tools whose schemas cannot be used to check calls, with
-// the reasons.
+// UncheckedTools describes the called tools whose schemas cannot be used to check calls,
+// one text a tool with the reason; at most the latest 100.
 func (a *App) UncheckedTools() []string {
 	r := a.currentPipeline().unchecked
 	r.mu.Lock()
@@ -220,11 +220,12 @@ func (a *App) serverVersion(name string) string {
 // Stats returns the counters of every tool since the start of the host.
 func (a *App) Stats() []stats.Row { return a.currentPipeline().stats.Rows() }
 
-// Loads returns the load of the servers that were called.
+// Loads returns the running and waiting calls of each server that was called, and of each
+// tool with its own permits.
 func (a *App) Loads() []limit.Load { return a.currentPipeline().limiter.Loads() }
 
-// Audit returns the number of events that could not be written to the audit log, and
-// the error of the latest ones; nil: they were written, or there is no log.
+// AuditLosses returns the number of events that could not be written to the audit log, and
+// the error of the latest attempt; nil: it succeeded, or there is no log.
 func (a *App) AuditLosses() (lost int, err error) {
 	if a.currentPipeline().audit == nil {
 		return 0, nil
@@ -232,8 +233,9 @@ func (a *App) AuditLosses() (lost int, err error) {
 	return a.currentPipeline().audit.Lost()
 }
 
-// stageConfigs returns the stages' Configs with the values that follow from other
-// settings: the state directory and the settings of single servers.
+// stageConfigs returns cfg.Stages completed with values from other settings: the audit
+// directory below the state directory, and the limits and timeouts of single servers and
+// declared tools.
 func stageConfigs(cfg config.Config) config.Stages {
 	s := cfg.Stages
 	if s.Audit.Dir == "" && cfg.State != "" {
@@ -264,8 +266,9 @@ func stageConfigs(cfg config.Config) config.Stages {
 	return s
 }
 
-// spillDir returns a function that creates the directory for results that are too
-// large: the directory that the file tools with the same roots may read.
+// spillDir returns a function that creates the directory for the files of large results
+// and returns its path. The file tools with the same roots may read it. clientRoots
+// returns the client's roots; nil: it has none.
 func spillDir(cfg config.Config, clientRoots func() []string) func() (string, error) {
 	box := sandbox.New(sandbox.Config{Roots: cfg.Roots, AllowRootDir: true, ClientRoots: func(context.Context) ([]string, error) {
 		if clientRoots == nil {

@@ -72,7 +72,7 @@ func (a *App) writeCalls(page *prometheus.Page) {
 	}
 }
 
-// writeServers writes the state of the servers.
+// writeServers writes the state, restarts, tools, noise lines and latency of the servers.
 func (a *App) writeServers(page *prometheus.Page) {
 	var all []upstream.Status
 	for _, s := range a.Servers() {
@@ -100,7 +100,7 @@ func (a *App) writeServers(page *prometheus.Page) {
 	each("toolroom_server_latency_seconds", prometheus.Gauge, "Duration of the last answered call or ping, without waiting in the host.", func(s upstream.Status) float64 { return s.Latency / 1000 })
 }
 
-// writeQueues writes the load of the servers.
+// writeQueues writes the running and waiting calls of each server.
 func (a *App) writeQueues(page *prometheus.Page) {
 	loads := a.loadByServer()
 	each := func(name, kind, help string, value func(limit.Load) float64) {

@@ -10,7 +10,7 @@ import (
 
 // reach describes the servers reachable through a server's tools.
 type reach struct {
-	fingerprint   []byte   // fingerprint of their configurations
+	fingerprint  []byte   // fingerprint of their configurations
 	descriptions []string // descriptions for people
 }
 
@@ -49,7 +49,8 @@ func (s *snapshot) reachOf(server string) reach {
 	return r
 }
 
-// callsOthers reports whether a server is a declared tool that calls other tools.
+// callsOthers reports whether server is the name of a declared tool that calls other
+// tools.
 func (a *App) callsOthers(server string) bool {
 	own := a.snapshot.Load().declared[server]
 	return own != nil && (own.Spec.MCP != nil || own.Spec.Chain != nil)
@@ -83,7 +84,8 @@ func (s *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 	return servers
 }
 
-// namesOf returns the served names of a tool and, for an alias, of its target.
+// servedNames returns the names under which a tool is served. For an alias, targetNames
+// are the served names of its target.
 func (s *snapshot) servedNames(tool string) (names, also []string) {
 	if own := s.declared[tool]; own != nil {
 		return []string{tool}, s.declaredEntry(own, 0).Also

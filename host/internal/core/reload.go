@@ -15,9 +15,8 @@ import (
 // that it does not slow down the first answers.
 const firstCheck = 300 * time.Millisecond
 
-// Follow applies changes of the configuration's files until ctx ends, and reports
-// them. load reads the configuration in the same way as at the start. A wrong
-// configuration changes nothing.
+// Follow reloads the configuration whenever one of its files changes, until ctx ends. It
+// calls load to read it and opt.OnChange to report. A wrong configuration changes nothing.
 func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
 	select {
 	case <-time.After(firstCheck):
@@ -41,8 +40,8 @@ func (a *App) Follow(ctx context.Context, load func() (config.Config, error), op
 	})
 }
 
-// Stale returns why the files of the configuration are not in force as they are now;
-// nil: they are.
+// Stale returns why the configuration files as they are now are not in force: the last
+// reload failed or is only partly applied. nil: they are in force.
 func (a *App) Stale() error { return a.reloadError.get() }
 
 // lastError holds an error until it is replaced.
@@ -65,9 +64,10 @@ func (f *lastError) set(err error) {
 	f.err = err
 }
 
-// apply replaces the snapshot. Unchanged servers keep running. A changed server runs
-// until its replacement is ready; if the replacement does not start, the old server
-// stays and the reload remains unfinished.
+// apply makes cfg the configuration in force: it replaces the snapshot. Unchanged servers
+// keep running. A changed server runs until its replacement is ready; if the replacement
+// does not start, the old server stays and a partialReload is recorded. It returns an
+// error, and changes nothing, if cfg is refused as a whole.
 func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()
@@ -135,8 +135,9 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	return nil
 }
 
-// startReplacements starts the servers that replace running ones. It returns the
-// errors of those that do not start.
+// startReplacements starts the replacements of the named servers whose previous process is
+// running, and waits until they are ready. It returns the error of each server that did
+// not start.
 func (a *App) startReplacements(ctx context.Context, before, now *snapshot, names []string) map[string]error {
 	failed := map[string]error{}
 	var all sync.WaitGroup
@@ -161,7 +162,8 @@ func (a *App) startReplacements(ctx context.Context, before, now *snapshot, name
 	return failed
 }
 
-// keepServer keeps a server as it was in the previous snapshot.
+// keepServer puts the running server of before, with its configuration, back into s, and
+// closes the replacement that did not start.
 func (s *snapshot) keepServer(name string, before *snapshot) {
 	old := before.byName[name]
 	i := slices.Index(s.servers, s.byName[name])

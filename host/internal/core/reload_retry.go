@@ -15,12 +15,12 @@ import (
 // partialReload is a reload that was only partly applied, because changed servers did
 // not start with their new configuration.
 type partialReload struct {
-	config config.Config
+	config   config.Config
 	failures map[string]error // by server; these servers run with their previous configuration
 }
 
-// err returns an error that names the servers with their previous configuration, nil
-// if none exist.
+// err returns an error that names the servers that still run with their previous
+// configuration; nil if there are none.
 func (u partialReload) err() (kept error) {
 	for _, name := range slices.Sorted(maps.Keys(u.failures)) {
 		kept = errors.Join(kept, fmt.Errorf("server %s does not start with its new configuration; the old one keeps running", name))
@@ -28,7 +28,8 @@ func (u partialReload) err() (kept error) {
 	return kept
 }
 
-// recordPartialReload stores what remains of a reload and reports it once.
+// recordPartialReload stores which servers still run with their previous configuration,
+// and notifies the user once.
 func (a *App) recordPartialReload(u partialReload) {
 	var before map[string]error
 	if last := a.partialReload.Load(); last != nil {
@@ -47,8 +48,8 @@ func (a *App) recordPartialReload(u partialReload) {
 	a.partialReload.Store(&u)
 }
 
-// requestReplacement retries a failed replacement when its server is called. It does
-// not block.
+// requestReplacement asks the retry goroutine to try again soon to replace a server, if
+// its replacement failed. It does not block.
 func (a *App) requestReplacement(server string) {
 	if u := a.partialReload.Load(); u != nil && u.failures[server] != nil {
 		select {
@@ -70,7 +71,7 @@ type reloadRetry struct {
 	end  context.CancelFunc // nil: not running
 }
 
-// begin retries until nothing is left, or stop is called.
+// begin starts a goroutine that retries until every server is replaced or stop is called.
 func (r *reloadRetry) begin(ctx context.Context) {
 	if r.app.partialReload.Load() == nil {
 		return

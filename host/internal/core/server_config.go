@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// upstreamConfig returns the upstream's configuration, with the limits that follow
-// from its timeouts.
+// upstreamConfig returns the upstream configuration of a server. QuietTime is half of its
+// longest timeout if that is more than 15 s and the server is not bundled.
 func upstreamConfig(sc config.Server, t timeout.Config) upstream.Config {
 	c := sc.Config
 	c.Scope = upstream.Scope(sc.Spec.Scope)
@@ -25,10 +25,11 @@ func upstreamConfig(sc config.Server, t timeout.Config) upstream.Config {
 	return c
 }
 
-// unbounded is the quiet time of a server whose calls have no timeout.
-const unbounded = 2 * time.Hour
+// unboundedTimeout replaces the longest timeout of a server whose calls have none.
+const unboundedTimeout = 2 * time.Hour
 
-// longest returns the longest timeout of any tool of a server.
+// longestTimeout returns the longest timeout of any tool of a server, or unbounded if a
+// tool has none.
 func longestTimeout(server string, t timeout.Config) time.Duration {
 	most, ok := t.Servers[server]
 	if !ok {
@@ -40,12 +41,13 @@ func longestTimeout(server string, t timeout.Config) time.Duration {
 		}
 	}
 	if most < 0 {
-		return unbounded
+		return unboundedTimeout
 	}
 	return most
 }
 
-// disabledServers returns the servers that are listed but never started.
+// disabledServers returns the upstream configurations of the disabled servers, which are
+// listed but never started.
 func disabledServers(cfg config.Config) []upstream.Config {
 	var servers []upstream.Config
 	for _, spec := range cfg.Off {
@@ -54,15 +56,16 @@ func disabledServers(cfg config.Config) []upstream.Config {
 	return servers
 }
 
-// Begin starts the servers that are configured to start early, and the periodic
-// maintenance.
+// Start starts the servers with lazy: false, and the periodic maintenance. It returns at
+// once.
 func (a *App) Start() {
 	a.startEarly(a.snapshot.Load(), func(string) bool { return true })
 	a.work.Go(a.runMaintenance)
 	a.work.Go(a.probeSandbox)
 }
 
-// startEarly starts those of the selected servers that are configured to start early.
+// startEarly starts the servers of p with lazy: false for which selected returns true. It
+// returns at once.
 func (a *App) startEarly(p *snapshot, selected func(name string) bool) {
 	var eager []string
 	for _, one := range p.servers {

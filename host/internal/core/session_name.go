@@ -15,9 +15,9 @@ import (
 // sessionBytes is the number of bytes of the hash in a session name.
 const sessionBytes = 16
 
-// withSession adds the session to a call of a tool made with mcpkit, which keeps
-// separately what each session has viewed. Other tools get the call unchanged, since
-// sessions are private.
+// withSession adds the session's name to the params of a call of a tool made with mcpkit,
+// which keeps separately what each session has viewed. Other tools get the call unchanged,
+// since session names are private.
 func (a *App) withSession(req *call.Request) (*call.Request, error) {
 	if !req.Tool.Validates || a.Config.Joined { // a joined host names the session itself
 		return req, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
-// Store returns the store for conversations. Without a state directory it is in
-// memory.
+// Store returns the store for conversations: the host's store, or one in memory if there
+// is no state directory.
 func (a *App) Store() *store.Store {
 	if a.store == nil {
 		return a.memoryStore()

@@ -44,8 +44,8 @@ func residentEnv(environ []string) []string {
 	})
 }
 
-// share makes a server use a process that other hosts share, if the configuration says
-// so and the server keeps no state for a client.
+// setSharing makes a server use a process that other hosts share, if the configuration
+// asks for it and the server keeps no state for a client.
 func (a *App) setSharing(c *upstream.Config, sc config.Server, cfg config.Config) {
 	if !cfg.Share || len(c.Command) == 0 || c.Serve != nil || c.Refused != "" {
 		return
@@ -88,8 +88,8 @@ func (a *App) notifyOnce(notice string) {
 // client: a browser's pages, the variables of an interpreter.
 var statefulPrograms = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
 
-// keepsState reports whether a server has a run for each client or call, or is known to
-// keep state for a client.
+// keepsState reports whether a server cannot be shared: its scope is session or call, or
+// its name, command or arguments match statefulPrograms.
 func keepsState(sc config.Server) bool {
 	if scope := upstream.Scope(sc.Spec.Scope); scope != "" && scope != upstream.Shared {
 		return true

@@ -31,13 +31,15 @@ type signInSource struct {
 
 	// With perUser, requests have the credentials of the calling user. The tools are
 	// listed with those of the host, or else with those of the first user.
-	perUser bool
-	knownTools   atomic.Pointer[[]json.RawMessage] // as a user's run listed them
-	listing  atomic.Bool
-	attempts  listAttempts
+	perUser    bool
+	knownTools atomic.Pointer[[]json.RawMessage] // as a user's run listed them
+	listing    atomic.Bool
+	attempts   listAttempts
 }
 
-// List lists the items of a kind.
+// List returns the server's items of a kind. For tools that cannot be listed yet it
+// returns the sign-in tool together with the error, or the tools that another user's run
+// listed.
 func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	if s.perUser && kind == call.Resources {
 		return nil, nil // the names of one user's data are not for others
@@ -63,7 +65,9 @@ func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.Raw
 	return items, err
 }
 
-// callSignIn handles a call of the sign-in tool.
+// callSignInTool handles a call of the sign-in tool: it signs in to the server s, has its
+// tools listed, and returns their number as text. It returns an error if the sign-in
+// fails.
 func (a *App) callSignInTool(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
 	tools, err := s.ListFor(ctx, req.Caller)
 	if err != nil {
@@ -85,16 +89,18 @@ func (a *App) callSignInTool(ctx context.Context, req *call.Request, s *upstream
 // signIns holds the running sign-ins, at most one for each server. Calls of other
 // clients wait for the same sign-in.
 type signIns struct {
-	mu   sync.Mutex
+	mu      sync.Mutex
 	running map[string]*signIn
 }
 
+// signIn is a running sign-in to a server.
 type signIn struct {
 	done chan struct{}
 	err  error // valid after done is closed
 }
 
-// join returns the sign-in of a server. first is true if the caller has to run it.
+// joinOrBegin returns the running sign-in to a server, or a new one. first is true for a
+// new one: the caller has to run it and call finish.
 func (s *signIns) joinOrBegin(server string) (one *signIn, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +115,7 @@ func (s *signIns) joinOrBegin(server string) (one *signIn, first bool) {
 	return one, true
 }
 
-// finish ends a sign-in with its error.
+// finish ends a sign-in and gives err, nil after success, to all calls that wait for it.
 func (s *signIns) finish(server string, ended *signIn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,10 +135,10 @@ func opensLinks(req *call.Request) bool {
 	return links
 }
 
-// signIn sends the sign-in link of a server that refused a call to the call's client,
-// and waits for the sign-in. again reports whether the call can be repeated; if not, err
-// is the error for the call. The server refuses before it does anything, so nothing is
-// done twice.
+// signInThroughClient sends the sign-in link of a server that refused a call to the call's
+// client, and waits for the sign-in. again reports whether the call can be repeated; if
+// not, err is the error for the call. The server refuses before it does anything, so
+// nothing is done twice.
 func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusal error) (again bool, err error) {
 	if !errors.Is(refusal, oauth.ErrSignIn) {
 		return false, refusal
@@ -161,7 +167,8 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 	}
 }
 
-// runSignIn signs in through the client of a call.
+// runSignIn runs the OAuth authorization code flow: it sends the link to the client of req
+// and waits until the browser returns. It returns nil after success.
 func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, signInTime, errors.New("the sign-in was not completed in time"))
 	defer cancel()
@@ -185,7 +192,8 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	return err
 }
 
-// opened reports whether the answer to a link is consent.
+// acceptedLink reports whether the client's answer to an elicitation is "accept": the user
+// opened the link. err is the error of the elicitation.
 func acceptedLink(raw json.RawMessage, err error) bool {
 	var answer struct {
 		Action string `json:"action"`
@@ -193,8 +201,8 @@ func acceptedLink(raw json.RawMessage, err error) bool {
 	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
 }
 
-// signInQuestion returns the elicitation in URL mode (MCP specification,
-// "Elicitation"). Version 2026-07-28 has no elicitationId.
+// signInQuestion returns the params of the elicitation in URL mode (MCP specification,
+// "Elicitation") that asks to open address. Version 2026-07-28 has no elicitationId.
 func signInQuestion(req *call.Request, server, id, address string) json.RawMessage {
 	message := fmt.Sprintf("Server %s needs a sign-in. The call of %s continues after it.", server, req.Tool.Name)
 	params := jsonrpc.AppendString([]byte(`{"mode":"url","message":`), message)

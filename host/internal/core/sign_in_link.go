@@ -96,7 +96,7 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	return one, nil
 }
 
-// get returns a sign-in that waits; nil: none has the id.
+// get returns the sign-in with an id; nil if none waits or it has expired.
 func (s *signInLinks) get(id string) *userSignIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,13 +107,14 @@ func (s *signInLinks) get(id string) *userSignIn {
 	return one
 }
 
-// end ends a sign-in; err is nil if it succeeded.
+// end ends a sign-in and removes its link. err is nil if the user signed in.
 func (s *signInLinks) end(ended *userSignIn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endLocked(ended, err)
 }
 
+// endLocked is end for callers that hold s.mu.
 func (s *signInLinks) endLocked(ended *userSignIn, err error) {
 	if ended.ended {
 		return
@@ -128,8 +129,9 @@ func (s *signInLinks) endLocked(ended *userSignIn, err error) {
 	close(ended.done)
 }
 
-// expect registers a step. A sign-in waits for one answer at a time: that of the browser
-// that opened the link last.
+// registerStep makes step the one that waits for the browser's answer with this state. It
+// replaces an earlier step of the same sign-in: only the browser that opened the link last
+// can answer.
 func (s *signInLinks) registerStep(state string, step *browserStep) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +145,9 @@ func (s *signInLinks) registerStep(state string, step *browserStep) {
 	}
 }
 
-// take returns the step that waits for an answer, and removes it. isUser: the users'
-// issuer sent the answer. nil: no such step waits, or the request is not from the browser
-// that opened the link.
+// takeStep removes and returns the step that waits for the answer in the request r. isUser
+// is true for answers of the users' issuer. It returns nil if no such step waits, or the
+// request does not come from the browser that opened the link.
 func (s *signInLinks) takeStep(r *http.Request, isUser bool) *browserStep {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,6 +238,7 @@ func (a *App) SignInPages() http.Handler {
 	})
 }
 
+// linkIsOver is the text of the page for a link that is not valid.
 const linkIsOver = "This link is not valid any more, or it was opened in another browser. Call the tool again to get a new link."
 
 // serveLink sets the cookie for the sign-in with an id, and sends the browser to the

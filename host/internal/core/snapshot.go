@@ -49,8 +49,8 @@ type serverEntry struct {
 	calls  *sync.RWMutex // of the calls to this server; used as snapshot.calls is
 }
 
-// newSnapshot builds a snapshot. fresh names the running servers that must be
-// replaced.
+// newSnapshot creates a snapshot of cfg without starting a server. It reuses the servers
+// of before that are unchanged, except those named in fresh, which get a replacement.
 func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (*snapshot, error) {
 	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.List{}}
 	for _, one := range cfg.Profiles {
@@ -92,7 +92,8 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	return p, nil
 }
 
-// newServerEntry creates a server for the snapshot p, or reuses the running one.
+// newServerEntry returns the entry of a server for the snapshot p: that of before if the
+// server is unchanged and not named in fresh, else a new one.
 func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []string) (*serverEntry, error) {
 	var old *serverEntry
 	if before != nil {
@@ -143,8 +144,8 @@ func (s *snapshot) entries() []catalog.Entry {
 	return slices.Concat(ours, own, theirs)
 }
 
-// acquireServer returns the server with a name. The server is not stopped before leave
-// is called.
+// acquireServer returns the current server with a name, or SERVER_OFFLINE if it is no
+// longer configured. The server is not stopped before leave is called.
 func (a *App) acquireServer(name string) (s *upstream.Server, leave func(), err error) {
 	for {
 		p, ok := a.snapshot.Load().byName[name]
@@ -158,7 +159,8 @@ func (a *App) acquireServer(name string) (s *upstream.Server, leave func(), err 
 	}
 }
 
-// handle runs one call through the pipeline that is current when it begins.
+// runCall makes one call through the pipeline of the current snapshot. A retired
+// snapshot's pipeline stays open until the call ends.
 func (a *App) runCall(ctx context.Context, req *call.Request) (*call.Result, error) {
 	for {
 		if p := a.snapshot.Load(); p.calls.TryRLock() {
@@ -168,7 +170,9 @@ func (a *App) runCall(ctx context.Context, req *call.Request) (*call.Result, err
 	}
 }
 
-// route sends a call to the tool's server.
+// route makes a call at its target, inside all stages: with the executor of a declared
+// tool, or at the tool's server. If the server refuses because nobody is signed in, it
+// signs in and repeats the call once.
 func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
 	if t, ok := a.snapshot.Load().declared[req.Tool.Server]; ok {
 		if err := checkApprovedTarget(ctx, req); err != nil {
@@ -212,8 +216,8 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 	return res, err
 }
 
-// checkApprovedTarget returns an error if an approved call would run on something else
-// than the approver saw.
+// checkApprovedTarget returns an error if a reload has changed the target of an approved
+// call since the approver saw it.
 func checkApprovedTarget(ctx context.Context, req *call.Request) error {
 	err := approve.CheckScope(ctx)
 	if err == nil {
@@ -238,7 +242,8 @@ func markDispatched(next call.Handler) call.Handler {
 	}
 }
 
-// forward sends a message to its server, within the timeout of a call.
+// forwardRequest sends a request other than tools/call to its server and returns the
+// result, within the timeout of a call.
 func (a *App) forwardRequest(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	timed := timeout.New(a.currentPipeline().cfg.Timeout)(func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asking := *m
@@ -253,6 +258,7 @@ func (a *App) forwardRequest(ctx context.Context, m *call.ServerRequest) (json.R
 	return res.Raw, nil
 }
 
+// forwardToServer does the same as forwardRequest without a timeout.
 func (a *App) forwardToServer(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	s, leave, err := a.acquireServer(m.Server)
 	if err != nil {
@@ -265,7 +271,8 @@ func (a *App) forwardToServer(ctx context.Context, m *call.ServerRequest) (json.
 // retireTime is the time that the calls of a removed server may still take.
 const retireTime = time.Minute
 
-// retireServer stops a server after its calls.
+// retireServer stops a removed server when its calls have ended, or after retireTime. It
+// does not wait.
 func (a *App) retireServer(p *serverEntry) {
 	done := make(chan struct{})
 	a.work.Go(func() {
@@ -284,7 +291,8 @@ func (a *App) retireServer(p *serverEntry) {
 	})
 }
 
-// retirePipeline closes the parts of a pipeline that only earlier calls still use.
+// retirePipeline closes the stages of before that now does not reuse, when the calls of
+// before have ended. It does not wait.
 func (a *App) retirePipeline(before, now *snapshot) {
 	log, approval := before.pipeline.audit, before.pipeline.approve
 	if log == now.pipeline.audit {

@@ -55,8 +55,8 @@ func (a *App) TryStore(ctx context.Context) error {
 	return err
 }
 
-// setPins makes the catalog compare definitions with their pins, as cfg says. Without a
-// store, nothing is compared.
+// configurePins sets whether the catalog compares definitions with their pins, and whether
+// it withholds changed tools (tool_pins). Without a store it compares nothing.
 func (a *App) configurePins(cfg config.Config) {
 	if a.store == nil {
 		return
@@ -88,12 +88,13 @@ const (
 	trimTime     = time.Minute // limit of one trim
 )
 
-// retention returns the limits for trimming the store's logs and blobs.
+// retention returns how much of the store's logs and blobs a trim keeps.
 func retention() (logs, blobs store.Keep) {
 	return store.Keep{Age: 30 * 24 * time.Hour, Bytes: 256 << 20}, store.Keep{Age: 90 * 24 * time.Hour}
 }
 
-// runMaintenance runs periodic work until the host closes.
+// runMaintenance trims the store and rechecks withheld tools at intervals until the host
+// closes.
 func (a *App) runMaintenance() {
 	recheck, trim := time.NewTicker(a.recheckEvery), time.NewTimer(trimFirst)
 	defer recheck.Stop()
@@ -114,8 +115,9 @@ func (a *App) runMaintenance() {
 // trimKey exists until the next trim is due, so that only one of several hosts trims.
 const trimKey = "trimmed"
 
-// trim limits the size of the store. A host that has not used the store does not trim
-// it.
+// trim removes the oldest logs and blobs of the store beyond the limits of retention,
+// unless another host did it within trimEvery. A host that has not used the store does not
+// trim it.
 func (a *App) trim() {
 	if a.store == nil || !a.storeUsed.Load() {
 		return

@@ -24,9 +24,9 @@ import (
 // Limits of accesses to the store: storeTime for a read, lookTime for a check for
 // changes. After a failure the store is not used for restTime.
 const (
-	readTimeout = 10 * time.Second
-	checkTimeout  = 2 * time.Second
-	failurePause  = 10 * time.Second
+	readTimeout  = 10 * time.Second
+	checkTimeout = 2 * time.Second
+	failurePause = 10 * time.Second
 )
 
 // storedTools caches the declared tools in the store.
@@ -34,9 +34,9 @@ type storedTools struct {
 	stored *declared.Stored // nil: there is no store
 	tools  map[string]manifest.Tool
 
-	version  atomic.Int64 // version of the store that was read; see neverRead
-	pausedUntil   atomic.Int64 // do not use the store before, in Unix milliseconds
-	readMu sync.Mutex   // held while the store is read
+	version     atomic.Int64 // version of the store that was read; see neverRead
+	pausedUntil atomic.Int64 // do not use the store before, in Unix milliseconds
+	readMu      sync.Mutex   // held while the store is read
 }
 
 // neverRead is different from all versions of a store.
@@ -64,9 +64,9 @@ func (a *App) openStoredTools(cfg config.Config) {
 	a.Catalog.OnUse(a.refreshStored)
 }
 
-// refreshStored updates the tools that other hosts have added to or removed from the
-// store, before a list or a call. It reports whether anything changed. If the store
-// cannot be read, nothing changes.
+// refreshStored loads the store's declared tools again if other hosts have changed them,
+// before a list (t is nil) or a call of t. It returns true if the served tools changed. If
+// the store cannot be read, nothing changes.
 func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
 	if t != nil && !a.snapshot.Load().stored[t.Name] {
 		return false
@@ -96,7 +96,8 @@ func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
 	return err == nil
 }
 
-// reloadStored serves the tools that are in the store.
+// reloadStored reads all declared tools of the store, at the version state, and serves
+// them.
 func (a *App) reloadStored(ctx context.Context, state store.Version) error {
 	tools, wrong, err := a.storedTools.stored.List(ctx)
 	if err != nil {
@@ -136,7 +137,8 @@ func (a *App) configWithStored(cfg config.Config) config.Config {
 	return cfg
 }
 
-// addStored serves tools of the store. Names of the configuration take precedence.
+// addStored adds tools to the served tools of the store. Names in the configuration take
+// precedence.
 func (a *App) addStored(tools ...manifest.Tool) error {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()
@@ -150,7 +152,8 @@ func (a *App) addStored(tools ...manifest.Tool) error {
 	return a.replaceStored(known)
 }
 
-// replaceStored replaces the served tools of the store. The caller holds a.reloadMu.
+// replaceStored makes tools the served tools of the store, by a new snapshot. The caller
+// holds a.reloadMu.
 func (a *App) replaceStored(tools map[string]manifest.Tool) error {
 	before, was := a.snapshot.Load(), a.storedTools.tools
 	a.storedTools.tools = tools
@@ -165,8 +168,8 @@ func (a *App) replaceStored(tools map[string]manifest.Tool) error {
 	return nil
 }
 
-// storedSpecs returns the tools of the store, sorted by name, except those whose names
-// are taken.
+// storedSpecs returns the manifests of the store's tools, sorted by name, except those
+// whose names are taken in p.
 func (a *App) storedSpecs(p *snapshot) (specs []manifest.Tool) {
 	for _, name := range slices.Sorted(maps.Keys(a.storedTools.tools)) {
 		if _, server := p.byName[name]; server || p.declared[name] != nil {
@@ -187,8 +190,8 @@ func (s *snapshot) isServer(name string) bool {
 		slices.ContainsFunc(s.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
 }
 
-// withStored returns tools, the configured ones, and the tools of the store. Of the
-// latter, those in more replace the ones with the same served name.
+// withStored returns the configured tools together with those of the store. A tool in more
+// replaces the stored tool with the same served name.
 func (a *App) withStored(tools, more []manifest.Tool) []manifest.Tool {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()

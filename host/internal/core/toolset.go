@@ -25,9 +25,9 @@ type Ceiling struct {
 	Except []string // takes precedence over Only
 }
 
-// permits reports whether a tool is within the ceiling. names are its served names. also
-// are further names, such as that of an alias's target: they need not be permitted, but
-// must not be excluded.
+// permits reports whether a tool is within the ceiling. names are its served names.
+// targetNames are those of an alias's target: they need not be listed in Only, but must
+// not match Except.
 func (c Ceiling) permits(names, targetNames []string) bool {
 	match := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })
@@ -49,8 +49,8 @@ type Toolset struct {
 	tokens   atomic.Int64 // source of progress tokens
 }
 
-// Toolset begins a turn of a caller. ask sends questions of servers, approvals among
-// them, to the caller's client; caller.Capabilities says which ones the client
+// Toolset begins a turn of a caller and returns its tools. ask sends questions of servers
+// and approvals to the caller's client; caller.Capabilities says which ones the client
 // supports. nil: there is nobody to ask.
 func (a *App) Toolset(caller call.Caller, ask call.Ask, ceilings ...Ceiling) *Toolset {
 	t := &Toolset{app: a, ceilings: slices.Clone(ceilings), ask: ask}
@@ -83,7 +83,7 @@ func (t *Toolset) Begin() error { return t.turn.Round() }
 // made.
 func (t *Toolset) End() error { return t.turn.End() }
 
-// view returns the tools that the caller's profile offers. It returns NOT_FOUND if a
+// profileView returns the catalog view of the caller's profile. It returns NOT_FOUND if a
 // reload of the configuration removed the profile.
 func (t *Toolset) profileView() (*toolsearch.List, error) {
 	v, ok := t.app.snapshot.Load().views[t.caller.Profile]
@@ -93,18 +93,19 @@ func (t *Toolset) profileView() (*toolsearch.List, error) {
 	return v, nil
 }
 
-// has reports whether the ceilings permit a tool: those of this turn and those of the
+// permits reports whether all ceilings permit a tool: those of this turn and those of the
 // conversation that started this agent.
 func (t *Toolset) permits(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
 
-// isWithinCeilings reports whether a served name is within all ceilings of the toolset.
+// isWithinCeilings reports whether the ceilings of this turn permit the tool with a served
+// name.
 func (t *Toolset) isWithinCeilings(name string) bool {
 	names, also := t.app.snapshot.Load().servedNames(name)
 	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.permits(names, also) })
 }
 
-// List returns the definitions of the tools that may be called, and the tool choice
-// that the policy permits.
+// List returns the definitions of the tools that the model may call now, and the tool
+// choice to send: the requested one as far as the policy permits.
 func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm.Choice, error) {
 	choice, err := t.restrictChoice(asked)
 	if err != nil {
@@ -158,7 +159,8 @@ func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
 	return &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{chosen}}, nil
 }
 
-// Call calls a tool. progress, if not nil, gets progress messages.
+// Call makes a model's call through all stages. progress, if not nil, gets the texts of
+// progress notifications. A denied or failed call is an error.
 func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text string)) (*call.Result, error) {
 	missing := toolerr.New(toolerr.ToolNotFound, "no tool %q; call one of the offered tools", c.Name)
 	if !t.permits(c.Name) {
@@ -210,7 +212,8 @@ func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text 
 // for a server that runs agents: {"left":agent.Left}.
 const budgetMeta = "io.github.toolroom-mcp/agent"
 
-// reportProgress passes a tool's progress message on.
+// reportProgress calls progress with the text of a progress notification; it ignores other
+// notifications.
 func reportProgress(method string, params json.RawMessage, progress func(string)) {
 	if method != "notifications/progress" {
 		return

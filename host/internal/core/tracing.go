@@ -6,8 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// withTracing adds the tracing stages: one outside all others, which sees the caller's
-// view, and one inside all, which sees the upstream request.
+// withTracing returns stages with two tracing stages added: one outside all others, which
+// sees the caller's view, and one inside all, which sees the upstream request. Without a
+// tracer it returns stages.
 func (a *App) withTracing(stages []call.Stage) []call.Stage {
 	if a.tracer == nil {
 		return stages

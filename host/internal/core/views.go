@@ -36,13 +36,15 @@ func (a *App) updateViews(now, before *snapshot) {
 	}
 }
 
-// profile returns the catalog of a configured profile.
+// profile returns the catalog view of a configured profile; false if there is none. See
+// gateway.Config.Profile.
 func (a *App) profile(name string) (gateway.Catalog, bool) {
 	v, ok := a.snapshot.Load().views[name]
 	return v, ok
 }
 
-// delegatedCatalog returns the catalog of a profile for agents, without meta-tools.
+// delegatedCatalog returns the catalog view of a profile for agents, without meta-tools;
+// see gateway.Config.DelegatedCatalog.
 func (a *App) delegatedCatalog(name string) (gateway.Catalog, bool) {
 	v, ok := a.snapshot.Load().views[name]
 	if !ok {
@@ -51,7 +53,7 @@ func (a *App) delegatedCatalog(name string) (gateway.Catalog, bool) {
 	return v.View(), true
 }
 
-// onCatalogChange notifies the clients whose view a catalog change affects.
+// onCatalogChange sends list_changed to the clients whose view a catalog change affects.
 func (a *App) onCatalogChange(c catalog.Change) {
 	views := a.snapshot.Load().views
 	a.Gateway.ChangedFor(c.Kind, func(profile string) bool {
@@ -60,7 +62,8 @@ func (a *App) onCatalogChange(c catalog.Change) {
 	})
 }
 
-// notifyChangedViews notifies the clients whose view a reload changes.
+// notifyChangedViews sends list_changed to the clients whose view differs between the two
+// snapshots.
 func (a *App) notifyChangedViews(before, now *snapshot) {
 	for _, kind := range []call.ListKind{call.Tools, call.Resources, call.Templates, call.Prompts} {
 		for name, v := range now.views {
@@ -77,20 +80,25 @@ type wholeCatalog struct{ app *App }
 // view returns the list of the whole catalog in the current snapshot.
 func (w wholeCatalog) view() *toolsearch.List { return w.app.snapshot.Load().views[""] }
 
+// Lookup implements gateway.Catalog.
 func (w wholeCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return w.view().Lookup(ctx, name)
 }
 
+// List implements gateway.Catalog.
 func (w wholeCatalog) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	return w.view().List(ctx, kind, modern)
 }
 
+// Locate implements gateway.Catalog.
 func (w wholeCatalog) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	return w.view().Locate(ctx, kind, name)
 }
 
+// IsMetaTool implements gateway.MetaTools.
 func (w wholeCatalog) IsMetaTool(name string) bool { return w.view().IsMetaTool(name) }
 
+// Resolve implements gateway.MetaTools.
 func (w wholeCatalog) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
 	return w.view().CallMetaTool(ctx, name, arguments)
 }
