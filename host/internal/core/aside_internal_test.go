@@ -79,6 +79,6 @@ func TestAProfileIsToldOfItsOwnChanges(t *testing.T) {
 	next.Profiles = []catalog.Profile{{Name: "one", Servers: []string{"new"}, Block: []string{"*__y"}}}
 	require.NoError(t, a.apply(t.Context(), next))
 	require.Equal(t, []string{tools, tools}, []string{one(), oneModern()})
-	a.Gateway.Changed(call.Prompts)
+	a.Gateway.NotifyListChanged(call.Prompts)
 	require.Equal(t, []string{prompts, prompts, prompts, prompts}, []string{all(), allModern(), one(), oneModern()})
 }

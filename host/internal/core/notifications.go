@@ -35,11 +35,11 @@ func (a *App) handleNotifications(s *upstream.Server) {
 		case "notifications/prompts/list_changed":
 			a.Catalog.Refresh(s.Name(), call.Prompts)
 		case "notifications/resources/updated":
-			a.Gateway.Updated(s.Name(), params)
+			a.Gateway.NotifyResourceUpdated(s.Name(), params)
 		case "notifications/elicitation/complete":
-			a.Gateway.Completed(params)
+			a.Gateway.NotifyElicitationComplete(params)
 		case "notifications/message":
-			a.Gateway.Logged(params)
+			a.Gateway.NotifyLog(params)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (a *App) delegatedCatalog(name string) (gateway.Catalog, bool) {
 // onCatalogChange sends list_changed to the clients whose view a catalog change affects.
 func (a *App) onCatalogChange(c catalog.Change) {
 	views := a.snapshot.Load().views
-	a.Gateway.ChangedFor(c.Kind, func(profile string) bool {
+	a.Gateway.NotifyListChangedFor(c.Kind, func(profile string) bool {
 		v, ok := views[profile]
 		return !ok || v.Concerns(c)
 	})
@@ -68,7 +68,7 @@ func (a *App) notifyChangedViews(before, now *snapshot) {
 	for _, kind := range []call.ListKind{call.Tools, call.Resources, call.Templates, call.Prompts} {
 		for name, v := range now.views {
 			if old, ok := before.views[name]; ok && old != v && !old.Same(v, kind) {
-				a.Gateway.ChangedFor(kind, func(profile string) bool { return profile == name })
+				a.Gateway.NotifyListChangedFor(kind, func(profile string) bool { return profile == name })
 			}
 		}
 	}

@@ -81,16 +81,16 @@ func (h *HTTPHandler) authenticate(w http.ResponseWriter, r *http.Request) (user
 	}
 	token := bearerToken(r)
 	if token == "" {
-		h.challenge(w, r, http.StatusUnauthorized, nil)
+		h.refuseWithChallenge(w, r, http.StatusUnauthorized, nil)
 		return nil, false
 	}
 	user, err := h.cfg.Auth.Verify(r.Context(), token)
 	var refused *accesstoken.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == "insufficient_scope":
-		h.challenge(w, r, http.StatusForbidden, refused)
+		h.refuseWithChallenge(w, r, http.StatusForbidden, refused)
 	case errors.As(err, &refused):
-		h.challenge(w, r, http.StatusUnauthorized, refused)
+		h.refuseWithChallenge(w, r, http.StatusUnauthorized, refused)
 	case err != nil:
 		w.Header().Set("Retry-After", "5")
 		h.refuse(w, r, http.StatusServiceUnavailable, "the access token cannot be verified at present: "+err.Error())
@@ -117,7 +117,7 @@ func bearerToken(r *http.Request) string {
 
 // challenge refuses a request and names the address of the metadata (RFC 6750, section
 // 3; RFC 9728, section 5.1).
-func (h *HTTPHandler) challenge(w http.ResponseWriter, r *http.Request, status int, why *accesstoken.Error) {
+func (h *HTTPHandler) refuseWithChallenge(w http.ResponseWriter, r *http.Request, status int, why *accesstoken.Error) {
 	a := h.cfg.Auth
 	path := r.URL.Path
 	if !isEndpoint(path) {
@@ -142,7 +142,7 @@ func (h *HTTPHandler) challenge(w http.ResponseWriter, r *http.Request, status i
 
 // profileOfUser restricts an endpoint to the profiles of a user. For /mcp it returns
 // the first of them. ok is false if the user may not use the profile.
-func (h *HTTPHandler) profileOfUser(user *accesstoken.User, profile string, catalog Catalog) (_ string, _ Catalog, ok bool) {
+func (h *HTTPHandler) userProfile(user *accesstoken.User, profile string, catalog Catalog) (_ string, _ Catalog, ok bool) {
 	switch {
 	case user == nil || user.Profiles == nil:
 		return profile, catalog, true

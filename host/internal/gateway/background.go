@@ -18,7 +18,7 @@ type background struct {
 
 // run runs f in a goroutine, or directly if the gateway is closed. cancel must cancel
 // the context of f; Close calls it.
-func (o *background) run(cancel context.CancelCauseFunc, f func()) {
+func (o *background) runTracked(cancel context.CancelCauseFunc, f func()) {
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()

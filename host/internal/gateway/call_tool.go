@@ -19,7 +19,7 @@ type requestFunc func(ctx context.Context, params json.RawMessage, notify func(s
 
 // mcpCallTool handles tools/call.
 func (g *Gateway) mcpCallTool(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	g.callTool(ctx, exchangeOf(ctx))
+	g.callTool(ctx, requestExchange(ctx))
 	return &mcp.CallToolResult{}, nil
 }
 
@@ -36,14 +36,14 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 			g.cfg.OnRoots(paths)
 		}
 	}
-	g.announceUser(ctx, x)
-	tool, ok := g.resolveTool(ctx, x, &f, modern)
+	g.beforeUserRequest(ctx, x)
+	tool, ok := g.findTool(ctx, x, &f, modern)
 	if !ok {
 		return
 	}
 	caller := g.newCaller(x, f, modern)
 	var names jsonrpc.NameSet // members of the result, which is checked here for a legacy client
-	result, err := g.run(ctx, x, f, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
+	result, err := g.runRequest(ctx, x, f, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
 		res, err := g.handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 		if err != nil {
 			return nil, err
@@ -70,7 +70,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 }
 
 // announceUser calls Config.OnUser for a request of a signed-in user.
-func (g *Gateway) announceUser(ctx context.Context, x exchange) {
+func (g *Gateway) beforeUserRequest(ctx context.Context, x exchange) {
 	if h, ok := x.(*httpExchange); ok && h.user != "" && g.cfg.OnUser != nil {
 		g.cfg.OnUser(ctx, h.caller())
 	}
@@ -79,7 +79,7 @@ func (g *Gateway) announceUser(ctx context.Context, x exchange) {
 // resolveTool returns the tool of a call. If the tool does not exist, it answers the
 // request and returns false. A call of a meta-tool that calls another tool becomes a
 // call of that tool.
-func (g *Gateway) resolveTool(ctx context.Context, x exchange, f *requestParams, modern bool) (*call.Tool, bool) {
+func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, modern bool) (*call.Tool, bool) {
 	catalog := g.catalogOf(x)
 	if s, ok := catalog.(MetaTools); ok && s.IsMetaTool(f.name) {
 		arguments := f.arguments
@@ -114,8 +114,8 @@ func (g *Gateway) resolveTool(ctx context.Context, x exchange, f *requestParams,
 
 // run runs a request for a client of either era. If the end of the server or of the
 // request interrupted it, the error says so.
-func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller call.Caller, perform requestFunc) (result json.RawMessage, err error) {
-	ctx, release := x.boundToServer(ctx)
+func (g *Gateway) runRequest(ctx context.Context, x exchange, f requestParams, caller call.Caller, perform requestFunc) (result json.RawMessage, err error) {
+	ctx, release := x.endWithServer(ctx)
 	defer release()
 	defer func() {
 		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -127,7 +127,7 @@ func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller c
 	}
 	var ask call.Ask
 	if !caller.Modern && declaresAny(caller.Capabilities) {
-		ask = g.parked.limit.limit(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		ask = g.parked.limit.wrapAsk(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if err := checkDeclared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
@@ -139,7 +139,7 @@ func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller c
 
 // forwardRequest handles a request about a resource or prompt.
 func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.ListKind) {
-	x := exchangeOf(ctx)
+	x := requestExchange(ctx)
 	modern := server.IsModernRequest(ctx)
 	f, err := parseParams(method, x.params())
 	if err != nil {
@@ -154,17 +154,17 @@ func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.L
 	own := f
 	own.params = f.withName(original)
 	caller := g.newCaller(x, f, modern)
-	result, err := g.run(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
+	result, err := g.runRequest(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
 		return g.cfg.Forward(ctx, &call.ServerRequest{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 	})
 	if err == nil && method == "resources/read" && original != f.name {
 		result = withURI(result, original, f.name)
 	}
-	g.reply(x, method, result, err, modern)
+	g.answerForwarded(x, method, result, err, modern)
 }
 
 // reply answers with the upstream's result or with the error.
-func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err error, modern bool) {
+func (g *Gateway) answerForwarded(x exchange, method string, result json.RawMessage, err error, modern bool) {
 	var answered *call.MCPError
 	switch {
 	case errors.As(err, &answered):
@@ -218,7 +218,7 @@ func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ m
 // template, and answers with its result: no values if the server has no completions.
 func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	const method = "completion/complete"
-	x := exchangeOf(ctx)
+	x := requestExchange(ctx)
 	modern := server.IsModernRequest(ctx)
 	f, err := parseParams(method, x.params())
 	if err != nil {
@@ -230,14 +230,14 @@ func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 		refuse(x, jsonrpc.CodeInvalidParams, "nothing is served under the name "+quoted(f.name))
 		return
 	}
-	ctx, release := x.boundToServer(ctx)
+	ctx, release := x.endWithServer(ctx)
 	defer release()
 	result, err := g.cfg.Forward(ctx, &call.ServerRequest{Server: of, Method: method, Params: f.withName(original), Caller: g.newCaller(x, f, modern)})
 	var answered *call.MCPError
 	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
 		result, err = json.RawMessage(`{"completion":{"values":[],"total":0,"hasMore":false}}`), nil
 	}
-	g.reply(x, method, result, err, modern)
+	g.answerForwarded(x, method, result, err, modern)
 }
 
 // quoted returns a name as a JSON string, for messages.

@@ -39,7 +39,7 @@ func (e *delegation) identity() string {
 }
 
 // setCaller replaces the caller of a request by the one of the delegation.
-func (e *delegation) setCaller(c *call.Caller) {
+func (e *delegation) applyTo(c *call.Caller) {
 	if e != nil {
 		c.User, c.Subject, c.Token = e.as.User, e.as.Subject, e.as.Token
 		c.EntryPoint, c.ID, c.Account, c.ModelTurn, c.Depth, c.Profile = e.as.EntryPoint, e.as.ID, e.as.Account, e.as.ModelTurn, e.as.Depth, e.as.Profile
@@ -67,6 +67,6 @@ func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out
 		}
 		e.catalog = filteredCatalog{e.catalog, as.Tools}
 	}
-	defer g.forgetClient(e.id)
+	defer g.forgetLegacyClient(e.id)
 	return g.serve(context.WithValue(ctx, delegationKey{}, e), e.id, in, out, logf)
 }

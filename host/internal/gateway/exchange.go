@@ -25,7 +25,7 @@ type exchange interface {
 	identity() string // of the client, see call.Caller
 	principal() string
 	params() json.RawMessage
-	boundToServer(ctx context.Context) (context.Context, func()) // ends when the server stops
+	endWithServer(ctx context.Context) (context.Context, func()) // ends when the server stops
 	notify(method string, params json.RawMessage)
 	ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) // of a legacy client
 	answer(result json.RawMessage)                                                           // replaces mcp-go's answer
@@ -46,7 +46,7 @@ func (s stdioExchange) entryPoint() string      { return s.delegation.entryPoint
 func (s stdioExchange) identity() string        { return s.delegation.identity() }
 func (s stdioExchange) principal() string       { return s.delegation.identity() }
 func (s stdioExchange) params() json.RawMessage { return wire.RawParams(s.ctx) }
-func (s stdioExchange) boundToServer(ctx context.Context) (context.Context, func()) {
+func (s stdioExchange) endWithServer(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {} // ServeStdio ends it
 }
 func (s stdioExchange) notify(method string, params json.RawMessage) {
@@ -96,7 +96,7 @@ type exchangeKey struct{}
 
 // exchangeOf returns the exchange of a request: the one in ctx over HTTP, else that of
 // a pair of streams.
-func exchangeOf(ctx context.Context) exchange {
+func requestExchange(ctx context.Context) exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*httpExchange); ok {
 		return x
 	}

@@ -12,12 +12,12 @@ import (
 // meta-tools.
 type filteredCatalog struct {
 	Catalog
-	has func(name string) bool
+	permits func(name string) bool
 }
 
 // Lookup returns the tool with a served name, if the caller may use it.
 func (n filteredCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
-	if !n.has(name) {
+	if !n.permits(name) {
 		return nil, false
 	}
 	return n.Catalog.Lookup(ctx, name)
@@ -39,7 +39,7 @@ func (n filteredCatalog) List(ctx context.Context, kind call.ListKind, modern bo
 			var t struct {
 				Name string `json:"name"`
 			}
-			if json.Unmarshal(definition, &t) == nil && n.has(t.Name) {
+			if json.Unmarshal(definition, &t) == nil && n.permits(t.Name) {
 				left = append(left, definition)
 			}
 		}

@@ -177,7 +177,7 @@ func (g *Gateway) hooks() *server.Hooks {
 	h := &server.Hooks{}
 	h.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, res *mcp.InitializeResult) {
 		res.Capabilities.Extensions = g.extensions()
-		g.recordClient(ctx)
+		g.recordLegacyClient(ctx)
 	})
 	h.AddAfterDiscover(func(_ context.Context, _ any, _ *mcp.DiscoverRequest, res *mcp.DiscoverResult) {
 		res.Capabilities.Extensions = g.extensions()
@@ -221,7 +221,7 @@ func (g *Gateway) hooks() *server.Hooks {
 
 // ServeStdio serves one client until in or ctx ends; see wire.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
-	defer g.forgetClient(stdioID)
+	defer g.forgetLegacyClient(stdioID)
 	return g.serve(ctx, stdioID, in, out, logf)
 }
 
@@ -229,15 +229,15 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, l
 func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	return wire.ServeStdio(ctx, g.mcp, in, out, wire.ServeOptions{
 		Logf: logf, Session: session,
-		Call: func(ctx context.Context) bool { g.callTool(ctx, exchangeOf(ctx)); return true },
+		Call: func(ctx context.Context) bool { g.callTool(ctx, requestExchange(ctx)); return true },
 	})
 }
 
 // list handles a list request.
 func (g *Gateway) list(ctx context.Context, kind call.ListKind) {
-	x := exchangeOf(ctx)
+	x := requestExchange(ctx)
 	if kind == call.Tools {
-		g.announceUser(ctx, x)
+		g.beforeUserRequest(ctx, x)
 	}
 	x.answer(g.catalogOf(x).List(ctx, kind, server.IsModernRequest(ctx)))
 }

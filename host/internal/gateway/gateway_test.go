@@ -418,7 +418,7 @@ func TestAChangeIsTold(t *testing.T) {
 	io.WriteString(feed, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n") //nolint:errcheck
 	<-lines
 	<-lines
-	g.Changed(call.Tools)
+	g.NotifyListChanged(call.Tools)
 	select {
 	case line := <-lines:
 		require.Contains(t, line, `"notifications/tools/list_changed"`)

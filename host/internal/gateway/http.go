@@ -80,10 +80,10 @@ type HTTPHandler struct {
 	digest  [sha256.Size]byte // of the token, so that the comparison does not reveal its length
 	gateway *Gateway
 	mcp     *server.StreamableHTTPServer
-	known   *sessions
+	sessions   *sessions
 	life    context.Context // ends the calls
-	unread  time.Duration   // writeTimeout; shorter in tests
-	end     context.CancelCauseFunc
+	unreadTimeout  time.Duration   // writeTimeout; shorter in tests
+	endCalls     context.CancelCauseFunc
 
 	questions clientRequests
 }
@@ -94,9 +94,9 @@ var errStopping = errors.New("the host is stopping; try again when it runs")
 // HTTP returns the HTTP handler of the gateway.
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	life, end := context.WithCancelCause(context.Background())
-	known := newSessions(func(id string) { g.forgetClient(sessionIdentity(id)) })
+	known := newSessions(func(id string) { g.forgetLegacyClient(sessionIdentity(id)) })
 	return &HTTPHandler{
-		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gateway: g, life: life, end: end, known: known, unread: writeTimeout,
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gateway: g, life: life, endCalls: end, sessions: known, unreadTimeout: writeTimeout,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
@@ -108,7 +108,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 }
 
 // Abort ends the running calls. Each is answered as cancelled.
-func (h *HTTPHandler) Abort() { h.end(errStopping) }
+func (h *HTTPHandler) Abort() { h.endCalls(errStopping) }
 
 // Close ends the sessions.
 func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(ctx) }
@@ -154,14 +154,14 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusLoopDetected, "this host is configured as a server of itself; remove the server with this url from its configuration")
 	default:
 		if user, ok := h.authenticate(w, r); ok {
-			h.serve(w, r, user)
+			h.serveAuthorized(w, r, user)
 		}
 	}
 }
 
 // serve answers a request of a user, or of the owner of the host's token if user is
 // nil.
-func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
+func (h *HTTPHandler) serveAuthorized(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	switch {
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
@@ -225,7 +225,7 @@ func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", h.cfg.MetricsType)
 	w.Header().Set("Content-Length", strconv.Itoa(page.Len()))
 	if r.Method == http.MethodGet {
-		writeWithin(w, h.unread, page.Bytes(), false) //nolint:errcheck // the client is gone
+		writeWithin(w, h.unreadTimeout, page.Bytes(), false) //nolint:errcheck // the client is gone
 	}
 }
 
@@ -233,7 +233,7 @@ func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	profile, catalog, ok := h.endpoint(r.URL.Path)
 	if ok {
-		profile, catalog, ok = h.profileOfUser(user, profile, catalog)
+		profile, catalog, ok = h.userProfile(user, profile, catalog)
 	}
 	session := r.Header.Get(server.HeaderKeySessionID)
 	switch {
@@ -248,10 +248,10 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *acc
 	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gateway.clients.get(sessionIdentity(session)).profile != profile:
 		refuseHTTP(w, r, http.StatusNotFound, "the session belongs to another path; open a new one")
 	case r.Method == http.MethodPost:
-		h.post(w, r, user, profile, catalog)
+		h.servePost(w, r, user, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
 		refuseHTTP(w, r, http.StatusBadRequest, r.Method+" must not have a body")
-	case r.Method != http.MethodPost && session != "" && h.known.isClosed(session): // mcp-go checks this only for POST
+	case r.Method != http.MethodPost && session != "" && h.sessions.isClosed(session): // mcp-go checks this only for POST
 		refuseHTTP(w, r, http.StatusNotFound, "the session has ended; open a new one")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
 		if setReadDeadline(w, 0) {
@@ -313,7 +313,7 @@ func (h *HTTPHandler) hasHostToken(r *http.Request) bool {
 }
 
 // post reads a message and passes it to mcp-go with an exchange for the answer.
-func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesstoken.User, profile string, catalog Catalog) {
+func (h *HTTPHandler) servePost(w http.ResponseWriter, r *http.Request, user *accesstoken.User, profile string, catalog Catalog) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		refuseHTTP(w, r, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
@@ -359,7 +359,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesst
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	defer x.end()
+	defer x.finish()
 	h.mcp.ServeHTTP(x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 

@@ -38,7 +38,7 @@ type httpExchange struct {
 
 	mu     sync.Mutex
 	result json.RawMessage
-	fault  json.RawMessage
+	errorObject  json.RawMessage
 	status int           // set by mcp-go, not sent yet
 	sent   bool          // the header is sent
 	stream bool          // the response is an event stream
@@ -139,7 +139,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 
 // boundToServer returns a context that ends with the HTTP handler. The context of the
 // request must outlive it: once that has ended, mcp-go writes no answer.
-func (x *httpExchange) boundToServer(ctx context.Context) (context.Context, func()) {
+func (x *httpExchange) endWithServer(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(x.handler.life, func() { cancel(context.Cause(x.handler.life)) })
 	return ctx, func() {
@@ -158,7 +158,7 @@ func (x *httpExchange) answer(result json.RawMessage) {
 
 func (x *httpExchange) fail(object json.RawMessage) {
 	x.mu.Lock()
-	x.fault = object
+	x.errorObject = object
 	x.mu.Unlock()
 }
 
@@ -199,7 +199,7 @@ func (x *httpExchange) startEventStream() {
 func (x *httpExchange) writeEvent(message []byte) error {
 	buf := append(make([]byte, 0, len(message)+24), "event: message\ndata: "...)
 	buf = append(append(buf, withoutLineBreaks(message)...), "\n\n"...)
-	return writeWithin(x.ResponseWriter, x.handler.unread, buf, true)
+	return writeWithin(x.ResponseWriter, x.handler.unreadTimeout, buf, true)
 }
 
 // writeTimeout limits the time until a client reads a message.
@@ -208,7 +208,7 @@ const writeTimeout = 30 * time.Second
 // write writes a part of the answer within the time limit for a client that does not
 // read.
 func (x *httpExchange) write(p []byte) error {
-	return writeWithin(x.ResponseWriter, x.handler.unread, p, false)
+	return writeWithin(x.ResponseWriter, x.handler.unreadTimeout, p, false)
 }
 
 // writeWithin writes p within the duration d. With flush it also flushes all that was
@@ -265,14 +265,14 @@ func (x *httpExchange) Write(p []byte) (int, error) {
 		return len(p), err
 	}
 	if !x.sent {
-		x.sendHeader(code)
+		x.sendStatus(code)
 	}
 	return len(p), x.write(message)
 }
 
 // sendHeader sends the status. For a modern client it depends on the code of the error
 // that was put into the message. The caller holds x.mu.
-func (x *httpExchange) sendHeader(code int) {
+func (x *httpExchange) sendStatus(code int) {
 	status := x.status
 	if status == 0 {
 		status = http.StatusOK
@@ -312,8 +312,8 @@ func (x *httpExchange) spliceReceived(message []byte) ([]byte, int) {
 	switch {
 	case result == nil && fault == nil:
 		return message, 0
-	case x.fault != nil:
-		fault = x.fault
+	case x.errorObject != nil:
+		fault = x.errorObject
 	case fault == nil && x.result != nil:
 		result = x.result
 	}
@@ -341,13 +341,13 @@ func (x *httpExchange) Flush() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.sent && !x.ended {
-		writeWithin(x.ResponseWriter, x.handler.unread, nil, true) //nolint:errcheck // the next write reports the error
+		writeWithin(x.ResponseWriter, x.handler.unreadTimeout, nil, true) //nolint:errcheck // the next write reports the error
 	}
 }
 
 // end sends the header of a response without a body. After it nothing is written,
 // since the server reuses the ResponseWriter's buffers for other responses.
-func (x *httpExchange) end() {
+func (x *httpExchange) finish() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.sent && x.status != 0 {

@@ -23,7 +23,7 @@ type job struct {
 	client  string
 	binding []byte
 	cancel  context.CancelCauseFunc
-	asked   chan *question
+	newQuestions   chan *question
 	done    chan struct{} // closed when result and err are set
 	result  json.RawMessage
 	err     error
@@ -31,7 +31,7 @@ type job struct {
 	mu        sync.Mutex
 	x         exchange             // the request that waits for the job; nil while parked
 	questions map[string]*question // questions that the client has received
-	last      int
+	lastQuestion      int
 }
 
 // question is a server's request that waits for the client's answer.
@@ -65,7 +65,7 @@ func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, 
 	if j == nil {
 		j = g.startJob(ctx, x, f.params, binding, caller, perform)
 	}
-	return g.await(ctx, j)
+	return g.awaitJob(ctx, j)
 }
 
 // invalidParams returns an *call.MCPError with the code for invalid params, so that the
@@ -80,16 +80,16 @@ func invalidParams(err error) error {
 func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessage, binding []byte, caller call.Caller, perform requestFunc) *job {
 	j := &job{
 		id: rand.Text(), client: x.identity(), binding: binding, x: x,
-		asked: make(chan *question), done: make(chan struct{}), questions: map[string]*question{},
+		newQuestions: make(chan *question), done: make(chan struct{}), questions: map[string]*question{},
 	}
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	bounded, release := x.boundToServer(life)
+	bounded, release := x.endWithServer(life)
 	j.cancel = cancel
-	g.background.run(cancel, func() {
+	g.background.runTracked(cancel, func() {
 		defer close(j.done)
 		defer release()
 		defer cancel(nil)
-		ask := g.parked.limit.limit(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		ask := g.parked.limit.wrapAsk(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if err := checkDeclared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
@@ -115,7 +115,7 @@ func (j *job) notify(method string, params json.RawMessage) {
 func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	q := &question{method: method, params: params, answer: make(chan json.RawMessage, 1)}
 	select {
-	case j.asked <- q:
+	case j.newQuestions <- q:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -153,7 +153,7 @@ func (j *job) resume(x exchange, responses json.RawMessage) error {
 
 // await waits for a job's result or its next question. If ctx ends first, the client
 // has cancelled the request.
-func (g *Gateway) await(ctx context.Context, j *job) (json.RawMessage, error) {
+func (g *Gateway) awaitJob(ctx context.Context, j *job) (json.RawMessage, error) {
 	for {
 		select {
 		case <-j.done: // also if the server did not wait for an answer
@@ -161,13 +161,13 @@ func (g *Gateway) await(ctx context.Context, j *job) (json.RawMessage, error) {
 		default:
 		}
 		if j.hasOpenQuestion() {
-			return g.park(j)
+			return g.parkJob(j)
 		}
 		select {
-		case q := <-j.asked:
+		case q := <-j.newQuestions:
 			j.mu.Lock()
-			j.last++
-			j.questions["q"+strconv.Itoa(j.last)] = q
+			j.lastQuestion++
+			j.questions["q"+strconv.Itoa(j.lastQuestion)] = q
 			j.mu.Unlock()
 		case <-j.done:
 			return g.sealResult(j)
@@ -189,11 +189,11 @@ func (j *job) hasOpenQuestion() bool {
 }
 
 // park answers with the questions and keeps the job for the next round.
-func (g *Gateway) park(j *job) (json.RawMessage, error) {
+func (g *Gateway) parkJob(j *job) (json.RawMessage, error) {
 	j.mu.Lock()
 	j.x = nil
 	out := []byte(`{"resultType":"input_required","inputRequests":{`)
-	for n := 1; n <= j.last; n++ {
+	for n := 1; n <= j.lastQuestion; n++ {
 		key := "q" + strconv.Itoa(n)
 		q := j.questions[key]
 		if q == nil {
@@ -257,7 +257,7 @@ type parkedJobs struct {
 
 	mu   sync.Mutex
 	jobs map[string]*job
-	ends map[string]*time.Timer
+	timers map[string]*time.Timer
 }
 
 // put parks a job for a limited time. It returns false if there are too many.
@@ -268,10 +268,10 @@ func (p *parkedJobs) put(j *job) bool {
 		return false
 	}
 	if p.jobs == nil {
-		p.jobs, p.ends = map[string]*job{}, map[string]*time.Timer{}
+		p.jobs, p.timers = map[string]*job{}, map[string]*time.Timer{}
 	}
 	p.jobs[j.id] = j
-	p.ends[j.id] = time.AfterFunc(parkLife, func() {
+	p.timers[j.id] = time.AfterFunc(parkLife, func() {
 		if p.take(j.id) != nil {
 			j.cancel(errUnanswered)
 		}
@@ -285,9 +285,9 @@ func (p *parkedJobs) take(id string) *job {
 	defer p.mu.Unlock()
 	j := p.jobs[id]
 	if j != nil {
-		p.ends[id].Stop()
+		p.timers[id].Stop()
 		delete(p.jobs, id)
-		delete(p.ends, id)
+		delete(p.timers, id)
 	}
 	return j
 }
@@ -296,10 +296,10 @@ func (p *parkedJobs) take(id string) *job {
 func (p *parkedJobs) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, end := range p.ends {
+	for _, end := range p.timers {
 		end.Stop()
 	}
-	p.jobs, p.ends = nil, nil
+	p.jobs, p.timers = nil, nil
 }
 
 // endJobsOf ends the parked jobs of a client that has disconnected.

@@ -51,8 +51,8 @@ func (c *legacyClients) delete(id string) {
 }
 
 // recordClient stores the client of a new legacy session.
-func (g *Gateway) recordClient(ctx context.Context) {
-	x := exchangeOf(ctx)
+func (g *Gateway) recordLegacyClient(ctx context.Context) {
+	x := requestExchange(ctx)
 	session := server.ClientSessionFromContext(ctx)
 	if session == nil {
 		return
@@ -79,7 +79,7 @@ func (g *Gateway) recordClient(ctx context.Context) {
 }
 
 // forgetClient ends the jobs and subscriptions of a client that has disconnected.
-func (g *Gateway) forgetClient(id string) {
+func (g *Gateway) forgetLegacyClient(id string) {
 	g.clients.delete(id)
 	g.endSubscriptions(id)
 	g.parked.endJobsOf(id)
@@ -93,7 +93,7 @@ func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Calle
 		c = x.caller()
 		c.Modern = modern
 	case stdioExchange:
-		x.delegation.setCaller(&c)
+		x.delegation.applyTo(&c)
 	}
 	if modern {
 		c.Capabilities, c.LogLevel = f.caps, f.level
@@ -194,7 +194,7 @@ func passesLevel(level string, params json.RawMessage, modern bool) bool {
 
 // setLevel handles logging/setLevel.
 func (g *Gateway) setLevel(ctx context.Context, level string) {
-	id := exchangeOf(ctx).identity()
+	id := requestExchange(ctx).identity()
 	c := g.clients.get(id)
 	c.level = level
 	if c.session != "" { // without a session id, later requests cannot be attributed to the client

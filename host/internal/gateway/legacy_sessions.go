@@ -20,7 +20,7 @@ const maxSessions = 10_000
 type sessions struct {
 	ids server.StatelessGeneratingSessionIdManager
 
-	ended func(id string)
+	onEnd func(id string)
 
 	mu   sync.Mutex
 	open map[string]bool
@@ -29,7 +29,7 @@ type sessions struct {
 // newSessions returns an empty set of sessions. ended is called with the id of each
 // session that ends.
 func newSessions(ended func(id string)) *sessions {
-	return &sessions{ended: ended, open: map[string]bool{}}
+	return &sessions{onEnd: ended, open: map[string]bool{}}
 }
 
 // Generate opens a session and returns its id.
@@ -47,7 +47,7 @@ func (s *sessions) Generate() string {
 	s.open[id] = true
 	s.mu.Unlock()
 	if evicted != "" {
-		s.ended(evicted)
+		s.onEnd(evicted)
 	}
 	return id
 }
@@ -70,7 +70,7 @@ func (s *sessions) Terminate(id string) (notAllowed bool, err error) {
 	s.mu.Lock()
 	delete(s.open, id)
 	s.mu.Unlock()
-	s.ended(id)
+	s.onEnd(id)
 	return false, nil
 }
 

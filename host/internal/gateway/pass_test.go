@@ -385,8 +385,8 @@ func TestLogMessagesAreThoseThatTheClientWants(t *testing.T) {
 	require.Equal(t, []string{"warning"}, w.logs)
 	c.send(t, call)
 	require.Equal(t, []string{note("error"), done}, []string{c.next(t), c.next(t)})
-	g.Logged(json.RawMessage(`{"level":"info","data":2}`))
-	g.Logged(json.RawMessage(`{"level":"alert","data":{"b":1.0,"a":1}}`))
+	g.NotifyLog(json.RawMessage(`{"level":"info","data":2}`))
+	g.NotifyLog(json.RawMessage(`{"level":"alert","data":{"b":1.0,"a":1}}`))
 	require.Contains(t, c.next(t), `"data":{"b":1.0,"a":1}`)
 	// A modern client gets none unless it says from which level on.
 	line, _ := modern(3, "tools/call", "log", `"name":"log"`, `{}`)
@@ -413,9 +413,9 @@ func TestSubscriptions(t *testing.T) {
 	require.Eventually(t, func() bool { // only then
 		return strings.Contains(strings.Join(w.messages(), "\n"), `resources/subscribe {"uri":"own:r:2"}`)
 	}, time.Minute, time.Millisecond)
-	g.Updated("s", json.RawMessage(`{"uri":"own:r:3"}`))     // nobody's
-	g.Updated("other", json.RawMessage(`{"uri":"own:r:1"}`)) // another server's
-	g.Updated("s", json.RawMessage(`{"uri":"own:r:1","title":"t"}`))
+	g.NotifyResourceUpdated("s", json.RawMessage(`{"uri":"own:r:3"}`))     // nobody's
+	g.NotifyResourceUpdated("other", json.RawMessage(`{"uri":"own:r:1"}`)) // another server's
+	g.NotifyResourceUpdated("s", json.RawMessage(`{"uri":"own:r:1","title":"t"}`))
 	told := []string{c.next(t), c.next(t)}
 	require.ElementsMatch(t, []bool{true, false}, []bool{strings.Contains(told[0], "subscriptionId"), strings.Contains(told[1], "subscriptionId")})
 	for _, note := range told {
@@ -431,9 +431,9 @@ func TestSubscriptions(t *testing.T) {
 		seen := strings.Join(w.messages(), "\n")
 		return strings.Contains(seen, `resources/unsubscribe {"uri":"own:r:1"}`) && strings.Contains(seen, `resources/unsubscribe {"uri":"own:r:2"}`)
 	}, time.Minute, time.Millisecond)
-	g.Updated("s", json.RawMessage(`{"uri":"own:r:1"}`))
+	g.NotifyResourceUpdated("s", json.RawMessage(`{"uri":"own:r:1"}`))
 	for _, kind := range []call.ListKind{call.Tools, call.Templates, call.Prompts} {
-		g.Changed(kind)
+		g.NotifyListChanged(kind)
 	}
 	for _, method := range []string{"tools", "resources", "prompts"} {
 		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/`+method+`/list_changed"}`, c.next(t))
@@ -444,7 +444,7 @@ func TestSubscriptions(t *testing.T) {
 // tells of a change as soon as it is asked.
 func TestAListenStreamBeginsWithItsAcknowledgement(t *testing.T) {
 	g, w := openWorld(t)
-	w.eager = func(uri string) { g.Updated("s", json.RawMessage(`{"uri":"`+uri+`"}`)) }
+	w.eager = func(uri string) { g.NotifyResourceUpdated("s", json.RawMessage(`{"uri":"`+uri+`"}`)) }
 	d := serve(t, g)
 	line, headers := modern(1, "subscriptions/listen", "", `"notifications":{"resourceSubscriptions":["r:1"]}`, `{}`)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/mcp", strings.NewReader(line))

@@ -42,7 +42,7 @@ func (a *questionLimit) acquire(client string) (leave func(), err error) {
 }
 
 // limit wraps ask so that it respects the limit of the client.
-func (a *questionLimit) limit(client string, ask call.Ask) call.Ask {
+func (a *questionLimit) wrapAsk(client string, ask call.Ask) call.Ask {
 	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		leave, err := a.acquire(client)
 		if err != nil {

@@ -25,46 +25,46 @@ type subscriptionStream struct {
 }
 
 // add registers an open stream, until remove.
-func (s *subscriptionStreams) add(one *subscriptionStream) {
+func (s *subscriptionStreams) add(stream *subscriptionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
 		s.open = map[*subscriptionStream]bool{}
 	}
-	s.open[one] = true
+	s.open[stream] = true
 }
 
 // acknowledge marks the stream as acknowledged and returns the changes that it missed.
-func (s *subscriptionStreams) acknowledge(one *subscriptionStream) map[call.ListKind]bool {
+func (s *subscriptionStreams) acknowledge(stream *subscriptionStream) map[call.ListKind]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one.acked = true
-	return one.missed
+	stream.acked = true
+	return stream.missed
 }
 
 // remove forgets a stream that has ended.
-func (s *subscriptionStreams) remove(one *subscriptionStream) {
+func (s *subscriptionStreams) remove(stream *subscriptionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, one)
+	delete(s.open, stream)
 }
 
 // recipients returns the sessions to notify of a changed list. all is true if every
 // client is to be notified; then mcp-go sends the notification, also to a stream that
 // is not acknowledged yet.
-func (s *subscriptionStreams) recipients(kind call.ListKind, aside bool, concerns func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
+func (s *subscriptionStreams) recipients(kind call.ListKind, onlySome bool, affects func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for one := range s.open {
-		aside = aside || !concerns(one.profile)
+		onlySome = onlySome || !affects(one.profile)
 	}
-	if !aside {
+	if !onlySome {
 		return nil, true
 	}
 	sessions = map[server.ClientSession]bool{}
 	for one := range s.open {
 		switch {
-		case !concerns(one.profile):
+		case !affects(one.profile):
 		case one.acked:
 			sessions[one.session] = true
 		case one.missed == nil:
@@ -91,20 +91,20 @@ func profileOf(x exchange) string {
 
 // ChangedFor does the same as Changed for the clients of the profiles for which
 // concerns returns true.
-func (g *Gateway) ChangedFor(kind call.ListKind, concerns func(profile string) bool) {
+func (g *Gateway) NotifyListChangedFor(kind call.ListKind, affects func(profile string) bool) {
 	method := listChangedMethod(kind)
 	told := map[string]bool{}
 	aside := false
 	g.clients.mu.RLock()
 	for _, c := range g.clients.byID {
-		if told[c.session] = concerns(c.profile); !told[c.session] {
+		if told[c.session] = affects(c.profile); !told[c.session] {
 			aside = true
 		}
 	}
 	g.clients.mu.RUnlock()
-	listening, all := g.subscriptionStreams.recipients(kind, aside, concerns)
+	listening, all := g.subscriptionStreams.recipients(kind, aside, affects)
 	if all {
-		g.Changed(kind)
+		g.NotifyListChanged(kind)
 		return
 	}
 	for session := range listening {
@@ -158,7 +158,7 @@ func (g *Gateway) serveSubscriptionStream(ctx context.Context, uris []string) {
 	if session == nil {
 		return
 	}
-	x := exchangeOf(ctx)
+	x := requestExchange(ctx)
 	acknowledged := x.acknowledged()
 	if g.cfg.Forward == nil {
 		uris = nil
@@ -167,7 +167,7 @@ func (g *Gateway) serveSubscriptionStream(ctx context.Context, uris []string) {
 	one := &subscriptionStream{session: session, profile: profileOf(x)}
 	g.subscriptionStreams.add(one)
 	ctx, cancel := context.WithCancelCause(ctx)
-	g.background.run(cancel, func() { // ends with the stream
+	g.background.runTracked(cancel, func() { // ends with the stream
 		defer cancel(nil)
 		defer g.subscriptionStreams.remove(one)
 		select {

@@ -15,7 +15,7 @@ import (
 
 // Changed notifies all clients that a list has changed. The list of templates is announced
 // as resources.
-func (g *Gateway) Changed(kind call.ListKind) {
+func (g *Gateway) NotifyListChanged(kind call.ListKind) {
 	g.mcp.SendNotificationToAllClients(listChangedMethod(kind), nil)
 }
 
@@ -45,15 +45,15 @@ type resource struct{ server, uri string }
 type subscription struct {
 	id   string // id of the client or of the subscription stream
 	uri  string // the URI in the client's request
-	tell func(method string, params map[string]any)
+	notify func(method string, params map[string]any)
 }
 
 // add stores a subscription. It returns false if there are too many, and true if the
 // client has it already.
-func (w *subscriptions) add(r resource, one subscription) bool {
+func (w *subscriptions) add(r resource, s subscription) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if slices.ContainsFunc(w.all[r], func(have subscription) bool { return have.id == one.id && have.uri == one.uri }) {
+	if slices.ContainsFunc(w.all[r], func(have subscription) bool { return have.id == s.id && have.uri == s.uri }) {
 		return true
 	}
 	if w.n >= maxSubscriptions {
@@ -62,7 +62,7 @@ func (w *subscriptions) add(r resource, one subscription) bool {
 	if w.all == nil {
 		w.all = map[resource][]subscription{}
 	}
-	w.all[r] = append(w.all[r], one)
+	w.all[r] = append(w.all[r], s)
 	w.n++
 	return true
 }
@@ -97,7 +97,7 @@ func (w *subscriptions) subscribersOf(r resource) []subscription {
 // Updated notifies the subscribers of a server's resource that it has changed, each with
 // the URI to which it has subscribed. params are the parameters of the server's
 // notification; malformed ones are ignored.
-func (g *Gateway) Updated(server string, params json.RawMessage) {
+func (g *Gateway) NotifyResourceUpdated(server string, params json.RawMessage) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
 		return
@@ -121,13 +121,13 @@ func (g *Gateway) Updated(server string, params json.RawMessage) {
 			own[name] = value
 		}
 		own["uri"] = w.uri
-		w.tell(mcp.MethodNotificationResourceUpdated, own)
+		w.notify(mcp.MethodNotificationResourceUpdated, own)
 	}
 }
 
 // Logged sends a server's log message that belongs to no request to the legacy clients
 // that want its level.
-func (g *Gateway) Logged(params json.RawMessage) {
+func (g *Gateway) NotifyLog(params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
 	if !ok {
 		return
@@ -154,7 +154,7 @@ func paramsAsMap(params json.RawMessage) (map[string]any, bool) {
 // Completed notifies legacy clients that a URL elicitation of a server is complete. It
 // notifies all clients that support URL elicitation, because the notification does not
 // name the client; clients ignore ids that they do not know.
-func (g *Gateway) Completed(params json.RawMessage) {
+func (g *Gateway) NotifyElicitationComplete(params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
 	if !ok {
 		return
@@ -168,11 +168,11 @@ func (g *Gateway) Completed(params json.RawMessage) {
 
 // legacySessions returns the sessions of the legacy clients for which meant returns
 // true.
-func (g *Gateway) legacySessions(meant func(legacyClient) bool) (sessions []string) {
+func (g *Gateway) legacySessions(wants func(legacyClient) bool) (sessions []string) {
 	g.clients.mu.RLock()
 	defer g.clients.mu.RUnlock()
 	for _, c := range g.clients.byID {
-		if meant(c) {
+		if wants(c) {
 			sessions = append(sessions, c.session)
 		}
 	}
@@ -181,7 +181,7 @@ func (g *Gateway) legacySessions(meant func(legacyClient) bool) (sessions []stri
 
 // subscribe handles resources/subscribe. It does nothing without a session.
 func (g *Gateway) subscribe(ctx context.Context, uri string) {
-	x := exchangeOf(ctx)
+	x := requestExchange(ctx)
 	session := server.ClientSessionFromContext(ctx)
 	if session == nil {
 		return
@@ -208,7 +208,7 @@ func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, 
 		g.subscriptions.remove(func(r resource, w subscription) bool {
 			return r == resource{of, original} && w.id == id && w.uri == uri
 		})
-		g.reply(x, "resources/subscribe", result, err, modern)
+		g.answerForwarded(x, "resources/subscribe", result, err, modern)
 	}
 }
 
@@ -221,7 +221,7 @@ func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (j
 // unsubscribe handles resources/unsubscribe. It asks the server to stop notifications only
 // if no other client has subscribed.
 func (g *Gateway) unsubscribe(ctx context.Context, uri string) {
-	id := exchangeOf(ctx).identity()
+	id := requestExchange(ctx).identity()
 	g.unsubscribeUpstream(ctx, g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id && w.uri == uri }))
 }
 
