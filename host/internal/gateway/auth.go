@@ -59,6 +59,7 @@ func (h *HTTPHandler) serveResourceMetadata(w http.ResponseWriter, r *http.Reque
 	w.Write(body) //nolint:errcheck // the client is gone
 }
 
+// profileName matches the names that a profile can have.
 var profileName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // isEndpoint reports whether a path is /mcp or /mcp/PROFILE, even if the profile does
@@ -69,7 +70,7 @@ func isEndpoint(path string) bool {
 }
 
 // authenticate returns the user of a request, or nil for a request with the host's own
-// token. If ok is false, it has answered the request with an error.
+// token. If neither is valid, it answers the request with an error and returns false.
 func (h *HTTPHandler) authenticate(w http.ResponseWriter, r *http.Request) (user *accesstoken.User, ok bool) {
 	if h.hasHostToken(r) {
 		return nil, true
@@ -115,8 +116,8 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// challenge refuses a request and names the address of the metadata (RFC 6750, section
-// 3; RFC 9728, section 5.1).
+// refuseWithChallenge answers with the status and a WWW-Authenticate header that names the
+// address of the metadata (RFC 6750, section 3; RFC 9728, section 5.1).
 func (h *HTTPHandler) refuseWithChallenge(w http.ResponseWriter, r *http.Request, status int, why *accesstoken.Error) {
 	a := h.cfg.Auth
 	path := r.URL.Path
@@ -140,8 +141,9 @@ func (h *HTTPHandler) refuseWithChallenge(w http.ResponseWriter, r *http.Request
 	h.refuse(w, r, status, message)
 }
 
-// profileOfUser restricts an endpoint to the profiles of a user. For /mcp it returns
-// the first of them. ok is false if the user may not use the profile.
+// userProfile returns the profile and catalog that a user gets at an endpoint. For /mcp,
+// profile "", it is the first profile of the user. ok is false if the user may not use the
+// profile.
 func (h *HTTPHandler) userProfile(user *accesstoken.User, profile string, catalog Catalog) (_ string, _ Catalog, ok bool) {
 	switch {
 	case user == nil || user.Profiles == nil:

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// background tracks the goroutines that outlive a request: subscription streams and
-// calls that wait for a client's answers. Close ends them and waits.
+// background tracks the goroutines that outlive a request: subscription streams and calls
+// that wait for a client's answers. Gateway.Close ends them and waits.
 type background struct {
 	life context.Context
 	end  context.CancelCauseFunc
@@ -16,8 +16,8 @@ type background struct {
 	work   sync.WaitGroup
 }
 
-// run runs f in a goroutine, or directly if the gateway is closed. cancel must cancel
-// the context of f; Close calls it.
+// runTracked calls f in a goroutine for which Close waits, or directly, with a cancelled
+// context, if the gateway is closed. cancel must cancel the context of f; Close calls it.
 func (o *background) runTracked(cancel context.CancelCauseFunc, f func()) {
 	o.mu.Lock()
 	if o.closed {

@@ -17,7 +17,8 @@ import (
 // returns its result. It passes notifications to notify and questions to ask.
 type requestFunc func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
 
-// mcpCallTool handles tools/call.
+// mcpCallTool is the tool handler for mcp-go. The exchange gets the answer, so the
+// returned result is empty.
 func (g *Gateway) mcpCallTool(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	g.callTool(ctx, requestExchange(ctx))
 	return &mcp.CallToolResult{}, nil
@@ -69,16 +70,18 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	}
 }
 
-// announceUser calls Config.OnUser for a request of a signed-in user.
+// beforeUserRequest calls Config.OnUser, and waits for it, if a signed-in user sent the
+// request.
 func (g *Gateway) beforeUserRequest(ctx context.Context, x exchange) {
 	if h, ok := x.(*httpExchange); ok && h.user != "" && g.cfg.OnUser != nil {
 		g.cfg.OnUser(ctx, h.caller())
 	}
 }
 
-// resolveTool returns the tool of a call. If the tool does not exist, it answers the
-// request and returns false. A call of a meta-tool that calls another tool becomes a
-// call of that tool.
+// findTool returns the tool that a request calls. For a call of a meta-tool that calls
+// another tool, it returns that tool and changes f to call it. It returns false after it
+// has answered the request itself: the tool does not exist, the headers differ from the
+// arguments, or the meta-tool has a result or an error.
 func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, modern bool) (*call.Tool, bool) {
 	catalog := g.catalogOf(x)
 	if s, ok := catalog.(MetaTools); ok && s.IsMetaTool(f.name) {
@@ -112,8 +115,9 @@ func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, mo
 	return tool, true
 }
 
-// run runs a request for a client of either era. If the end of the server or of the
-// request interrupted it, the error says so.
+// runRequest calls perform with the request's params and returns its result. A modern
+// client gets questions as rounds (see runInRounds), a legacy client as requests. If the
+// server stopped or the client cancelled the request, the error says so.
 func (g *Gateway) runRequest(ctx context.Context, x exchange, f requestParams, caller call.Caller, perform requestFunc) (result json.RawMessage, err error) {
 	ctx, release := x.endWithServer(ctx)
 	defer release()
@@ -137,7 +141,8 @@ func (g *Gateway) runRequest(ctx context.Context, x exchange, f requestParams, c
 	return perform(ctx, f.params, filterLogs(caller, x.notify), ask)
 }
 
-// forwardRequest handles a request about a resource or prompt.
+// forwardRequest handles a request about one resource, template or prompt: it forwards the
+// request to the server that has it and answers with its result.
 func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.ListKind) {
 	x := requestExchange(ctx)
 	modern := server.IsModernRequest(ctx)
@@ -163,7 +168,8 @@ func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.L
 	g.answerForwarded(x, method, result, err, modern)
 }
 
-// reply answers with the upstream's result or with the error.
+// answerForwarded answers x with the result of the upstream, completed for the client's
+// version, or with the error as a JSON-RPC error.
 func (g *Gateway) answerForwarded(x exchange, method string, result json.RawMessage, err error, modern bool) {
 	var answered *call.MCPError
 	switch {

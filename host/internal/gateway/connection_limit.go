@@ -31,7 +31,8 @@ type connLimiter struct {
 	idle list.List                  // values are net.Conn, longest idle first
 }
 
-// onStateChange is the ConnState function of an http.Server.
+// onStateChange is the ConnState function of the http.Server. It closes the connection
+// that has been idle longest when a new one exceeds the limit.
 func (c *connLimiter) onStateChange(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

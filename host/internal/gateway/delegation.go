@@ -38,7 +38,8 @@ func (e *delegation) identity() string {
 	return e.id
 }
 
-// setCaller replaces the caller of a request by the one of the delegation.
+// applyTo replaces the identity, user, profile, depth and limits in c by those of the
+// delegation's caller. nil changes nothing.
 func (e *delegation) applyTo(c *call.Caller) {
 	if e != nil {
 		c.User, c.Subject, c.Token = e.as.User, e.as.Subject, e.as.Token
@@ -47,8 +48,10 @@ func (e *delegation) applyTo(c *call.Caller) {
 	}
 }
 
-// ServeAs serves a client like ServeStdio, but on behalf of a caller: its calls are
-// calls of as, at the depth of as. Several clients can be served at once.
+// ServeAs serves a client like ServeStdio, but on behalf of a caller: the client's calls
+// have the identity, profile and depth of as, and reach only the tools that as.Tools
+// permits. Several clients can be served at once. It returns an error if the profile no
+// longer exists.
 func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	e := &delegation{id: "socket " + strconv.FormatUint(g.delegations.Add(1), 10), as: as}
 	find := g.cfg.DelegatedCatalog
@@ -68,5 +71,5 @@ func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out
 		e.catalog = filteredCatalog{e.catalog, as.Tools}
 	}
 	defer g.forgetLegacyClient(e.id)
-	return g.serve(context.WithValue(ctx, delegationKey{}, e), e.id, in, out, logf)
+	return g.serve(ctx, e, e.id, in, out, logf)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// filteredCatalog is the catalog of a caller that may use only some tools. It has no
-// meta-tools.
+// filteredCatalog is the catalog of a caller that may use only the tools for which permits
+// returns true. It has no meta-tools.
 type filteredCatalog struct {
 	Catalog
 	permits func(name string) bool

@@ -222,18 +222,20 @@ func (g *Gateway) hooks() *server.Hooks {
 // ServeStdio serves one client until in or ctx ends; see wire.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	defer g.forgetLegacyClient(stdioID)
-	return g.serve(ctx, stdioID, in, out, logf)
+	return g.serve(ctx, nil, stdioID, in, out, logf)
 }
 
-// serve serves one client on a pair of streams.
-func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
+// serve serves one client on a pair of streams; nil: the client calls for itself. It marks
+// the contexts of the requests for requestExchange.
+func (g *Gateway) serve(ctx context.Context, as *delegation, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
+	ctx = context.WithValue(ctx, delegationKey{}, as)
 	return wire.ServeStdio(ctx, g.mcp, in, out, wire.ServeOptions{
 		Logf: logf, Session: session,
 		Call: func(ctx context.Context) bool { g.callTool(ctx, requestExchange(ctx)); return true },
 	})
 }
 
-// list handles a list request.
+// list answers a list request of a kind from the client's catalog.
 func (g *Gateway) list(ctx context.Context, kind call.ListKind) {
 	x := requestExchange(ctx)
 	if kind == call.Tools {

@@ -76,14 +76,14 @@ const modelUserAgent = "toolroom-model"
 // HTTPHandler serves /mcp, /metrics, /healthz and the API. Close it after the
 // http.Server.
 type HTTPHandler struct {
-	cfg     HTTPConfig
-	digest  [sha256.Size]byte // of the token, so that the comparison does not reveal its length
-	gateway *Gateway
-	mcp     *server.StreamableHTTPServer
-	sessions   *sessions
-	life    context.Context // ends the calls
-	unreadTimeout  time.Duration   // writeTimeout; shorter in tests
-	endCalls     context.CancelCauseFunc
+	cfg           HTTPConfig
+	digest        [sha256.Size]byte // of the token, so that the comparison does not reveal its length
+	gateway       *Gateway
+	mcp           *server.StreamableHTTPServer
+	sessions      *sessions
+	life          context.Context // ends the calls
+	unreadTimeout time.Duration   // writeTimeout; shorter in tests
+	endCalls      context.CancelCauseFunc
 
 	questions clientRequests
 }
@@ -107,7 +107,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	}
 }
 
-// Abort ends the running calls. Each is answered as cancelled.
+// Abort cancels the running calls. Each is answered as cancelled.
 func (h *HTTPHandler) Abort() { h.endCalls(errStopping) }
 
 // Close ends the sessions.
@@ -159,8 +159,8 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a request of a user, or of the owner of the host's token if user is
-// nil.
+// serveAuthorized answers a request of a user, or of the owner of the host's token if user
+// is nil.
 func (h *HTTPHandler) serveAuthorized(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	switch {
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
@@ -189,8 +189,8 @@ func (h *HTTPHandler) refuse(w http.ResponseWriter, r *http.Request, status int,
 	refuseHTTP(w, r, status, message)
 }
 
-// serveAPI passes a request to a handler, a body only with POST. The context of the
-// request ends with the host.
+// serveAPI passes a request to the handler to, without a body unless the method is POST.
+// The context of the request ends with the host.
 func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.Request) {
 	var d time.Duration
 	switch {
@@ -312,7 +312,8 @@ func (h *HTTPHandler) hasHostToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(given[:], h.digest[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// post reads a message and passes it to mcp-go with an exchange for the answer.
+// servePost reads a message from a POST and passes it to mcp-go with an httpExchange,
+// which takes the answer.
 func (h *HTTPHandler) servePost(w http.ResponseWriter, r *http.Request, user *accesstoken.User, profile string, catalog Catalog) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -378,8 +379,8 @@ func setReadDeadline(w http.ResponseWriter, d time.Duration) bool {
 // sees it.
 var errConnectionGone = errors.New("the connection is gone")
 
-// readBody reads at most maxBody bytes within bodyTimeout. Besides the body it returns
-// the HTTP status of an error, or 0.
+// readBody returns the body of a request, at most maxBody bytes within bodyTimeout. If it
+// fails, it returns the HTTP status to answer with (413, 408 or 400), else 0.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	if r.ContentLength > maxBody {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", maxBody)

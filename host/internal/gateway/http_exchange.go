@@ -36,14 +36,14 @@ type httpExchange struct {
 	catalog    Catalog // of the profile; nil: all of it
 	handler    *HTTPHandler
 
-	mu     sync.Mutex
-	result json.RawMessage
-	errorObject  json.RawMessage
-	status int           // set by mcp-go, not sent yet
-	sent   bool          // the header is sent
-	stream bool          // the response is an event stream
-	ended  bool          // nothing more is sent
-	acked  chan struct{} // closed when the subscription stream is acknowledged; nil after that, and for other requests
+	mu          sync.Mutex
+	result      json.RawMessage
+	errorObject json.RawMessage
+	status      int           // set by mcp-go, not sent yet
+	sent        bool          // the header is sent
+	stream      bool          // the response is an event stream
+	ended       bool          // nothing more is sent
+	acked       chan struct{} // closed when the subscription stream is acknowledged; nil after that, and for other requests
 }
 
 // caller returns the caller of the request without the client's capabilities. A signed-in
@@ -57,6 +57,7 @@ func (x *httpExchange) caller() call.Caller {
 	return c
 }
 
+// entryPoint implements exchange: http.
 func (x *httpExchange) entryPoint() string { return "http" }
 
 // identity returns an id of the session, or without a session of the connection. A
@@ -75,10 +76,10 @@ func (x *httpExchange) identity() string {
 // call.Caller.
 func sessionIdentity(session string) string { return "http session " + session }
 
-// Account returns the name under which the calls of all clients at an address are
-// counted together: they share one token, and can open any number of connections and
-// sessions. For IPv6 it is the /64 network, all of whose addresses one machine can
-// have.
+// Account returns the name under which the calls of all clients at an address are counted
+// together: the IP address, and for IPv6 its /64 network, all of whose addresses one
+// machine can have. Clients at one address share a token, and can open any number of
+// connections and sessions.
 func Account(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -96,8 +97,8 @@ func Account(remote string) string {
 	return "http " + addr.String()
 }
 
-// principal returns the owner of a request state at this profile: the user, or
-// everyone with the host's token.
+// principal returns the owner of a request state at this profile: the signed-in user, or
+// one name for everyone with the host's token.
 func (x *httpExchange) principal() string {
 	if x.user != "" {
 		return "http/" + x.profile + "/" + x.user
@@ -148,14 +149,17 @@ func (x *httpExchange) endWithServer(ctx context.Context) (context.Context, func
 	}
 }
 
+// params implements exchange.
 func (x *httpExchange) params() json.RawMessage { return x.callParams }
 
+// answer implements exchange.
 func (x *httpExchange) answer(result json.RawMessage) {
 	x.mu.Lock()
 	x.result = result
 	x.mu.Unlock()
 }
 
+// fail implements exchange.
 func (x *httpExchange) fail(object json.RawMessage) {
 	x.mu.Lock()
 	x.errorObject = object
@@ -179,6 +183,7 @@ func (x *httpExchange) notify(method string, params json.RawMessage) {
 	}
 }
 
+// acknowledged implements exchange.
 func (x *httpExchange) acknowledged() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -231,7 +236,8 @@ func writeWithin(w http.ResponseWriter, d time.Duration, p []byte, flush bool) e
 	return nil
 }
 
-// WriteHeader keeps the status until the body is known.
+// WriteHeader stores the status, which sendStatus sends when the body is known. With the
+// content type of an event stream it begins the stream at once.
 func (x *httpExchange) WriteHeader(status int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -241,7 +247,8 @@ func (x *httpExchange) WriteHeader(status int) {
 	}
 }
 
-// Write takes the output of mcp-go: a JSON message, an event with a message, or text.
+// Write takes mcp-go's answer (a JSON message, an event with a message, or text), replaces
+// id and result by the received bytes, and sends it.
 func (x *httpExchange) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -289,6 +296,7 @@ func (x *httpExchange) sendStatus(code int) {
 	x.sent = true
 }
 
+// codeHeaderMismatch is the JSON-RPC code for a header that contradicts the body.
 const codeHeaderMismatch = -32020
 
 // spliceReceived returns the message with the id and the result as received, and the
@@ -345,8 +353,8 @@ func (x *httpExchange) Flush() {
 	}
 }
 
-// end sends the header of a response without a body. After it nothing is written,
-// since the server reuses the ResponseWriter's buffers for other responses.
+// finish sends the header of a response without a body, and makes later writes fail, since
+// the server reuses the ResponseWriter's buffers for other responses.
 func (x *httpExchange) finish() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

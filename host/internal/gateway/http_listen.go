@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// Shutdown ends a server of NewHTTPServer and the sessions of its handler. Streams end at
-// once. Calls get two seconds to finish. Calls that are still running are then cancelled
-// and answered with an error, and after one more second their connections are closed.
+// Shutdown stops a server of NewHTTPServer and ends the sessions of its handler. Streams
+// end at once. Calls get two seconds to finish. Calls that are still running are then
+// cancelled and answered with an error, and after one more second their connections are
+// closed.
 func Shutdown(server *http.Server, handler *HTTPHandler) error {
 	within := func(d time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), d)

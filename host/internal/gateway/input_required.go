@@ -19,19 +19,19 @@ import (
 // client gets a result with input_required, and the job is parked until the client's
 // next request brings the answers.
 type job struct {
-	id      string
-	client  string
-	binding []byte
-	cancel  context.CancelCauseFunc
-	newQuestions   chan *question
-	done    chan struct{} // closed when result and err are set
-	result  json.RawMessage
-	err     error
+	id           string
+	client       string
+	binding      []byte
+	cancel       context.CancelCauseFunc
+	newQuestions chan *question
+	done         chan struct{} // closed when result and err are set
+	result       json.RawMessage
+	err          error
 
-	mu        sync.Mutex
-	x         exchange             // the request that waits for the job; nil while parked
-	questions map[string]*question // questions that the client has received
-	lastQuestion      int
+	mu           sync.Mutex
+	x            exchange             // the request that waits for the job; nil while parked
+	questions    map[string]*question // questions that the client has received
+	lastQuestion int
 }
 
 // question is a server's request that waits for the client's answer.
@@ -100,8 +100,8 @@ func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessa
 	return j
 }
 
-// notify passes a notification of the call to the client's current request. Between two
-// requests it is lost.
+// notify passes a notification of the call to the request that waits for the job. While
+// the job is parked it is lost.
 func (j *job) notify(method string, params json.RawMessage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -151,8 +151,9 @@ func (j *job) resume(x exchange, responses json.RawMessage) error {
 	return nil
 }
 
-// await waits for a job's result or its next question. If ctx ends first, the client
-// has cancelled the request.
+// awaitJob waits for a job's result, or for its next question, which it answers as
+// input_required. If ctx ends first, the client has cancelled the request, and so the job
+// is cancelled.
 func (g *Gateway) awaitJob(ctx context.Context, j *job) (json.RawMessage, error) {
 	for {
 		select {
@@ -188,7 +189,9 @@ func (j *job) hasOpenQuestion() bool {
 	return len(j.questions) > 0
 }
 
-// park answers with the questions and keeps the job for the next round.
+// parkJob stores the job for the next round, and returns the result with input_required
+// that contains its questions. If too many jobs are parked, it cancels the job and returns
+// an error.
 func (g *Gateway) parkJob(j *job) (json.RawMessage, error) {
 	j.mu.Lock()
 	j.x = nil
@@ -223,8 +226,8 @@ func (g *Gateway) parkJob(j *job) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// sealResult returns a job's result. It seals the request state of a modern server in
-// it.
+// sealResult returns a finished job's result. If a modern server requests input in it, the
+// requestState is encrypted.
 func (g *Gateway) sealResult(j *job) (json.RawMessage, error) {
 	if j.err != nil || !requiresInput(j.result) {
 		return j.result, j.err
@@ -249,18 +252,20 @@ func (g *Gateway) sealResult(j *job) (json.RawMessage, error) {
 // maxParked bounds the parked jobs.
 const maxParked = 1000
 
+// errUnanswered is the cause with which a parked job is cancelled.
 var errUnanswered = errors.New("the client did not answer the server's question in time")
 
 // parkedJobs holds the jobs that wait for answers.
 type parkedJobs struct {
 	limit questionLimit // counts all questions, including those to legacy clients
 
-	mu   sync.Mutex
-	jobs map[string]*job
+	mu     sync.Mutex
+	jobs   map[string]*job
 	timers map[string]*time.Timer
 }
 
-// put parks a job for a limited time. It returns false if there are too many.
+// put stores a job for parkLife, after which it is cancelled. It returns false if
+// maxParked jobs are stored.
 func (p *parkedJobs) put(j *job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -292,7 +297,8 @@ func (p *parkedJobs) take(id string) *job {
 	return j
 }
 
-// stop drops all jobs. The end of the gateway cancels them.
+// stop removes all jobs without cancelling them; the end of the gateway's context does
+// that.
 func (p *parkedJobs) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

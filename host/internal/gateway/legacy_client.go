@@ -26,14 +26,15 @@ type legacyClients struct {
 	byID map[string]legacyClient
 }
 
-// get returns the recorded properties of the client of a session, zero if there are none.
+// get returns what is recorded of a client, zero if nothing is. id is the identity of its
+// requests.
 func (c *legacyClients) get(id string) legacyClient {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.byID[id]
 }
 
-// set records the properties of the client of a session.
+// set records the properties of the client with an identity.
 func (c *legacyClients) set(id string, to legacyClient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,14 +44,15 @@ func (c *legacyClients) set(id string, to legacyClient) {
 	c.byID[id] = to
 }
 
-// delete forgets the client of a session.
+// delete forgets the client with an identity.
 func (c *legacyClients) delete(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.byID, id)
 }
 
-// recordClient stores the client of a new legacy session.
+// recordLegacyClient stores the profile, user and capabilities of a legacy client when its
+// session begins. It does nothing for an HTTP client without a session id.
 func (g *Gateway) recordLegacyClient(ctx context.Context) {
 	x := requestExchange(ctx)
 	session := server.ClientSessionFromContext(ctx)
@@ -78,14 +80,16 @@ func (g *Gateway) recordLegacyClient(ctx context.Context) {
 	g.clients.set(id, c)
 }
 
-// forgetClient ends the jobs and subscriptions of a client that has disconnected.
+// forgetLegacyClient removes a client that has disconnected, ends its subscriptions and
+// cancels its parked jobs.
 func (g *Gateway) forgetLegacyClient(id string) {
 	g.clients.delete(id)
 	g.endSubscriptions(id)
 	g.parked.endJobsOf(id)
 }
 
-// newCaller returns the caller of a request.
+// newCaller returns the caller of a request, with the client's capabilities and log level:
+// from the request of a modern client, or as recorded of a legacy one.
 func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Caller {
 	c := call.Caller{EntryPoint: x.entryPoint(), Modern: modern, ID: x.identity()}
 	switch x := x.(type) {
@@ -192,7 +196,8 @@ func passesLevel(level string, params json.RawMessage, modern bool) bool {
 	return json.Unmarshal(params, &p) == nil && severity(p.Level) >= severity(level)
 }
 
-// setLevel handles logging/setLevel.
+// setLevel handles logging/setLevel: it stores the client's level, and calls
+// Config.OnLogLevel with the lowest level of all clients.
 func (g *Gateway) setLevel(ctx context.Context, level string) {
 	id := requestExchange(ctx).identity()
 	c := g.clients.get(id)

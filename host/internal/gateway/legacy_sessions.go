@@ -26,7 +26,7 @@ type sessions struct {
 	open map[string]bool
 }
 
-// newSessions returns an empty set of sessions. ended is called with the id of each
+// newSessions returns an empty set of sessions. onEnd is called with the id of each
 // session that ends.
 func newSessions(ended func(id string)) *sessions {
 	return &sessions{onEnd: ended, open: map[string]bool{}}
@@ -52,7 +52,8 @@ func (s *sessions) Generate() string {
 	return id
 }
 
-// Validate reports whether a session has ended.
+// Validate reports whether the session with an id has ended or belongs to an earlier run.
+// An empty id is valid. See server.SessionIdManager.
 func (s *sessions) Validate(id string) (terminated bool, err error) {
 	return id != "" && s.isClosed(id), nil
 }
@@ -65,7 +66,7 @@ func (s *sessions) isClosed(id string) bool {
 	return !s.open[id]
 }
 
-// Terminate ends a session.
+// Terminate ends a session. It always permits that: notAllowed is false.
 func (s *sessions) Terminate(id string) (notAllowed bool, err error) {
 	s.mu.Lock()
 	delete(s.open, id)
@@ -86,8 +87,8 @@ type openRequest struct {
 	answer chan jsonrpc.Message // has room for one answer
 }
 
-// open registers a request to a client. It returns an unpredictable id and the channel
-// for the answer.
+// open registers a request to a client. It returns an unpredictable id and the channel for
+// the answer. forget removes the request.
 func (q *clientRequests) open(client string) (id string, answer <-chan jsonrpc.Message, forget func()) {
 	id = "toolroom:" + rand.Text()
 	w := openRequest{client, make(chan jsonrpc.Message, 1)}

@@ -20,8 +20,8 @@ type questionLimit struct {
 	open map[string]int // by client
 }
 
-// acquire reserves a place for a question to a client. The caller calls leave after
-// the answer. It returns an error if the client has too many open questions.
+// acquire counts a question to a client until leave is called. It returns an error if the
+// client has maxOpenQuestions open ones.
 func (a *questionLimit) acquire(client string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,7 +41,7 @@ func (a *questionLimit) acquire(client string) (leave func(), err error) {
 	}, nil
 }
 
-// limit wraps ask so that it respects the limit of the client.
+// wrapAsk returns ask with the limit of the client: a question beyond it is an error.
 func (a *questionLimit) wrapAsk(client string, ask call.Ask) call.Ask {
 	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		leave, err := a.acquire(client)

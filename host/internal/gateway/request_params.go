@@ -110,7 +110,8 @@ func (f *requestParams) readMeta(meta json.RawMessage) {
 	}
 }
 
-// withName returns params with the server's own name instead of the served one.
+// withName returns params with the served name replaced by original, the server's own
+// name.
 func (f *requestParams) withName(original string) json.RawMessage {
 	if original == f.name {
 		return f.params
@@ -118,7 +119,8 @@ func (f *requestParams) withName(original string) json.RawMessage {
 	return slices.Concat(f.params[:f.nameSpan[0]], json.RawMessage(jsonrpc.AppendString(nil, original)), f.params[f.nameSpan[1]:])
 }
 
-// redirect replaces the name and the arguments of the request.
+// redirect replaces the name and the arguments of the request, in the fields and in
+// params.
 func (f *requestParams) redirect(name string, arguments json.RawMessage) error {
 	params, err := jsonrpc.SetMember(f.withName(name), "arguments", arguments)
 	if err != nil {

@@ -54,7 +54,8 @@ type roundState struct {
 // forgery was.
 var errState = errors.New("requestState belongs to another request, or has expired; repeat the request without it")
 
-// seal encrypts a state. Only open with the same binding accepts it.
+// seal encrypts a state as the text of a requestState. Only open with the same binding
+// accepts it.
 func (s sealer) seal(state roundState, binding []byte) (string, error) {
 	plain, err := jsonrpc.Marshal(state) // without escaping < and >
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ErrorResult converts an error of the host into a tool result. The code is in the
-// text and in _meta; for a pending call, _meta also describes the awaited decision.
+// ErrorResult returns a tool result with isError for an error of the host. The code is in
+// the text and in _meta; for a pending call, _meta also describes the awaited decision.
 func ErrorResult(err error) json.RawMessage {
 	code := string(toolerr.CodeOf(err))
 	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), code+": "+err.Error())
@@ -145,8 +145,8 @@ func structuredForLegacy(result json.RawMessage) json.RawMessage {
 	return append(bytes.TrimSuffix(out, []byte(",")), '}')
 }
 
-// checkHeaders compares the arguments that a tool's schema marks with x-mcp-header
-// with the request's headers, which modern clients send.
+// checkHeaders returns an error if the arguments that a tool's schema marks with
+// x-mcp-header differ from the request's headers, which modern clients send over HTTP.
 func checkHeaders(x exchange, tool *call.Tool) error {
 	h, ok := x.(*httpExchange)
 	if !ok || !mcp.IsModernProtocol(h.header.Get(mcp.HeaderProtocolVersion)) ||
@@ -166,5 +166,6 @@ func checkHeaders(x exchange, tool *call.Tool) error {
 	}, &decoded, h.callParams)
 }
 
-// requiresInput reports whether a result is a request for input of a modern server.
+// requiresInput reports whether a modern server's result asks the client for input
+// (resultType input_required).
 func requiresInput(result json.RawMessage) bool { return (&call.Result{Raw: result}).RequiresInput() }

@@ -49,9 +49,11 @@ func (s *subscriptionStreams) remove(stream *subscriptionStream) {
 	delete(s.open, stream)
 }
 
-// recipients returns the sessions to notify of a changed list. all is true if every
-// client is to be notified; then mcp-go sends the notification, also to a stream that
-// is not acknowledged yet.
+// recipients returns the sessions to notify of a changed list, among the streams of the
+// profiles for which affects returns true. Streams that are not acknowledged get the
+// change later. all is true if every client is to be notified: with onlySome false and
+// every open stream affected; then mcp-go sends the notification, also to a stream that is
+// not acknowledged yet.
 func (s *subscriptionStreams) recipients(kind call.ListKind, onlySome bool, affects func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +91,8 @@ func profileOf(x exchange) string {
 	return ""
 }
 
-// ChangedFor does the same as Changed for the clients of the profiles for which
-// concerns returns true.
+// NotifyListChangedFor sends list_changed to the clients of the profiles for which affects
+// returns true; "" is the whole catalog.
 func (g *Gateway) NotifyListChangedFor(kind call.ListKind, affects func(profile string) bool) {
 	method := listChangedMethod(kind)
 	told := map[string]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Changed notifies all clients that a list has changed. The list of templates is announced
-// as resources.
+// NotifyListChanged sends list_changed of a kind to all clients. The list of templates is
+// announced as resources.
 func (g *Gateway) NotifyListChanged(kind call.ListKind) {
 	g.mcp.SendNotificationToAllClients(listChangedMethod(kind), nil)
 }
@@ -43,13 +43,13 @@ type resource struct{ server, uri string }
 
 // subscription is the subscription of one client to one resource.
 type subscription struct {
-	id   string // id of the client or of the subscription stream
-	uri  string // the URI in the client's request
+	id     string // id of the client or of the subscription stream
+	uri    string // the URI in the client's request
 	notify func(method string, params map[string]any)
 }
 
-// add stores a subscription. It returns false if there are too many, and true if the
-// client has it already.
+// add stores a subscription unless the client has it already. It returns false if there
+// are maxSubscriptions.
 func (w *subscriptions) add(r resource, s subscription) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,8 +94,8 @@ func (w *subscriptions) subscribersOf(r resource) []subscription {
 	return slices.Clone(w.all[r])
 }
 
-// Updated notifies the subscribers of a server's resource that it has changed, each with
-// the URI to which it has subscribed. params are the parameters of the server's
+// NotifyResourceUpdated notifies the subscribers of a server's resource that it has
+// changed, each with the URI to which it has subscribed. params are those of the server's
 // notification; malformed ones are ignored.
 func (g *Gateway) NotifyResourceUpdated(server string, params json.RawMessage) {
 	members, err := jsonrpc.Members(params)
@@ -125,7 +125,7 @@ func (g *Gateway) NotifyResourceUpdated(server string, params json.RawMessage) {
 	}
 }
 
-// Logged sends a server's log message that belongs to no request to the legacy clients
+// NotifyLog sends a server's log message that belongs to no request to the legacy clients
 // that want its level.
 func (g *Gateway) NotifyLog(params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
@@ -151,9 +151,9 @@ func paramsAsMap(params json.RawMessage) (map[string]any, bool) {
 	return fields, true
 }
 
-// Completed notifies legacy clients that a URL elicitation of a server is complete. It
-// notifies all clients that support URL elicitation, because the notification does not
-// name the client; clients ignore ids that they do not know.
+// NotifyElicitationComplete notifies legacy clients that a URL elicitation of a server is
+// complete. It notifies all clients that support URL elicitation, because the notification
+// does not name the client; clients ignore ids that they do not know.
 func (g *Gateway) NotifyElicitationComplete(params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
 	if !ok {
@@ -166,7 +166,7 @@ func (g *Gateway) NotifyElicitationComplete(params json.RawMessage) {
 	}
 }
 
-// legacySessions returns the sessions of the legacy clients for which meant returns
+// legacySessions returns the session ids of the legacy clients for which wants returns
 // true.
 func (g *Gateway) legacySessions(wants func(legacyClient) bool) (sessions []string) {
 	g.clients.mu.RLock()
@@ -179,7 +179,8 @@ func (g *Gateway) legacySessions(wants func(legacyClient) bool) (sessions []stri
 	return sessions
 }
 
-// subscribe handles resources/subscribe. It does nothing without a session.
+// subscribe handles resources/subscribe of a legacy client. It does nothing without a
+// session.
 func (g *Gateway) subscribe(ctx context.Context, uri string) {
 	x := requestExchange(ctx)
 	session := server.ClientSessionFromContext(ctx)
@@ -192,7 +193,8 @@ func (g *Gateway) subscribe(ctx context.Context, uri string) {
 	})
 }
 
-// subscribeOne subscribes a client to one resource. It answers x only with an error.
+// subscribeOne subscribes the client of x to one resource, and the host to it at the
+// server. notify sends the updates. It answers x only with an error.
 func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, tell func(string, map[string]any)) {
 	modern := server.IsModernRequest(ctx)
 	of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
@@ -212,7 +214,7 @@ func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, 
 	}
 }
 
-// forwardURI sends a request with a URI to a server and returns its result.
+// forwardURI sends a request with a server's own URI to the server and returns its result.
 func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (json.RawMessage, error) {
 	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
 	return g.cfg.Forward(ctx, &call.ServerRequest{Server: server, Method: method, Params: params})
@@ -244,8 +246,8 @@ func (g *Gateway) endSubscriptions(id string) {
 	g.unsubscribeUpstream(ctx, free)
 }
 
-// sendToStream sends a notification to a subscription stream. A client that does not
-// read misses it.
+// sendToStream queues a notification for a subscription stream. If the queue is full,
+// because the client does not read, the notification is lost.
 func sendToStream(session server.ClientSession, method string, params map[string]any) {
 	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
 		Method: method, Params: mcp.NotificationParams{AdditionalFields: params},
