@@ -139,9 +139,9 @@ func logCall(log *slog.Logger, o stats.Observation) {
 	}
 	attrs := []slog.Attr{
 		slog.String("caller", core.CallerName(o.Caller)), slog.String("tool", o.Tool), slog.String("server", o.Server), slog.String("outcome", outcome),
-		slog.Float64("ms", float64(o.Took.Microseconds())/1000), slog.Int64("bytes", o.Bytes),
+		slog.Float64("ms", float64(o.Duration.Microseconds())/1000), slog.Int64("bytes", o.Bytes),
 	}
-	for _, code := range []string{string(o.Code), string(o.Said)} {
+	for _, code := range []string{string(o.Code), string(o.ResultCode)} {
 		if code != "" {
 			attrs = append(attrs, slog.String("code", code))
 			break

@@ -104,7 +104,7 @@ func sum(dir string, since time.Time) (summed, error) {
 		case "tool.call.completed", "tool.call.failed":
 			delete(open, e.ID)
 			r.Add(stats.Observation{
-				Tool: e.Tool, Server: e.Server, Took: time.Duration(e.Millis * float64(time.Millisecond)),
+				Tool: e.Tool, Server: e.Server, Duration: time.Duration(e.Millis * float64(time.Millisecond)),
 				Bytes: e.Bytes, Code: toolerr.Code(e.Code), Failed: e.IsError,
 			})
 		case "audit.lost":

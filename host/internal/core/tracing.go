@@ -13,7 +13,7 @@ func (a *App) withTracing(stages []call.Stage) []call.Stage {
 	if a.tracer == nil {
 		return stages
 	}
-	return slices.Concat([]call.Stage{a.tracer.Stage}, stages, []call.Stage{a.tracer.Sending})
+	return slices.Concat([]call.Stage{a.tracer.Stage}, stages, []call.Stage{a.tracer.UpstreamStage})
 }
 
 // tracedForward returns the forwarder of requests other than tool calls, with spans if

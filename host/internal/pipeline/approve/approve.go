@@ -99,20 +99,20 @@ type Stage struct {
 	cfg   Config
 	store *Store
 	check func(ctx context.Context, req *call.Request) error
-	tell  *notifier
+	notifier  *notifier
 
-	asking sync.Map // ids of requests about which a client is being asked
+	askingClient sync.Map // ids of requests about which a client is being asked
 	secret atomic.Pointer[[]byte]
 }
 
 // New returns the stage. check returns an error if a call must not be made with its
 // arguments; it gets the arguments of the call as it would be made.
 func New(c Config, store *Store, check func(ctx context.Context, req *call.Request) error) *Stage {
-	return &Stage{cfg: c, store: store, check: check, tell: newNotifier(c, store)}
+	return &Stage{cfg: c, store: store, check: check, notifier: newNotifier(c, store)}
 }
 
 // Close stops the notifications.
-func (s *Stage) Close() { s.tell.close() }
+func (s *Stage) Close() { s.notifier.close() }
 
 // Stage returns a handler that makes only approved calls.
 func (s *Stage) Stage(next call.Handler) call.Handler {
@@ -139,7 +139,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 				if err := s.notify(ctx, r, token); err != nil {
 					return nil, s.storeError(req, err)
 				}
-				if err := s.decision(ctx, req, r); err != nil && ctx.Err() != nil {
+				if err := s.awaitDecision(ctx, req, r); err != nil && ctx.Err() != nil {
 					return nil, s.pending(r) // the caller's time is over; the request stays pending
 				} else if err != nil {
 					return nil, err
@@ -208,23 +208,23 @@ func deniedError(r *Record) error {
 }
 
 // decision waits until a request may have been decided, or nobody can decide it now.
-func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
+func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record) error {
 	forms, _ := req.Caller.Elicitation()
 	ask := !s.cfg.ClientOff && forms && req.Ask != nil && fits(r)
-	_, asked := s.asking.Load(r.ID)
+	_, asked := s.askingClient.Load(r.ID)
 	if ask && !asked {
-		_, asked = s.asking.LoadOrStore(r.ID, true)
+		_, asked = s.askingClient.LoadOrStore(r.ID, true)
 	}
 	switch {
 	case asked: // another call asks the same question
-		return s.wait(ctx, r, max(s.cfg.Wait, concurrentQuestionTime))
+		return s.waitUntilDecided(ctx, r, max(s.cfg.Wait, concurrentQuestionTime))
 	case ask:
-		defer s.asking.Delete(r.ID)
+		defer s.askingClient.Delete(r.ID)
 		if err := s.elicit(ctx, req, r); err != nil {
 			return err
 		}
 	}
-	return s.wait(ctx, r, s.cfg.Wait)
+	return s.waitUntilDecided(ctx, r, s.cfg.Wait)
 }
 
 const (
@@ -236,7 +236,7 @@ const (
 
 // wait waits until a request is not pending any more, but no longer than atMost. It
 // returns nil if that time is over.
-func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error {
+func (s *Stage) waitUntilDecided(ctx context.Context, r *Record, atMost time.Duration) error {
 	if atMost <= 0 {
 		return nil
 	}
@@ -270,31 +270,31 @@ func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 // notify queues the notification of a request, unless it is queued or was sent. If the
 // host was killed before it was sent, a repeated call sends it.
 func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
-	if s.cfg.Callback.URL == "" || r.Notified || !s.tell.claim(r.ID) {
+	if s.cfg.Callback.URL == "" || r.Notified || !s.notifier.claim(r.ID) {
 		return nil
 	}
 	if !slices.Contains(r.Tokens, digest(token)) {
 		if ok, err := s.store.addToken(ctx, r.ID, token); err != nil || !ok {
-			s.tell.release(r.ID)
+			s.notifier.release(r.ID)
 			return err
 		}
 	}
-	p := s.describe(r)
+	p := s.pendingOf(r)
 	if r.Where != "" { // the person who decides must know the scope; the caller need not
 		p.Metadata["where"] = r.Where
 	}
-	s.tell.enqueue(r, p, token)
+	s.notifier.enqueue(r, p, token)
 	return nil
 }
 
 // pending returns the error for a call that waits for a decision. Nothing of the call
 // was done.
 func (s *Stage) pending(r *Record) error {
-	return &call.PendingError{Pending: s.describe(r), Resumes: true}
+	return &call.PendingError{Pending: s.pendingOf(r), Resumes: true}
 }
 
 // describe returns the description of a request for the caller.
-func (s *Stage) describe(r *Record) call.Pending {
+func (s *Stage) pendingOf(r *Record) call.Pending {
 	at := r.Expires.UTC().Truncate(time.Second)
 	p := call.Pending{
 		ID: r.ID, Reason: r.Reason, Tool: r.Tool, Args: r.Args, ExpiresAt: at,
@@ -305,12 +305,12 @@ func (s *Stage) describe(r *Record) call.Pending {
 	}
 	p.Message = fmt.Sprintf("%s. Request %s waits for approval until %s: the user can approve the call with mcp-host approvals approve %s, or deny it with mcp-host approvals deny %s. "+
 		"Tell the user, and after approval make exactly the same call again: it then runs once. Meanwhile, do not try to get the same result in another way",
-		r.Reason, r.ID, shortText(at, s.store.now()), r.ID, r.ID)
+		r.Reason, r.ID, shortTime(at, s.store.now()), r.ID, r.ID)
 	return p
 }
 
 // shortText formats a time in UTC, with the date unless that is today's.
-func shortText(at, now time.Time) string {
+func shortTime(at, now time.Time) string {
 	if at.Sub(now) < 12*time.Hour {
 		return at.Format(time.TimeOnly + "Z")
 	}
@@ -320,7 +320,7 @@ func shortText(at, now time.Time) string {
 // run makes the call of the approval r.
 func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
 	key := of.key
-	approved, err := asShown(req, r.Arguments(), r.Rounds > 0)
+	approved, err := onlyShownMembers(req, r.Arguments(), r.Rounds > 0)
 	if err == nil {
 		err = s.check(ctx, approved)
 	}
@@ -328,7 +328,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	var res *call.Result
 	if err == nil {
 		approved.Dispatched = &sent
-		res, err = s.leased(s.withScope(ctx, approved.Tool, of.scopeIdentity), approved, key, run, next)
+		res, err = s.runWithLease(s.withScope(ctx, approved.Tool, of.scopeIdentity), approved, key, run, next)
 	}
 	// Write it even if the caller has disconnected.
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -340,11 +340,11 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	var within *call.PendingError
 	switch {
 	case errors.As(err, &within) && within.Resumes: // a nested call waits, and the rest of this call follows later
-		s.store.undo(late, key, run) //nolint:errcheck // as below
+		s.store.restoreApproval(late, key, run) //nolint:errcheck // as below
 	case asked: // the rest of the call follows later
 		s.store.continueRecord(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
-		s.store.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
+		s.store.restoreApproval(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
 	default:
 		s.store.finishRecord(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
 	}
@@ -363,13 +363,13 @@ func outcome(res *call.Result, err error) string {
 }
 
 // leased makes a call and renews its lease meanwhile.
-func (s *Stage) leased(ctx context.Context, req *call.Request, key, run string, next call.Handler) (*call.Result, error) {
-	defer s.renewing(ctx, key, run)()
+func (s *Stage) runWithLease(ctx context.Context, req *call.Request, key, run string, next call.Handler) (*call.Result, error) {
+	defer s.keepLease(ctx, key, run)()
 	return next(ctx, req)
 }
 
 // renewing renews the lease of a run until stop is called.
-func (s *Stage) renewing(ctx context.Context, key, run string) (stop func()) {
+func (s *Stage) keepLease(ctx context.Context, key, run string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {

@@ -100,12 +100,12 @@ type Notice struct {
 // notifier posts notifications, one at a time.
 type notifier struct {
 	cfg  Config
-	book *Store
+	store *Store
 
 	mu     sync.Mutex
-	queue  []posting
+	queue  []queuedNotice
 	busy   bool            // a goroutine is posting
-	going  map[string]bool // ids of requests that are being posted or queued
+	claimed  map[string]bool // ids of requests that are being posted or queued
 	life   context.Context
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -113,19 +113,19 @@ type notifier struct {
 }
 
 // posting is a notice that is queued for its request.
-type posting struct {
+type queuedNotice struct {
 	id     string
 	notice Notice
 }
 
 // maxPostings bounds the queue. A notification without room is posted when the call is
 // repeated.
-const maxPostings = 64
+const maxQueuedNotices = 64
 
 // newNotifier returns a notifier for the callback of c. The caller closes it.
 func newNotifier(c Config, book *Store) *notifier {
 	c.Callback = c.Callback.withDefaults()
-	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
+	n := &notifier{cfg: c, store: book, claimed: map[string]bool{}, client: &http.Client{
 		Transport:     httpguard.RefuseUpgrades(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
 		Timeout:       c.Callback.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -147,10 +147,10 @@ func (n *notifier) close() {
 func (n *notifier) claim(id string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.life.Err() != nil || n.going[id] || len(n.going) >= maxPostings {
+	if n.life.Err() != nil || n.claimed[id] || len(n.claimed) >= maxQueuedNotices {
 		return false
 	}
-	n.going[id] = true
+	n.claimed[id] = true
 	return true
 }
 
@@ -158,12 +158,12 @@ func (n *notifier) claim(id string) bool {
 func (n *notifier) release(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.going, id)
+	delete(n.claimed, id)
 }
 
 // enqueue queues the notification of a claimed request.
 func (n *notifier) enqueue(r *Record, p call.Pending, token string) {
-	one := posting{r.ID, Notice{Event: "approval.pending", Approval: p}}
+	one := queuedNotice{r.ID, Notice{Event: "approval.pending", Approval: p}}
 	if url := n.cfg.url(); url != "" {
 		one.notice.DecideURL = url + "/v1/callback/" + r.ID + "/" + token
 	}
@@ -175,12 +175,12 @@ func (n *notifier) enqueue(r *Record, p call.Pending, token string) {
 	n.queue = append(n.queue, one)
 	if !n.busy {
 		n.busy = true
-		n.work.Go(n.post)
+		n.work.Go(n.postQueued)
 	}
 }
 
 // post sends the queued notifications.
-func (n *notifier) post() {
+func (n *notifier) postQueued() {
 	for {
 		n.mu.Lock()
 		if len(n.queue) == 0 || n.life.Err() != nil {
@@ -197,7 +197,7 @@ func (n *notifier) post() {
 }
 
 // deliver posts one notification, and repeats it after a pause if that can help.
-func (n *notifier) deliver(p posting) {
+func (n *notifier) deliver(p queuedNotice) {
 	body, err := jsonrpc.Marshal(p.notice)
 	if err != nil {
 		return
@@ -206,7 +206,7 @@ func (n *notifier) deliver(p posting) {
 	for attempt := 1; ; attempt++ {
 		again, err := n.send(body)
 		if err == nil {
-			n.book.notified(n.life, p.id) //nolint:errcheck // it may be posted twice
+			n.store.recordNotified(n.life, p.id) //nolint:errcheck // it may be posted twice
 			return
 		}
 		if !again || attempt == n.cfg.Callback.Attempts {

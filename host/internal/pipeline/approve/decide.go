@@ -79,7 +79,7 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Rec
 	}
 	r, err := b.change(ctx, key, func(was *Record) (*Record, error) {
 		if was == nil || was.ID != id {
-			return nil, unknown(id)
+			return nil, notFoundError(id)
 		}
 		if err := may(was); err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Rec
 		if next.Expires = now.Add(b.expires()); d.Approve {
 			next.State, next.Edited = Approved, d.Args
 		} else {
-			next.close()
+			next.redactFinished()
 			next.Once = d.Once
 		}
 		return &next, nil

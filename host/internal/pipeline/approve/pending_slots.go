@@ -72,11 +72,11 @@ func (b *Store) reserveSlot(ctx context.Context, r *Record, who string) error {
 	var gone map[string]bool
 	var old []string
 	err = b.changeRegister(ctx, func(reg *slotRegister) (bool, error) {
-		reg.drop(func(p pendingSlot) bool { return !b.now().Before(p.Until) || gone[p.ID] })
+		reg.removeSlots(func(p pendingSlot) bool { return !b.now().Before(p.Until) || gone[p.ID] })
 		full := reg.checkRoom(mine)
 		if full != nil && gone == nil {
 			gone = b.decidedIDs(ctx, reg.Open)
-			reg.drop(func(p pendingSlot) bool { return gone[p.ID] })
+			reg.removeSlots(func(p pendingSlot) bool { return gone[p.ID] })
 			full = reg.checkRoom(mine)
 		}
 		if full != nil {
@@ -114,13 +114,13 @@ func (b *Store) releaseSlot(ctx context.Context, id string) {
 	}
 	b.changeRegister(ctx, func(reg *slotRegister) (bool, error) { //nolint:errcheck // see above
 		n := len(reg.Open)
-		reg.drop(func(p pendingSlot) bool { return p.ID == id })
+		reg.removeSlots(func(p pendingSlot) bool { return p.ID == id })
 		return len(reg.Open) < n, nil
 	})
 }
 
 // drop removes the slots for which which returns true.
-func (reg *slotRegister) drop(which func(pendingSlot) bool) {
+func (reg *slotRegister) removeSlots(which func(pendingSlot) bool) {
 	reg.Open = slices.DeleteFunc(reg.Open, which)
 }
 

@@ -124,11 +124,11 @@ func (r *Record) keptUntil() time.Time {
 // close shortens the arguments of a record that is decided or used, and hides
 // the credentials in them. While the call is pending they are kept and shown as
 // they are: the person who decides approves exactly these bytes.
-func (r *Record) close() { r.Args, r.Edited = shortenText(r.Args), shortenText(r.Edited) }
+func (r *Record) redactFinished() { r.Args, r.Edited = shortenArguments(r.Args), shortenArguments(r.Edited) }
 
 // shortenText returns arguments for a list: redacted, and if they are long only their
 // size and beginning.
-func shortenText(args json.RawMessage) json.RawMessage {
+func shortenArguments(args json.RawMessage) json.RawMessage {
 	switch {
 	case len(args) == 0:
 		return args
@@ -139,7 +139,7 @@ func shortenText(args json.RawMessage) json.RawMessage {
 	return fmt.Appendf(nil, `{"toolroom/left_out":{"bytes":%d,"begins":%s}}`, len(args), jsonrpc.AppendString(nil, begins))
 }
 
-const prefix = "approval/"
+const keyPrefix = "approval/"
 
 // A Scope says where calls of a tool have their effect: the directory, the roots and the
 // configuration of its server. In another scope, the same tool of a server with the same
@@ -193,14 +193,14 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 		part([]byte("subject " + req.Caller.Subject))
 	}
 	part(of.Identity)
-	part(definition(req.Tool))
+	part(canonicalDefinition(req.Tool))
 	part(canonical)
 	sum := h.Sum(nil)
-	return subject{key: prefix + encodeWord(sum[:10]), digest: hex.EncodeToString(sum), args: args, scopeText: of.Description, scopeIdentity: of.Identity}, nil
+	return subject{key: keyPrefix + encodeLetters(sum[:10]), digest: hex.EncodeToString(sum), args: args, scopeText: of.Description, scopeIdentity: of.Identity}, nil
 }
 
 // definition returns a tool's definition with sorted members.
-func definition(t *call.Tool) []byte {
+func canonicalDefinition(t *call.Tool) []byte {
 	if canonical, ok := jsonrpc.Canonical(nil, t.Definition); ok {
 		return canonical
 	}
@@ -208,7 +208,7 @@ func definition(t *call.Tool) []byte {
 }
 
 // encodeWord encodes bytes as lower-case letters and digits.
-func encodeWord(b []byte) string {
+func encodeLetters(b []byte) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
 }
 
@@ -216,21 +216,21 @@ func encodeWord(b []byte) string {
 func randomText(bytes int) string {
 	b := make([]byte, bytes)
 	rand.Read(b) //nolint:errcheck // never fails
-	return encodeWord(b)
+	return encodeLetters(b)
 }
 
 const keyLetters = 16 // of 10 bytes
 
 // newID returns the id of a request: first letters of the key, then random ones that
 // distinguish requests for the same subject.
-func (s subject) newID() string { return strings.TrimPrefix(s.key, prefix) + randomText(5) }
+func (s subject) newID() string { return strings.TrimPrefix(s.key, keyPrefix) + randomText(5) }
 
 // keyOf returns the key of the record with that id.
 func keyOf(id string) (string, error) {
 	if len(id) != keyLetters+8 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") != "" {
 		return "", toolerr.New(toolerr.InvalidInput, "%.40q is not the id of an approval", id)
 	}
-	return prefix + id[:keyLetters], nil
+	return keyPrefix + id[:keyLetters], nil
 }
 
 // digest returns the SHA-256 of a token in hex.

@@ -75,14 +75,14 @@ func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "
 // members without effect. It removes members that nobody saw (task, members of _meta
 // that only the server knows). The state of a round and the answers to a server's
 // question are kept only in the next round of an approved call.
-func asShown(req *call.Request, args json.RawMessage, nextRound bool) (*call.Request, error) {
+func onlyShownMembers(req *call.Request, args json.RawMessage, nextRound bool) (*call.Request, error) {
 	params := json.RawMessage(`{}`)
 	if len(req.Params) > 0 {
 		members, err := jsonrpc.Members(req.Params)
 		if err != nil {
 			return nil, err
 		}
-		params = keep(members, func(name string) bool {
+		params = selectMembers(members, func(name string) bool {
 			switch name {
 			case "name", "_meta":
 				return true
@@ -99,7 +99,7 @@ func asShown(req *call.Request, args json.RawMessage, nextRound bool) (*call.Req
 
 // keep returns an object of the wanted members, and of _meta the members without
 // effect.
-func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessage {
+func selectMembers(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range members {
 		if !wanted(m.Name) {
@@ -111,7 +111,7 @@ func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessa
 			if err != nil {
 				continue
 			}
-			value = keep(meta, isHarmlessMeta)
+			value = selectMembers(meta, isHarmlessMeta)
 		}
 		if len(out) > 1 {
 			out = append(out, ',')

@@ -37,18 +37,18 @@ type formatter struct {
 func format(raw json.RawMessage, flat bool) string {
 	d := formatter{flat: flat}
 	raw = bytes.TrimSpace(raw)
-	if jsonrpc.Valid(raw) != nil || !d.value(raw, 0) {
+	if jsonrpc.Valid(raw) != nil || !d.writeValue(raw, 0) {
 		return VisibleLine(string(raw))
 	}
 	return d.b.String()
 }
 
 // maxDrawn bounds nesting; deeper values are shown as written.
-const maxDrawn = 200
+const maxShownDepth = 200
 
 // value writes a value. It returns false if it is malformed or nested too deep.
-func (d *formatter) value(raw json.RawMessage, depth int) bool {
-	if depth > maxDrawn || len(raw) == 0 {
+func (d *formatter) writeValue(raw json.RawMessage, depth int) bool {
+	if depth > maxShownDepth || len(raw) == 0 {
 		return false
 	}
 	switch raw[0] {
@@ -59,17 +59,17 @@ func (d *formatter) value(raw json.RawMessage, depth int) bool {
 		}
 		d.b.WriteByte('{')
 		for i, m := range members {
-			d.next(i, depth+1)
-			d.text(m.Name, depth+1)
+			d.beginItem(i, depth+1)
+			d.writeText(m.Name, depth+1)
 			d.b.WriteByte(':')
 			if !d.flat {
 				d.b.WriteByte(' ')
 			}
-			if !d.value(m.Value, depth+1) {
+			if !d.writeValue(m.Value, depth+1) {
 				return false
 			}
 		}
-		d.end(len(members), depth, '}')
+		d.endItems(len(members), depth, '}')
 		return true
 	case '[':
 		items, err := jsonrpc.Items(raw)
@@ -78,19 +78,19 @@ func (d *formatter) value(raw json.RawMessage, depth int) bool {
 		}
 		d.b.WriteByte('[')
 		for i, item := range items {
-			d.next(i, depth+1)
-			if !d.value(item, depth+1) {
+			d.beginItem(i, depth+1)
+			if !d.writeValue(item, depth+1) {
 				return false
 			}
 		}
-		d.end(len(items), depth, ']')
+		d.endItems(len(items), depth, ']')
 		return true
 	case '"':
 		var text string
 		if json.Unmarshal(raw, &text) != nil {
 			return false
 		}
-		d.text(text, depth)
+		d.writeText(text, depth)
 		return true
 	}
 	d.b.Write(raw)
@@ -98,23 +98,23 @@ func (d *formatter) value(raw json.RawMessage, depth int) bool {
 }
 
 // next begins the item i of a list or object.
-func (d *formatter) next(i, depth int) {
+func (d *formatter) beginItem(i, depth int) {
 	if i > 0 {
 		d.b.WriteByte(',')
 	}
-	d.line(depth)
+	d.newLine(depth)
 }
 
 // end writes the end of a list or object with n items.
-func (d *formatter) end(n, depth int, with byte) {
+func (d *formatter) endItems(n, depth int, with byte) {
 	if n > 0 {
-		d.line(depth)
+		d.newLine(depth)
 	}
 	d.b.WriteByte(with)
 }
 
 // line begins a new line, unless the text is flat.
-func (d *formatter) line(depth int) {
+func (d *formatter) newLine(depth int) {
 	if !d.flat {
 		d.b.WriteString("\n" + strings.Repeat("  ", depth))
 	}
@@ -129,10 +129,10 @@ const (
 
 // text writes a string in quotes, with invisible characters escaped and long runs of
 // blanks replaced by their length. Unless flat, it begins a new line after each newline.
-func (d *formatter) text(text string, depth int) {
+func (d *formatter) writeText(text string, depth int) {
 	d.b.WriteByte('"')
 	for i := 0; i < len(text); {
-		if n := d.blankRun(text[i:], depth); n > 0 {
+		if n := d.replaceBlankRun(text[i:], depth); n > 0 {
 			i += n
 			continue
 		}
@@ -144,7 +144,7 @@ func (d *formatter) text(text string, depth int) {
 		case visible.IsHidden(r):
 			visible.WriteEscaped(&d.b, r)
 			if r == '\n' && i+1 < len(text) {
-				d.line(depth + 2)
+				d.newLine(depth + 2)
 			}
 		default:
 			d.b.WriteRune(r)
@@ -156,14 +156,14 @@ func (d *formatter) text(text string, depth int) {
 
 // blankRun replaces a long run of blanks at the beginning of text by its length. It
 // returns the number of replaced bytes, or 0.
-func (d *formatter) blankRun(text string, depth int) int {
+func (d *formatter) replaceBlankRun(text string, depth int) int {
 	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	switch breaks := strings.Count(text[:blank], "\n"); {
 	case breaks > maxBreaks:
 		end := strings.LastIndexByte(text[:blank], '\n') + 1
 		fmt.Fprintf(&d.b, "… %d line breaks …", breaks)
 		if end < len(text) {
-			d.line(depth + 2)
+			d.newLine(depth + 2)
 		}
 		return end
 	case blank-strings.LastIndexByte(text[:blank], '\n')-1 > maxSpaces && breaks == 0:

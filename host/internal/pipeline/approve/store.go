@@ -16,8 +16,8 @@ import (
 // them. was is 0 for a key that must not exist.
 type Keys interface {
 	Get(ctx context.Context, key string) (Entry, error)
-	Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error)
-	Delete(ctx context.Context, key string, was int64) error
+	Put(ctx context.Context, key string, value []byte, version int64, expires time.Time) (int64, error)
+	Delete(ctx context.Context, key string, version int64) error
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
 }
 
@@ -80,12 +80,12 @@ func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 
 // write stores a record instead of the version was. It returns CONFLICT if the key has
 // another version.
-func (b *Store) write(ctx context.Context, key string, r *Record, was int64) error {
+func (b *Store) write(ctx context.Context, key string, r *Record, version int64) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
 		return err
 	}
-	_, err = b.Keys.Put(ctx, key, value, was, r.keptUntil())
+	_, err = b.Keys.Put(ctx, key, value, version, r.keptUntil())
 	return err
 }
 
@@ -151,7 +151,7 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
 		}
 		if was != nil && was.Digest == s.digest {
-			next.Reason += was.earlierHint(now)
+			next.Reason += was.earlierDecision(now)
 		}
 		b.releaseSlot(ctx, slot) // of an earlier attempt, before which another process created the record
 		slot = next.ID
@@ -169,7 +169,7 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 
 // earlierHint returns information about an earlier equal request for the person who
 // decides.
-func (r *Record) earlierHint(now time.Time) string {
+func (r *Record) earlierDecision(now time.Time) string {
 	switch r.StateAt(now) {
 	case Interrupted:
 		return "; it was approved before, as " + r.ID + ", but the host that ran it has ended: it may have taken effect"
@@ -184,7 +184,7 @@ func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	all := []*Record{}
 	after := ""
 	for {
-		page, err := b.Keys.List(ctx, prefix, after, 1000)
+		page, err := b.Keys.List(ctx, keyPrefix, after, 1000)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +211,7 @@ func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 			return nil, err
 		}
 		if r == nil || r.ID != id {
-			return nil, unknown(id)
+			return nil, notFoundError(id)
 		}
 		return r, nil
 	}
@@ -230,13 +230,13 @@ func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 		found = r
 	}
 	if found == nil {
-		return nil, unknown(id)
+		return nil, notFoundError(id)
 	}
 	return found, nil
 }
 
 // unknown returns NOT_FOUND for an id.
-func unknown(id string) error {
+func notFoundError(id string) error {
 	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
 
@@ -250,13 +250,13 @@ func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) erro
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
 		next.Expires = next.Ended
-		next.close()
+		next.redactFinished()
 	})
 }
 
 // undo makes the record of a run without effect approved again. Its expiry does not
 // change.
-func (b *Store) undo(ctx context.Context, key, run string) error {
+func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		if next.Run = ""; next.Rounds > 0 { // the round can be repeated
 			next.State, next.Expires = Asking, next.Began.Add(b.expires())
@@ -293,7 +293,7 @@ func (b *Store) recordOfRun(ctx context.Context, key, run string, f func(*Record
 // addToken adds a one-time token to a request. ok is false if the request has
 // maxTokens. Earlier tokens stay valid, because they may have been sent.
 func (b *Store) addToken(ctx context.Context, id, token string) (ok bool, err error) {
-	err = b.touch(ctx, id, func(r *Record) {
+	err = b.changeUnannounced(ctx, id, func(r *Record) {
 		if ok = len(r.Tokens) < maxTokens; ok {
 			r.Tokens = append(slices.Clone(r.Tokens), digest(token))
 		}
@@ -302,8 +302,8 @@ func (b *Store) addToken(ctx context.Context, id, token string) (ok bool, err er
 }
 
 // notified records that the notification of a request was sent.
-func (b *Store) notified(ctx context.Context, id string) error {
-	return b.touch(ctx, id, func(r *Record) { r.Notified = true })
+func (b *Store) recordNotified(ctx context.Context, id string) error {
+	return b.changeUnannounced(ctx, id, func(r *Record) { r.Notified = true })
 }
 
 // spendDenial expires a denial that holds for one call.
@@ -327,7 +327,7 @@ func (b *Store) spendDenial(ctx context.Context, r *Record) error {
 }
 
 // touch changes a pending request that was not announced yet, if it exists.
-func (b *Store) touch(ctx context.Context, id string, f func(*Record)) error {
+func (b *Store) changeUnannounced(ctx context.Context, id string, f func(*Record)) error {
 	key, err := keyOf(id)
 	if err != nil {
 		return err

@@ -115,7 +115,7 @@ type record struct {
 	user       string
 	depth      int
 	args       json.RawMessage // of a start event
-	took       time.Duration   // of an end event
+	duration       time.Duration   // of an end event
 	bytes      int             // size of the result
 	failed     bool            // the result has isError
 	code       toolerr.Code
@@ -134,7 +134,7 @@ type Log struct {
 	number atomic.Uint64
 
 	wake    chan struct{} // receives an item if there is something to write, and at the end
-	hurry   chan struct{} // receives an item if the buffer is full
+	full   chan struct{} // receives an item if the buffer is full
 	closing chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
 
@@ -145,8 +145,8 @@ type Log struct {
 	closed  bool
 	started bool        // the writer was started
 	fault   error       // error of the last batch; nil: it was written
-	lost    int         // lost records since then
-	ever    int         // all lost records
+	lostSince    int         // lost records since then
+	lostTotal    int         // all lost records
 	onFault func(error) // called once; nil: not set, or called already
 }
 
@@ -160,7 +160,7 @@ func New(c Config, sink Sink) *Log {
 	rand.Read(run[:]) //nolint:errcheck // never fails
 	return &Log{
 		cfg: c.withDefaults(), sink: sink, run: hex.EncodeToString(run[:]),
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -180,7 +180,7 @@ func (l *Log) Stage(next call.Handler) call.Handler {
 		ctx, took := call.MeasureTime(ctx)
 		res, err := next(ctx, req)
 		end := record{at: time.Now(), event: "tool.call.completed", number: r.number, tool: req.Tool}
-		end.took = took()
+		end.duration = took()
 		if err != nil {
 			end.event, end.code, end.text = "tool.call.failed", toolerr.CodeOf(err), err.Error()
 		} else {
@@ -200,8 +200,8 @@ func (l *Log) SandboxRefused(server, refused string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.weight+r.weight() > maxBuffer {
-		l.lost++
-		l.ever++
+		l.lostSince++
+		l.lostTotal++
 		return
 	}
 	l.add(r)
@@ -228,7 +228,7 @@ func (l *Log) begin(ctx context.Context, r record) error {
 			l.room = make(chan struct{})
 		}
 		room := l.room
-		wake(l.hurry)
+		signal(l.full)
 		l.mu.Unlock()
 		select {
 		case <-room:
@@ -251,15 +251,15 @@ func (l *Log) add(r record) {
 		go l.write()
 	}
 	if len(l.pending) == 1 {
-		wake(l.wake)
+		signal(l.wake)
 	}
 	if l.weight > maxBuffer/2 {
-		wake(l.hurry)
+		signal(l.full)
 	}
 }
 
 // wake wakes the receiver of a channel with capacity 1.
-func wake(c chan<- struct{}) {
+func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -271,7 +271,7 @@ func wake(c chan<- struct{}) {
 func (l *Log) Lost() (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ever, l.fault
+	return l.lostTotal, l.fault
 }
 
 // Close writes the waiting records and closes the sink. Calls must have ended.
@@ -287,7 +287,7 @@ func (l *Log) Close() error {
 	if !l.started {
 		close(l.done)
 	}
-	wake(l.wake)
+	signal(l.wake)
 	l.mu.Unlock()
 	<-l.done
 	err := l.sink.Close()
@@ -326,7 +326,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 		dst = redact.AppendJSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinaryArguments(r.tool)...)
 		return append(dst, '}')
 	}
-	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.took.Microseconds())/1000, 'f', -1, 64)
+	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.duration.Microseconds())/1000, 'f', -1, 64)
 	if r.code != "" {
 		dst = append(append(append(dst, `,"code":"`...), r.code...), `","error":`...)
 		dst = redact.AppendText(dst, r.text)

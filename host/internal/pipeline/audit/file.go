@@ -63,7 +63,7 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 	return fmt.Errorf("other hosts remove the files in %s as soon as they are written; raise the size limit of the audit log (keep)", f.cfg.Dir)
 }
 
-var errGone = errors.New("it no longer exists")
+var errFileGone = errors.New("it no longer exists")
 
 // currentSize returns the current size of the file, to which other processes can
 // append, or errGone if it was removed or replaced.
@@ -74,7 +74,7 @@ func (f *Files) currentSize() (int64, error) {
 	}
 	there, err := os.Lstat(f.file.Name())
 	if err != nil || !os.SameFile(mine, there) {
-		return 0, errGone
+		return 0, errFileGone
 	}
 	return mine.Size(), nil
 }
@@ -84,7 +84,7 @@ func (f *Files) currentSize() (int64, error) {
 func (f *Files) open(date string) (whole bool, err error) {
 	if f.file != nil && f.date == date {
 		if size, err := f.currentSize(); err == nil && size < f.cfg.FileSize {
-			return f.whole(size)
+			return f.lastLineComplete(size)
 		}
 	}
 	if err := os.MkdirAll(f.cfg.Dir, 0o700); err != nil {
@@ -127,13 +127,13 @@ func (f *Files) open(date string) (whole bool, err error) {
 				return false, err
 			}
 		}
-		return f.whole(info.Size())
+		return f.lastLineComplete(info.Size())
 	}
 }
 
 // whole reports whether the last line of the file is complete. After a full disk it
 // may not be, whichever process wrote it.
-func (f *Files) whole(size int64) (bool, error) {
+func (f *Files) lastLineComplete(size int64) (bool, error) {
 	if size == 0 || size == f.end {
 		return true, nil
 	}

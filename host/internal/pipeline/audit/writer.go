@@ -92,7 +92,7 @@ func (l *Log) gather() {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-l.hurry:
+	case <-l.full:
 	case <-l.closing:
 	}
 }
@@ -111,7 +111,7 @@ func (l *Log) takeRecords(spare []record) ([]record, bool) {
 		l.room = nil
 	}
 	select { // the urgent write is being done
-	case <-l.hurry:
+	case <-l.full:
 	default:
 	}
 	return records, l.closed
@@ -148,8 +148,8 @@ func (l *Log) writeFailed(err error, lost int) {
 	l.mu.Lock()
 	tell := l.onFault
 	l.onFault, l.fault = nil, err
-	l.lost += lost
-	l.ever += lost
+	l.lostSince += lost
+	l.lostTotal += lost
 	l.mu.Unlock()
 	if tell != nil {
 		tell(err)
@@ -159,7 +159,7 @@ func (l *Log) writeFailed(err error, lost int) {
 // writeSucceeded writes a record with the number of lost records.
 func (l *Log) writeSucceeded() {
 	l.mu.Lock()
-	lost, why := l.lost, l.fault
+	lost, why := l.lostSince, l.fault
 	l.fault = nil
 	l.mu.Unlock()
 	if lost == 0 {
@@ -177,6 +177,6 @@ func (l *Log) writeSucceeded() {
 		return
 	}
 	l.mu.Lock()
-	l.lost -= lost
+	l.lostSince -= lost
 	l.mu.Unlock()
 }

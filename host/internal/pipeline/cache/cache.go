@@ -129,10 +129,10 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 	}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		of := func(is func(server string) bool) bool { return is != nil && is(req.Tool.Server) }
-		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || of(c.cfg.MakesCalls) || of(c.cfg.IsPerCaller) {
+		if !req.Tool.ReadOnly || !c.isNamed(req.Tool.Name) || of(c.cfg.MakesCalls) || of(c.cfg.IsPerCaller) {
 			return next(ctx, req)
 		}
-		k, directive, ok := c.key(req)
+		k, directive, ok := c.keyOf(req)
 		if !ok || directive == "bypass" || ctx.Err() != nil {
 			return next(ctx, req)
 		}
@@ -141,7 +141,7 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 				return &call.Result{Raw: raw}, nil
 			}
 		}
-		watched, asked := watch(req)
+		watched, asked := watchQuestions(req)
 		res, err := next(ctx, watched)
 		if err == nil && !asked.Load() && isCacheable(res) {
 			c.put(k, res.Raw)
@@ -152,7 +152,7 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 
 // watch returns a request with a mark that is set when the caller's client is asked a
 // question.
-func watch(req *call.Request) (*call.Request, *atomic.Bool) {
+func watchQuestions(req *call.Request) (*call.Request, *atomic.Bool) {
 	asked := new(atomic.Bool)
 	if req.Ask == nil {
 		return req, asked
@@ -166,7 +166,7 @@ func watch(req *call.Request) (*call.Request, *atomic.Bool) {
 }
 
 // named reports whether the settings name a tool.
-func (c *Cache) named(tool string) bool {
+func (c *Cache) isNamed(tool string) bool {
 	for _, pattern := range c.cfg.Tools {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); pattern == tool || ok && strings.HasPrefix(tool, prefix) {
 			return true
@@ -197,7 +197,7 @@ func isCacheable(res *call.Result) bool {
 
 // key returns the key of a call, and its caching directive. ok is false if the call
 // must not be cached.
-func (c *Cache) key(req *call.Request) (k key, directive string, ok bool) {
+func (c *Cache) keyOf(req *call.Request) (k key, directive string, ok bool) {
 	buf := make([]byte, 0, 512)
 	if c.cfg.Version != nil {
 		buf = jsonrpc.AppendString(buf, c.cfg.Version(req.Tool.Server))

@@ -124,7 +124,7 @@ func New(c Config) *Limiter {
 // Stage returns a handler that waits for a permit before each call.
 func (l *Limiter) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		at, size := l.keyOf(req)
+		at, size := l.permitsFor(req)
 		if at.depth > l.cfg.MaxDepth {
 			return nil, toolerr.New(toolerr.LimitReached, "%s is nested in %d calls, the maximum is %d; continue without it", req.Tool.Name, at.depth, l.cfg.MaxDepth)
 		}
@@ -132,7 +132,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 			return next(ctx, req)
 		}
 		caller := callerAccount{req.Caller.EntryPoint, req.Caller.ID, req.Caller.Depth}
-		if parallel := l.parallel(req.Caller); parallel > 0 {
+		if parallel := l.parallelLimit(req.Caller); parallel > 0 {
 			mine, err := l.acquire(ctx, l.callerPool, permitKey{}, parallel, accountOf(req), req)
 			if err != nil {
 				return nil, err
@@ -147,12 +147,12 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 			return nil, err
 		}
 		defer permit.release(l)
-		return next(ctx, permit.lendDuringQuestions(l, req))
+		return next(ctx, permit.releaseDuringQuestions(l, req))
 	}
 }
 
 // parallel returns the limit of concurrent calls of a caller; 0 or less: none.
-func (l *Limiter) parallel(c call.Caller) int {
+func (l *Limiter) parallelLimit(c call.Caller) int {
 	if l.cfg.MaxParallel == 0 && c.ModelTurn != "" {
 		return 10
 	}
@@ -161,7 +161,7 @@ func (l *Limiter) parallel(c call.Caller) int {
 
 // keyOf returns the key and the number of the permits that a call needs; a number of 0
 // or less means no limit.
-func (l *Limiter) keyOf(req *call.Request) (permitKey, int) {
+func (l *Limiter) permitsFor(req *call.Request) (permitKey, int) {
 	t := req.Tool
 	at := permitKey{server: t.Server}
 	if l.nested[t.Server] {
@@ -195,7 +195,7 @@ func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *pool 
 	p := l.callers[caller]
 	if p == nil {
 		p = newPool(size)
-		p.of = caller
+		p.account = caller
 		l.callers[caller] = p
 	}
 	return p
@@ -207,14 +207,14 @@ func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerA
 	l.mu.Lock()
 	p := find(at, size, caller)
 	c := p.caller(caller, accountOf(req), now)
-	if len(c.queue) == 0 && p.free(c, now) {
+	if len(c.queue) == 0 && p.canTake(c, now) {
 		p.take(c)
 		l.mu.Unlock()
 		return permit{p, c, now}, nil
 	}
 	bytes := int64(len(req.Params))
 	if len(c.queue) >= l.cfg.Queue || p.bytes+bytes > l.cfg.QueueBytes && len(c.queue) > 0 {
-		err := p.refusal(req.Tool, len(c.queue))
+		err := p.queueFullError(req.Tool, len(c.queue))
 		l.mu.Unlock()
 		return permit{}, err
 	}
@@ -243,7 +243,7 @@ func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerA
 	}
 	p.leave(c, w)
 	if err == nil {
-		err = p.refusal(req.Tool, len(c.queue))
+		err = p.queueFullError(req.Tool, len(c.queue))
 	}
 	return permit{}, err
 }
@@ -260,10 +260,10 @@ func (h permit) release(l *Limiter) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h.p.learn(now.Sub(h.since))
+	h.p.recordDuration(now.Sub(h.since))
 	h.p.give(h.c, now)
-	if h.p.of != (callerAccount{}) && h.p.held == 0 && len(h.p.waiting) == 0 {
-		delete(l.callers, h.p.of)
+	if h.p.account != (callerAccount{}) && h.p.held == 0 && len(h.p.waiting) == 0 {
+		delete(l.callers, h.p.account)
 	}
 }
 

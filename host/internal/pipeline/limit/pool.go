@@ -18,14 +18,14 @@ const maxKnown = 256
 // pool holds the permits of one server, tool or caller, and the calls that wait for
 // them.
 type pool struct {
-	of      callerAccount // set in the pool of a caller
+	account      callerAccount // set in the pool of a caller
 	size    int
 	held    int
 	callers map[callerAccount]*caller
 	running map[callerAccount]int // number by account; without zeros
 	waiting []*caller             // callers with waiting calls, the one that waits longest for its turn first
 	bytes   int64                 // of all queues
-	usual   time.Duration
+	averageTime   time.Duration
 	refused int64
 }
 
@@ -74,7 +74,7 @@ func (p *pool) forget() {
 }
 
 // free reports whether a permit is free for c.
-func (p *pool) free(c *caller, now time.Time) bool {
+func (p *pool) canTake(c *caller, now time.Time) bool {
 	switch free := p.size - p.held; {
 	case free <= 0:
 		return false
@@ -133,12 +133,12 @@ func (p *pool) leave(c *caller, w *waiter) {
 	if i := slices.Index(c.queue, w); i >= 0 {
 		c.queue = slices.Delete(c.queue, i, i+1)
 		p.bytes -= w.bytes
-		p.settle(c)
+		p.removeIfIdle(c)
 	}
 }
 
 // settle removes c from the callers in turn if it has no waiting calls.
-func (p *pool) settle(c *caller) {
+func (p *pool) removeIfIdle(c *caller) {
 	if len(c.queue) > 0 {
 		return
 	}
@@ -150,7 +150,7 @@ func (p *pool) settle(c *caller) {
 
 // before reports whether c is served before another caller: its account has fewer
 // running calls, or as many and c itself has fewer.
-func (p *pool) before(c, other *caller) bool {
+func (p *pool) isBefore(c, other *caller) bool {
 	mine, theirs := p.running[c.account], p.running[other.account]
 	return mine < theirs || mine == theirs && c.held < other.held
 }
@@ -163,10 +163,10 @@ func (p *pool) grant(now time.Time) {
 		next := -1
 		var kept *caller // from whom the last permit is kept, as from all like it
 		for i, c := range p.waiting {
-			if next >= 0 && !p.before(c, p.waiting[next]) || kept != nil && kept.account == c.account && kept.held == 0 && c.held == 0 {
+			if next >= 0 && !p.isBefore(c, p.waiting[next]) || kept != nil && kept.account == c.account && kept.held == 0 && c.held == 0 {
 				continue
 			}
-			if p.free(c, now) {
+			if p.canTake(c, now) {
 				next = i
 			} else {
 				kept = c
@@ -181,7 +181,7 @@ func (p *pool) grant(now time.Time) {
 		c.queue = c.queue[1:]
 		p.bytes -= w.bytes
 		p.waiting = append(slices.Delete(p.waiting, next, next+1), c)
-		p.settle(c)
+		p.removeIfIdle(c)
 		p.take(c)
 		w.granted = true
 		close(w.ready)
@@ -189,19 +189,19 @@ func (p *pool) grant(now time.Time) {
 }
 
 // learn keeps how long calls take, the last ones weighing most.
-func (p *pool) learn(took time.Duration) {
-	if p.usual == 0 {
-		p.usual = took
+func (p *pool) recordDuration(took time.Duration) {
+	if p.averageTime == 0 {
+		p.averageTime = took
 		return
 	}
-	p.usual += (took - p.usual) / 8
+	p.averageTime += (took - p.averageTime) / 8
 }
 
 // refusal says when there may be room again: when half of those ahead are
 // done.
-func (p *pool) refusal(t *call.Tool, ahead int) error {
+func (p *pool) queueFullError(t *call.Tool, ahead int) error {
 	p.refused++
-	wait := p.usual * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))
+	wait := p.averageTime * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))
 	wait = min(max(wait, 100*time.Millisecond), time.Minute)
 	seconds := math.Ceil(wait.Seconds()*10) / 10
 	return toolerr.New(toolerr.RateLimited, "%s is busy (%d running, %d of yours waiting); try again in %gs, or with fewer calls at once",

@@ -12,7 +12,7 @@ import (
 // the client is asked: a user who takes time to answer must not block other calls.
 // After the answer the call continues at once, so that for a moment one call more than
 // permitted can run.
-func (h permit) lendDuringQuestions(l *Limiter, req *call.Request) *call.Request {
+func (h permit) releaseDuringQuestions(l *Limiter, req *call.Request) *call.Request {
 	if req.Ask == nil {
 		return req
 	}

@@ -29,7 +29,7 @@ func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 				path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 			}
 		}
-		f := finder{exact: r.Do == Allow, known: listedBy(req.Tool)}
+		f := argFinder{exact: r.Do == Allow, known: declaredArgs(req.Tool)}
 		if err := f.find(arguments, path, 0); err != nil {
 			return false, toolerr.New(toolerr.InvalidParams, "the arguments of %s: %w", req.Tool.Name, err)
 		}
@@ -41,7 +41,7 @@ func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 }
 
 // finder collects what an argument's name may mean.
-type finder struct {
+type argFinder struct {
 	exact  bool // a rule that allows: names as they are, everything must match
 	texts  []string
 	others bool // a member that the tool could take for it was seen
@@ -51,8 +51,8 @@ type finder struct {
 
 // listedBy are the arguments that a tool lists; nil: none. Of another name of a
 // tool only the definition has those of that one.
-func listedBy(t *call.Tool) map[string]bool {
-	if known := propertiesOf(t.Input); known != nil {
+func declaredArgs(t *call.Tool) map[string]bool {
+	if known := propertyNames(t.Input); known != nil {
 		return known
 	}
 	var d struct {
@@ -61,11 +61,11 @@ func listedBy(t *call.Tool) map[string]bool {
 	if json.Unmarshal(t.Definition, &d) != nil || len(d.Input) == 0 {
 		return nil
 	}
-	return propertiesOf(d.Input)
+	return propertyNames(d.Input)
 }
 
 // propertiesOf are the names of the arguments that a schema lists; nil: none.
-func propertiesOf(schema json.RawMessage) map[string]bool {
+func propertyNames(schema json.RawMessage) map[string]bool {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
@@ -82,26 +82,26 @@ func propertiesOf(schema json.RawMessage) map[string]bool {
 // mayMean reports whether a member can be the argument with that name: tools accept
 // alternative spellings that they do not list (path for file_path), so an unlisted
 // member can be any argument.
-func (f *finder) mayMean(member, name string, depth int) bool {
+func (f *argFinder) mayMean(member, name string, depth int) bool {
 	return strings.EqualFold(member, name) || depth == 0 && f.known[name] && !f.known[member]
 }
 
 // matches reports whether the found texts match a pattern: if the finder is exact, all of
 // them, and only if there is one and no member with a similar name; otherwise any.
-func (f *finder) matches(pattern string) bool {
+func (f *argFinder) matches(pattern string) bool {
 	if f.exact {
 		if f.others || len(f.texts) == 0 {
 			return false
 		}
 		for _, text := range f.texts {
-			if !match(pattern, text) {
+			if !matchesPattern(pattern, text) {
 				return false
 			}
 		}
 		return true
 	}
 	for _, text := range f.texts {
-		if match(pattern, text) {
+		if matchesPattern(pattern, text) {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (f *finder) matches(pattern string) bool {
 const maxDepth = 100
 
 // find follows a path and collects the values there.
-func (f *finder) find(value json.RawMessage, path []string, depth int) error {
+func (f *argFinder) find(value json.RawMessage, path []string, depth int) error {
 	if depth > maxDepth {
 		return toolerr.New(toolerr.InvalidParams, "nested more than %d deep", maxDepth)
 	}
@@ -138,7 +138,7 @@ func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 }
 
 // findMembers looks in the members of an object for the rest of a path.
-func (f *finder) findMembers(object json.RawMessage, path []string, depth int) error {
+func (f *argFinder) findMembers(object json.RawMessage, path []string, depth int) error {
 	members, err := jsonrpc.Members(object)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (f *finder) findMembers(object json.RawMessage, path []string, depth int) e
 }
 
 // findItems looks in the items of a list for the rest of a path.
-func (f *finder) findItems(list json.RawMessage, path []string, depth int) error {
+func (f *argFinder) findItems(list json.RawMessage, path []string, depth int) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(list, &items); err != nil {
 		return err

@@ -43,7 +43,7 @@ type tally struct {
 }
 
 // ticket records what was counted for one call.
-type ticket struct {
+type countedCall struct {
 	total, turn *tally
 	hash        uint64
 	price       float64
@@ -79,7 +79,7 @@ func (n *counters) identicalLimit(c call.Caller) int {
 
 // admit counts a call, or returns an error that names the exceeded limit and counts
 // nothing.
-func (n *counters) admit(req *call.Request) (t ticket, err error) {
+func (n *counters) admit(req *call.Request) (t countedCall, err error) {
 	c := req.Caller
 	if !n.hasLimits(c) {
 		return t, nil
@@ -98,20 +98,20 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	now := time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := n.window(req.Tool)
+	w := n.windowOf(req.Tool)
 	if wait, full := w.isFull(now); full {
 		seconds := math.Ceil(wait.Seconds())
 		return t, refusal(req, toolerr.New(toolerr.RateLimited, "limit of %d calls per minute reached; try again in %gs", w.most, seconds).
 			With("retryAfterMs", int64(seconds*1000)))
 	}
 	if n.countsTotals() {
-		t.total = n.tally(callerKey{c.AccountName(), "", true}, now)
+		t.total = n.tallyOf(callerKey{c.AccountName(), "", true}, now)
 	}
 	if c.ModelTurn != "" || identical > 0 {
-		t.turn = n.tally(callerKey{c.AccountName(), c.ModelTurn, false}, now)
+		t.turn = n.tallyOf(callerKey{c.AccountName(), c.ModelTurn, false}, now)
 	}
 	if over := n.limitError(c, t, identical); over != nil {
-		return ticket{}, refusal(req, over)
+		return countedCall{}, refusal(req, over)
 	}
 	if t.total != nil {
 		t.total.calls++
@@ -128,7 +128,7 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 }
 
 // limitError returns an error if a call would exceed a limit. n.mu is held.
-func (n *counters) limitError(c call.Caller, t ticket, identical int) *toolerr.Error {
+func (n *counters) limitError(c call.Caller, t countedCall, identical int) *toolerr.Error {
 	cfg := n.cfg
 	switch {
 	case cfg.MaxTotalCalls > 0 && t.total.calls >= cfg.MaxTotalCalls:
@@ -148,7 +148,7 @@ const rounding = 1e-9
 
 // giveBack reverts admit for a call that was not made, except for the calls of the
 // minute.
-func (n *counters) giveBack(t ticket) {
+func (n *counters) giveBack(t countedCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if t.total != nil {
@@ -175,7 +175,7 @@ func (n *counters) price(t *call.Tool) (price float64) {
 }
 
 // calls returns the number of calls of a turn that were permitted.
-func (n *counters) calls(c call.Caller) int {
+func (n *counters) turnCalls(c call.Caller) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if t := n.callers[callerKey{c.AccountName(), c.ModelTurn, false}]; t != nil {
@@ -185,7 +185,7 @@ func (n *counters) calls(c call.Caller) int {
 }
 
 // end removes the counters of a turn.
-func (n *counters) end(c call.Caller) {
+func (n *counters) endTurn(c call.Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.callers, callerKey{c.AccountName(), c.ModelTurn, false})
@@ -208,7 +208,7 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 }
 
 // tally returns the counts of a caller, and records that it was used.
-func (n *counters) tally(w callerKey, now time.Time) *tally {
+func (n *counters) tallyOf(w callerKey, now time.Time) *tally {
 	t := n.callers[w]
 	if t == nil {
 		if len(n.callers) >= maxCallers {
@@ -251,7 +251,7 @@ func (t *tally) count(hash uint64) {
 }
 
 // window returns the times of the last calls of a tool; nil: it has no limit.
-func (n *counters) window(t *call.Tool) *window {
+func (n *counters) windowOf(t *call.Tool) *window {
 	if len(n.cfg.MaxCallsPerMinute) == 0 {
 		return nil
 	}

@@ -232,7 +232,7 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 			return Decision{}, err
 		}
 		if ok {
-			return Decision{r.Do, i + 1, r.matchesCall(i + 1)}, nil
+			return Decision{r.Do, i + 1, r.describe(i + 1)}, nil
 		}
 	}
 	return Decision{Allow, 0, "no rule of this host's policy matches this call"}, nil
@@ -267,7 +267,7 @@ func (c Config) Check(req *call.Request) error {
 }
 
 // matchesCall describes a rule and the calls that it matches.
-func (r *Rule) matchesCall(number int) string {
+func (r *Rule) describe(number int) string {
 	var of []string
 	if r.Tool != "" {
 		of = append(of, "tool "+r.Tool)
@@ -301,7 +301,7 @@ func matchesAny(patterns []string, t *call.Tool) bool {
 
 // matchTool reports whether a pattern matches one of the names of a tool.
 func matchTool(pattern string, t *call.Tool) bool {
-	return match(pattern, t.Name) || t.Unrenamed != "" && match(pattern, t.Unrenamed)
+	return matchesPattern(pattern, t.Name) || t.Unrenamed != "" && matchesPattern(pattern, t.Unrenamed)
 }
 
 // matchCaller reports whether a pattern matches a caller. The API uses HTTP as well,
@@ -316,12 +316,12 @@ func matchCaller(pattern string, c call.Caller) bool {
 		id = c.User
 	}
 	return slices.ContainsFunc(entryPoints, func(entryPoint string) bool {
-		return match(pattern, entryPoint) || strings.Contains(pattern, "/") && match(pattern, entryPoint+"/"+id)
+		return matchesPattern(pattern, entryPoint) || strings.Contains(pattern, "/") && matchesPattern(pattern, entryPoint+"/"+id)
 	})
 }
 
 // match reports whether a pattern matches a whole text.
-func match(pattern, text string) bool {
+func matchesPattern(pattern, text string) bool {
 	first, rest, wild := strings.Cut(pattern, "*")
 	if !wild {
 		return pattern == text

@@ -56,25 +56,25 @@ func (t *Turn) Choice(asked string) (string, error) {
 	switch {
 	case own == ChoiceNone || want == ChoiceNone:
 		return ChoiceNone, nil
-	case named(own) && named(want) && own != want:
+	case namesTool(own) && namesTool(want) && own != want:
 		return "", toolerr.New(toolerr.PolicyDenied, "the policy of this host allows only %s (tool_choice), not %s", own, want)
-	case t.p.counts.calls(t.caller) > 0: // a named tool is checked when it is called
+	case t.p.counts.turnCalls(t.caller) > 0: // a named tool is checked when it is called
 		return ChoiceAuto, nil
-	case named(own) || want == ChoiceAuto:
+	case namesTool(own) || want == ChoiceAuto:
 		return own, nil
 	}
 	return want, nil
 }
 
 // named reports whether a tool choice is the name of a tool.
-func named(choice string) bool {
+func namesTool(choice string) bool {
 	return choice != ChoiceAuto && choice != ChoiceRequired && choice != ChoiceNone
 }
 
 // End ends the turn. It returns an error if a call was required and none was made.
 func (t *Turn) End() error {
-	called := t.p.counts.calls(t.caller)
-	t.p.counts.end(t.caller)
+	called := t.p.counts.turnCalls(t.caller)
+	t.p.counts.endTurn(t.caller)
 	if called == 0 && t.p.cfg.ToolChoice == ChoiceRequired {
 		return toolerr.New(toolerr.PolicyDenied, "the policy of this host requires a tool call in each turn (tool_choice: required), and there was none")
 	}

@@ -33,7 +33,7 @@ func (c Config) Unmatched(tools []*call.Tool) (texts []string) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(r.Args)) {
-			if text := unlisted(name, matched); text != "" {
+			if text := undeclaredReason(name, matched); text != "" {
 				texts = append(texts, fmt.Sprintf("policy: rule %d: %s", i+1, text))
 			}
 		}
@@ -53,7 +53,7 @@ func matching(pattern string, tools []*call.Tool) (matched []*call.Tool) {
 
 // unlisted returns the reason why a rule's argument cannot occur, or "". A tool
 // without declared arguments may accept any.
-func unlisted(name string, tools []*call.Tool) string {
+func undeclaredReason(name string, tools []*call.Tool) string {
 	first := name
 	if rest, ok := strings.CutPrefix(name, "/"); ok {
 		first, _, _ = strings.Cut(rest, "/")
@@ -61,7 +61,7 @@ func unlisted(name string, tools []*call.Tool) string {
 	}
 	var listed []string
 	for _, t := range tools {
-		known := listedBy(t)
+		known := declaredArgs(t)
 		if known == nil {
 			return ""
 		}

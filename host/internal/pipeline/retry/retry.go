@@ -61,7 +61,7 @@ func New(c Config) call.Stage {
 // run makes a call, repeatedly if it fails with a retryable error before anything of
 // its answer was passed on. Only the innermost of nested calls is repeated.
 func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
-	watched, touched := watch(req)
+	watched, touched := watchPassedOn(req)
 	within := new(atomic.Bool)
 	policy := retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait,
 		Retryable: func(err error) bool { return !touched.Load() && !within.Load() && c.Retryable(err) },
@@ -108,7 +108,7 @@ func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handle
 
 // watch returns the request with a mark that is set when the caller gets a
 // notification or question of the call.
-func watch(req *call.Request) (*call.Request, *atomic.Bool) {
+func watchPassedOn(req *call.Request) (*call.Request, *atomic.Bool) {
 	touched := new(atomic.Bool)
 	if req.OnNotify == nil && req.Ask == nil {
 		return req, touched

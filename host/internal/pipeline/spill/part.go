@@ -11,12 +11,12 @@ import (
 )
 
 // part returns a content item, shortened if it is too large.
-func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
+func (s *spiller) shortenItem(raw json.RawMessage, limit int) json.RawMessage {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
-		return text(s.keep(raw, "json", "a part"))
+		return textItem(s.writeAndDescribe(raw, "json", "a part"))
 	}
-	switch value(members, "type") {
+	switch stringMember(members, "type") {
 	case "text":
 		for _, m := range members {
 			if m.Name != "text" {
@@ -26,15 +26,15 @@ func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
 			if json.Unmarshal(m.Value, &whole) != nil || len(whole) <= s.head+s.tail {
 				break // another member is large
 			}
-			cut := s.cut(whole)
+			cut := s.shortenText(whole)
 			short := slices.Concat(raw[:m.Start], jsonrpc.AppendString(nil, cut), raw[m.End:])
 			if len(short) <= limit {
 				return short
 			}
-			return text(cut)
+			return textItem(cut)
 		}
 	case "image", "audio":
-		return text(s.decoded(members, "data"))
+		return textItem(s.writeDecoded(members, "data"))
 	case "resource":
 		for _, m := range members {
 			if m.Name != "resource" {
@@ -44,29 +44,29 @@ func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
 			if err != nil {
 				break
 			}
-			if value(inner, "blob") != "" {
-				return text(s.decoded(inner, "blob"))
+			if stringMember(inner, "blob") != "" {
+				return textItem(s.writeDecoded(inner, "blob"))
 			}
-			if whole := value(inner, "text"); whole != "" {
-				return text("resource " + headOf(value(inner, "uri"), 1000) + ":\n" + s.cut(whole))
+			if whole := stringMember(inner, "text"); whole != "" {
+				return textItem("resource " + headOf(stringMember(inner, "uri"), 1000) + ":\n" + s.shortenText(whole))
 			}
 		}
 	}
-	return text(s.keep(raw, "json", "a part of type "+headOf(value(members, "type"), 100)))
+	return textItem(s.writeAndDescribe(raw, "json", "a part of type "+headOf(stringMember(members, "type"), 100)))
 }
 
 // decoded stores the decoded base64 value of a member.
-func (s *spiller) decoded(members []jsonrpc.Member, name string) string {
-	kind := headOf(value(members, "mimeType"), 100)
+func (s *spiller) writeDecoded(members []jsonrpc.Member, name string) string {
+	kind := headOf(stringMember(members, "mimeType"), 100)
 	if kind == "" {
 		kind = "data"
 	}
-	encoded := value(members, name)
+	encoded := stringMember(members, name)
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return s.keep([]byte(encoded), "base64", kind+" that is not base64")
+		return s.writeAndDescribe([]byte(encoded), "base64", kind+" that is not base64")
 	}
-	return s.keep(data, fileExtension(kind), kind)
+	return s.writeAndDescribe(data, fileExtension(kind), kind)
 }
 
 // fileExtension returns the usual file name extension of a media type.
@@ -89,7 +89,7 @@ func fileExtension(kind string) string {
 }
 
 // value returns a string member, "" if it does not exist.
-func value(members []jsonrpc.Member, name string) string {
+func stringMember(members []jsonrpc.Member, name string) string {
 	var s string
 	for _, m := range members {
 		if m.Name == name && json.Unmarshal(m.Value, &s) == nil {

@@ -92,7 +92,7 @@ func fits(members []jsonrpc.Member, most int) bool {
 }
 
 // split parses a result; ok is false if it is not a tool result.
-func split(members []jsonrpc.Member) (r result, ok bool) {
+func parseResult(members []jsonrpc.Member) (r result, ok bool) {
 	var err error
 	for _, m := range members {
 		switch m.Name {
@@ -139,7 +139,7 @@ func (c Config) shorten(tool *call.Tool, whole *call.Result) *call.Result {
 	if err != nil || fits(members, c.MaxResult) {
 		return whole
 	}
-	r, ok := split(members)
+	r, ok := parseResult(members)
 	if !ok || r.contentBytes() <= c.MaxResult {
 		return whole
 	}
@@ -147,25 +147,25 @@ func (c Config) shorten(tool *call.Tool, whole *call.Result) *call.Result {
 	s := &spiller{tool: tool, dir: c.Dir, head: min(headBytes, limit/2), tail: min(tailBytes, limit/4)}
 	for i, part := range r.content {
 		if len(part) > limit {
-			r.content[i] = s.part(part, limit)
+			r.content[i] = s.shortenItem(part, limit)
 		}
 	}
 	if len(r.structured) > limit {
-		note := s.keep([]byte(r.structured), "json", "structuredContent")
+		note := s.writeAndDescribe([]byte(r.structured), "json", "structuredContent")
 		r.structured = nil
 		r.failed = r.failed || tool.Output != nil
-		r.content = append(r.content, text(note))
+		r.content = append(r.content, textItem(note))
 	}
 	if r.contentBytes() > c.MaxResult {
-		note := s.keep(whole.Raw, "json", "the result, whose parts are too many,")
-		r.content, r.structured = []json.RawMessage{text(note)}, nil
+		note := s.writeAndDescribe(whole.Raw, "json", "the result, whose parts are too many,")
+		r.content, r.structured = []json.RawMessage{textItem(note)}, nil
 		r.failed = r.failed || tool.Output != nil
 	}
-	return &call.Result{Raw: r.join(s.files)}
+	return &call.Result{Raw: r.encode(s.files)}
 }
 
 // join encodes a result.
-func (r result) join(files []string) json.RawMessage {
+func (r result) encode(files []string) json.RawMessage {
 	n := 256
 	for _, part := range r.content {
 		n += len(part) + 1
@@ -202,7 +202,7 @@ func (r result) join(files []string) json.RawMessage {
 }
 
 // text returns a text part of a result.
-func text(t string) json.RawMessage {
+func textItem(t string) json.RawMessage {
 	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), t), '}')
 }
 
@@ -220,7 +220,7 @@ type spiller struct {
 var errNoDir = errors.New("this host has no state directory")
 
 // write keeps data in a new file.
-func (s *spiller) write(data []byte, ending string) (string, error) {
+func (s *spiller) writeFile(data []byte, ending string) (string, error) {
 	if s.err == nil && s.path == "" {
 		if s.dir == nil {
 			s.err = errNoDir
@@ -247,8 +247,8 @@ func (s *spiller) write(data []byte, ending string) (string, error) {
 }
 
 // keep writes data and says what it was and where it is.
-func (s *spiller) keep(data []byte, ending, what string) string {
-	name, err := s.write(data, ending)
+func (s *spiller) writeAndDescribe(data []byte, ending, what string) string {
+	name, err := s.writeFile(data, ending)
 	if err != nil {
 		return fmt.Sprintf("[%s of %d bytes was too large and was not saved: %v; ask for less]", what, len(data), err)
 	}
@@ -256,10 +256,10 @@ func (s *spiller) keep(data []byte, ending, what string) string {
 }
 
 // cut keeps a text and returns what goes on of it.
-func (s *spiller) cut(whole string) string {
+func (s *spiller) shortenText(whole string) string {
 	head, tail := headOf(whole, s.head), tailOf(whole, s.tail)
 	where := ""
-	if name, err := s.write([]byte(whole), "txt"); err != nil {
+	if name, err := s.writeFile([]byte(whole), "txt"); err != nil {
 		where = fmt.Sprintf("the rest was not saved: %v; ask for less", err)
 	} else {
 		where = "full text in " + name

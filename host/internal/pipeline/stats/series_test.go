@@ -20,9 +20,9 @@ func TestASeries(t *testing.T) {
 	require.Equal(t, 67108864*time.Microsecond, bounds[len(bounds)-1])
 	for i, bound := range bounds { // one just below each bound, two at it
 		require.Equal(t, bounds[0]<<i, bound)
-		r.Add(stats.Observation{Tool: "a", Server: "s", Took: bound - time.Microsecond, Bytes: 10})
-		r.Add(stats.Observation{Tool: "a", Server: "s", Took: bound, Code: toolerr.Timeout})
-		r.Add(stats.Observation{Tool: "a", Server: "s", Took: bound, Failed: true})
+		r.Add(stats.Observation{Tool: "a", Server: "s", Duration: bound - time.Microsecond, Bytes: 10})
+		r.Add(stats.Observation{Tool: "a", Server: "s", Duration: bound, Code: toolerr.Timeout})
+		r.Add(stats.Observation{Tool: "a", Server: "s", Duration: bound, Failed: true})
 	}
 	all := r.Series(10)
 	require.Len(t, all, 1)
@@ -58,10 +58,10 @@ func TestSeriesAreBounded(t *testing.T) {
 	var r stats.Recorder
 	for i := range 50 {
 		for range i + 1 {
-			r.Add(stats.Observation{Tool: fmt.Sprintf("t%02d", i), Server: "s", Took: time.Millisecond, Bytes: 1, Code: toolerr.Timeout})
+			r.Add(stats.Observation{Tool: fmt.Sprintf("t%02d", i), Server: "s", Duration: time.Millisecond, Bytes: 1, Code: toolerr.Timeout})
 		}
 	}
-	r.Add(stats.Observation{Tool: stats.Other, Took: time.Millisecond})
+	r.Add(stats.Observation{Tool: stats.Other, Duration: time.Millisecond})
 	all := r.Series(3)
 	var calls, within int64
 	var names []string

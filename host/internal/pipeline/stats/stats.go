@@ -31,11 +31,11 @@ type Observation struct {
 	Caller call.Caller
 	Tool   string // served name
 	Server string
-	Took   time.Duration
+	Duration   time.Duration
 	Bytes  int64        // size of the result
 	Code   toolerr.Code // code of the error; "": none
 	Failed bool         // the result has isError
-	Said   toolerr.Code // known code that the result names; "": none
+	ResultCode   toolerr.Code // known code that the result names; "": none
 }
 
 // A Row holds the statistics of one tool.
@@ -65,13 +65,13 @@ func (r *Recorder) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		ctx, took := call.MeasureTime(ctx)
 		res, err := next(ctx, req)
-		o := Observation{Caller: req.Caller, Tool: req.Tool.Name, Server: req.Tool.Server, Took: took()}
+		o := Observation{Caller: req.Caller, Tool: req.Tool.Name, Server: req.Tool.Server, Duration: took()}
 		if err != nil {
 			o.Code = toolerr.CodeOf(err)
 		} else {
 			o.Bytes, o.Failed = int64(len(res.Raw)), res.IsError()
 			if o.Failed {
-				o.Said = res.Code()
+				o.ResultCode = res.Code()
 			}
 		}
 		r.Add(o)
@@ -87,12 +87,12 @@ func (r *Recorder) Add(o Observation) {
 	s := r.series(o.Tool, o.Server)
 	s.calls.Add(1)
 	s.bytes.Add(o.Bytes)
-	s.sum.Add(int64(o.Took))
+	s.sum.Add(int64(o.Duration))
 	if o.Failed || o.Code != "" {
 		s.errors.Add(1)
-		s.failed(cmp.Or(o.Code, o.Said, ToolError))
+		s.failed(cmp.Or(o.Code, o.ResultCode, ToolError))
 	}
-	s.classes[class(o.Took)].Add(1)
+	s.classes[class(o.Duration)].Add(1)
 }
 
 // series returns the counters of a tool. Above maxTools, further tools share one.

@@ -45,7 +45,7 @@ func TestCallsErrorsBytesAndDurations(t *testing.T) {
 		rows[0].P50, rows[0].P99 = 0, 0
 		require.Equal(t, stats.Row{Tool: "srv__echo", Server: "srv", Calls: 100, Errors: 2, Bytes: 98*2 + 16}, rows[0])
 		require.Len(t, seen, 100)
-		require.Equal(t, stats.Observation{Caller: stagetest.Request("a", `{}`).Caller, Tool: "srv__echo", Server: "srv", Took: 9 * time.Millisecond, Code: toolerr.TooLarge}, seen[8])
+		require.Equal(t, stats.Observation{Caller: stagetest.Request("a", `{}`).Caller, Tool: "srv__echo", Server: "srv", Duration: 9 * time.Millisecond, Code: toolerr.TooLarge}, seen[8])
 	})
 }
 
@@ -63,19 +63,19 @@ func TestWaitingForAPersonIsNotCounted(t *testing.T) {
 		})
 		_, err := h(t.Context(), stagetest.Request("a", `{}`))
 		require.NoError(t, err)
-		require.Equal(t, time.Millisecond, seen.Took)
+		require.Equal(t, time.Millisecond, seen.Duration)
 	})
 }
 
 func TestQuantilesAreRightWithinSixPercentFromMicrosecondsToHours(t *testing.T) {
 	for d := time.Microsecond; d < 18*time.Hour; d += d/13 + 1 {
 		var r stats.Recorder
-		r.Add(stats.Observation{Tool: "t", Took: d})
+		r.Add(stats.Observation{Tool: "t", Duration: d})
 		require.InEpsilon(t, d, r.Rows()[0].P50, 0.0625, d.String())
 	}
 	for _, d := range []time.Duration{-1, 0, 1, 1000 * time.Hour} { // beyond, it only must not fail
 		var r stats.Recorder
-		r.Add(stats.Observation{Tool: "t", Took: d})
+		r.Add(stats.Observation{Tool: "t", Duration: d})
 		require.NotZero(t, r.Rows()[0].P99)
 	}
 	require.Empty(t, new(stats.Recorder).Rows())

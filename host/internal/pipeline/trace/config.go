@@ -67,10 +67,10 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_PROTOCOL is grpc; use http/json and the collector's port for HTTP, usually 4318")
 	}
-	if c.Headers, err = pairs(first("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
+	if c.Headers, err = parsePairs(first("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_HEADERS: %w", err)
 	}
-	if c.Resource, err = pairs(of("OTEL_RESOURCE_ATTRIBUTES")); err != nil {
+	if c.Resource, err = parsePairs(of("OTEL_RESOURCE_ATTRIBUTES")); err != nil {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	if name := of("OTEL_SERVICE_NAME"); name != "" {
@@ -78,18 +78,18 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	} else if c.Resource["service.name"] == "" {
 		c.Resource["service.name"] = "mcp-host"
 	}
-	if c.Sampler, err = sampler(of("OTEL_TRACES_SAMPLER"), of("OTEL_TRACES_SAMPLER_ARG")); err != nil {
+	if c.Sampler, err = parseSampler(of("OTEL_TRACES_SAMPLER"), of("OTEL_TRACES_SAMPLER_ARG")); err != nil {
 		return Config{}, fmt.Errorf("tracing is off: %w", err)
 	}
-	c.Timeout = milliseconds(first("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"), 10*time.Second, time.Minute)
-	c.Delay = milliseconds(of("OTEL_BSP_SCHEDULE_DELAY"), 5*time.Second, time.Minute)
-	c.Queue = number(of("OTEL_BSP_MAX_QUEUE_SIZE"), 2048, 1<<16)
-	c.Batch = min(c.Queue, number(of("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"), 512, 4096))
+	c.Timeout = parseMilliseconds(first("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"), 10*time.Second, time.Minute)
+	c.Delay = parseMilliseconds(of("OTEL_BSP_SCHEDULE_DELAY"), 5*time.Second, time.Minute)
+	c.Queue = parseNumber(of("OTEL_BSP_MAX_QUEUE_SIZE"), 2048, 1<<16)
+	c.Batch = min(c.Queue, parseNumber(of("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"), 512, 4096))
 	return c, nil
 }
 
 // sampler reads OTEL_TRACES_SAMPLER and its argument.
-func sampler(name, arg string) (Sampler, error) {
+func parseSampler(name, arg string) (Sampler, error) {
 	base, parent := strings.CutPrefix(name, "parentbased_")
 	s := Sampler{Parent: parent, Ratio: 1}
 	switch base {
@@ -114,7 +114,7 @@ func sampler(name, arg string) (Sampler, error) {
 }
 
 // pairs parses name=value,name=value with URL-escaped values.
-func pairs(text string) (map[string]string, error) {
+func parsePairs(text string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, pair := range strings.Split(text, ",") {
 		if pair = strings.TrimSpace(pair); pair == "" {
@@ -132,14 +132,14 @@ func pairs(text string) (map[string]string, error) {
 }
 
 // milliseconds and number parse a limit. An invalid value means the default.
-func milliseconds(text string, otherwise, most time.Duration) time.Duration {
-	n := number(text, int(otherwise.Milliseconds()), int(most.Milliseconds()))
+func parseMilliseconds(text string, otherwise, most time.Duration) time.Duration {
+	n := parseNumber(text, int(otherwise.Milliseconds()), int(most.Milliseconds()))
 	return time.Duration(n) * time.Millisecond
 }
 
 // number returns the number in a text, at most most; otherwise if it is not a number
 // above 0.
-func number(text string, otherwise, most int) int {
+func parseNumber(text string, otherwise, most int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n <= 0 {
 		return otherwise

@@ -44,7 +44,7 @@ func (c spanContext) traceparent() string {
 
 // parse parses a traceparent as W3C Trace Context specifies: of a later version, only
 // the known part.
-func parse(text string) (c spanContext, ok bool) {
+func parseTraceparent(text string) (c spanContext, ok bool) {
 	if len(text) < 55 || text[2] != '-' || text[35] != '-' || text[52] != '-' || text != strings.ToLower(text) {
 		return c, false
 	}
@@ -82,7 +82,7 @@ func parentOf(params json.RawMessage) (parent spanContext, state string, ok bool
 			continue
 		}
 		if m.Name == "traceparent" {
-			parent, ok = parse(text)
+			parent, ok = parseTraceparent(text)
 		} else if len(text) <= maxState {
 			state = text
 		}

@@ -40,7 +40,7 @@ type Tracer struct {
 	closing chan struct{}
 	ended   chan struct{}
 	life    context.Context // of the requests
-	cut     context.CancelFunc
+	cancelRequests     context.CancelFunc
 
 	mu     sync.RWMutex
 	closed bool
@@ -58,7 +58,7 @@ func New(c Config, version string) *Tracer {
 			return http.ErrUseLastResponse // headers are only for the collector
 		}},
 	}
-	t.life, t.cut = context.WithCancel(context.Background())
+	t.life, t.cancelRequests = context.WithCancel(context.Background())
 	return t
 }
 
@@ -72,7 +72,7 @@ func (t *Tracer) Sent() (sent, dropped int64, err error) {
 }
 
 // put queues a span, or drops it if the queue is full.
-func (t *Tracer) put(s *span) {
+func (t *Tracer) enqueue(s *span) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.closed {
@@ -97,10 +97,10 @@ func (t *Tracer) Close() {
 	}
 	t.mu.Unlock()
 	t.begin.Do(func() { close(t.ended) })
-	timer := time.AfterFunc(lastTime, t.cut)
+	timer := time.AfterFunc(lastTime, t.cancelRequests)
 	<-t.ended
 	timer.Stop()
-	t.cut()
+	t.cancelRequests()
 	t.client.CloseIdleConnections()
 }
 
@@ -301,7 +301,7 @@ func (t *Tracer) encode(batch []*span) otlpRequest {
 		out := otlpSpan{
 			TraceID: hex.EncodeToString(s.id.trace[:]), SpanID: hex.EncodeToString(s.id.span[:]), State: s.state,
 			Flags: flagSampled | flagHasRemote, Name: attributeOf("", s.name).Value.Text, Kind: s.kind,
-			Start: strconv.FormatInt(s.begin.UnixNano(), 10), End: strconv.FormatInt(s.begin.Add(s.took).UnixNano(), 10),
+			Start: strconv.FormatInt(s.begin.UnixNano(), 10), End: strconv.FormatInt(s.begin.Add(s.duration).UnixNano(), 10),
 			Attributes: []otlpAttribute{},
 		}
 		if s.parent != [8]byte{} {

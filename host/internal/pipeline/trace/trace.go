@@ -46,7 +46,7 @@ type span struct {
 	kind      int
 	name      string
 	begin     time.Time
-	took      time.Duration
+	duration      time.Duration
 	state     string // tracestate
 	errorType string // error.type; "": none
 	errorText string // text of the error
@@ -63,8 +63,8 @@ type spanKey struct{}
 // outermost stage.
 func (t *Tracer) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		s := t.root(req.Params)
-		s.tool(req)
+		s := t.beginRoot(req.Params)
+		s.setTool(req)
 		s.setEntryPoint(req.Caller)
 		res, err := next(context.WithValue(ctx, spanKey{}, s), req)
 		t.endCall(s, res, err)
@@ -74,11 +74,11 @@ func (t *Tracer) Stage(next call.Handler) call.Handler {
 
 // Sending returns a handler that makes the span of a call as sent to its server, and
 // passes the span's context to the server. It is the innermost stage.
-func (t *Tracer) Sending(next call.Handler) call.Handler {
+func (t *Tracer) UpstreamStage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		s := t.child(ctx)
-		s.tool(req)
-		s.add("toolroom.server", req.Tool.Server)
+		s := t.beginChild(ctx)
+		s.setTool(req)
+		s.addAttribute("toolroom.server", req.Tool.Server)
 		sent := *req
 		sent.Params = s.inject(req.Params)
 		res, err := next(ctx, &sent)
@@ -92,12 +92,12 @@ func (t *Tracer) Sending(next call.Handler) call.Handler {
 // gets contain the context of the inner span.
 func (t *Tracer) TraceForward(next call.Forwarder) call.Forwarder {
 	return func(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
-		outer := t.root(m.Params)
+		outer := t.beginRoot(m.Params)
 		outer.setMessageName(m)
 		outer.setEntryPoint(m.Caller)
-		inner := t.child(context.WithValue(ctx, spanKey{}, outer))
+		inner := t.beginChild(context.WithValue(ctx, spanKey{}, outer))
 		inner.setMessageName(m)
-		inner.add("toolroom.server", m.Server)
+		inner.addAttribute("toolroom.server", m.Server)
 		sent := *m
 		sent.Params = inner.inject(m.Params)
 		raw, err := next(ctx, &sent)
@@ -108,7 +108,7 @@ func (t *Tracer) TraceForward(next call.Forwarder) call.Forwarder {
 }
 
 // root begins a span for received params.
-func (t *Tracer) root(params json.RawMessage) *span {
+func (t *Tracer) beginRoot(params json.RawMessage) *span {
 	s := &span{kind: kindServer, begin: time.Now()}
 	parent, state, ok := parentOf(params)
 	if ok {
@@ -122,7 +122,7 @@ func (t *Tracer) root(params json.RawMessage) *span {
 }
 
 // child begins a span within that of ctx.
-func (t *Tracer) child(ctx context.Context) *span {
+func (t *Tracer) beginChild(ctx context.Context) *span {
 	s := &span{kind: kindClient, begin: time.Now()}
 	if outer, ok := ctx.Value(spanKey{}).(*span); ok {
 		s.id, s.parent, s.state = outer.id, outer.id.span, outer.state
@@ -135,29 +135,29 @@ func (t *Tracer) child(ctx context.Context) *span {
 }
 
 // add adds an attribute if the span is sampled and the value is not empty.
-func (s *span) add(key, value string) {
+func (s *span) addAttribute(key, value string) {
 	if s.id.sampled && value != "" {
 		s.attrs = append(s.attrs, attribute{key, value})
 	}
 }
 
 // tool sets the name and the attributes of a span for a tool call.
-func (s *span) tool(req *call.Request) {
+func (s *span) setTool(req *call.Request) {
 	name := req.Tool.Name
 	if s.kind == kindClient {
 		name = req.Tool.Original
 	}
 	s.name = "tools/call " + name
-	s.add("mcp.method.name", "tools/call")
-	s.add("gen_ai.operation.name", "execute_tool")
-	s.add("gen_ai.tool.name", name)
+	s.addAttribute("mcp.method.name", "tools/call")
+	s.addAttribute("gen_ai.operation.name", "execute_tool")
+	s.addAttribute("gen_ai.tool.name", name)
 }
 
 // setMessageName names the span of a request by its prompt. It does not use a URI,
 // because there is no limit on the number of URIs.
 func (s *span) setMessageName(m *call.ServerRequest) {
 	s.name = m.Method
-	s.add("mcp.method.name", m.Method)
+	s.addAttribute("mcp.method.name", m.Method)
 	members, err := jsonrpc.Members(m.Params)
 	if err != nil || !s.id.sampled {
 		return
@@ -168,9 +168,9 @@ func (s *span) setMessageName(m *call.ServerRequest) {
 		case json.Unmarshal(member.Value, &value) != nil:
 		case member.Name == "name" && m.Method == "prompts/get":
 			s.name += " " + value
-			s.add("gen_ai.prompt.name", value)
+			s.addAttribute("gen_ai.prompt.name", value)
 		case member.Name == "uri":
-			s.add("mcp.resource.uri", value)
+			s.addAttribute("mcp.resource.uri", value)
 		}
 	}
 }
@@ -179,16 +179,16 @@ func (s *span) setMessageName(m *call.ServerRequest) {
 func (s *span) setEntryPoint(c call.Caller) {
 	switch {
 	case c.Depth > 0:
-		s.add("network.transport", "unix")
-		s.add("toolroom.depth", strconv.Itoa(c.Depth))
+		s.addAttribute("network.transport", "unix")
+		s.addAttribute("toolroom.depth", strconv.Itoa(c.Depth))
 	case c.EntryPoint == "http":
-		s.add("network.transport", "tcp")
-		s.add("network.protocol.name", "http")
+		s.addAttribute("network.transport", "tcp")
+		s.addAttribute("network.protocol.name", "http")
 	case c.EntryPoint == "stdio":
-		s.add("network.transport", "pipe")
+		s.addAttribute("network.transport", "pipe")
 	}
 	if c.Modern {
-		s.add("mcp.protocol.version", "2026-07-28")
+		s.addAttribute("mcp.protocol.version", "2026-07-28")
 	}
 }
 
@@ -205,15 +205,15 @@ func (t *Tracer) end(s *span, err error) {
 	if !s.id.sampled {
 		return
 	}
-	s.took = time.Since(s.begin)
+	s.duration = time.Since(s.begin)
 	var answered *call.MCPError
 	switch {
 	case errors.As(err, &answered):
 		s.errorType, s.errorText = strconv.Itoa(answered.Code), answered.Message
-		s.add("rpc.response.status_code", s.errorType)
+		s.addAttribute("rpc.response.status_code", s.errorType)
 	case err != nil:
 		s.errorType = string(toolerr.CodeOf(err))
 	}
-	s.add("error.type", s.errorType)
-	t.put(s)
+	s.addAttribute("error.type", s.errorType)
+	t.enqueue(s)
 }

@@ -105,7 +105,7 @@ func BenchmarkStages(b *testing.B) {
 	tracer := New(Config{Sampler: Sampler{Ratio: 1}, Queue: 64, Batch: 64, Delay: time.Second}, "1")
 	tracer.client.Transport = &collector{answer: func(int) (int, string, error) { return 400, "", nil }}
 	defer tracer.Close()
-	stagetest.Bench(b, func(next call.Handler) call.Handler { return tracer.Stage(tracer.Sending(next)) })
+	stagetest.Bench(b, func(next call.Handler) call.Handler { return tracer.Stage(tracer.UpstreamStage(next)) })
 }
 
 const (
@@ -124,7 +124,7 @@ func callWith(t *testing.T, tracer *Tracer, meta string, answer func() (*call.Re
 			return stagetest.Text("x"), nil
 		}
 		return answer()
-	}, tracer.Stage, tracer.Sending)
+	}, tracer.Stage, tracer.UpstreamStage)
 	req := stagetest.Request("http session secret", `{"password":"hunter2"}`)
 	req.Params = json.RawMessage(`{"name":"srv__echo","arguments":{"password":"hunter2"}` + meta + `}`)
 	h(t.Context(), req) //nolint:errcheck // the span tells
@@ -198,7 +198,7 @@ func TestWhatCannotBeReadIsNoParent(t *testing.T) {
 		theirs[:36] + strings.Repeat("0", 16) + "-01":       false,
 		"00-4bf92f3577b34da6a3ce929d0e0e473g" + theirs[35:]: false,
 	} {
-		_, ok := parse(text)
+		_, ok := parseTraceparent(text)
 		require.Equal(t, want, ok, text)
 	}
 }
