@@ -96,13 +96,13 @@ func (c Config) url() string {
 
 // A Stage obtains approvals. Close it after the last call.
 type Stage struct {
-	cfg   Config
-	store *Store
-	check func(ctx context.Context, req *call.Request) error
-	notifier  *notifier
+	cfg      Config
+	store    *Store
+	check    func(ctx context.Context, req *call.Request) error
+	notifier *notifier
 
 	askingClient sync.Map // ids of requests about which a client is being asked
-	secret atomic.Pointer[[]byte]
+	secret       atomic.Pointer[[]byte]
 }
 
 // New returns the stage. check returns an error if a call must not be made with its
@@ -114,7 +114,8 @@ func New(c Config, store *Store, check func(ctx context.Context, req *call.Reque
 // Close stops the notifications.
 func (s *Stage) Close() { s.notifier.close() }
 
-// Stage returns a handler that makes only approved calls.
+// Stage returns a handler that makes a call with next only if a person has approved it.
+// Otherwise it asks and waits, or returns a *call.PendingError or POLICY_DENIED.
 func (s *Stage) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asked := false
@@ -159,7 +160,8 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// subject returns the subject of an approval of a call.
+// subject returns what an approval of this call covers; see type subject. It reads the
+// store's secret at the first call.
 func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error) {
 	var of Scope
 	if s.cfg.Scope != nil {
@@ -178,7 +180,8 @@ func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error)
 	})
 }
 
-// reason returns why a call needs approval.
+// reason returns the text why a call needs approval: the reason of the policy's rule, or a
+// general one.
 func reason(req *call.Request) string {
 	if req.Reason == "" {
 		return "the policy of this host requires approval for this call"
@@ -207,7 +210,9 @@ func deniedError(r *Record) error {
 	return &call.ValidationError{Type: call.PolicyViolation, Tool: r.Tool, Detail: detail + "; continue without it"}
 }
 
-// decision waits until a request may have been decided, or nobody can decide it now.
+// awaitDecision asks the caller's client, if it can ask, and then waits at most
+// Config.Wait for a decision in another way. It returns nil even if there is no decision;
+// the caller reads the record again.
 func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record) error {
 	forms, _ := req.Caller.Elicitation()
 	ask := !s.cfg.ClientOff && forms && req.Ask != nil && fits(r)
@@ -228,14 +233,15 @@ func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record)
 }
 
 const (
-	// concurrentQuestionTime is the time that a call waits for the answer to a question about
-	// the same call.
+	// concurrentQuestionTime is the time that a call waits for the answer to a question
+	// that an equal call has asked.
 	concurrentQuestionTime = 20 * time.Second
-	pollEvery              = 250 * time.Millisecond
+	// pollEvery is the interval at which Await reads the record.
+	pollEvery = 250 * time.Millisecond
 )
 
-// wait waits until a request is not pending any more, but no longer than atMost. It
-// returns nil if that time is over.
+// waitUntilDecided waits until the request is decided or has expired, but no longer than
+// atMost. It returns nil when that time is over.
 func (s *Stage) waitUntilDecided(ctx context.Context, r *Record, atMost time.Duration) error {
 	if atMost <= 0 {
 		return nil
@@ -250,7 +256,8 @@ func (s *Stage) waitUntilDecided(ctx context.Context, r *Record, atMost time.Dur
 	return err
 }
 
-// Await waits until a record is not pending any more, and returns it.
+// Await waits until the request with an id is decided or has expired, and returns its
+// record.
 func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -293,7 +300,7 @@ func (s *Stage) pending(r *Record) error {
 	return &call.PendingError{Pending: s.pendingOf(r), Resumes: true}
 }
 
-// describe returns the description of a request for the caller.
+// pendingOf returns the description of a request for the caller and for notifications.
 func (s *Stage) pendingOf(r *Record) call.Pending {
 	at := r.Expires.UTC().Truncate(time.Second)
 	p := call.Pending{
@@ -309,7 +316,7 @@ func (s *Stage) pendingOf(r *Record) call.Pending {
 	return p
 }
 
-// shortText formats a time in UTC, with the date unless that is today's.
+// shortTime formats a time in UTC, with the date unless that is today's.
 func shortTime(at, now time.Time) string {
 	if at.Sub(now) < 12*time.Hour {
 		return at.Format(time.TimeOnly + "Z")
@@ -317,7 +324,9 @@ func shortTime(at, now time.Time) string {
 	return at.Format(time.DateTime + "Z")
 }
 
-// run makes the call of the approval r.
+// run makes an approved call with next, in the run of its record with this random id, and
+// records its outcome. If the call had no effect, or continues in another round, the
+// approval stays valid.
 func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
 	key := of.key
 	approved, err := onlyShownMembers(req, r.Arguments(), r.Rounds > 0)
@@ -354,7 +363,8 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	return withRemark(res, r), nil
 }
 
-// outcome returns the error code of a call, or the status of its result.
+// outcome returns the text for Record.Outcome: the error code of a call, or the status of
+// its result.
 func outcome(res *call.Result, err error) string {
 	if err != nil {
 		return string(toolerr.CodeOf(err))
@@ -362,13 +372,13 @@ func outcome(res *call.Result, err error) string {
 	return string(call.StatusOf(res, nil))
 }
 
-// leased makes a call and renews its lease meanwhile.
+// runWithLease makes a call with next and renews the lease of its run meanwhile.
 func (s *Stage) runWithLease(ctx context.Context, req *call.Request, key, run string, next call.Handler) (*call.Result, error) {
 	defer s.keepLease(ctx, key, run)()
 	return next(ctx, req)
 }
 
-// renewing renews the lease of a run until stop is called.
+// keepLease renews the lease of a run in the background until stop is called.
 func (s *Stage) keepLease(ctx context.Context, key, run string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

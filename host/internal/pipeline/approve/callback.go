@@ -42,8 +42,7 @@ func (Secret) GoString() string { return "***" }
 // MarshalText hides the secret from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// validate returns an error for a malformed address, or one without a secret. No address
-// is valid.
+// validate returns an error for a malformed address, or for an address without a secret.
 func (c Callback) validate() error {
 	if c.URL == "" {
 		return nil
@@ -99,17 +98,17 @@ type Notice struct {
 
 // notifier posts notifications, one at a time.
 type notifier struct {
-	cfg  Config
+	cfg   Config
 	store *Store
 
-	mu     sync.Mutex
-	queue  []queuedNotice
-	busy   bool            // a goroutine is posting
-	claimed  map[string]bool // ids of requests that are being posted or queued
-	life   context.Context
-	end    context.CancelFunc
-	work   sync.WaitGroup
-	client *http.Client
+	mu      sync.Mutex
+	queue   []queuedNotice
+	busy    bool            // a goroutine is posting
+	claimed map[string]bool // ids of requests that are being posted or queued
+	life    context.Context
+	end     context.CancelFunc
+	work    sync.WaitGroup
+	client  *http.Client
 }
 
 // posting is a notice that is queued for its request.
@@ -141,9 +140,9 @@ func (n *notifier) close() {
 	n.client.CloseIdleConnections()
 }
 
-// claim reserves the posting of a request for the calling goroutine. It returns false
-// if the queue is full or another goroutine has reserved it; then the token of that
-// one is being sent.
+// claim reserves the notification of a request for the calling goroutine, until it is sent
+// or release is called. It returns false if the queue is full or another goroutine has
+// reserved it; then that one's token is being sent.
 func (n *notifier) claim(id string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -154,14 +153,15 @@ func (n *notifier) claim(id string) bool {
 	return true
 }
 
-// release reverts claim.
+// release reverts claim for a notification that is not sent.
 func (n *notifier) release(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.claimed, id)
 }
 
-// enqueue queues the notification of a claimed request.
+// enqueue queues the notification of a claimed request and starts a goroutine for the
+// queue if none runs.
 func (n *notifier) enqueue(r *Record, p call.Pending, token string) {
 	one := queuedNotice{r.ID, Notice{Event: "approval.pending", Approval: p}}
 	if url := n.cfg.url(); url != "" {
@@ -179,7 +179,7 @@ func (n *notifier) enqueue(r *Record, p call.Pending, token string) {
 	}
 }
 
-// post sends the queued notifications.
+// postQueued posts the queued notifications one by one until the queue is empty.
 func (n *notifier) postQueued() {
 	for {
 		n.mu.Lock()
@@ -196,7 +196,8 @@ func (n *notifier) postQueued() {
 	}
 }
 
-// deliver posts one notification, and repeats it after a pause if that can help.
+// deliver posts one notification and repeats it, at most Callback.Attempts times, after
+// errors that can be temporary. Then it records that the request was notified.
 func (n *notifier) deliver(p queuedNotice) {
 	body, err := jsonrpc.Marshal(p.notice)
 	if err != nil {

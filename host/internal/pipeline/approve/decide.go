@@ -23,7 +23,8 @@ func (b *Store) Decide(ctx context.Context, id string, d Decision) (*Record, err
 	return b.decide(ctx, id, d, func(*Record) error { return nil })
 }
 
-// Authorize returns the request of a one-time token.
+// Authorize returns the record of a request if the one-time token belongs to it. It
+// changes nothing. Otherwise it returns errToken.
 func (b *Store) Authorize(ctx context.Context, id, token string) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {
@@ -51,7 +52,7 @@ func (r *Record) checkToken(token string) bool {
 	return held == 1
 }
 
-// Redeem decides a request with its one-time token.
+// Redeem decides a request like Decide, for the bearer of its one-time token.
 func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
 	return b.decide(ctx, id, d, func(r *Record) error {
 		if !r.checkToken(token) {
@@ -61,10 +62,11 @@ func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Reco
 	})
 }
 
-// decide records a decision on a pending request and returns the changed record. The
-// error of may refuses it. It returns NOT_FOUND for an unknown id, CONFLICT if the request
-// is decided or has expired, and TOO_LARGE or INVALID_INPUT for a wrong decision.
-func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
+// decide records a decision on a pending request and returns the changed record. If
+// allowed returns an error for the record, nothing changes. It returns NOT_FOUND for an
+// unknown id, CONFLICT if the request is decided or has expired, and TOO_LARGE or
+// INVALID_INPUT for a wrong decision.
+func (b *Store) decide(ctx context.Context, id string, d Decision, allowed func(*Record) error) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Rec
 		if was == nil || was.ID != id {
 			return nil, notFoundError(id)
 		}
-		if err := may(was); err != nil {
+		if err := allowed(was); err != nil {
 			return nil, err
 		}
 		now := b.now()
@@ -104,7 +106,8 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Rec
 	return r, err
 }
 
-// decisionText returns the state and the name of the person who decided.
+// decisionText returns the state and the person who decided, such as "denied, decided by
+// NAME".
 func (r *Record) decisionText(state State) string {
 	text := string(state)
 	if r.By != "" {

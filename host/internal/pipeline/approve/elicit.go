@@ -20,14 +20,15 @@ const (
 	maxShownLines = 200
 )
 
-// fits reports whether the question about a request is within the limits.
+// fits reports whether the text of the question about a request is at most maxShown bytes
+// and maxShownLines lines.
 func fits(r *Record) bool {
 	text := questionText(r)
 	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
 }
 
-// elicit asks the person at the caller's client. If the client cannot ask or the
-// person dismisses the question, elicit returns no error: the request is still
+// elicit asks the person at the caller's client and records the decision. If the client
+// cannot ask or the person dismisses the question, it returns nil and the request stays
 // pending.
 func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error {
 	// A decision elsewhere ends the question.
@@ -78,7 +79,8 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	return nil
 }
 
-// questionText returns the message of the question for a client.
+// questionText returns the text that a client shows: tool, server, reason, scope and
+// arguments.
 func questionText(r *Record) string {
 	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", Visible(r.Tool), Visible(r.Server), Visible(r.Reason), Shown(r.Args))
 	if r.Where != "" {
@@ -87,7 +89,7 @@ func questionText(r *Record) string {
 	return text
 }
 
-// question returns the elicitation for a client.
+// question returns the params of elicitation/create for a request.
 func question(r *Record) json.RawMessage {
 	params := jsonrpc.AppendString([]byte(`{"message":`), questionText(r))
 	return append(params, `,"requestedSchema":{"type":"object","properties":{`+

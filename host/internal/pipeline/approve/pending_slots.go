@@ -119,12 +119,12 @@ func (b *Store) releaseSlot(ctx context.Context, id string) {
 	})
 }
 
-// drop removes the slots for which which returns true.
+// removeSlots removes the slots for which match returns true.
 func (reg *slotRegister) removeSlots(which func(pendingSlot) bool) {
 	reg.Open = slices.DeleteFunc(reg.Open, which)
 }
 
-// checkRoom returns LIMIT_REACHED if a slot for another request would exceed a limit.
+// checkRoom returns LIMIT_REACHED if adding the slot mine would exceed a limit.
 func (reg *slotRegister) checkRoom(mine pendingSlot) error {
 	who, sameEntryPoint, size := 0, 0, mine.Size
 	for _, p := range reg.Open {
@@ -163,7 +163,8 @@ func (b *Store) decidedIDs(ctx context.Context, open []pendingSlot) map[string]b
 	return gone
 }
 
-// forget removes the record of a finished request; other records expire.
+// forget deletes the record at a key if it is finished. Other records stay until they
+// expire.
 func (b *Store) forget(ctx context.Context, key string) {
 	r, version, err := b.read(ctx, key)
 	if err != nil || r == nil {

@@ -121,13 +121,15 @@ func (r *Record) keptUntil() time.Time {
 	return r.Expires.Add(finishedLifetime)
 }
 
-// close shortens the arguments of a record that is decided or used, and hides
-// the credentials in them. While the call is pending they are kept and shown as
-// they are: the person who decides approves exactly these bytes.
-func (r *Record) redactFinished() { r.Args, r.Edited = shortenArguments(r.Args), shortenArguments(r.Edited) }
+// redactFinished shortens the arguments of a record that is decided or used, and masks the
+// credentials in them. While the call is pending they are kept as they are: the person who
+// decides approves exactly these bytes.
+func (r *Record) redactFinished() {
+	r.Args, r.Edited = shortenArguments(r.Args), shortenArguments(r.Edited)
+}
 
-// shortenText returns arguments for a list: redacted, and if they are long only their
-// size and beginning.
+// shortenArguments returns arguments for a list: with credentials masked, and beyond
+// maxBrief bytes only their size and beginning.
 func shortenArguments(args json.RawMessage) json.RawMessage {
 	switch {
 	case len(args) == 0:
@@ -139,6 +141,7 @@ func shortenArguments(args json.RawMessage) json.RawMessage {
 	return fmt.Appendf(nil, `{"toolroom/left_out":{"bytes":%d,"begins":%s}}`, len(args), jsonrpc.AppendString(nil, begins))
 }
 
+// keyPrefix begins the store keys of records.
 const keyPrefix = "approval/"
 
 // A Scope says where calls of a tool have their effect: the directory, the roots and the
@@ -160,8 +163,9 @@ type subject struct {
 	scopeIdentity []byte // see Scope
 }
 
-// subjectOf hashes with a secret of the store, so that the ids of requests reveal
-// nothing about a server's environment.
+// subjectOf returns the subject of an approval of a call in a scope. It hashes with the
+// secret of the store, so that the ids of requests reveal nothing about a server's
+// environment.
 func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subject, error) {
 	args, err := req.Arguments()
 	if err != nil {
@@ -199,7 +203,8 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 	return subject{key: keyPrefix + encodeLetters(sum[:10]), digest: hex.EncodeToString(sum), args: args, scopeText: of.Description, scopeIdentity: of.Identity}, nil
 }
 
-// definition returns a tool's definition with sorted members.
+// canonicalDefinition returns a tool's definition with sorted members, so that equal
+// definitions are equal bytes.
 func canonicalDefinition(t *call.Tool) []byte {
 	if canonical, ok := jsonrpc.Canonical(nil, t.Definition); ok {
 		return canonical
@@ -207,7 +212,7 @@ func canonicalDefinition(t *call.Tool) []byte {
 	return t.Definition
 }
 
-// encodeWord encodes bytes as lower-case letters and digits.
+// encodeLetters encodes bytes as lower-case letters and digits (base32).
 func encodeLetters(b []byte) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
 }
@@ -225,7 +230,8 @@ const keyLetters = 16 // of 10 bytes
 // distinguish requests for the same subject.
 func (s subject) newID() string { return strings.TrimPrefix(s.key, keyPrefix) + randomText(5) }
 
-// keyOf returns the key of the record with that id.
+// keyOf returns the store key of the record of a request id, or INVALID_INPUT for a
+// malformed id.
 func keyOf(id string) (string, error) {
 	if len(id) != keyLetters+8 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") != "" {
 		return "", toolerr.New(toolerr.InvalidInput, "%.40q is not the id of an approval", id)
@@ -233,7 +239,7 @@ func keyOf(id string) (string, error) {
 	return keyPrefix + id[:keyLetters], nil
 }
 
-// digest returns the SHA-256 of a token in hex.
+// digest returns the SHA-256 of a text in hex.
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

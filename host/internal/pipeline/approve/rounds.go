@@ -10,9 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// asksForInput reports whether a result is a question of a server with protocol
-// version 2026-07-28, and returns the state that the next round must contain; nil:
-// none.
+// asksForInput reports whether a result asks the client for input (input_required, version
+// 2026-07-28), and returns its requestState; nil: it has none.
 func asksForInput(res *call.Result) (state json.RawMessage, asks bool) {
 	if !res.Names.MayHave("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
 		return nil, false
@@ -32,8 +31,9 @@ func asksForInput(res *call.Result) (state json.RawMessage, asks bool) {
 	return state, asks
 }
 
-// roundOf returns the digest of the state that makes a call the next round of an
-// earlier call; "": it is a new call.
+// roundOf returns the digest of a request's state if the request is the next round of an
+// earlier call; "": it is a new call. It equals the roundWith of the result that asked for
+// input.
 func roundOf(req *call.Request) string {
 	if !req.Caller.Modern || len(req.Params) == 0 {
 		return ""
@@ -57,8 +57,8 @@ func roundOf(req *call.Request) string {
 	return roundWith(state, req.Caller)
 }
 
-// roundWith returns the digest of a round that contains the state. A round without a
-// state must come from the same client.
+// roundWith returns the digest of the state that identifies the next round of a call.
+// Without a state, the digest identifies the client.
 func roundWith(state json.RawMessage, c call.Caller) string {
 	text := "state " + string(state)
 	if isNull(state) {
@@ -71,10 +71,10 @@ func roundWith(state json.RawMessage, c call.Caller) string {
 // isNull reports whether a JSON value is missing or null.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// asShown returns the request as it is sent: with the members that the person saw and
-// members without effect. It removes members that nobody saw (task, members of _meta
-// that only the server knows). The state of a round and the answers to a server's
-// question are kept only in the next round of an approved call.
+// onlyShownMembers returns the request with args and with only those params that the
+// person saw or that have no effect. It removes members that nobody saw (task, members of
+// _meta that only the server knows). With nextRound it keeps the state and the answers to
+// the server's question.
 func onlyShownMembers(req *call.Request, args json.RawMessage, nextRound bool) (*call.Request, error) {
 	params := json.RawMessage(`{}`)
 	if len(req.Params) > 0 {
@@ -97,8 +97,8 @@ func onlyShownMembers(req *call.Request, args json.RawMessage, nextRound bool) (
 	return shown.WithArguments(args)
 }
 
-// keep returns an object of the wanted members, and of _meta the members without
-// effect.
+// selectMembers returns an object of the members for which wanted returns true; of _meta,
+// only the harmless members (isHarmlessMeta).
 func selectMembers(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range members {

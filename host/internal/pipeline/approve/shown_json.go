@@ -46,7 +46,8 @@ func format(raw json.RawMessage, flat bool) string {
 // maxDrawn bounds nesting; deeper values are shown as written.
 const maxShownDepth = 200
 
-// value writes a value. It returns false if it is malformed or nested too deep.
+// writeValue writes a value. It returns false if the value is malformed or nested deeper
+// than maxShownDepth.
 func (d *formatter) writeValue(raw json.RawMessage, depth int) bool {
 	if depth > maxShownDepth || len(raw) == 0 {
 		return false
@@ -97,7 +98,7 @@ func (d *formatter) writeValue(raw json.RawMessage, depth int) bool {
 	return true
 }
 
-// next begins the item i of a list or object.
+// beginItem begins item i of a list or object: it writes the comma and begins a line.
 func (d *formatter) beginItem(i, depth int) {
 	if i > 0 {
 		d.b.WriteByte(',')
@@ -105,7 +106,7 @@ func (d *formatter) beginItem(i, depth int) {
 	d.newLine(depth)
 }
 
-// end writes the end of a list or object with n items.
+// endItems ends a list or object with n items by the bracket with.
 func (d *formatter) endItems(n, depth int, with byte) {
 	if n > 0 {
 		d.newLine(depth)
@@ -113,7 +114,7 @@ func (d *formatter) endItems(n, depth int, with byte) {
 	d.b.WriteByte(with)
 }
 
-// line begins a new line, unless the text is flat.
+// newLine begins a new line with the indentation of depth, unless the text is flat.
 func (d *formatter) newLine(depth int) {
 	if !d.flat {
 		d.b.WriteString("\n" + strings.Repeat("  ", depth))
@@ -127,7 +128,7 @@ const (
 	maxSpaces = 24
 )
 
-// text writes a string in quotes, with invisible characters escaped and long runs of
+// writeText writes a string in quotes, with invisible characters escaped and long runs of
 // blanks replaced by their length. Unless flat, it begins a new line after each newline.
 func (d *formatter) writeText(text string, depth int) {
 	d.b.WriteByte('"')
@@ -154,8 +155,8 @@ func (d *formatter) writeText(text string, depth int) {
 	d.b.WriteByte('"')
 }
 
-// blankRun replaces a long run of blanks at the beginning of text by its length. It
-// returns the number of replaced bytes, or 0.
+// replaceBlankRun writes the length of a long run of blanks at the beginning of text
+// instead of the run. It returns the number of replaced bytes; 0: there is no long run.
 func (d *formatter) replaceBlankRun(text string, depth int) int {
 	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	switch breaks := strings.Count(text[:blank], "\n"); {

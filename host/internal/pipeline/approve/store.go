@@ -12,12 +12,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Keys holds the operations of the store that a Store needs; package store documents
-// them. was is 0 for a key that must not exist.
+// Keys holds the operations of the store that a Store needs; package store documents them.
+// version is the expected version of the key, 0 for a key that must not exist; with
+// another version, Put and Delete return CONFLICT.
 type Keys interface {
+	// Get returns the entry of a key, or NOT_FOUND.
 	Get(ctx context.Context, key string) (Entry, error)
+	// Put sets the value of a key until it expires, and returns the new version.
 	Put(ctx context.Context, key string, value []byte, version int64, expires time.Time) (int64, error)
+	// Delete removes a key.
 	Delete(ctx context.Context, key string, version int64) error
+	// List returns at most limit entries whose keys begin with prefix and sort behind
+	// after.
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
 }
 
@@ -62,7 +68,7 @@ func (b *Store) lease() time.Duration {
 	return 30 * time.Second
 }
 
-// read returns the record at a key, nil if none exists.
+// read returns the record at a key and its version; nil and 0 if there is none.
 func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	entry, err := b.Keys.Get(ctx, key)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -78,8 +84,8 @@ func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	return r, entry.Version, nil
 }
 
-// write stores a record instead of the version was. It returns CONFLICT if the key has
-// another version.
+// write stores a record at a key that has the given version. Otherwise it returns
+// CONFLICT.
 func (b *Store) write(ctx context.Context, key string, r *Record, version int64) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
@@ -203,7 +209,8 @@ func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	return all, nil
 }
 
-// Find returns the record whose id begins with id.
+// Find returns the record whose id begins with id. It returns NOT_FOUND if there is none,
+// and an error if there are several.
 func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 	if key, err := keyOf(id); err == nil {
 		r, _, err := b.read(ctx, key)
@@ -235,7 +242,7 @@ func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 	return found, nil
 }
 
-// unknown returns NOT_FOUND for an id.
+// notFoundError returns NOT_FOUND for the id of a request.
 func notFoundError(id string) error {
 	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
@@ -245,7 +252,7 @@ func (b *Store) renew(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
 }
 
-// finishRecord ends a run.
+// finishRecord makes the record of a run done, with its outcome.
 func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
@@ -254,8 +261,8 @@ func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) erro
 	})
 }
 
-// undo makes the record of a run without effect approved again. Its expiry does not
-// change.
+// restoreApproval makes the record of a run without effect approved again, or ready for
+// the same round again, so that the call can be repeated. Its expiry does not change.
 func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		if next.Run = ""; next.Rounds > 0 { // the round can be repeated
@@ -301,12 +308,12 @@ func (b *Store) addToken(ctx context.Context, id, token string) (ok bool, err er
 	return ok, err
 }
 
-// notified records that the notification of a request was sent.
+// recordNotified records that the notification of a request was sent.
 func (b *Store) recordNotified(ctx context.Context, id string) error {
 	return b.changeUnannounced(ctx, id, func(r *Record) { r.Notified = true })
 }
 
-// spendDenial expires a denial that holds for one call.
+// spendDenial makes a denial that holds for one call expire, after that call was refused.
 func (b *Store) spendDenial(ctx context.Context, r *Record) error {
 	if !r.Once {
 		return nil
@@ -326,7 +333,8 @@ func (b *Store) spendDenial(ctx context.Context, r *Record) error {
 	return err
 }
 
-// touch changes a pending request that was not announced yet, if it exists.
+// changeUnannounced applies f to the request with an id if its notification was not sent
+// yet; otherwise it does nothing.
 func (b *Store) changeUnannounced(ctx context.Context, id string, f func(*Record)) error {
 	key, err := keyOf(id)
 	if err != nil {

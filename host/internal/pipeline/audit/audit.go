@@ -102,6 +102,7 @@ type Sink interface {
 // maxBuffer bounds the waiting records in bytes, except for the ends of started calls.
 const maxBuffer = 8 << 20
 
+// timeFormat is the format of times in the log, in UTC.
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 // record is an event before it is encoded.
@@ -115,7 +116,7 @@ type record struct {
 	user       string
 	depth      int
 	args       json.RawMessage // of a start event
-	duration       time.Duration   // of an end event
+	duration   time.Duration   // of an end event
 	bytes      int             // size of the result
 	failed     bool            // the result has isError
 	code       toolerr.Code
@@ -134,20 +135,20 @@ type Log struct {
 	number atomic.Uint64
 
 	wake    chan struct{} // receives an item if there is something to write, and at the end
-	full   chan struct{} // receives an item if the buffer is full
+	full    chan struct{} // receives an item if the buffer is full
 	closing chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
 
-	mu      sync.Mutex
-	pending []record
-	weight  int
-	room    chan struct{} // closed when the writer has emptied the buffer; nil: nobody waits
-	closed  bool
-	started bool        // the writer was started
-	fault   error       // error of the last batch; nil: it was written
-	lostSince    int         // lost records since then
-	lostTotal    int         // all lost records
-	onFault func(error) // called once; nil: not set, or called already
+	mu        sync.Mutex
+	pending   []record
+	weight    int
+	room      chan struct{} // closed when the writer has emptied the buffer; nil: nobody waits
+	closed    bool
+	started   bool        // the writer was started
+	fault     error       // error of the last batch; nil: it was written
+	lostSince int         // lost records since then
+	lostTotal int         // all lost records
+	onFault   func(error) // called once; nil: not set, or called already
 }
 
 // OnFault sets a function that is called with the error when records cannot be written
@@ -207,7 +208,9 @@ func (l *Log) SandboxRefused(server, refused string) {
 	l.add(r)
 }
 
-// begin adds the record of a start, and waits for room in the buffer.
+// begin adds the record of a call's start, and waits for room in the buffer. It returns an
+// error if ctx ends first, if the log is closed, or if records are required and cannot be
+// written.
 func (l *Log) begin(ctx context.Context, r record) error {
 	for {
 		l.mu.Lock()
@@ -258,7 +261,7 @@ func (l *Log) add(r record) {
 	}
 }
 
-// wake wakes the receiver of a channel with capacity 1.
+// signal sends to a channel with capacity 1 without blocking.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -348,8 +351,8 @@ func (r record) caller() string {
 	return Caller(r.entryPoint, r.id)
 }
 
-// Caller returns the name in the log of a caller that is not signed in: its entry
-// point and a hash of its id.
+// Caller returns the name in the log of a caller who is not signed in: the entry point
+// with a hash of the caller's id.
 func Caller(entryPoint, id string) string {
 	if id == "" {
 		return entryPoint

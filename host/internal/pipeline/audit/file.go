@@ -18,11 +18,10 @@ import (
 	"time"
 )
 
-// Files is a sink that appends to files of a directory, audit-DATE.jsonl and,
-// where that is full, audit-DATE.001.jsonl and so on, each 0600. Several hosts
-// may write to the same directory, and remove what is too old or too much there:
-// every batch is one append, to a file that is there afterwards. It is used by
-// one goroutine.
+// Files is a sink that appends to files of a directory: audit-DATE.jsonl and, when that is
+// full, audit-DATE.001.jsonl and so on, each with mode 0600. Several hosts may write to
+// the same directory and remove old files there; a batch is one append to a file that
+// still exists afterwards. It is used by one goroutine.
 type Files struct {
 	cfg  Config
 	file *os.File
@@ -63,6 +62,7 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 	return fmt.Errorf("other hosts remove the files in %s as soon as they are written; raise the size limit of the audit log (keep)", f.cfg.Dir)
 }
 
+// errFileGone is returned by currentSize.
 var errFileGone = errors.New("it no longer exists")
 
 // currentSize returns the current size of the file, to which other processes can
@@ -79,9 +79,9 @@ func (f *Files) currentSize() (int64, error) {
 	return mine.Size(), nil
 }
 
-// open opens the file of a day with room for a batch. whole reports whether its last
-// line is complete.
-func (f *Files) open(date string) (whole bool, err error) {
+// open opens the last file of a day, or the next one if that is full, and creates it if
+// necessary. complete reports whether its last line ends in a newline.
+func (f *Files) open(date string) (complete bool, err error) {
 	if f.file != nil && f.date == date {
 		if size, err := f.currentSize(); err == nil && size < f.cfg.FileSize {
 			return f.lastLineComplete(size)
@@ -131,8 +131,8 @@ func (f *Files) open(date string) (whole bool, err error) {
 	}
 }
 
-// whole reports whether the last line of the file is complete. After a full disk it
-// may not be, whichever process wrote it.
+// lastLineComplete reports whether a file of this size ends in a newline. After a full
+// disk it may not, whichever process wrote it.
 func (f *Files) lastLineComplete(size int64) (bool, error) {
 	if size == 0 || size == f.end {
 		return true, nil
@@ -144,7 +144,7 @@ func (f *Files) lastLineComplete(size int64) (bool, error) {
 	return last[0] == '\n', nil
 }
 
-// fileName returns the name of a day's file; part counts the files of the day from 0.
+// fileName returns the name of a day's file; part 0 is the first of the day.
 func fileName(date string, part int) string {
 	if part == 0 {
 		return "audit-" + date + ".jsonl"
@@ -197,7 +197,7 @@ func fileNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// parseFileName returns the day and the number of a file.
+// parseFileName returns the day and the part in the name of a log file.
 func parseFileName(name string) (date string, part int) {
 	date, number, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(name, "audit-"), ".jsonl"), ".")
 	part, _ = strconv.Atoi(number) //nolint:errcheck // the first file of a day has no number

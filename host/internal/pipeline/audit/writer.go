@@ -44,7 +44,7 @@ func (b *batch) records() [][]byte {
 	return lines
 }
 
-// write runs the writer's goroutine.
+// write is the writer's goroutine: it writes the records in batches until Close.
 func (l *Log) write() {
 	defer close(l.done)
 	var b batch
@@ -97,7 +97,8 @@ func (l *Log) gather() {
 	}
 }
 
-// takeRecords removes the records to write from the buffer and returns them.
+// takeRecords empties the buffer and returns its records, and whether the log is closed.
+// spare becomes the new buffer.
 func (l *Log) takeRecords(spare []record) ([]record, bool) {
 	if cap(spare) > batchCount {
 		spare = nil
@@ -143,7 +144,8 @@ func (l *Log) appendBatch(b *batch) {
 	}
 }
 
-// writeFailed notes the error and the number of lost records.
+// writeFailed stores the error, adds the number of lost records, and calls OnFault for the
+// first error.
 func (l *Log) writeFailed(err error, lost int) {
 	l.mu.Lock()
 	tell := l.onFault
@@ -156,7 +158,8 @@ func (l *Log) writeFailed(err error, lost int) {
 	}
 }
 
-// writeSucceeded writes a record with the number of lost records.
+// writeSucceeded ends a failure: it appends a record with the number of lost records, if
+// any were lost.
 func (l *Log) writeSucceeded() {
 	l.mu.Lock()
 	lost, why := l.lostSince, l.fault

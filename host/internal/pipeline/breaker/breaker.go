@@ -103,8 +103,8 @@ func (b *Breaker) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// enter returns an error if the server's breaker is open. trial means that this call
-// is the trial that closes or reopens it.
+// enter returns an error if the server's circuit breaker is open. trial is true if this
+// call is the one that closes or reopens it; then leave must get true.
 func (b *Breaker) enter(server string) (trial bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +122,8 @@ func (b *Breaker) enter(server string) (trial bool, err error) {
 		server, s.failures, s.last, left).With("retryAfterMs", left.Milliseconds())
 }
 
-// leave counts the end of a call. A call that its caller cancelled does not count.
+// leave counts the end of a call that began at a time. A call that its caller cancelled
+// (givenUp) does not count.
 func (b *Breaker) leave(server string, began time.Time, trial bool, err error, givenUp bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -150,8 +150,8 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// watch returns a request with a mark that is set when the caller's client is asked a
-// question.
+// watchQuestions returns a copy of the request, and a flag that becomes true when the
+// caller's client is asked a question.
 func watchQuestions(req *call.Request) (*call.Request, *atomic.Bool) {
 	asked := new(atomic.Bool)
 	if req.Ask == nil {
@@ -165,7 +165,7 @@ func watchQuestions(req *call.Request) (*call.Request, *atomic.Bool) {
 	return &watched, asked
 }
 
-// named reports whether the settings name a tool.
+// isNamed reports whether Config.Tools contains a tool's name or a matching prefix.
 func (c *Cache) isNamed(tool string) bool {
 	for _, pattern := range c.cfg.Tools {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); pattern == tool || ok && strings.HasPrefix(tool, prefix) {
@@ -195,8 +195,8 @@ func isCacheable(res *call.Result) bool {
 	return true
 }
 
-// key returns the key of a call, and its caching directive. ok is false if the call
-// must not be cached.
+// keyOf returns the key of a call, and its caching directive. ok is false if the call must
+// not be cached.
 func (c *Cache) keyOf(req *call.Request) (k key, directive string, ok bool) {
 	buf := make([]byte, 0, 512)
 	if c.cfg.Version != nil {

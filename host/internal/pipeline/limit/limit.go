@@ -151,7 +151,8 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// parallel returns the limit of concurrent calls of a caller; 0 or less: none.
+// parallelLimit returns the limit of concurrent calls of a caller on all servers; 0 or
+// less: none.
 func (l *Limiter) parallelLimit(c call.Caller) int {
 	if l.cfg.MaxParallel == 0 && c.ModelTurn != "" {
 		return 10
@@ -159,8 +160,8 @@ func (l *Limiter) parallelLimit(c call.Caller) int {
 	return l.cfg.MaxParallel
 }
 
-// keyOf returns the key and the number of the permits that a call needs; a number of 0
-// or less means no limit.
+// permitsFor returns which permits a call needs and how many there are; size 0 or less
+// means no limit.
 func (l *Limiter) permitsFor(req *call.Request) (permitKey, int) {
 	t := req.Tool
 	at := permitKey{server: t.Server}
@@ -179,7 +180,8 @@ func (l *Limiter) permitsFor(req *call.Request) (permitKey, int) {
 	return at, l.cfg.Concurrent
 }
 
-// serverPool returns the pool of a server or tool. l.mu is held.
+// serverPool returns the pool of a server or tool, a new one with size permits if
+// necessary. l.mu is held. It has the signature that acquire needs.
 func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *pool {
 	p := l.servers[at]
 	if p == nil {
@@ -190,7 +192,8 @@ func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *pool {
 	return p
 }
 
-// callerPool returns the pool of a caller. l.mu is held.
+// callerPool returns the pool of a caller, a new one with size permits if necessary. l.mu
+// is held. It has the signature that acquire needs.
 func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *pool {
 	p := l.callers[caller]
 	if p == nil {
@@ -201,7 +204,8 @@ func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *pool 
 	return p
 }
 
-// acquire returns a permit or an error.
+// acquire waits for a permit of the pool that find returns, at most Config.MaxWait. It
+// returns RATE_LIMITED if the queue is full or the wait is too long, and the error of ctx.
 func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerAccount) *pool, at permitKey, size int, caller callerAccount, req *call.Request) (permit, error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -255,7 +259,7 @@ type permit struct {
 	since time.Time
 }
 
-// release gives the permit back, and lets a waiting call begin.
+// release gives the permit back, and lets the next waiting call begin.
 func (h permit) release(l *Limiter) {
 	now := time.Now()
 	l.mu.Lock()

@@ -18,15 +18,15 @@ const maxKnown = 256
 // pool holds the permits of one server, tool or caller, and the calls that wait for
 // them.
 type pool struct {
-	account      callerAccount // set in the pool of a caller
-	size    int
-	held    int
-	callers map[callerAccount]*caller
-	running map[callerAccount]int // number by account; without zeros
-	waiting []*caller             // callers with waiting calls, the one that waits longest for its turn first
-	bytes   int64                 // of all queues
-	averageTime   time.Duration
-	refused int64
+	account     callerAccount // set in the pool of a caller
+	size        int
+	held        int
+	callers     map[callerAccount]*caller
+	running     map[callerAccount]int // number by account; without zeros
+	waiting     []*caller             // callers with waiting calls, the one that waits longest for its turn first
+	bytes       int64                 // of all queues
+	averageTime time.Duration
+	refused     int64
 }
 
 // caller is the state of a caller in a pool.
@@ -49,8 +49,8 @@ func newPool(size int) *pool {
 	return &pool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
 }
 
-// caller returns the state of the caller w of an account, and records that it was used. It
-// creates the state if necessary.
+// caller returns the state of the caller who belongs to an account, and records that it
+// was used now. It creates the state if necessary.
 func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {
@@ -64,7 +64,7 @@ func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	return c
 }
 
-// forget drops the callers without running and waiting calls.
+// forget drops the callers without running and waiting calls, to bound the memory.
 func (p *pool) forget() {
 	for w, c := range p.callers {
 		if c.held == 0 && len(c.queue) == 0 {
@@ -73,7 +73,9 @@ func (p *pool) forget() {
 	}
 }
 
-// free reports whether a permit is free for c.
+// canTake reports whether c can take a permit now: one is free, and if it is the last one
+// and the account of c has running calls, it is not reserved for another caller
+// (isReserved).
 func (p *pool) canTake(c *caller, now time.Time) bool {
 	switch free := p.size - p.held; {
 	case free <= 0:
@@ -101,14 +103,14 @@ func (p *pool) isReserved(c *caller, now time.Time) bool {
 	return false
 }
 
-// take records that a caller holds one more permit.
+// take counts one more permit of a caller as held.
 func (p *pool) take(c *caller) {
 	p.held++
 	c.held++
 	p.running[c.account]++
 }
 
-// give returns a permit of c and grants it to the next waiting call.
+// give takes a permit back from c and grants it to the next waiting call.
 func (p *pool) give(c *caller, now time.Time) {
 	p.held--
 	c.held--
@@ -128,7 +130,7 @@ func (p *pool) enqueue(c *caller, w *waiter) {
 	p.bytes += w.bytes
 }
 
-// leave removes a waiter that gave up.
+// leave removes a waiter that gave up from the queue of c.
 func (p *pool) leave(c *caller, w *waiter) {
 	if i := slices.Index(c.queue, w); i >= 0 {
 		c.queue = slices.Delete(c.queue, i, i+1)
@@ -137,7 +139,7 @@ func (p *pool) leave(c *caller, w *waiter) {
 	}
 }
 
-// settle removes c from the callers in turn if it has no waiting calls.
+// removeIfIdle removes c from p.waiting if it has no waiting calls.
 func (p *pool) removeIfIdle(c *caller) {
 	if len(c.queue) > 0 {
 		return
@@ -148,16 +150,16 @@ func (p *pool) removeIfIdle(c *caller) {
 	}
 }
 
-// before reports whether c is served before another caller: its account has fewer
-// running calls, or as many and c itself has fewer.
+// isBefore reports whether c is served before other: its account has fewer running calls,
+// or as many and c itself has fewer.
 func (p *pool) isBefore(c, other *caller) bool {
 	mine, theirs := p.running[c.account], p.running[other.account]
 	return mine < theirs || mine == theirs && c.held < other.held
 }
 
-// grant hands free permits to those who wait: of the callers that may have
-// one the one with the fewest, and of several the one whose turn is longest
-// ago.
+// grant gives the free permits to waiting calls: among the callers that can take one, to
+// the one with the fewest running calls (isBefore), and among equals to the one that has
+// waited longest for its turn.
 func (p *pool) grant(now time.Time) {
 	for p.held < p.size {
 		next := -1
@@ -188,7 +190,7 @@ func (p *pool) grant(now time.Time) {
 	}
 }
 
-// learn keeps how long calls take, the last ones weighing most.
+// recordDuration updates the moving average of the durations of calls.
 func (p *pool) recordDuration(took time.Duration) {
 	if p.averageTime == 0 {
 		p.averageTime = took
@@ -197,8 +199,8 @@ func (p *pool) recordDuration(took time.Duration) {
 	p.averageTime += (took - p.averageTime) / 8
 }
 
-// refusal says when there may be room again: when half of those ahead are
-// done.
+// queueFullError counts a refused call and returns RATE_LIMITED with the time after which
+// half of the calls ahead are probably done.
 func (p *pool) queueFullError(t *call.Tool, ahead int) error {
 	p.refused++
 	wait := p.averageTime * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))

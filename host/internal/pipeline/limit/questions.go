@@ -8,10 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// lendDuringQuestions returns the request with an Ask that releases the permit while
-// the client is asked: a user who takes time to answer must not block other calls.
-// After the answer the call continues at once, so that for a moment one call more than
-// permitted can run.
+// releaseDuringQuestions returns the request with an Ask that releases the permit while
+// the client is asked: a user who takes time to answer must not block other calls. After
+// the answer the call continues at once, so that for a moment one call more than permitted
+// can run.
 func (h permit) releaseDuringQuestions(l *Limiter, req *call.Request) *call.Request {
 	if req.Ask == nil {
 		return req

@@ -10,9 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// matchArgs reports whether the arguments of a call match those of the rule.
-// Arguments that cannot be read for sure, as with a member given twice, are an
-// error.
+// matchArgs reports whether the arguments of a call match all patterns of the rule. It
+// returns an error for arguments that parsers could read differently, for example with a
+// duplicate member.
 func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 	if len(r.Args) == 0 {
 		return true, nil
@@ -40,7 +40,7 @@ func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 	return true, nil
 }
 
-// finder collects what an argument's name may mean.
+// argFinder collects the values that the argument with a name can have.
 type argFinder struct {
 	exact  bool // a rule that allows: names as they are, everything must match
 	texts  []string
@@ -49,8 +49,8 @@ type argFinder struct {
 	known map[string]bool // the arguments that the tool lists; nil: it does not say
 }
 
-// listedBy are the arguments that a tool lists; nil: none. Of another name of a
-// tool only the definition has those of that one.
+// declaredArgs returns the names of the arguments that a tool's schema declares; nil: it
+// declares none.
 func declaredArgs(t *call.Tool) map[string]bool {
 	if known := propertyNames(t.Input); known != nil {
 		return known
@@ -64,7 +64,7 @@ func declaredArgs(t *call.Tool) map[string]bool {
 	return propertyNames(d.Input)
 }
 
-// propertiesOf are the names of the arguments that a schema lists; nil: none.
+// propertyNames returns the names of the properties that a schema declares; nil: none.
 func propertyNames(schema json.RawMessage) map[string]bool {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -79,15 +79,15 @@ func propertyNames(schema json.RawMessage) map[string]bool {
 	return known
 }
 
-// mayMean reports whether a member can be the argument with that name: tools accept
-// alternative spellings that they do not list (path for file_path), so an unlisted
-// member can be any argument.
+// mayMean reports whether a member can be the argument with a name: the names are equal
+// except for case, or the tool declares name but not member, at the top level. Tools
+// accept alternative spellings that they do not declare (path for file_path).
 func (f *argFinder) mayMean(member, name string, depth int) bool {
 	return strings.EqualFold(member, name) || depth == 0 && f.known[name] && !f.known[member]
 }
 
-// matches reports whether the found texts match a pattern: if the finder is exact, all of
-// them, and only if there is one and no member with a similar name; otherwise any.
+// matches reports whether the found texts match a pattern: any of them, or if the finder
+// is exact all of them, at least one, and no member with a similar name exists.
 func (f *argFinder) matches(pattern string) bool {
 	if f.exact {
 		if f.others || len(f.texts) == 0 {
@@ -108,10 +108,11 @@ func (f *argFinder) matches(pattern string) bool {
 	return false
 }
 
-// maxDepth bounds how deep arguments are looked at; deeper ones are an error.
+// maxDepth bounds the nesting of arguments that are searched; deeper ones are an error.
 const maxDepth = 100
 
-// find follows a path and collects the values there.
+// find collects the values at a path below value. It returns an error beyond maxDepth and
+// for ambiguous JSON.
 func (f *argFinder) find(value json.RawMessage, path []string, depth int) error {
 	if depth > maxDepth {
 		return toolerr.New(toolerr.InvalidParams, "nested more than %d deep", maxDepth)

@@ -18,7 +18,7 @@ const (
 	maxDifferent = 1024
 )
 
-// counters count the calls that were permitted.
+// counters counts the permitted calls, for the limits of the Config.
 type counters struct {
 	cfg  Config
 	seed maphash.Seed
@@ -42,7 +42,7 @@ type tally struct {
 	last  time.Time
 }
 
-// ticket records what was counted for one call.
+// countedCall records what admit counted for one call.
 type countedCall struct {
 	total, turn *tally
 	hash        uint64
@@ -146,8 +146,8 @@ func (n *counters) limitError(c call.Caller, t countedCall, identical int) *tool
 // rounding corrects sums of floats: ten calls at 0.1 cost 1.
 const rounding = 1e-9
 
-// giveBack reverts admit for a call that was not made, except for the calls of the
-// minute.
+// giveBack reverts admit for a call that was not made. The limit per minute still counts
+// it.
 func (n *counters) giveBack(t countedCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,7 +174,7 @@ func (n *counters) price(t *call.Tool) (price float64) {
 	return price
 }
 
-// calls returns the number of calls of a turn that were permitted.
+// turnCalls returns the number of permitted calls in the turn of c.
 func (n *counters) turnCalls(c call.Caller) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -184,7 +184,7 @@ func (n *counters) turnCalls(c call.Caller) int {
 	return 0
 }
 
-// end removes the counters of a turn.
+// endTurn removes the counters of the turn of c.
 func (n *counters) endTurn(c call.Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -207,7 +207,8 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 	return h.Sum64()
 }
 
-// tally returns the counts of a caller, and records that it was used.
+// tallyOf returns the counters of a caller or turn, new ones if necessary, and records
+// that they were used.
 func (n *counters) tallyOf(w callerKey, now time.Time) *tally {
 	t := n.callers[w]
 	if t == nil {
@@ -250,7 +251,8 @@ func (t *tally) count(hash uint64) {
 	t.same[hash]++
 }
 
-// window returns the times of the last calls of a tool; nil: it has no limit.
+// windowOf returns the times of the last calls of a tool; nil: the tool has no limit per
+// minute.
 func (n *counters) windowOf(t *call.Tool) *window {
 	if len(n.cfg.MaxCallsPerMinute) == 0 {
 		return nil
@@ -269,7 +271,7 @@ func (n *counters) windowOf(t *call.Tool) *window {
 	return w
 }
 
-// isFull reports whether the limit of calls in a minute is reached, and the time until
+// isFull reports whether the limit of calls in a minute is reached, and how long until
 // another call is permitted.
 func (w *window) isFull(now time.Time) (time.Duration, bool) {
 	if w == nil || len(w.times) < w.most {

@@ -238,8 +238,8 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 	return Decision{Allow, 0, "no rule of this host's policy matches this call"}, nil
 }
 
-// Offers reports whether a tool is offered to callers: the lists permit it. Rules
-// decide only about single calls.
+// Offers reports whether Allow and Block permit a tool, so that it is listed for callers.
+// Rules decide only about single calls.
 func (c Config) Offers(t *call.Tool) bool {
 	return c.toolChoicePermits(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
 }
@@ -266,7 +266,7 @@ func (c Config) Check(req *call.Request) error {
 	return err
 }
 
-// matchesCall describes a rule and the calls that it matches.
+// describe returns a text with the number of the rule and the calls that it matches.
 func (r *Rule) describe(number int) string {
 	var of []string
 	if r.Tool != "" {
@@ -320,7 +320,7 @@ func matchCaller(pattern string, c call.Caller) bool {
 	})
 }
 
-// match reports whether a pattern matches a whole text.
+// matchesPattern reports whether a pattern with * matches a whole text.
 func matchesPattern(pattern, text string) bool {
 	first, rest, wild := strings.Cut(pattern, "*")
 	if !wild {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Turn is one answer of a model's, with all rounds of calls that it takes.
-// It is used by one goroutine; its calls may be made by many.
+// A Turn is one answer of a model, with all rounds of calls that it takes. One goroutine
+// uses it; many can make its calls.
 //
 //	turn := p.Turn(caller)
 //	for {
@@ -48,9 +48,9 @@ func (t *Turn) Round() error {
 	return nil
 }
 
-// Choice returns the tool choice for the model: the requested one, as far as the
-// policy permits. After a tool was called no call is required any more, so that the
-// model can answer.
+// Choice returns the tool choice for the next request to the model: the asked one as far
+// as the policy permits. After a tool was called no call is required any more, so that the
+// model can answer. It returns an error if the policy denies the asked tool.
 func (t *Turn) Choice(asked string) (string, error) {
 	own, want := cmp.Or(t.p.cfg.ToolChoice, ChoiceAuto), cmp.Or(asked, ChoiceAuto)
 	switch {
@@ -66,7 +66,8 @@ func (t *Turn) Choice(asked string) (string, error) {
 	return want, nil
 }
 
-// named reports whether a tool choice is the name of a tool.
+// namesTool reports whether a tool choice is the name of a tool, and not auto, required,
+// none or "".
 func namesTool(choice string) bool {
 	return choice != ChoiceAuto && choice != ChoiceRequired && choice != ChoiceNone
 }

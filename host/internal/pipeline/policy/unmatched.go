@@ -51,8 +51,8 @@ func matching(pattern string, tools []*call.Tool) (matched []*call.Tool) {
 	return matched
 }
 
-// unlisted returns the reason why a rule's argument cannot occur, or "". A tool
-// without declared arguments may accept any.
+// undeclaredReason returns why a rule's argument cannot occur: no matching tool declares
+// it. "": it can occur. A tool without declared arguments may accept any.
 func undeclaredReason(name string, tools []*call.Tool) string {
 	first := name
 	if rest, ok := strings.CutPrefix(name, "/"); ok {

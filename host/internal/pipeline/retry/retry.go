@@ -106,8 +106,8 @@ func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handle
 	return res, err
 }
 
-// watch returns the request with a mark that is set when the caller gets a
-// notification or question of the call.
+// watchPassedOn returns a copy of the request, and a flag that becomes true when the
+// caller gets a notification or question of the call.
 func watchPassedOn(req *call.Request) (*call.Request, *atomic.Bool) {
 	touched := new(atomic.Bool)
 	if req.OnNotify == nil && req.Ask == nil {
@@ -142,5 +142,5 @@ func Retryable(err error) bool {
 	return retry.Retryable(err)
 }
 
-// Permanent marks an error so that the call is not repeated.
+// Permanent wraps an error so that Retryable is false for it.
 func Permanent(err error) error { return retry.Permanent(err) }

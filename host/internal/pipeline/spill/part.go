@@ -10,7 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// part returns a content item, shortened if it is too large.
+// shortenItem returns a content item that is larger than limit in a shorter form: a text
+// as its beginning and end with the file that has the whole, other items as a text that
+// names the file.
 func (s *spiller) shortenItem(raw json.RawMessage, limit int) json.RawMessage {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
@@ -55,7 +57,8 @@ func (s *spiller) shortenItem(raw json.RawMessage, limit int) json.RawMessage {
 	return textItem(s.writeAndDescribe(raw, "json", "a part of type "+headOf(stringMember(members, "type"), 100)))
 }
 
-// decoded stores the decoded base64 value of a member.
+// writeDecoded writes the decoded base64 value of a member to a file, and returns a text
+// about it.
 func (s *spiller) writeDecoded(members []jsonrpc.Member, name string) string {
 	kind := headOf(stringMember(members, "mimeType"), 100)
 	if kind == "" {
@@ -88,7 +91,7 @@ func fileExtension(kind string) string {
 	return "bin"
 }
 
-// value returns a string member, "" if it does not exist.
+// stringMember returns a string member, "" if it does not exist.
 func stringMember(members []jsonrpc.Member, name string) string {
 	var s string
 	for _, m := range members {

@@ -91,7 +91,7 @@ func fits(members []jsonrpc.Member, most int) bool {
 	return n <= most
 }
 
-// split parses a result; ok is false if it is not a tool result.
+// parseResult parses a result; ok is false if it is not a tool result.
 func parseResult(members []jsonrpc.Member) (r result, ok bool) {
 	var err error
 	for _, m := range members {
@@ -164,7 +164,7 @@ func (c Config) shorten(tool *call.Tool, whole *call.Result) *call.Result {
 	return &call.Result{Raw: r.encode(s.files)}
 }
 
-// join encodes a result.
+// encode returns the JSON of a result, with the paths of the files in _meta.
 func (r result) encode(files []string) json.RawMessage {
 	n := 256
 	for _, part := range r.content {
@@ -201,7 +201,7 @@ func (r result) encode(files []string) json.RawMessage {
 	return append(append(append(out, `,"_meta":`...), meta...), '}')
 }
 
-// text returns a text part of a result.
+// textItem returns a text content item.
 func textItem(t string) json.RawMessage {
 	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), t), '}')
 }
@@ -217,9 +217,11 @@ type spiller struct {
 	err   error  // why there are no files
 }
 
+// errNoDir is the reason without Config.Dir.
 var errNoDir = errors.New("this host has no state directory")
 
-// write keeps data in a new file.
+// writeFile writes data to a new file with mode 0600 and returns its path. After the first
+// error it always fails.
 func (s *spiller) writeFile(data []byte, ending string) (string, error) {
 	if s.err == nil && s.path == "" {
 		if s.dir == nil {
@@ -246,7 +248,8 @@ func (s *spiller) writeFile(data []byte, ending string) (string, error) {
 	return f.Name(), nil
 }
 
-// keep writes data and says what it was and where it is.
+// writeAndDescribe writes data to a file and returns a text with its kind (what), size and
+// path, or with the reason why it was not saved.
 func (s *spiller) writeAndDescribe(data []byte, ending, what string) string {
 	name, err := s.writeFile(data, ending)
 	if err != nil {
@@ -255,7 +258,8 @@ func (s *spiller) writeAndDescribe(data []byte, ending, what string) string {
 	return fmt.Sprintf("[%s of %d bytes was too large; it is in %s]", what, len(data), name)
 }
 
-// cut keeps a text and returns what goes on of it.
+// shortenText writes a text to a file and returns its beginning and end, with the number
+// of omitted bytes and the path between them.
 func (s *spiller) shortenText(whole string) string {
 	head, tail := headOf(whole, s.head), tailOf(whole, s.tail)
 	where := ""

@@ -31,8 +31,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Open makes a stage that lets every call of this package pass, and what ends
-// it.
+// Open returns a stage that lets every call of this package pass, and a function that
+// closes it.
 type Open func(t *testing.T) (call.Stage, func())
 
 // Tool returns the tool that the checks call: read-only, with any arguments.
@@ -44,7 +44,7 @@ func Tool() *call.Tool {
 	}
 }
 
-// Request is a call of Tool by caller id.
+// Request returns a call of Tool by the caller with an id.
 func Request(id, arguments string) *call.Request {
 	return &call.Request{
 		Tool:   Tool(),
@@ -53,7 +53,7 @@ func Request(id, arguments string) *call.Request {
 	}
 }
 
-// Text is a result with one text.
+// Text returns a result with one text item.
 func Text(text string) *call.Result {
 	return &call.Result{Raw: json.RawMessage(`{"content":[{"type":"text","text":` + strconv.Quote(text) + `}]}`)}
 }
@@ -160,7 +160,7 @@ func untilDone(ctx context.Context, _ *call.Request) (*call.Result, error) {
 	return nil, ctx.Err()
 }
 
-// bound is how late, in the bubble's time, a stage may notice a cancel.
+// bound is the longest time, in the bubble's time, until a stage notices a cancellation.
 const bound = 10 * time.Millisecond
 
 // cancelled checks that a call ends when its context is cancelled.

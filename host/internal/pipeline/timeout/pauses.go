@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// callWithPauses makes a call with a clock that is paused while the user is asked a
-// question.
+// callWithPauses makes a call with a time limit whose clock is paused while the user is
+// asked a question.
 func callWithPauses(ctx context.Context, next call.Handler, req *call.Request, after time.Duration) (*call.Result, error) {
 	late := &call.TimeoutError{Tool: req.Tool.Name, After: after}
 	timed, cancel := call.WithTimeout(ctx, after, late)

@@ -74,7 +74,9 @@ func New(c Config) call.Stage {
 	}
 }
 
-// limitFor returns the time limit for calls of a tool; 0 or less: none.
+// limitFor returns the time limit for calls of a tool: the lower of those configured for
+// the tool and its server, else the tool's own with Grace, else the default. 0 means none:
+// it is configured so, or the tool limits its calls itself.
 func (c Config) limitFor(t *call.Tool) time.Duration {
 	least := time.Duration(0)
 	for _, configured := range [...]time.Duration{c.Tools[t.Name], c.Servers[t.Server]} {

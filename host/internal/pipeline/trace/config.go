@@ -131,7 +131,8 @@ func parsePairs(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// milliseconds and number parse a limit. An invalid value means the default.
+// parseMilliseconds returns the duration in a text, at most most; otherwise if it is not a
+// number above 0.
 func parseMilliseconds(text string, otherwise, most time.Duration) time.Duration {
 	n := parseNumber(text, int(otherwise.Milliseconds()), int(most.Milliseconds()))
 	return time.Duration(n) * time.Millisecond

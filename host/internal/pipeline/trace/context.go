@@ -18,7 +18,7 @@ type spanContext struct {
 	sampled bool
 }
 
-// newTrace and newSpan return random ids, which are no secrets.
+// newTrace returns a random trace id. It is no secret.
 func newTrace() (id [16]byte) {
 	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64()|1) // never zero
@@ -71,7 +71,8 @@ func parseTraceparent(text string) (c spanContext, ok bool) {
 // maxState bounds the forwarded bytes of a tracestate.
 const maxState = 512
 
-// parentOf returns the context in _meta.
+// parentOf returns the traceparent and tracestate in the _meta of params. ok is false if
+// there is no valid traceparent.
 func parentOf(params json.RawMessage) (parent spanContext, state string, ok bool) {
 	if !bytes.Contains(params, []byte("traceparent")) {
 		return parent, "", false

@@ -35,12 +35,12 @@ type Tracer struct {
 	scope  string // version of the host
 	client *http.Client
 
-	queue   chan *span
-	begin   sync.Once // starts the goroutine with the first span
-	closing chan struct{}
-	ended   chan struct{}
-	life    context.Context // of the requests
-	cancelRequests     context.CancelFunc
+	queue          chan *span
+	begin          sync.Once // starts the goroutine with the first span
+	closing        chan struct{}
+	ended          chan struct{}
+	life           context.Context // of the requests
+	cancelRequests context.CancelFunc
 
 	mu     sync.RWMutex
 	closed bool
@@ -71,7 +71,8 @@ func (t *Tracer) Sent() (sent, dropped int64, err error) {
 	return t.sent.Load(), t.dropped.Load(), err
 }
 
-// put queues a span, or drops it if the queue is full.
+// enqueue queues a span for sending, and drops it if the queue is full or the tracer
+// closed. The first one starts the sending goroutine.
 func (t *Tracer) enqueue(s *span) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -46,7 +46,7 @@ type span struct {
 	kind      int
 	name      string
 	begin     time.Time
-	duration      time.Duration
+	duration  time.Duration
 	state     string // tracestate
 	errorType string // error.type; "": none
 	errorText string // text of the error
@@ -72,7 +72,7 @@ func (t *Tracer) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// Sending returns a handler that makes the span of a call as sent to its server, and
+// UpstreamStage returns a handler that makes the span of a call as sent to its server, and
 // passes the span's context to the server. It is the innermost stage.
 func (t *Tracer) UpstreamStage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
@@ -107,7 +107,7 @@ func (t *Tracer) TraceForward(next call.Forwarder) call.Forwarder {
 	}
 }
 
-// root begins a span for received params.
+// beginRoot begins a span for received params, below the span that they name if any.
 func (t *Tracer) beginRoot(params json.RawMessage) *span {
 	s := &span{kind: kindServer, begin: time.Now()}
 	parent, state, ok := parentOf(params)
@@ -121,7 +121,8 @@ func (t *Tracer) beginRoot(params json.RawMessage) *span {
 	return s
 }
 
-// child begins a span within that of ctx.
+// beginChild begins a span of a request to a server, below the span of ctx. Without one it
+// begins a new trace.
 func (t *Tracer) beginChild(ctx context.Context) *span {
 	s := &span{kind: kindClient, begin: time.Now()}
 	if outer, ok := ctx.Value(spanKey{}).(*span); ok {
@@ -134,14 +135,14 @@ func (t *Tracer) beginChild(ctx context.Context) *span {
 	return s
 }
 
-// add adds an attribute if the span is sampled and the value is not empty.
+// addAttribute adds an attribute if the span is sampled and the value is not empty.
 func (s *span) addAttribute(key, value string) {
 	if s.id.sampled && value != "" {
 		s.attrs = append(s.attrs, attribute{key, value})
 	}
 }
 
-// tool sets the name and the attributes of a span for a tool call.
+// setTool sets the name and the attributes of a span for a tool call.
 func (s *span) setTool(req *call.Request) {
 	name := req.Tool.Name
 	if s.kind == kindClient {

@@ -71,8 +71,8 @@ type ready struct {
 // New returns a validator; schemas are compiled at the first use.
 func New(c Config) *Validator { return &Validator{cfg: c, tools: map[string]*schemas{}} }
 
-// Arguments returns a handler that refuses calls with arguments that violate the input
-// schema.
+// Arguments returns a handler that makes calls with next whose arguments match the tool's
+// input schema, and returns INVALID_PARAMS for others.
 func (v *Validator) Arguments(next call.Handler) call.Handler {
 	if v.cfg.ArgumentsOff {
 		return next
@@ -95,7 +95,8 @@ func (v *Validator) Arguments(next call.Handler) call.Handler {
 	}
 }
 
-// Results returns a handler that refuses results that violate the output schema.
+// Results returns a handler that returns the results of next that match the tool's output
+// schema, and RESULT_INVALID for others.
 func (v *Validator) Results(next call.Handler) call.Handler {
 	if v.cfg.ResultsOff {
 		return next
@@ -155,8 +156,8 @@ func (v *Validator) schemasOf(t *call.Tool) *ready {
 	return r
 }
 
-// find returns the entry for the schemas of a tool, which schemasOf compiles. Two
-// definitions with the same schemas share it.
+// find returns the entry for the compiled schemas of a tool, a new one if its schemas have
+// changed. The schemas in it are compiled by schemasOf.
 func (v *Validator) find(t *call.Tool) *ready {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -190,7 +191,8 @@ func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *sc
 	return s
 }
 
-// check returns the violations of a schema; nil: none are known.
+// check returns the violations of a schema; nil: there are none, or the value cannot be
+// checked.
 func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMessage) *schemacheck.Faults {
 	f, err := s.Check(value)
 	if err != nil {
