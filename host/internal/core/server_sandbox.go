@@ -109,7 +109,7 @@ func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall)
 	_, run.Err = server.Tools(ctx)
 	for _, one := range calls {
 		if run.Err == nil {
-			_, run.Err = server.Handle(ctx, watchedRequest(name, one))
+			_, run.Err = server.Call(ctx, watchedRequest(name, one))
 		}
 	}
 	server.Close()

@@ -202,11 +202,11 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		done(res)
 		return res, err
 	}
-	res, err := s.Handle(ctx, req)
+	res, err := s.Call(ctx, req)
 	if err != nil {
 		var again bool
 		if again, err = a.signInThroughClient(ctx, req, err); again {
-			res, err = s.Handle(ctx, req)
+			res, err = s.Call(ctx, req)
 		}
 	}
 	done(res)

@@ -23,8 +23,8 @@ type addressGuard struct {
 	allowPrivate bool   // private addresses are permitted
 }
 
-// dial connects to an address and checks it after the name was resolved. The address of
-// a configured proxy is not checked.
+// dial connects to an address, which check must permit after its name was resolved. The
+// address of a configured proxy is not checked.
 func (g addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	// A proxy of the environment is the user's choice, too, and resolves names itself.
@@ -35,7 +35,9 @@ func (g addressGuard) dial(ctx context.Context, network, address string) (net.Co
 	return d.DialContext(ctx, network, address)
 }
 
-// check is called with each address before the connection.
+// check returns an error for a private address that the configured host name must not lead
+// to. It is the Control function of a net.Dialer, called with each resolved address before
+// the connection.
 func (g addressGuard) check(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -33,29 +33,32 @@ type Authorizer interface {
 	Secrets() []string
 }
 
-// bearer adds the access token to requests to one origin. It sends a request again at
-// most once after a refusal if a new token exists, and once for a new nonce of the
+// authTransport adds the access token to requests to one origin. It sends a request again
+// at most once after a refusal if a new token exists, and once for a new nonce of the
 // server.
-type bearer struct {
+type authTransport struct {
 	next http.RoundTripper
 	auth Authorizer
 	base *url.URL
 }
 
-// withAuthorization wraps the transport of a server that may require OAuth.
+// withAuthorization returns next with the tokens of Config.Auth added to requests to base;
+// without Auth, next itself.
 func (c Config) withAuthorization(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if c.Auth == nil {
 		return next
 	}
-	return &bearer{next, c.Auth, base}
+	return &authTransport{next, c.Auth, base}
 }
 
-// signInError says that the server, or only one call, waits for a sign-in.
+// signInError wraps an error that a sign-in resolves: for all requests to the server if
+// server is true, else for one call.
 type signInError struct {
 	error
 	server bool
 }
 
+// Unwrap returns the wrapped error.
 func (e *signInError) Unwrap() error { return e.error }
 
 // needsSignIn reports whether an error says that all requests to the server wait for a
@@ -65,7 +68,8 @@ func needsSignIn(err error) bool {
 	return errors.As(err, &e) && e.server
 }
 
-func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip sends a request with the current token; see authTransport for repetitions.
+func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host { // only this server gets the token
 		return b.next.RoundTrip(req)
 	}
@@ -73,11 +77,11 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	for refused, answered := false, false; ; {
 		token, err := b.auth.Token(req.Context())
 		if err != nil {
-			return nil, refusedSignIn(err, true)
+			return nil, newSignInError(err, true)
 		}
 		signed, err := b.signedCopy(req, token)
 		if err != nil {
-			return nil, refusedSignIn(err, true)
+			return nil, newSignInError(err, true)
 		}
 		res, err := b.next.RoundTrip(signed)
 		if err != nil {
@@ -85,7 +89,7 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		if b.auth.Received(res) && !answered && repeats {
 			answered = true
-			if req, err = repeatRequest(req, res); err != nil {
+			if req, err = copyForRetry(req, res); err != nil {
 				return nil, err
 			}
 			continue
@@ -96,20 +100,21 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		retry, err := b.auth.Refused(req.Context(), token, res.StatusCode, res.Header.Values("WWW-Authenticate"))
 		if err != nil {
 			drain(res.Body)
-			return nil, refusedSignIn(err, res.StatusCode == http.StatusUnauthorized)
+			return nil, newSignInError(err, res.StatusCode == http.StatusUnauthorized)
 		}
 		if !retry || refused || !repeats {
 			return res, nil
 		}
 		refused = true
-		if req, err = repeatRequest(req, res); err != nil {
+		if req, err = copyForRetry(req, res); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// repeatRequest returns a request to send again after its answer.
-func repeatRequest(req *http.Request, res *http.Response) (*http.Request, error) {
+// copyForRetry returns a request that can be sent again after the answer res, whose body
+// it drains.
+func copyForRetry(req *http.Request, res *http.Response) (*http.Request, error) {
 	drain(res.Body)
 	if req.Body == nil {
 		return req, nil
@@ -121,19 +126,20 @@ func repeatRequest(req *http.Request, res *http.Response) (*http.Request, error)
 }
 
 // CloseIdleConnections is called by http.Client.
-func (b *bearer) CloseIdleConnections() {
+func (b *authTransport) CloseIdleConnections() {
 	if closing, ok := b.next.(interface{ CloseIdleConnections() }); ok {
 		closing.CloseIdleConnections()
 	}
 }
 
-func refusedSignIn(err error, server bool) error {
+// newSignInError returns AUTH_FAILED with the text of err, as a signInError.
+func newSignInError(err error, server bool) error {
 	return &signInError{toolerr.New(toolerr.AuthFailed, "%w", err), server}
 }
 
 // signedCopy returns a copy of the request with a token. A RoundTripper must not change
 // its request.
-func (b *bearer) signedCopy(req *http.Request, token string) (*http.Request, error) {
+func (b *authTransport) signedCopy(req *http.Request, token string) (*http.Request, error) {
 	if token == "" {
 		return req, nil
 	}
@@ -141,7 +147,8 @@ func (b *bearer) signedCopy(req *http.Request, token string) (*http.Request, err
 	return req, b.auth.Sign(req, token)
 }
 
-// credentialAdvice says how to configure credentials for the server.
+// credentialAdvice returns the part of an error message that says how to configure
+// credentials for the server.
 func (r *remote) credentialAdvice() string {
 	text := "check api_key, auth_token_env or headers of server " + r.cfg.Name
 	if r.cfg.Auth != nil {

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitEnd returns when a child has ended, or when that cannot be detected without a
-// blocked thread: wait4 blocks a thread with its stacks while the child runs. Linux
-// before 5.10 and some emulations have no alternative.
-func awaitEnd(child *os.Process) {
+// waitWithoutThread returns when a child has ended, or when that cannot be detected
+// without a blocked thread: wait4 blocks a thread with its stacks while the child runs.
+// Linux before 5.10 and some emulations have no alternative.
+func waitWithoutThread(child *os.Process) {
 	fd, err := unix.PidfdOpen(child.Pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return

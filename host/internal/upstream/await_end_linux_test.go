@@ -34,7 +34,7 @@ func TestNoThreadWaitsForAServer(t *testing.T) {
 		stacks := make([]byte, 4<<20)
 		for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 			switch {
-			case strings.Contains(stack, "upstream.awaitEnd(") && strings.Contains(stack, " [IO wait"):
+			case strings.Contains(stack, "upstream.waitWithoutThread(") && strings.Contains(stack, " [IO wait"):
 				polled++
 			case strings.Contains(stack, "os.(*Process).Wait("):
 				blocked++
@@ -62,7 +62,7 @@ func TestAnEndBeforeAnybodyWaits(t *testing.T) {
 		require.NoError(t, child.Start())
 		_, err := os.ReadFile("/proc/self/stat") // some time
 		require.NoError(t, err)
-		awaitEnd(child.Process)
+		waitWithoutThread(child.Process)
 		require.NoError(t, child.Wait())
 	}
 }

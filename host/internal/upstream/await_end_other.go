@@ -4,5 +4,5 @@ package upstream
 
 import "os"
 
-// awaitEnd returns at once: this system needs a thread that waits for each child.
-func awaitEnd(*os.Process) {}
+// waitWithoutThread returns at once: this system needs a thread that waits for each child.
+func waitWithoutThread(*os.Process) {}

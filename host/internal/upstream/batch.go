@@ -15,9 +15,9 @@ func isBatch(line []byte) bool {
 	return len(line) > 0 && line[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(line[1:], " \t\r\n"), []byte("{"))
 }
 
-// takeBatch handles the messages of a batch one by one, without more memory than the
+// handleBatch handles the messages of a batch one by one, without more memory than the
 // line. It stops at a malformed message.
-func (c *conn) takeBatch(line []byte) {
+func (c *conn) handleBatch(line []byte) {
 	in := json.NewDecoder(bytes.NewReader(line))
 	in.Token() //nolint:errcheck // the bracket
 	for range maxBatch {
@@ -27,10 +27,10 @@ func (c *conn) takeBatch(line []byte) {
 		at := in.InputOffset()
 		var message json.RawMessage
 		if in.Decode(&message) != nil {
-			c.takeOne(bytes.TrimLeft(line[at:], ", \t\r\n"))
+			c.handleMessage(bytes.TrimLeft(line[at:], ", \t\r\n"))
 			return
 		}
-		c.takeOne(message)
+		c.handleMessage(message)
 	}
 	c.countStray(line)
 }

@@ -81,7 +81,7 @@ func TestCallersWithTheirOwnCredentials(t *testing.T) {
 	say := func(user, id string) error {
 		req := request("echo", `{"arguments":{"text":"hello"}}`)
 		req.Caller.User, req.Caller.ID = user, id
-		_, err := s.Handle(t.Context(), req)
+		_, err := s.Call(t.Context(), req)
 		return err
 	}
 	_, ok := s.ToolsOfCallers()

@@ -19,7 +19,7 @@ var routedExtensions = []string{"io.modelcontextprotocol/ui"}
 // Routed returns those capabilities of a client, or extensions of a server, that work
 // through the host. The result is a JSON object.
 func Routed(capabilities json.RawMessage) json.RawMessage {
-	return keep(capabilities, func(name string, value json.RawMessage) json.RawMessage {
+	return filterMembers(capabilities, func(name string, value json.RawMessage) json.RawMessage {
 		switch {
 		case slices.Contains(routedCapabilities, name):
 			return value
@@ -34,7 +34,7 @@ func Routed(capabilities json.RawMessage) json.RawMessage {
 
 // RoutedExtensions returns those extensions that work through the host.
 func RoutedExtensions(extensions json.RawMessage) json.RawMessage {
-	return keep(extensions, func(name string, value json.RawMessage) json.RawMessage {
+	return filterMembers(extensions, func(name string, value json.RawMessage) json.RawMessage {
 		if slices.Contains(routedExtensions, name) {
 			return value
 		}
@@ -42,9 +42,9 @@ func RoutedExtensions(extensions json.RawMessage) json.RawMessage {
 	})
 }
 
-// keep returns an object with the members for which part returns a value. For anything
-// other than an object it returns an empty object.
-func keep(object json.RawMessage, part func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
+// filterMembers returns an object with the members for which part returns a value, and
+// these values. For anything other than an object it returns an empty object.
+func filterMembers(object json.RawMessage, part func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
 	members, err := jsonrpc.Members(object)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) Extensions() map[string]any {
 		return nil
 	}
 	var extensions map[string]any
-	if json.Unmarshal(RoutedExtensions(c.offers["extensions"]), &extensions) != nil {
+	if json.Unmarshal(RoutedExtensions(c.capabilities["extensions"]), &extensions) != nil {
 		return nil
 	}
 	return extensions

@@ -39,12 +39,12 @@ func (p *process) startConfined(cfg Config, files *trust.HeldFiles) (err error) 
 	for i, f := range []any{p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr} {
 		stdio[i] = f.(*os.File) //nolint:errcheck // newProcess sets files
 	}
-	p.inside, err = cfg.Confine(ConfinedProgram{Command: cfg.Command, Dir: cfg.Dir, Env: p.cmd.Env, Grace: cfg.TermGrace, Stdio: stdio})
+	p.confined, err = cfg.Confine(ConfinedProgram{Command: cfg.Command, Dir: cfg.Dir, Env: p.cmd.Env, Grace: cfg.TermGrace, Stdio: stdio})
 	if err != nil {
 		return err
 	}
 	if err = files.Recheck(); err != nil {
-		p.inside.Stop()
+		p.confined.Stop()
 	}
 	return err
 }

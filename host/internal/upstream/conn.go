@@ -22,6 +22,7 @@ var errNotSent = errors.New("not sent")
 // notSent marks an error as errNotSent and keeps its text.
 type notSent struct{ error }
 
+// Unwrap returns errNotSent and the wrapped error.
 func (u notSent) Unwrap() []error { return []error{errNotSent, u.error} }
 
 // A conn is one run of a server, as the calls see it.
@@ -31,22 +32,22 @@ type conn struct {
 	since time.Time
 
 	// Set by the handshake, before the conn is shared.
-	era      Era
-	identity string
-	offers   declaration
+	era          Era
+	identity     string
+	capabilities declaration
 
-	listChanged chan struct{} // capacity 1: the server's list of tools changed
-	dead        chan struct{} // closed when no more answers arrive
-	ended       chan struct{} // closed when the process and its group have ended
-	unused      chan struct{} // closed when nobody waits for an answer any more
-	markUnused  func()        // closes left
+	toolsChanged chan struct{} // capacity 1: the server's list of tools changed
+	dead         chan struct{} // closed when no more answers arrive
+	ended        chan struct{} // closed when the process and its group have ended
+	unused       chan struct{} // closed when nobody waits for an answer any more
+	closeUnused  func()        // closes left
 
 	nextID       atomic.Uint64
 	noise        atomic.Int64           // number of lines that were not messages
-	stray        atomic.Pointer[string] // the first of them, redacted
+	firstStray   atomic.Pointer[string] // the first of them, redacted
 	answeredCall atomic.Bool            // a call was answered
 	messages     atomic.Int64           // number of messages received
-	silent       atomic.Bool            // the watchdog gave the server up
+	givenUp      atomic.Bool            // the watchdog gave the server up
 
 	answeredPing, missesPings bool // it answered a health check; it does not any more; guarded by the Server's mu
 
@@ -73,12 +74,12 @@ type pending struct {
 	wake    chan struct{} // capacity 1: notes is not empty
 
 	// Guarded by the conn's mu.
-	notes     []note
-	size      int                // bytes in notes
-	questions int                // number of open questions to its client
-	life      context.Context    // context of the questions
-	end       context.CancelFunc // nil before the first question
-	asking    sync.WaitGroup     // waits for the questions
+	notes         []note
+	size          int                // bytes in notes
+	questions     int                // number of open questions to its client
+	questionsCtx  context.Context    // context of the questions
+	endQuestions  context.CancelFunc // nil before the first question
+	openQuestions sync.WaitGroup     // waits for the questions
 }
 
 // note is a notification that belongs to a request.
@@ -105,13 +106,13 @@ const (
 func newConn(cfg Config, out wire) *conn {
 	c := &conn{
 		cfg: cfg, out: out, since: time.Now(),
-		listChanged: make(chan struct{}, 1),
-		dead:        make(chan struct{}),
-		ended:       make(chan struct{}),
-		unused:      make(chan struct{}),
-		pending:     map[uint64]*pending{},
+		toolsChanged: make(chan struct{}, 1),
+		dead:         make(chan struct{}),
+		ended:        make(chan struct{}),
+		unused:       make(chan struct{}),
+		pending:      map[uint64]*pending{},
 	}
-	c.markUnused = sync.OnceFunc(func() { close(c.unused) })
+	c.closeUnused = sync.OnceFunc(func() { close(c.unused) })
 	go func() {
 		defer close(c.ended)
 		c.fail(c.out.run(c))
@@ -120,7 +121,8 @@ func newConn(cfg Config, out wire) *conn {
 	return c
 }
 
-// startError explains an error during the start.
+// startError returns err with what explains it: the end of the process, its standard error
+// and stray output, or the time limit of ctx.
 func (c *conn) startError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = toolerr.New(toolerr.ServerOffline, "it did not answer the handshake within %v", c.cfg.StartTimeout)
@@ -141,7 +143,8 @@ func (c *conn) startError(ctx context.Context, err error) error {
 	return toolerr.New(toolerr.ServerOffline, "the handshake failed: %w", err)
 }
 
-// fail ends the connection: waiting calls get err, and the server is stopped.
+// fail marks the connection as failed with err, the first time: waiting calls get err, and
+// the server is stopped. It does not wait.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,10 +155,10 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// done returns a channel that is closed when the connection has failed.
+// done returns a channel that is closed by fail.
 func (c *conn) done() <-chan struct{} { return c.dead }
 
-// isAlive reports whether the connection has not failed.
+// isAlive reports whether fail was not called yet.
 func (c *conn) isAlive() bool {
 	select {
 	case <-c.dead:
@@ -165,11 +168,11 @@ func (c *conn) isAlive() bool {
 	}
 }
 
-// replaces returns the id of the shared process that a new start replaces: it is
-// restarted, or was found silent; 0: none.
-func (c *conn) replaces() int {
+// replacedPID returns the process id of the shared process that a new start replaces,
+// because the server is restarted or was found silent; 0: none.
+func (c *conn) replacedPID() int {
 	shared, ok := c.out.(*sharedWire)
-	if !ok || c.isStale() || !c.isAlive() && !c.silent.Load() {
+	if !ok || c.isStale() || !c.isAlive() && !c.givenUp.Load() {
 		return 0
 	}
 	return shared.result.PID
@@ -197,7 +200,8 @@ func (c *conn) listedTools() []json.RawMessage {
 	return c.tools
 }
 
-// send queues a line. A failure ends the connection.
+// send queues a line for the server. If that fails, it ends the connection and returns
+// false.
 func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
 
 // newID returns an id for a request; 0 if the connection is dead.
@@ -208,8 +212,9 @@ func (c *conn) newID() uint64 {
 	return c.nextID.Add(1)
 }
 
-// register registers a new request and returns its id.
-func (c *conn) register(p *pending) (uint64, error) {
+// addPending adds a request to those that wait for an answer, and returns its id. It
+// returns an error if the connection is dead.
+func (c *conn) addPending(p *pending) (uint64, error) {
 	p.answer = make(chan answer, 1)
 	id := c.newID()
 	c.mu.Lock()
@@ -224,36 +229,37 @@ func (c *conn) register(p *pending) (uint64, error) {
 	return id, nil
 }
 
-// forget ends a request and its questions. When it returns, nobody asks the caller any
-// more.
-func (c *conn) forget(id uint64, p *pending) {
+// endRequest removes a request and cancels its questions. When it returns, no question of
+// the request is at the caller any more.
+func (c *conn) endRequest(id uint64, p *pending) {
 	c.mu.Lock()
 	delete(c.pending, id)
-	if p.end != nil {
-		p.end()
+	if p.endQuestions != nil {
+		p.endQuestions()
 	}
 	c.mu.Unlock()
-	p.asking.Wait()
+	p.openQuestions.Wait()
 }
 
-// ask sends a request of the host itself. params is an object or nil.
-func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// requestFromServer sends a request of the host itself and waits for the result. params is
+// an object or nil.
+func (c *conn) requestFromServer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	p := &pending{}
-	id, err := c.register(p)
+	id, err := c.addPending(p)
 	if err != nil {
 		return nil, err
 	}
-	defer c.forget(id, p)
-	if err := c.post(ctx, c.ownRequest(id, method, params)); err != nil {
+	defer c.endRequest(id, p)
+	if err := c.sendRequest(ctx, c.encodeRequest(id, method, params)); err != nil {
 		return nil, err
 	}
-	a := c.wait(ctx, id, p)
+	a := c.awaitAnswer(ctx, id, p)
 	return a.result, a.err
 }
 
-// post sends the line of a request. If it could not be sent because the connection is
-// ending, it returns the reason why the connection ends.
-func (c *conn) post(ctx context.Context, line []byte) error {
+// sendRequest sends the line of a request. If it could not be sent because the connection
+// is ending, it returns the reason why the connection ends.
+func (c *conn) sendRequest(ctx context.Context, line []byte) error {
 	err := c.out.send(line)
 	if !errors.Is(err, errNotSent) {
 		return err
@@ -266,18 +272,19 @@ func (c *conn) post(ctx context.Context, line []byte) error {
 	}
 }
 
-// ownRequest returns the line of a request of the host itself.
-func (c *conn) ownRequest(id uint64, method string, params json.RawMessage) []byte {
+// encodeRequest returns the line of a request of the host itself, with the _meta of the
+// server's era.
+func (c *conn) encodeRequest(id uint64, method string, params json.RawMessage) []byte {
 	if c.era == Modern {
 		params = modernParams(params, c.cfg.Version)
 	}
 	return append(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, id, 10), method, params), '\n')
 }
 
-// wait returns the answer to request id, after the notifications that arrived before
-// it. If ctx ends first, it sends a cancellation to the server and drops a later
-// answer.
-func (c *conn) wait(ctx context.Context, id uint64, p *pending) answer {
+// awaitAnswer returns the answer to request id, after it has passed on the notifications
+// that arrived before it. If ctx ends first, it sends a cancellation to the server and
+// drops a later answer.
+func (c *conn) awaitAnswer(ctx context.Context, id uint64, p *pending) answer {
 	for {
 		select {
 		case <-p.wake:
@@ -288,7 +295,7 @@ func (c *conn) wait(ctx context.Context, id uint64, p *pending) answer {
 		case <-c.dead:
 			return c.lastAnswer(ctx, p)
 		case <-ctx.Done():
-			c.forget(id, p)
+			c.endRequest(id, p)
 			c.sendCancelled(id)
 			return answer{err: ctx.Err()}
 		}
@@ -318,14 +325,14 @@ func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
 	}
 }
 
-// sendCancelled tells the server that nobody waits for an answer any more.
+// sendCancelled sends notifications/cancelled for a request.
 func (c *conn) sendCancelled(id uint64) {
 	params := strconv.AppendUint([]byte(`{"requestId":`), id, 10)
 	params = append(params, `,"reason":"the caller cancelled it"}`...)
 	c.send(append(jsonrpc.AppendNotification(nil, "notifications/cancelled", params), '\n'))
 }
 
-// deliverNotes passes the stored notifications to the caller.
+// deliverNotes passes the stored notifications of a request to the caller, in their order.
 func (c *conn) deliverNotes(p *pending) {
 	if p.wake == nil {
 		return
@@ -339,19 +346,19 @@ func (c *conn) deliverNotes(p *pending) {
 	}
 }
 
-// take handles a line. It counts and ignores lines that are not messages: servers
-// print banners and debug output.
-func (c *conn) take(line []byte) {
+// handleLine handles a line of the server: a message or a batch. It counts and ignores
+// other lines, since servers print banners and debug output.
+func (c *conn) handleLine(line []byte) {
 	if isBatch(line) {
-		c.takeBatch(line)
+		c.handleBatch(line)
 		return
 	}
-	c.takeOne(line)
+	c.handleMessage(line)
 }
 
-// takeOne handles one message of the server. A malformed answer fails its request with
-// PROTOCOL_ERROR; other malformed messages are only counted.
-func (c *conn) takeOne(line []byte) {
+// handleMessage handles one message of the server. A malformed answer fails its request
+// with PROTOCOL_ERROR; other malformed messages are only counted.
+func (c *conn) handleMessage(line []byte) {
 	m, err := decodeMessage(line)
 	if err != nil {
 		c.countStray(line)
@@ -418,8 +425,8 @@ func parseLenient(line []byte, err error) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// deliver passes an answer to its request. It drops answers to requests that nobody
-// waits for.
+// deliver passes an answer to the request that waits for it. It drops the answer if none
+// does.
 func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	id, err := strconv.ParseUint(string(bytes.Trim(rawID, `"`)), 10, 64)
 	if err != nil {

@@ -34,7 +34,7 @@ func (*ending) describe() description { return description{} }
 func TestARequestThatIsNotSentSaysWhy(t *testing.T) {
 	why := toolerr.New(toolerr.ServerOffline, "it panicked")
 	c := newConn(Config{}.withDefaults(), &ending{make(chan struct{}), why})
-	_, err := c.ask(t.Context(), "initialize", nil)
+	_, err := c.requestFromServer(t.Context(), "initialize", nil)
 	require.ErrorIs(t, err, why)
 	require.True(t, errors.Is(err, errNotSent))
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))

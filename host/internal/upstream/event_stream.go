@@ -18,8 +18,8 @@ import (
 // Bounds for resuming a broken stream.
 const (
 	retryPause = time.Second
-	leastPause = 100 * time.Millisecond // minimum, whatever the server asks for
-	mostPause  = time.Minute
+	minPause   = 100 * time.Millisecond // minimum, whatever the server asks for
+	maxPause   = time.Minute
 	maxResumes = 5 // in succession without any message
 )
 
@@ -47,7 +47,7 @@ func (s *streamable) handleStream(ctx context.Context, x *exchange, res *http.Re
 			s.failExchange(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, even after %d resumptions", maxResumes))
 			return
 		}
-		next, err := s.resume(ctx, events)
+		next, err := s.resumeStream(ctx, events)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -76,7 +76,7 @@ func (s *streamable) handleEvents(events *eventstream.Reader, x *exchange) {
 		case err != nil:
 			return
 		case len(e.Data) > 0 && (e.Name == "" || e.Name == "message"):
-			s.conn.take(e.Data)
+			s.conn.handleLine(e.Data)
 		}
 		if x != nil && x.isAnswered() {
 			return
@@ -84,18 +84,18 @@ func (s *streamable) handleEvents(events *eventstream.Reader, x *exchange) {
 	}
 }
 
-// resume requests the events after the last one of a broken stream, after the pause
-// that the server asked for. It returns nil, nil if the server could not be reached
-// this time.
-func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*http.Response, error) {
+// resumeStream requests the events after the last one of a broken stream, after the pause
+// that the server asked for. It returns nil, nil if the server could not be reached this
+// time.
+func (s *streamable) resumeStream(ctx context.Context, events *eventstream.Reader) (*http.Response, error) {
 	pause := retryPause
 	if events.Retry > 0 {
-		pause = max(events.Retry, leastPause)
+		pause = max(events.Retry, minPause)
 	}
 	if err := sleep(ctx, s.life, pause); err != nil {
 		return nil, err
 	}
-	res, err := s.openGET(ctx, events.ID)
+	res, err := s.openStream(ctx, events.ID)
 	switch {
 	case err != nil:
 		return nil, nil //nolint:nilnil // documented
@@ -106,9 +106,10 @@ func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*h
 	return nil, s.statusError(res, nil)
 }
 
-// openGET opens a stream of unsolicited messages, or of the events after a given one.
-func (s *streamable) openGET(ctx context.Context, after string) (*http.Response, error) {
-	req, err := s.request(ctx, http.MethodGet, s.base, nil)
+// openStream sends the GET for a stream of unsolicited messages, or of the events after a
+// given id.
+func (s *streamable) openStream(ctx context.Context, after string) (*http.Response, error) {
+	req, err := s.newRequest(ctx, http.MethodGet, s.base, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -120,32 +121,33 @@ func (s *streamable) openGET(ctx context.Context, after string) (*http.Response,
 	return s.client.Do(req)
 }
 
-// listenFirst opens the stream of unsolicited messages in the background. took is the
-// time that the previous message took.
-func (s *streamable) listenFirst(took time.Duration) {
+// startListening starts keepListening in the background. took is the time that the
+// previous message took.
+func (s *streamable) startListening(took time.Duration) {
 	if s.beginWork() != nil {
 		return
 	}
 	open := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(open) })
 	s.mu.Lock()
-	s.open, s.slowest = open, took
+	s.listening, s.slowest = open, took
 	s.mu.Unlock()
 	go func() {
 		defer s.work.Done()
 		defer opened()
-		s.listen(opened)
+		s.keepListening(opened)
 	}()
 	s.work.Add(1)
 	go func() {
 		defer s.work.Done()
-		s.limitOpening(open, opened)
+		s.endListeningWait(open, opened)
 	}()
 }
 
-// limitOpening ends the wait for a stream that does not open. The limit follows from
-// the time of the server's other answers: a busy server answers neither quickly.
-func (s *streamable) limitOpening(open <-chan struct{}, opened func()) {
+// endListeningWait calls opened when a stream does not open in time, so that calls stop
+// waiting for it. The limit follows from the time of the server's other answers: a busy
+// server answers neither quickly.
+func (s *streamable) endListeningWait(open <-chan struct{}, opened func()) {
 	defer opened()
 	begin := time.Now()
 	for {
@@ -164,8 +166,8 @@ func (s *streamable) limitOpening(open <-chan struct{}, opened func()) {
 	}
 }
 
-// slowestAnswer returns the longest time of an answer, or the time that the server has used for
-// its list of tools so far.
+// slowestAnswer returns the longest time of a list of tools, or the time that the running
+// one has taken so far if that is longer.
 func (s *streamable) slowestAnswer() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,13 +180,12 @@ func (s *streamable) slowestAnswer() time.Duration {
 	return slowest
 }
 
-// untilOpen waits for the stream of unsolicited messages before a request about which
-// a server may have questions: many servers send them on that stream, and drop them
-// while it is closed. For a server that sends not even the header of the stream before
-// it has a message, it waits a short time.
-func (s *streamable) untilOpen(ctx context.Context, method string) {
+// awaitListening waits, before a request about which a server may have questions, until
+// the stream of unsolicited messages is open or opened was called: many servers send
+// questions on that stream, and drop them while it is closed.
+func (s *streamable) awaitListening(ctx context.Context, method string) {
 	s.mu.Lock()
-	open := s.open
+	open := s.listening
 	s.mu.Unlock()
 	if open == nil || method == "ping" || strings.HasSuffix(method, "/list") {
 		return
@@ -195,39 +196,39 @@ func (s *streamable) untilOpen(ctx context.Context, method string) {
 	}
 }
 
-// listen keeps the legacy stream of unsolicited messages open, if the server has one,
-// and calls opened when it is open or known to be missing. It notices a server that
+// keepListening keeps the legacy stream of unsolicited messages open, if the server has
+// one, and calls opened when it is open or known to be missing. It notices a server that
 // cannot be reached any more.
-func (s *streamable) listen(opened func()) {
+func (s *streamable) keepListening(opened func()) {
 	after, pause := "", retryPause
 	for began := (time.Time{}); ; {
-		res, err := s.openGET(s.life, after)
+		res, err := s.openStream(s.life, after)
 		opened()
 		switch {
 		case s.life.Err() != nil:
 			return
 		case err != nil && isUnsent(err):
-			s.endConnection(s.unreachable(err))
+			s.endConnection(s.offlineError(err))
 			return
 		case err != nil: // broken: try again
 		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
 			events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
 			// Skip servers that end the stream as soon as it is open.
 			if events.ID = after; after == "" && time.Since(began) > 10*retryPause {
-				s.conn.assumeListsChanged()
+				s.conn.refreshLists()
 			}
 			began = time.Now()
 			s.handleEvents(events, nil)
 			drain(res.Body)
 			after, pause = events.ID, retryPause
 			if events.Retry > 0 {
-				pause = max(events.Retry, leastPause)
+				pause = max(events.Retry, minPause)
 			}
 		case isTemporary(res.StatusCode):
 			drain(res.Body)
-			pause = min(2*pause, mostPause)
+			pause = min(2*pause, maxPause)
 			if asked, ok := retry.ParseAfter(res.Header.Get("Retry-After"), time.Now()); ok {
-				pause = min(max(asked, leastPause), mostPause)
+				pause = min(max(asked, minPause), maxPause)
 			}
 		default: // usually 405: the server has no such stream
 			drain(res.Body)

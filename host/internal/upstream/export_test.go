@@ -74,3 +74,6 @@ func AttachLine(s *Server, start time.Duration) ([]byte, error) {
 	params, err := jsonrpc.Marshal(r)
 	return append(jsonrpc.AppendRequest(nil, json.RawMessage("0"), MethodAttach, params), '\n'), err
 }
+
+// EndIdleInstance ends a caller's run, as the idle timer does.
+func EndIdleInstance(s *Server, caller string) { s.endIdleInstance(caller) }

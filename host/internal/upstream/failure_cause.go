@@ -48,9 +48,9 @@ func Cause(text string) string {
 }
 
 // strayText returns the part of an error message that quotes the first line on standard
-// output that was not a message; "" if there was none.
+// output that was not a message; "" if every line was one.
 func (c *conn) strayText() string {
-	if line := c.stray.Load(); line != nil {
+	if line := c.firstStray.Load(); line != nil {
 		return `; on its standard output, where only messages are allowed: "` + *line + `"`
 	}
 	return ""
@@ -63,5 +63,5 @@ func (c *conn) countStray(line []byte) {
 		return
 	}
 	first := lastLine(c.cfg.redact(string(bytes.ToValidUTF8(line[:min(len(line), 1000)], []byte("\uFFFD")))))
-	c.stray.Store(&first)
+	c.firstStray.Store(&first)
 }

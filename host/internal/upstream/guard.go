@@ -17,8 +17,8 @@ type guard struct {
 	pipe io.WriteCloser
 }
 
-// startGuard starts the guard process. It ignores errors: without a guard, the kernel
-// and the servers themselves still end most processes.
+// startGuard starts the guard process. If that fails, it returns a guard that does
+// nothing: the kernel and the servers themselves still end most processes.
 func startGuard(command []string, mark string) *guard {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.SysProcAttr = detachedAttributes()
@@ -34,8 +34,8 @@ func startGuard(command []string, mark string) *guard {
 	return &guard{cmd, pipe}
 }
 
-// tell sends one line: the sign and the process group.
-func (g *guard) tell(sign byte, pid int) {
+// send sends one line to the guard process: the sign (+ or -) and the process group.
+func (g *guard) send(sign byte, pid int) {
 	if g.pipe != nil {
 		fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) //nolint:errcheck // see startGuard
 	}

@@ -57,7 +57,7 @@ func (c *conn) openSession(ctx context.Context, era Era) error {
 		probe, cancel = context.WithTimeout(ctx, c.cfg.ProbeTimeout)
 		defer cancel()
 	}
-	modern, err := c.discover(probe)
+	modern, err := c.tryModern(probe)
 	late := probe.Err() != nil
 	switch {
 	case modern:
@@ -67,7 +67,7 @@ func (c *conn) openSession(ctx context.Context, era Era) error {
 			err = fmt.Errorf("the server does not speak protocol version %s", modernVersion)
 		}
 		return err
-	case !c.isAlive() || ctx.Err() != nil || leadsBack(err):
+	case !c.isAlive() || ctx.Err() != nil || isHostLoop(err):
 		return err
 	}
 	err = c.initialize(ctx)
@@ -75,19 +75,20 @@ func (c *conn) openSession(ctx context.Context, era Era) error {
 	if late && errors.As(err, &refused) { // a slow start of a server that speaks only the modern version
 		again, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout/4) // it runs now, and there may be other transports
 		defer cancel()
-		if modern, _ := c.discover(again); modern { //nolint:errcheck // its first refusal says more
+		if modern, _ := c.tryModern(again); modern { //nolint:errcheck // its first refusal says more
 			return nil
 		}
 	}
 	return err
 }
 
-// discover reports whether the server speaks the modern version.
-func (c *conn) discover(ctx context.Context) (bool, error) {
+// tryModern sends server/discover and reports whether the server speaks the modern
+// version. It stores the declared capabilities.
+func (c *conn) tryModern(ctx context.Context) (bool, error) {
 	c.era = Modern
-	raw, err := c.ask(ctx, "server/discover", nil)
+	raw, err := c.requestFromServer(ctx, "server/discover", nil)
 	if supportsModern(err) {
-		raw, err = c.ask(ctx, "server/discover", nil)
+		raw, err = c.requestFromServer(ctx, "server/discover", nil)
 	}
 	if err != nil {
 		return false, err
@@ -106,7 +107,7 @@ func (c *conn) discover(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	c.identity = result.Meta.ServerInfo.String()
-	c.offers = result.Capabilities
+	c.capabilities = result.Capabilities
 	return true, nil
 }
 
@@ -145,7 +146,7 @@ func (c *conn) initialize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := c.ask(ctx, "initialize", params)
+	raw, err := c.requestFromServer(ctx, "initialize", params)
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (c *conn) initialize(ctx context.Context) error {
 	if out, ok := c.out.(interface{ setVersion(version string) }); ok {
 		out.setVersion(result.ProtocolVersion)
 	}
-	c.offers = result.Capabilities
+	c.capabilities = result.Capabilities
 	c.send(append(jsonrpc.AppendNotification(nil, "notifications/initialized", nil), '\n'))
 	return nil
 }
@@ -174,13 +175,14 @@ func clientInfo(version string) map[string]string {
 	return map[string]string{"name": "toolroom", "version": version}
 }
 
-// answerRequest answers a request of the server.
+// answerRequest answers a request of the server: ping itself, questions by the client of a
+// call, others with an error.
 func (c *conn) answerRequest(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
 		c.reply(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
 	case isQuestion(m.Method):
-		c.question(m)
+		c.forwardQuestion(m)
 	default:
 		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method))
 	}
@@ -189,9 +191,9 @@ func (c *conn) answerRequest(m jsonrpc.Message) {
 // reply sends the answer to a request of the server.
 func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
 
-// roots returns the host's own answer to roots/list, nil if the host declares no roots
-// capability. stands is true if the client need not be asked: the host has roots.
-func (c *conn) roots() (answer json.RawMessage, stands bool) {
+// rootsAnswer returns the host's own answer to roots/list, nil if the host declares no
+// roots capability. stands is true if the client need not be asked: the host has roots.
+func (c *conn) rootsAnswer() (answer json.RawMessage, stands bool) {
 	if c.cfg.Roots == nil {
 		return nil, false
 	}
@@ -213,14 +215,14 @@ func (c *conn) roots() (answer json.RawMessage, stands bool) {
 func (c *conn) handleNotification(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
-		c.progress(m.Params)
+		c.forwardProgress(m.Params)
 	case "notifications/message":
-		c.logged(m)
+		c.forwardLog(m)
 	case "notifications/cancelled":
-		c.questionCancelled(m.Params)
+		c.cancelQuestion(m.Params)
 	case "notifications/tools/list_changed":
 		select {
-		case c.listChanged <- struct{}{}:
+		case c.toolsChanged <- struct{}{}:
 		default: // a change is already signaled
 		}
 	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
@@ -228,28 +230,28 @@ func (c *conn) handleNotification(m jsonrpc.Message) {
 		c.lists = nil
 		c.changes++
 		c.mu.Unlock()
-		c.tell(m)
+		c.notifyUser(m)
 	case "notifications/resources/updated", "notifications/elicitation/complete":
-		c.tell(m)
+		c.notifyUser(m)
 	}
 }
 
-// assumeListsChanged requests the lists again: before the stream for change
-// notifications was open, the server may have sent one.
-func (c *conn) assumeListsChanged() {
+// refreshLists requests the lists again: the server may have sent a change notification
+// before the stream for them was open.
+func (c *conn) refreshLists() {
 	c.mu.Lock()
 	c.lists = nil
 	c.changes++
 	c.mu.Unlock()
 	select {
-	case c.listChanged <- struct{}{}:
+	case c.toolsChanged <- struct{}{}:
 	default:
 	}
 }
 
-// tell passes a notification to the user of the server.
-func (c *conn) tell(m jsonrpc.Message) {
-	if c.cfg.tell != nil {
-		c.cfg.tell(m.Method, m.Params)
+// notifyUser passes a notification to Config.onNotification; see OnNotification.
+func (c *conn) notifyUser(m jsonrpc.Message) {
+	if c.cfg.onNotification != nil {
+		c.cfg.onNotification(m.Method, m.Params)
 	}
 }

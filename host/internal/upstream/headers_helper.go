@@ -14,17 +14,18 @@ import (
 )
 
 const (
+	// helperTime limits a run of a headers helper.
 	helperTime = 10 * time.Second
 )
 
-// headersRoundTripper adds the headers printed by a program to the requests to one server. The
-// program runs at the first request of a connection, and again after a refusal.
-type headersRoundTripper struct {
-	next  http.RoundTripper
-	base  *url.URL
-	cfg   OneShot
-	run   func(context.Context, OneShot) ([]byte, string, error)
-	given *helperValues
+// headersTransport adds the headers printed by a program to the requests to one server.
+// The program runs at the first request of a connection, and again after a refusal.
+type headersTransport struct {
+	next   http.RoundTripper
+	base   *url.URL
+	cfg    OneShot
+	run    func(context.Context, OneShot) ([]byte, string, error)
+	values *helperValues
 
 	mu      sync.Mutex
 	headers map[string]string // nil: not run yet
@@ -58,22 +59,24 @@ func (v *helperValues) add(headers map[string]string) {
 	v.list = v.list[max(0, len(v.list)-32):] // of the latest runs
 }
 
-// withHeadersHelper wraps the transport of a server with a headers helper.
+// withHeadersHelper returns next with the headers of Config.HeadersHelper added to
+// requests to base; without a helper, next itself.
 func (c Config) withHeadersHelper(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if len(c.HeadersHelper.Command) == 0 {
 		return next
 	}
-	return &headersRoundTripper{next: next, base: base, cfg: c.HeadersHelper, run: c.runOnce, given: c.helperValues}
+	return &headersTransport{next: next, base: base, cfg: c.HeadersHelper, run: c.runOnce, values: c.helperValues}
 }
 
 // CloseIdleConnections is called by http.Client.
-func (h *headersRoundTripper) CloseIdleConnections() {
+func (h *headersTransport) CloseIdleConnections() {
 	if closing, ok := h.next.(interface{ CloseIdleConnections() }); ok {
 		closing.CloseIdleConnections()
 	}
 }
 
-func (h *headersRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip sends a request with the headers, and once more with new ones after a refusal.
+func (h *headersTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != h.base.Scheme || req.URL.Host != h.base.Host { // only this server gets them
 		return h.next.RoundTrip(req)
 	}
@@ -96,7 +99,7 @@ func (h *headersRoundTripper) RoundTrip(req *http.Request) (*http.Response, erro
 
 // current returns the headers and the number of the run that printed them. It runs the
 // program unless there was a run after the given one.
-func (h *headersRoundTripper) current(ctx context.Context, after int) (map[string]string, int, error) {
+func (h *headersTransport) current(ctx context.Context, after int) (map[string]string, int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.runs > after {
@@ -117,7 +120,7 @@ func (h *headersRoundTripper) current(ctx context.Context, after int) (map[strin
 		return nil, 0, toolerr.New(toolerr.AuthFailed, "headers_helper %s: %w", h.cfg.Command[0], err)
 	}
 	h.runs++
-	h.given.add(h.headers)
+	h.values.add(h.headers)
 	return h.headers, h.runs, nil
 }
 
@@ -130,6 +133,7 @@ func readHeaders(out []byte) (map[string]string, error) {
 	return headers, nil
 }
 
+// withHeaders returns a copy of a request with headers set.
 func withHeaders(req *http.Request, headers map[string]string) *http.Request {
 	req = req.Clone(req.Context())
 	for name, value := range headers {

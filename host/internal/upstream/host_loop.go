@@ -8,10 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
 )
 
-// leadsBack reports whether a server refused the handshake because it is this host, or
-// a host that was started below this one. Another attempt would only start another
-// such host.
-func leadsBack(err error) bool {
+// isHostLoop reports whether a server refused the handshake because it is this host, or a
+// host that was started below this one. Another attempt would only start another such
+// host.
+func isHostLoop(err error) bool {
 	var refused *call.MCPError
 	if errors.As(err, &refused) && refused.Code == nesting.LoopErrorCode {
 		return true

@@ -28,11 +28,11 @@ type remote struct {
 	base   *url.URL
 	client *http.Client
 
-	life  context.Context // ends with the run
-	end   context.CancelFunc
-	work  sync.WaitGroup // waits for the running requests
-	begun chan struct{}  // closed when conn is set
-	conn  *conn
+	life     context.Context // ends with the run
+	cancel   context.CancelFunc
+	work     sync.WaitGroup // waits for the running requests
+	attached chan struct{}  // closed when conn is set
+	conn     *conn
 
 	mu     sync.Mutex
 	closed bool
@@ -49,16 +49,17 @@ const (
 	idlePlain      = 4 * time.Second
 	maxErrorBody   = 64 << 10
 	errorBodyTime  = time.Second
-	goodbye        = time.Second // to end the session at the server
+	sessionEndTime = time.Second // to end the session at the server
 )
 
+// newRemote returns a remote for Config.URL. It connects to nothing.
 func newRemote(cfg Config) (*remote, error) {
 	base, err := url.Parse(cfg.URL)
 	if err != nil {
 		return nil, errors.New("the address is malformed")
 	}
-	r := &remote{cfg: cfg, base: base, begun: make(chan struct{})}
-	r.life, r.end = context.WithCancel(context.Background())
+	r := &remote{cfg: cfg, base: base, attached: make(chan struct{})}
+	r.life, r.cancel = context.WithCancel(context.Background())
 	idle := idlePlain
 	if base.Scheme == "https" {
 		idle = idleTLS
@@ -82,8 +83,9 @@ func newRemote(cfg Config) (*remote, error) {
 // errRedirect is wrapped by the refusal of a redirect.
 var errRedirect = errors.New("redirect refused")
 
-// sameOrigin permits up to 3 redirects that change neither origin nor method: another
-// origin would get the credentials and the body. Otherwise it returns an errRedirect.
+// sameOrigin is the CheckRedirect function of the client. It permits up to 3 redirects
+// that change neither origin nor method, and returns errRedirect for others: another
+// origin would get the credentials and the body.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	closeAfter(bodyEndTime, req.Response.Body) // some of it is read before the next request
@@ -98,9 +100,9 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// request returns a request to an address of the server, with the configured headers
+// newRequest returns a request to an address of the server, with the configured headers
 // and credentials.
-func (r *remote) request(ctx context.Context, method string, to *url.URL, body io.Reader) (*http.Request, error) {
+func (r *remote) newRequest(ctx context.Context, method string, to *url.URL, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to.String(), body)
 	if err != nil {
 		return nil, errors.New("the address is malformed")
@@ -140,7 +142,7 @@ func isProtocolHeader(name string) bool {
 // called once.
 func (r *remote) attach(c *conn) {
 	r.conn = c
-	close(r.begun)
+	close(r.attached)
 }
 
 // close refuses further messages.
@@ -150,8 +152,8 @@ func (r *remote) close() {
 	r.mu.Unlock()
 }
 
-// beginWork registers work that must end before the run ends. The caller calls work.Done.
-// It returns errNotSent after close.
+// beginWork counts work that must end before the run ends; the caller calls work.Done. It
+// returns errNotSent after close.
 func (r *remote) beginWork() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,18 +166,19 @@ func (r *remote) beginWork() error {
 
 // finishWork cancels the running requests and waits for all registered work.
 func (r *remote) finishWork() {
-	r.end()
+	r.cancel()
 	r.work.Wait()
 }
 
+// describe implements wire.
 func (r *remote) describe() description { return description{} }
 
 // shownURL returns the address without credentials.
 func (r *remote) shownURL() string { return secret.RedactURL(r.cfg.URL) }
 
-// unreachable returns SERVER_OFFLINE for an error of the HTTP client, except that a
+// offlineError returns SERVER_OFFLINE for an error of the HTTP client, except that a
 // *signInError is returned unchanged. The text shows the address without credentials.
-func (r *remote) unreachable(err error) error {
+func (r *remote) offlineError(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -184,7 +187,7 @@ func (r *remote) unreachable(err error) error {
 	if errors.As(err, &signIn) {
 		return signIn
 	}
-	return toolerr.New(toolerr.ServerOffline, "cannot reach %s: %w", r.shownURL(), err)
+	return toolerr.New(toolerr.ServerOffline, "cannot reach %s: %w", r.redactedURL(), err)
 }
 
 // isUnsent reports whether an error of the client means that the server was not reached.
@@ -225,7 +228,7 @@ func (r *remote) doRequest(req *http.Request) (*http.Response, error) {
 // statusError returns the error for a status that is not a success: AUTH_FAILED for 401
 // and 403, RATE_LIMITED for 429, and otherwise a *statusError.
 func (r *remote) statusError(res *http.Response, body []byte) error {
-	text := fmt.Sprintf("%s answered with status %s", r.shownURL(), res.Status)
+	text := fmt.Sprintf("%s answered with status %s", r.redactedURL(), res.Status)
 	if line := firstTextLine([]byte(r.cfg.redact(string(body)))); line != "" {
 		text += ": " + line
 	}
@@ -247,7 +250,10 @@ type statusError struct {
 	err    error
 }
 
+// Error returns the text of the wrapped error.
 func (e *statusError) Error() string { return e.err.Error() }
+
+// Unwrap returns the wrapped error.
 func (e *statusError) Unwrap() error { return e.err }
 
 // StatusCode returns the HTTP status, for decisions about retries.

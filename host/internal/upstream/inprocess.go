@@ -20,7 +20,7 @@ type inProcess struct {
 	cfg    Config
 	input  net.Conn // our end of its input
 	output net.Conn // our end of its output
-	end    context.CancelFunc
+	cancel context.CancelFunc
 	ended  chan struct{} // closed when the function has returned
 	err    error         // its error
 }
@@ -32,7 +32,7 @@ func newInProcess(cfg Config) *inProcess {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &inProcess{
 		writer: newWriter(ours, cfg.WriteTimeout), cfg: cfg,
-		input: ours, output: out, end: cancel, ended: make(chan struct{}),
+		input: ours, output: out, cancel: cancel, ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(p.ended)
@@ -62,13 +62,13 @@ func (p *inProcess) run(c *conn) error {
 			case err != nil:
 				return
 			case len(bytes.TrimSpace(line)) > 0:
-				c.take(line)
+				c.handleLine(line)
 			}
 		}
 	}()
 	select {
 	case <-read:
-	case err := <-p.unread:
+	case err := <-p.givenUp:
 		select {
 		case <-p.ended: // then its error is the reason
 		default:
@@ -78,14 +78,14 @@ func (p *inProcess) run(c *conn) error {
 	}
 	p.input.Close() //nolint:errcheck // a pipe in memory
 	if !p.hasEnded(p.cfg.CloseGrace) {
-		p.end()
+		p.cancel()
 		p.hasEnded(p.cfg.TermGrace)
 	}
-	p.end()
+	p.cancel()
 	p.output.Close() //nolint:errcheck // a pipe in memory
 	<-read
 	p.writer.close()
-	p.writer.wait()
+	p.writer.awaitIdle()
 	select {
 	case <-p.ended:
 		if p.err != nil {
@@ -97,7 +97,8 @@ func (p *inProcess) run(c *conn) error {
 	return toolerr.New(toolerr.ServerOffline, "the server ended")
 }
 
-// hasEnded waits for at most d until the function returns.
+// hasEnded waits at most d for the return of the function, and reports whether it has
+// returned.
 func (p *inProcess) hasEnded(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -109,4 +110,5 @@ func (p *inProcess) hasEnded(d time.Duration) bool {
 	}
 }
 
+// describe implements wire.
 func (p *inProcess) describe() description { return description{} }

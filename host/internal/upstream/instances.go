@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	maxVisits    = 64
+	maxInstances = 64
 	maxSignedIn  = 1000 // runs with a caller's own credentials
 	instanceIdle = 10 * time.Minute
 )
@@ -35,22 +35,22 @@ const (
 type instances struct {
 	mu       sync.Mutex
 	byCaller map[string]*instance // by the caller's id, the key of its credentials, or both
-	done     bool
+	closed   bool
 }
 
 // instance is the run of one caller.
 type instance struct {
-	server *Server
-	own    bool // it has the caller's own credentials
-	begun  time.Time
-	users  int
-	last   time.Time // time of the last use
-	idle   *time.Timer
+	server         *Server
+	ownCredentials bool // it has the caller's own credentials
+	begun          time.Time
+	users          int
+	last           time.Time // time of the last use
+	idle           *time.Timer
 }
 
-// instanceOf returns the run for a caller, which is s itself if the caller has none of
-// its own. The caller of instanceOf calls leave when it does not need the run any more;
-// leave is nil with an error.
+// instanceOf returns the run for a caller, which is s itself if the caller has none of its
+// own. The caller of instanceOf calls leave when it does not need the run any more; leave
+// is nil with an error.
 func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err error) {
 	credentials, key := credentials{auth: s.cfg.Auth}, ""
 	if s.cfg.AuthFor != nil {
@@ -59,12 +59,12 @@ func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err 
 			return nil, nil, err
 		}
 		if key != "" {
-			credentials.auth, credentials.own = auth, true
+			credentials.auth, credentials.ofCaller = auth, true
 		}
 	}
 	switch {
 	case s.cfg.Scope == PerCall:
-		return s.newForCall(credentials)
+		return s.newCallInstance(credentials)
 	case s.cfg.Scope == PerSession && key == "":
 		key = caller.ID
 	case s.cfg.Scope == PerSession:
@@ -81,8 +81,8 @@ func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err 
 
 // credentials are the credentials of a run.
 type credentials struct {
-	auth Authorizer
-	own  bool // they belong to one caller
+	auth     Authorizer
+	ofCaller bool // they belong to one caller
 }
 
 // ListFor returns the tools that the server lists for a caller. It starts the caller's run
@@ -96,14 +96,14 @@ func (s *Server) ListFor(ctx context.Context, caller call.Caller) ([]json.RawMes
 	return one.Tools(ctx)
 }
 
-// ToolsOfCallers returns the tools of the oldest running run with a caller's own
-// credentials. ok is false if there is none.
+// ToolsOfCallers returns the listed tools of the oldest running run that has a caller's
+// own credentials; false if there is none.
 func (s *Server) ToolsOfCallers() (tools []json.RawMessage, ok bool) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
 	var oldest *instance
 	for _, v := range s.instances.byCaller {
-		if v.own && (oldest == nil || v.begun.Before(oldest.begun)) {
+		if v.ownCredentials && (oldest == nil || v.begun.Before(oldest.begun)) {
 			if listed := v.server.listedTools(); listed != nil {
 				tools, oldest = listed, v
 			}
@@ -123,8 +123,8 @@ func (s *Server) listedTools() []json.RawMessage {
 	return append([]json.RawMessage{}, c.listedTools()...)
 }
 
-// newForCall returns a run for one call.
-func (s *Server) newForCall(as credentials) (*Server, func(), error) {
+// newCallInstance returns a new run for one call, and a function that ends it.
+func (s *Server) newCallInstance(as credentials) (*Server, func(), error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -143,13 +143,14 @@ func (s *Server) newForCall(as credentials) (*Server, func(), error) {
 	}, nil
 }
 
-// clone returns a server with the same configuration and other credentials, not started.
-// Credentials of a caller replace all those of the host.
+// clone returns a server with the same configuration and other credentials, which is not
+// started. A caller's own credentials replace Token, HeadersHelper, the header
+// Authorization and Auth.
 func (s *Server) clone(as credentials) *Server {
 	cfg := s.cfg
 	cfg.Scope, cfg.Share, cfg.AuthFor, cfg.Auth = Shared, nil, nil, as.auth
-	if as.own {
-		cfg.tell = nil // it has data of one caller, and would go to the clients of all
+	if as.ofCaller {
+		cfg.onNotification = nil // it has data of one caller, and would go to the clients of all
 		cfg.Token, cfg.HeadersHelper = "", OneShot{}
 		cfg.Headers = maps.Clone(cfg.Headers)
 		maps.DeleteFunc(cfg.Headers, func(name string, _ secret.Text) bool { return strings.EqualFold(name, "Authorization") })
@@ -170,13 +171,13 @@ func (s *Server) clone(as credentials) *Server {
 func (s *Server) acquireInstance(caller string, as credentials) (*instance, error) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
-	if s.instances.done {
+	if s.instances.closed {
 		return nil, errClosed
 	}
 	v := s.instances.byCaller[caller]
 	if v == nil {
-		most := maxVisits
-		if as.own {
+		most := maxInstances
+		if as.ofCaller {
 			most = maxSignedIn
 		}
 		if len(s.instances.byCaller) >= most && !s.evictIdle() {
@@ -185,8 +186,8 @@ func (s *Server) acquireInstance(caller string, as credentials) (*instance, erro
 		if s.instances.byCaller == nil {
 			s.instances.byCaller = map[string]*instance{}
 		}
-		v = &instance{server: s.clone(as), own: as.own, begun: time.Now()}
-		if as.own { // the server's tools are those of these runs
+		v = &instance{server: s.clone(as), ownCredentials: as.ofCaller, begun: time.Now()}
+		if as.ofCaller { // the server's tools are those of these runs
 			v.server.onChange = s.onChange
 		}
 		s.instances.byCaller[caller] = v
@@ -205,7 +206,7 @@ func (s *Server) releaseInstance(caller string, v *instance) {
 	v.users--
 	v.last = time.Now()
 	if v.users == 0 && s.instances.byCaller[caller] == v {
-		v.idle = time.AfterFunc(instanceIdle, func() { s.EndSession(caller) })
+		v.idle = time.AfterFunc(instanceIdle, func() { s.endIdleInstance(caller) })
 	}
 }
 
@@ -220,13 +221,14 @@ func (s *Server) evictIdle() bool {
 		}
 	}
 	if found != nil {
-		s.dismiss(oldest, found)
+		s.endInBackground(oldest, found)
 	}
 	return found != nil
 }
 
-// dismiss ends a run in the background. The caller holds the instances' mu.
-func (s *Server) dismiss(caller string, v *instance) {
+// endInBackground removes an instance and ends its run without waiting. The caller holds
+// the instances' mu.
+func (s *Server) endInBackground(caller string, v *instance) {
 	delete(s.instances.byCaller, caller)
 	if v.idle != nil {
 		v.idle.Stop()
@@ -234,20 +236,20 @@ func (s *Server) dismiss(caller string, v *instance) {
 	s.work.Go(v.server.Close)
 }
 
-// EndSession ends the run with the key caller, if no request uses it. It is called after
-// instanceIdle; a client's disconnection does not end its run.
-func (s *Server) EndSession(caller string) {
+// endIdleInstance ends the run of a caller if no request uses it. The idle timer calls it;
+// a client's disconnection does not end its run.
+func (s *Server) endIdleInstance(caller string) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
-	if v := s.instances.byCaller[caller]; v != nil && v.users == 0 && !s.instances.done {
-		s.dismiss(caller, v)
+	if v := s.instances.byCaller[caller]; v != nil && v.users == 0 && !s.instances.closed {
+		s.endInBackground(caller, v)
 	}
 }
 
 // endInstances ends all runs of single callers and waits for their end.
 func (s *Server) endInstances() {
 	s.instances.mu.Lock()
-	s.instances.done = true
+	s.instances.closed = true
 	by := s.instances.byCaller
 	s.instances.byCaller = nil
 	s.instances.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 func as(ctx context.Context, s *upstream.Server, caller, tool, arguments string) (string, error) {
 	req := request(tool, `{"arguments":`+arguments+`}`)
 	req.Caller.ID = caller
-	res, err := s.Handle(ctx, req)
+	res, err := s.Call(ctx, req)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func TestEverySessionHasARunOfItsOwn(t *testing.T) {
 	require.Len(t, pids(t, file)[:3], 3)
 
 	gone := pids(t, file)
-	s.EndSession("caller1")
+	upstream.EndIdleInstance(s, "caller1")
 	require.Eventually(t, func() bool { return s.Status().Callers == 1 }, time.Minute, 5*time.Millisecond)
 	_, err = as(t.Context(), s, "caller1", "echo", `{}`)
 	require.NoError(t, err)

@@ -47,7 +47,7 @@ func (w *stuckWire) describe() description { return description{} }
 func TestTheWatchdogIsWaitedFor(t *testing.T) {
 	w := &stuckWire{pinging: make(chan struct{}), over: make(chan struct{})}
 	c := newConn(Config{Name: "m", QuietTime: time.Millisecond}, w)
-	_, err := c.register(&pending{request: &request{}})
+	_, err := c.addPending(&pending{request: &request{}})
 	require.NoError(t, err)
 	<-w.pinging
 	c.fail(toolerr.New(toolerr.ServerOffline, "it is not wanted any more"))

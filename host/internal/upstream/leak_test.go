@@ -29,7 +29,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	called := make(chan struct{})
 	for range 3 {
 		go func() {
-			s.Handle(ctx, request("a", `{"name":"a","arguments":{"x":"`+strings.Repeat("x", 1<<20)+`"}}`)) //nolint:errcheck // it is not answered
+			s.Call(ctx, request("a", `{"name":"a","arguments":{"x":"`+strings.Repeat("x", 1<<20)+`"}}`)) //nolint:errcheck // it is not answered
 			called <- struct{}{}
 		}()
 	}

@@ -24,9 +24,9 @@ const (
 // declaration holds the capabilities that a server declares.
 type declaration map[string]json.RawMessage
 
-// has reports whether a capability is declared or, if option is not empty, an option
-// of it.
-func (o declaration) has(capability, option string) bool {
+// declares reports whether a capability is declared, and if option is not empty whether
+// its option is.
+func (o declaration) declares(capability, option string) bool {
 	raw, ok := o[capability]
 	if !ok || option == "" {
 		return ok
@@ -39,16 +39,16 @@ func (o declaration) has(capability, option string) bool {
 	return ok && on
 }
 
-// listing returns the method and the capability for a kind.
-func listing(kind call.ListKind) (method, capability string) {
+// listMethod returns the method that lists a kind, and the capability that it requires.
+func listMethod(kind call.ListKind) (method, capability string) {
 	if kind == call.Templates {
 		return "resources/templates/list", "resources"
 	}
 	return string(kind) + "/list", string(kind)
 }
 
-// list requests the server's tools.
-func (c *conn) list(ctx context.Context) error {
+// listTools requests the server's tools and stores them.
+func (c *conn) listTools(ctx context.Context) error {
 	tools, err := c.listPages(ctx, call.Tools)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (c *conn) list(ctx context.Context) error {
 // List returns a list of the server with the items as it sent them. It starts the
 // server if necessary.
 func (s *Server) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
-	c, err := s.ready(ctx)
+	c, err := s.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (s *Server) List(ctx context.Context, kind call.ListKind) ([]json.RawMessag
 
 // listPages requests all pages of a list.
 func (c *conn) listPages(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
-	method, capability := listing(kind)
-	if !c.offers.has(capability, "") {
+	method, capability := listMethod(kind)
+	if !c.capabilities.declares(capability, "") {
 		return nil, nil
 	}
 	var items []json.RawMessage
@@ -111,7 +111,7 @@ func (c *conn) listPages(ctx context.Context, kind call.ListKind) ([]json.RawMes
 		if cursor != "" {
 			params = append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}')
 		}
-		raw, err := c.ask(ctx, method, params)
+		raw, err := c.requestFromServer(ctx, method, params)
 		var refused *call.MCPError
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return items, nil // it declares the capability but has no items
@@ -161,12 +161,13 @@ func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage,
 	return items, next, nil
 }
 
-// Forward sends a message, starting the server if necessary; see Handle.
+// Forward sends a request other than tools/call and returns the result. It starts the
+// server if necessary; see Call.
 func (s *Server) Forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
 	if m.Caller.ID != "" { // otherwise it is the host's own
 		one, leave, err := s.instanceOf(m.Caller)
 		if err != nil {
-			return nil, s.lostError(ctx, m.Method, call.PhaseConnect, err)
+			return nil, s.wrapLostError(ctx, m.Method, call.PhaseConnect, err)
 		}
 		if one != s {
 			defer leave()
@@ -174,11 +175,11 @@ func (s *Server) Forward(ctx context.Context, m *call.ServerRequest) (json.RawMe
 		}
 	}
 	for attempt := 0; ; attempt++ {
-		c, err := s.ready(ctx)
+		c, err := s.connection(ctx)
 		if err != nil {
-			return nil, s.lostError(ctx, m.Method, call.PhaseConnect, err)
+			return nil, s.wrapLostError(ctx, m.Method, call.PhaseConnect, err)
 		}
-		if result, done, err := s.subscription(c, m); done || err != nil {
+		if result, done, err := s.recordSubscription(c, m); done || err != nil {
 			return result, err
 		}
 		a, err := c.roundTrip(ctx, request{method: m.Method, params: m.Params, caller: m.Caller, notify: m.OnNotify, ask: m.Ask})
@@ -191,30 +192,32 @@ func (s *Server) Forward(ctx context.Context, m *call.ServerRequest) (json.RawMe
 			}
 		}
 		if err != nil {
-			return nil, s.lostError(ctx, m.Method, call.PhaseExecute, err)
+			return nil, s.wrapLostError(ctx, m.Method, call.PhaseExecute, err)
 		}
 		s.recordSuccess(c)
 		return a.result, nil
 	}
 }
 
-// Offers reports whether the server declares a capability. It starts the server if
-// necessary.
-func (s *Server) Offers(ctx context.Context, capability string) bool {
-	c, err := s.ready(ctx)
-	return err == nil && c.offers.has(capability, "")
+// DeclaresCapability reports whether the server declares a capability. It starts the
+// server if necessary; a server that does not start declares none.
+func (s *Server) DeclaresCapability(ctx context.Context, capability string) bool {
+	c, err := s.connection(ctx)
+	return err == nil && c.capabilities.declares(capability, "")
 }
 
 // OnNotification sets the function for notifications that belong to no request: list
 // changes except those of tools, updates of resources, completed URL elicitations, and
 // log messages. The reading goroutine calls it, so it must not block. OnNotification
 // must be called before the first use.
-func (s *Server) OnNotification(f func(method string, params json.RawMessage)) { s.cfg.tell = f }
+func (s *Server) OnNotification(f func(method string, params json.RawMessage)) {
+	s.cfg.onNotification = f
+}
 
-// subscription handles resources/subscribe and resources/unsubscribe: it stores them
-// for the next start and, for a modern server, updates the subscription stream. If
-// done is false, the message must still be sent, to a legacy server.
-func (s *Server) subscription(c *conn, m *call.ServerRequest) (result json.RawMessage, done bool, err error) {
+// recordSubscription records a resources/subscribe or unsubscribe for the next start and,
+// for a modern server, opens the subscription stream again. done is false for other
+// requests, and if the request must still be sent to a legacy server.
+func (s *Server) recordSubscription(c *conn, m *call.ServerRequest) (result json.RawMessage, done bool, err error) {
 	on := m.Method == "resources/subscribe"
 	if !on && m.Method != "resources/unsubscribe" {
 		return nil, false, nil
@@ -236,9 +239,9 @@ func (s *Server) subscription(c *conn, m *call.ServerRequest) (result json.RawMe
 	}
 	s.mu.Unlock()
 	if c.era != Modern {
-		return nil, !c.offers.has("resources", "subscribe"), nil
+		return nil, !c.capabilities.declares("resources", "subscribe"), nil
 	}
-	s.listen(c)
+	s.openSubscriptionStream(c)
 	return nil, true, nil
 }
 
@@ -250,18 +253,19 @@ func (s *Server) SetLogLevel(level string) {
 	c := s.conn
 	s.mu.Unlock()
 	if !same && c != nil {
-		c.setLevel(level)
+		c.sendLogLevel(level)
 	}
 	for _, one := range s.instances.servers() {
 		one.SetLogLevel(level)
 	}
 }
 
-// setLevel sends the log level to a legacy server that sends log messages.
-func (c *conn) setLevel(level string) {
-	if c.era == Legacy && level != "" && c.offers.has("logging", "") {
+// sendLogLevel sends logging/setLevel to a legacy server that sends log messages. It does
+// not wait for the answer.
+func (c *conn) sendLogLevel(level string) {
+	if c.era == Legacy && level != "" && c.capabilities.declares("logging", "") {
 		params := append(jsonrpc.AppendString([]byte(`{"level":`), level), '}')
-		c.send(c.ownRequest(c.newID(), "logging/setLevel", params)) // the effect shows whether it worked
+		c.send(c.encodeRequest(c.newID(), "logging/setLevel", params)) // the effect shows whether it worked
 	}
 }
 
@@ -271,29 +275,29 @@ func (s *Server) restoreSubscriptions(c *conn) {
 	level, uris := s.level, sortedKeys(s.subscribed)
 	s.mu.Unlock()
 	if c.era == Modern {
-		s.listen(c)
+		s.openSubscriptionStream(c)
 		return
 	}
-	c.setLevel(level)
+	c.sendLogLevel(level)
 	for _, uri := range uris {
-		if c.offers.has("resources", "subscribe") {
+		if c.capabilities.declares("resources", "subscribe") {
 			params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-			c.send(c.ownRequest(c.newID(), "resources/subscribe", params))
+			c.send(c.encodeRequest(c.newID(), "resources/subscribe", params))
 		}
 	}
 }
 
-// listen opens the stream on which a modern server reports changes, and replaces the
-// previous one.
-func (s *Server) listen(c *conn) {
+// openSubscriptionStream opens the stream on which a modern server reports changes of its
+// lists and of the subscribed resources, and cancels the previous one.
+func (s *Server) openSubscriptionStream(c *conn) {
 	want := map[string]any{}
 	for _, kind := range []call.ListKind{call.Tools, call.Resources, call.Prompts} {
-		if c.offers.has(string(kind), "listChanged") {
+		if c.capabilities.declares(string(kind), "listChanged") {
 			want[string(kind)+"ListChanged"] = true
 		}
 	}
 	s.mu.Lock()
-	if uris := sortedKeys(s.subscribed); len(uris) > 0 && c.offers.has("resources", "subscribe") {
+	if uris := sortedKeys(s.subscribed); len(uris) > 0 && c.capabilities.declares("resources", "subscribe") {
 		want["resourceSubscriptions"] = uris
 	}
 	s.mu.Unlock()
@@ -310,7 +314,7 @@ func (s *Server) listen(c *conn) {
 	c.listenID = id
 	c.mu.Unlock()
 	if id != 0 {
-		c.send(c.ownRequest(id, "subscriptions/listen", raw))
+		c.send(c.encodeRequest(id, "subscriptions/listen", raw))
 	}
 	if before != 0 {
 		c.sendCancelled(before)

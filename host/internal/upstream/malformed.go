@@ -18,9 +18,9 @@ import (
 // malformed message they show which request it answers.
 type messageForms struct{ begins, calls, ends *regexp.Regexp }
 
-// knownForms compiles the expressions at their first use, which is rare, so that a
+// compiledForms compiles the expressions at their first use, which is rare, so that a
 // start does not pay for it.
-var knownForms = sync.OnceValue(func() messageForms {
+var compiledForms = sync.OnceValue(func() messageForms {
 	const (
 		version = `(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?`
 		id      = `"id"\s*:\s*"?([0-9]{1,20})"?\s*`
@@ -44,7 +44,7 @@ func answeredID(line []byte, err error) json.RawMessage {
 	if !says && !(has && bytes.Contains(line, []byte(`"jsonrpc"`))) { // log lines may contain ids as well
 		return nil
 	}
-	known := knownForms()
+	known := compiledForms()
 	if known.calls.Match(head) {
 		return nil
 	}
@@ -88,14 +88,14 @@ func (c Config) tooLong() error {
 	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", c.MaxLine)
 }
 
-// longHead returns the id of the request that a line answers which was too long; nil
-// if it is unknown. isCall reports whether the line is no answer.
+// longHead returns the id of the request that a too long line answers; nil if it is
+// unknown. isCall is true if the line is a request or notification.
 func longHead(err error) (id json.RawMessage, isCall bool) {
 	var long *jsonrpc.TooLongError
 	if !errors.As(err, &long) {
 		return nil, false
 	}
-	known := knownForms()
+	known := compiledForms()
 	if m := known.begins.FindSubmatch(long.Head); m != nil {
 		return m[1], false
 	}

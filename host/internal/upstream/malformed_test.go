@@ -177,7 +177,7 @@ func TestNobodyIsAskedAfterTheCall(t *testing.T) {
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", id)
 	})
 	over := false
-	_, err := s.Handle(t.Context(), askingCall("t", func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	_, err := s.Call(t.Context(), askingCall("t", func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		close(asked)
 		<-ctx.Done()
 		time.Sleep(20 * time.Millisecond) // as long as it takes to tell the client

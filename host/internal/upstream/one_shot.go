@@ -23,10 +23,10 @@ type OneShot struct {
 // outside of its tree still holds it.
 const drainTime = time.Second
 
-// RunOnce runs a program in its own process group and returns its output. When ctx
-// ends, the program is killed. In any case nothing that it started remains. stderr is
-// the end of its standard error.
-func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said string, err error) {
+// RunOnce runs a program in its own process group and returns its standard output, and the
+// end of its standard error. When ctx ends, the program is killed. Nothing that it started
+// remains when RunOnce returns.
+func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, stderr string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
@@ -69,8 +69,8 @@ func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said s
 		err = ctx.Err()
 	case len(output) > o.MaxOutput:
 		err = toolerr.New(toolerr.TooLarge, "it wrote more than %d MiB", o.MaxOutput>>20)
-	case p.state != nil:
-		err = toolerr.New(toolerr.ExecutionError, "it ended with %w", p.state)
+	case p.waitErr != nil:
+		err = toolerr.New(toolerr.ExecutionError, "it ended with %w", p.waitErr)
 	}
 	return output, p.stderr.String(), err
 }

@@ -56,10 +56,10 @@ func parseCall(params json.RawMessage) (callParams, error) {
 	return p, nil
 }
 
-// append appends the params for a server: its own name of the tool, an object for
-// arguments (some servers reject null), a progress token of this connection, and the
-// _meta of the server's era. Everything else is copied.
-func (p callParams) append(dst []byte, r paramsRewrite) []byte {
+// appendFor appends the params for a server: its own name of the tool, an object for
+// arguments (some servers reject null), a progress token of this connection, and the _meta
+// of the server's era. Everything else is copied.
+func (p callParams) appendFor(dst []byte, r paramsRewrite) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
 	add := func(name string, value json.RawMessage) {
@@ -97,8 +97,8 @@ func (p callParams) append(dst []byte, r paramsRewrite) []byte {
 // request.
 const eraPrefix = "io.modelcontextprotocol/"
 
-// isEraMember reports whether a _meta member belongs to the caller's connection instead of
-// the call.
+// isEraMember reports whether a _meta member describes the caller's connection (its
+// protocol version and so on) and so must not be copied to the server.
 func isEraMember(name string) bool {
 	switch rest, ok := strings.CutPrefix(name, eraPrefix); {
 	case !ok:
@@ -175,9 +175,9 @@ func appendMember(dst []byte, name string, value json.RawMessage) []byte {
 	return append(append(jsonrpc.AppendString(dst, name), ':'), value...)
 }
 
-// progress passes a progress notification to its call, with the caller's token instead
-// of this connection's.
-func (c *conn) progress(params json.RawMessage) {
+// forwardProgress passes a progress notification to its call, with the caller's token
+// instead of this connection's.
+func (c *conn) forwardProgress(params json.RawMessage) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
 		return

@@ -12,19 +12,19 @@ import (
 
 // A process is one run of a server's program in its own process group.
 type process struct {
-	cmd    *exec.Cmd
-	group  group
-	inside ConfinedProcess // instead of cmd and group; nil: not confined
-	mark   string          // environment mark of its whole tree; "": the program ends its own children
-	stdin  *os.File        // the program's input
-	stdout *os.File        // the program's output
-	stderr *tail
+	cmd      *exec.Cmd
+	group    group
+	confined ConfinedProcess // instead of cmd and group; nil: not confined
+	mark     string          // environment mark of its whole tree; "": the program ends its own children
+	stdin    *os.File        // the program's input
+	stdout   *os.File        // the program's output
+	stderr   *tail
 
-	errEnd  *os.File // read end of its standard error
-	errDone chan struct{}
-	exited  chan struct{} // closed after Wait
-	state   error         // result of Wait; set before exited is closed
-	closing sync.Once
+	errEnd   *os.File // read end of its standard error
+	errDone  chan struct{}
+	exited   chan struct{} // closed after Wait
+	waitErr  error         // result of Wait; set before exited is closed
+	stopOnce sync.Once
 }
 
 // newProcess prepares a command with pipes that this package owns: Wait would close
@@ -86,37 +86,38 @@ func (p *process) watchExit(onExit func()) {
 		p.stderr.readFrom(p.errEnd)
 	}()
 	go func() {
-		p.state = p.wait()
+		p.waitErr = p.awaitExit()
 		close(p.exited)
 		onExit()
 	}()
 }
 
-// wait waits for the end of the program.
-func (p *process) wait() error {
-	if p.inside != nil {
-		return p.inside.Wait()
+// awaitExit waits for the end of the program and returns the error of Wait.
+func (p *process) awaitExit() error {
+	if p.confined != nil {
+		return p.confined.Wait()
 	}
-	awaitEnd(p.cmd.Process)
+	waitWithoutThread(p.cmd.Process)
 	return p.cmd.Wait()
 }
 
 // pid returns the id of the process.
 func (p *process) pid() int {
-	if p.inside != nil {
-		return p.inside.PID()
+	if p.confined != nil {
+		return p.confined.PID()
 	}
 	return p.cmd.Process.Pid
 }
 
-// stop ends the program as the specification requires: it closes the input, then sends
-// SIGTERM, then SIGKILL, and kills the rest of its group.
+// stop ends the program as the specification requires, and waits: it closes the input,
+// after closeGrace sends SIGTERM, after termGrace SIGKILL, and kills the rest of its
+// group.
 func (p *process) stop(closeGrace, termGrace time.Duration) {
 	p.closeInput()
 	switch ended := p.waitFor(closeGrace); {
-	case p.inside != nil:
+	case p.confined != nil:
 		if !ended {
-			p.inside.Stop()
+			p.confined.Stop()
 		}
 		<-p.exited
 		return
@@ -128,8 +129,7 @@ func (p *process) stop(closeGrace, termGrace time.Duration) {
 	<-p.exited
 }
 
-// waitFor waits for at most d for the end of the process. It reports whether it has
-// ended.
+// waitFor waits at most d for the end of the program, and reports whether it has ended.
 func (p *process) waitFor(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -143,7 +143,7 @@ func (p *process) waitFor(d time.Duration) bool {
 
 // closeInput closes the standard input, once.
 func (p *process) closeInput() {
-	p.closing.Do(func() { p.stdin.Close() }) //nolint:errcheck // the program is being stopped
+	p.stopOnce.Do(func() { p.stdin.Close() }) //nolint:errcheck // the program is being stopped
 }
 
 // closeOutput ends the readers of the program's output.
@@ -164,10 +164,10 @@ func (p *process) exitText() string {
 	default:
 		return "closed its output"
 	}
-	if p.state == nil {
+	if p.waitErr == nil {
 		return "exited (exit status 0)"
 	}
-	return fmt.Sprintf("ended (%v)", p.state)
+	return fmt.Sprintf("ended (%v)", p.waitErr)
 }
 
 // tail keeps the end of a server's standard error.

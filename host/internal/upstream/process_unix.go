@@ -32,5 +32,6 @@ func (g group) release() {}
 // killGroup kills a group by its id.
 func killGroup(id int) { group{id}.kill() }
 
-// detachedAttributes protects the guard from the terminal's signals.
+// detachedAttributes returns the attributes for a process that the terminal's signals do
+// not reach: the guard.
 func detachedAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -24,22 +24,23 @@ func isQuestion(method string) bool {
 	return false
 }
 
-// question passes a request of a legacy server to the client of its call. Servers made
-// with mcpkit name the call (wire.MetaRequest). Others do not: while calls of several clients are running, the
-// request is refused, since one client's user must not answer for another.
+// forwardQuestion passes a request of a legacy server to the client of its call. Servers
+// made with mcpkit name the call (wire.MetaRequest). Others do not: while calls of several
+// clients are running, the request is refused, since one client's user must not answer for
+// another.
 //
 // The host answers roots/list itself if it has roots or if the client does not answer.
-func (c *conn) question(m jsonrpc.Message) {
+func (c *conn) forwardQuestion(m jsonrpc.Message) {
 	var own json.RawMessage
 	if m.Method == "roots/list" {
 		var stands bool
-		if own, stands = c.roots(); stands {
+		if own, stands = c.rootsAnswer(); stands {
 			c.reply(jsonrpc.AppendResult(nil, m.ID, own))
 			return
 		}
 	}
 	c.mu.Lock()
-	p, fault := c.findAsked(m)
+	p, fault := c.requestOfQuestion(m)
 	if p == nil {
 		c.mu.Unlock()
 		if own != nil {
@@ -62,17 +63,17 @@ func (c *conn) question(m jsonrpc.Message) {
 		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, "too many questions are open, or one with this id is"))
 		return
 	}
-	if p.end == nil {
-		p.life, p.end = context.WithCancel(p.ctx)
+	if p.endQuestions == nil {
+		p.questionsCtx, p.endQuestions = context.WithCancel(p.ctx)
 	}
-	ctx, cancel := context.WithCancel(p.life)
+	ctx, cancel := context.WithCancel(p.questionsCtx)
 	if c.questions == nil {
 		c.questions = map[string]context.CancelFunc{}
 	}
 	c.questions[key] = cancel
 	p.questions++
 	c.mu.Unlock()
-	p.asking.Go(func() { // ends with the call at the latest, which waits for it
+	p.openQuestions.Go(func() { // ends with the call at the latest, which waits for it
 		params, err := c.nameServer(m.Method, withoutMetaRequest(m.Params))
 		var raw json.RawMessage
 		if err == nil {
@@ -103,16 +104,16 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 	return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, err.Error())
 }
 
-// findAsked returns the running request that a question belongs to; see findCaller. The
-// caller holds c.mu.
-func (c *conn) findAsked(m jsonrpc.Message) (p *pending, fault string) {
+// requestOfQuestion returns the running request that a question belongs to; nil with the
+// reason if there is none or it is ambiguous. The caller holds c.mu.
+func (c *conn) requestOfQuestion(m jsonrpc.Message) (p *pending, fault string) {
 	if id, ok := metaRequest(m.Params); ok {
 		if p = c.pending[id]; p != nil && p.request != nil && p.request.ask != nil {
 			return p, ""
 		}
 		return nil, "the request of the client has ended"
 	}
-	return c.findCaller(func(r *request) bool { return r.ask != nil })
+	return c.onlyRequest(func(r *request) bool { return r.ask != nil })
 }
 
 // metaRequest returns the id of the host's request in the params of a question, if a
@@ -125,7 +126,8 @@ func metaRequest(params json.RawMessage) (id uint64, ok bool) {
 	return id, err == nil
 }
 
-// withoutMetaRequest removes the id, which means nothing to the client.
+// withoutMetaRequest removes wire.MetaRequest from params, since it means nothing to the
+// client.
 func withoutMetaRequest(params json.RawMessage) json.RawMessage {
 	if _, ok := metaRequest(params); !ok {
 		return params
@@ -137,11 +139,11 @@ func withoutMetaRequest(params json.RawMessage) json.RawMessage {
 	return other
 }
 
-// findCaller returns the running request of a message that names no request: the
-// newest one of the only caller with requests that accept the message. It prefers a
-// request whose client has no open question. fault says why the request is ambiguous.
-// The caller holds c.mu.
-func (c *conn) findCaller(takes func(*request) bool) (p *pending, fault string) {
+// onlyRequest returns the running request that a message without a request id belongs to:
+// the newest one of the only caller with requests for which takes returns true. It prefers
+// a request whose client has no open question. fault says why the request is ambiguous;
+// then p is nil. The caller holds c.mu.
+func (c *conn) onlyRequest(takes func(*request) bool) (p *pending, fault string) {
 	for _, waiting := range []bool{false, true} {
 		var newest uint64
 		for id, candidate := range c.pending {
@@ -162,8 +164,8 @@ func (c *conn) findCaller(takes func(*request) bool) (p *pending, fault string) 
 	return p, ""
 }
 
-// questionCancelled ends a question that the server has cancelled.
-func (c *conn) questionCancelled(params json.RawMessage) {
+// cancelQuestion ends the question that the server's notifications/cancelled names.
+func (c *conn) cancelQuestion(params json.RawMessage) {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}
@@ -178,16 +180,16 @@ func (c *conn) questionCancelled(params json.RawMessage) {
 	}
 }
 
-// logged passes a log message to its request or, if that is ambiguous, to the user of
-// the server.
-func (c *conn) logged(m jsonrpc.Message) {
+// forwardLog passes a log message to the request that it belongs to or, if that is
+// ambiguous, to Config.onNotification.
+func (c *conn) forwardLog(m jsonrpc.Message) {
 	c.mu.Lock()
-	p, _ := c.findCaller(func(r *request) bool { return r.notify != nil })
+	p, _ := c.onlyRequest(func(r *request) bool { return r.notify != nil })
 	if p != nil {
 		c.storeNote(p, m.Method, m.Params)
 	}
 	c.mu.Unlock()
 	if p == nil {
-		c.tell(m)
+		c.notifyUser(m)
 	}
 }

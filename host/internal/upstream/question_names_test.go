@@ -85,7 +85,7 @@ func TestAQuestionNamesItsServer(t *testing.T) {
 	} {
 		for _, era := range []string{"legacy", "modern"} {
 			me := &client{}
-			_, err := posing(t, c.server, era, c.method, c.params).Handle(t.Context(), askingCall("t", me.ask))
+			_, err := posing(t, c.server, era, c.method, c.params).Call(t.Context(), askingCall("t", me.ask))
 			require.NoError(t, err)
 			require.Len(t, me.asked, 1)
 			_, params, _ := strings.Cut(me.asked[0], " ")
@@ -93,7 +93,7 @@ func TestAQuestionNamesItsServer(t *testing.T) {
 		}
 		req := askingCall("t", nil)
 		req.Caller.Modern = true
-		res, err := posing(t, c.server, "modern", c.method, c.params).Handle(t.Context(), req)
+		res, err := posing(t, c.server, "modern", c.method, c.params).Call(t.Context(), req)
 		require.NoError(t, err)
 		var asked struct {
 			InputRequests map[string]struct{ Params json.RawMessage }
@@ -118,7 +118,7 @@ func TestAPageWithoutAnAddressIsNotAskedFor(t *testing.T) {
 	for _, address := range []string{"", "javascript:alert(1)", "https:///x", "file:///etc/passwd"} {
 		params := fmt.Sprintf(`{"mode":"url","message":"Sign in","url":%q}`, address)
 		me := &client{}
-		_, err := posing(t, "weather", "modern", "elicitation/create", params).Handle(t.Context(), askingCall("t", me.ask))
+		_, err := posing(t, "weather", "modern", "elicitation/create", params).Call(t.Context(), askingCall("t", me.ask))
 		require.ErrorContains(t, err, "without an http or https address")
 		require.Empty(t, me.asked)
 	}
@@ -128,7 +128,7 @@ func TestAPageWithoutAnAddressIsNotAskedFor(t *testing.T) {
 func TestAQuestionIsReadInOneWay(t *testing.T) {
 	for _, params := range []string{`{"message":"a","Message":"From toolroom"}`, `{"mode":"url","message":"a","url":"https://good.example","URL":"https://evil.example"}`, `{"message":"a","message":"b"}`} {
 		me := &client{}
-		_, err := posing(t, "weather", "modern", "elicitation/create", params).Handle(t.Context(), askingCall("t", me.ask))
+		_, err := posing(t, "weather", "modern", "elicitation/create", params).Call(t.Context(), askingCall("t", me.ask))
 		require.ErrorContains(t, err, "question")
 		require.Empty(t, me.asked)
 	}
@@ -137,7 +137,7 @@ func TestAQuestionIsReadInOneWay(t *testing.T) {
 // The pages that an error asks for name their server, too.
 func TestPagesOfAnErrorNameTheirServer(t *testing.T) {
 	object := `{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://evil.example/","message":"From toolroom"}]}}`
-	_, err := posing(t, "weather", "legacy", "error", object).Handle(t.Context(), askingCall("t", nil))
+	_, err := posing(t, "weather", "legacy", "error", object).Call(t.Context(), askingCall("t", nil))
 	var refused *call.MCPError
 	require.ErrorAs(t, err, &refused)
 	require.JSONEq(t, `{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://evil.example/",

@@ -13,10 +13,10 @@ import (
 // occur in ordinary words.
 const minSecretLength = 6
 
-// Redacted returns the text without the credentials that the server was given.
+// Redacted returns text with the credentials that the server was given masked.
 func (s *Server) Redacted(text string) string { return s.cfg.redact(text) }
 
-// redact removes the server's credentials from its own messages: servers print their
+// redact masks the server's credentials in text that the server wrote: servers print their
 // settings when they reject them.
 func (c Config) redact(text string) string {
 	if text == "" {

@@ -21,7 +21,7 @@ type request struct {
 	ask    call.Ask                                    // nil: nobody can be asked
 }
 
-// call sends tools/call and returns the answer.
+// call sends tools/call and returns the answer, with all its rounds.
 func (c *conn) call(ctx context.Context, req *call.Request) (answer, error) {
 	return c.roundTrip(ctx, request{
 		method: "tools/call", tool: req.Tool.Original, params: req.Params,
@@ -32,8 +32,9 @@ func (c *conn) call(ctx context.Context, req *call.Request) (answer, error) {
 // maxRounds bounds the rounds of questions in one request.
 const maxRounds = 32
 
-// roundTrip sends a request and returns its result. It answers the questions of a
-// modern server here if the caller does not understand them as results.
+// roundTrip sends a request and returns its answer. If a modern server asks for input and
+// the caller's client cannot understand that as a result, it asks the client and sends the
+// next round, at most maxRounds.
 func (c *conn) roundTrip(ctx context.Context, r request) (answer, error) {
 	for range maxRounds {
 		a, err := c.sendRound(ctx, r)
@@ -62,23 +63,23 @@ func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 		p.token = params.token
 		p.wake = make(chan struct{}, 1)
 	}
-	id, err := c.register(p)
+	id, err := c.addPending(p)
 	if err != nil {
 		return answer{}, err
 	}
-	defer c.forget(id, p)
+	defer c.endRequest(id, p)
 	raw := strconv.AppendUint(nil, id, 10)
 	line := append(make([]byte, 0, len(r.params)+128), `{"jsonrpc":"2.0","id":`...)
 	line = jsonrpc.AppendString(append(append(line, raw...), `,"method":`...), r.method)
-	line = params.append(append(line, `,"params":`...), paramsRewrite{
+	line = params.appendFor(append(line, `,"params":`...), paramsRewrite{
 		tool: r.tool, token: p.token != nil, id: raw,
 		fromModern: r.caller.Modern, era: c.era, version: c.cfg.Version,
 		caps: r.caller.Capabilities, level: r.caller.LogLevel,
 	})
-	if err := c.post(ctx, append(oneLine(line), "}\n"...)); err != nil {
+	if err := c.sendRequest(ctx, append(oneLine(line), "}\n"...)); err != nil {
 		return answer{}, err
 	}
-	a := c.wait(ctx, id, p)
+	a := c.awaitAnswer(ctx, id, p)
 	if a.err == nil {
 		if a.result[0] != '{' {
 			return answer{}, toolerr.New(toolerr.ProtocolError, "the server's result is not an object")
@@ -106,7 +107,7 @@ func (c *conn) storeNote(p *pending, method string, params json.RawMessage) {
 	}
 }
 
-// needsInput reports whether a result is a modern server's question.
+// needsInput reports whether a result asks for input (input_required).
 func (a answer) needsInput() bool {
 	return (&call.Result{Raw: a.result, Names: a.names}).RequiresInput()
 }
@@ -158,7 +159,7 @@ func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) 
 	if err := json.Unmarshal(q.Value, &question); err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "the server's question %q is malformed: %w", q.Name, err)
 	}
-	own, stands := c.roots()
+	own, stands := c.rootsAnswer()
 	isRoots := question.Method == "roots/list"
 	switch {
 	case isRoots && (stands || own != nil && r.ask == nil):
@@ -179,7 +180,7 @@ func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) 
 	return reply, err
 }
 
-// nextRound returns params with the answers and the state of this round.
+// nextRound returns params with inputResponses and requestState set.
 func nextRound(params, responses, state json.RawMessage) (json.RawMessage, error) {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)

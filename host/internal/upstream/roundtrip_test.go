@@ -77,7 +77,7 @@ func TestServersOfBothErasAskTheCallersClient(t *testing.T) {
 				`All: {"action":"accept","content":{"n":1.0}}{"content":{"text":"<Paris>"}}{"roots":[{"uri":"file:///r"}]}`},
 		} {
 			me := &client{}
-			res, err := s.Handle(t.Context(), askingCall(c.tool, me.ask))
+			res, err := s.Call(t.Context(), askingCall(c.tool, me.ask))
 			require.NoError(t, err, "%s %s", era, c.tool)
 			require.Equal(t, c.text, textOf(t, string(res.Raw)), "%s %s", era, c.tool)
 			require.Len(t, me.asked, len(c.asked))
@@ -104,7 +104,7 @@ func TestAQuestionPassesBetweenModernEnds(t *testing.T) {
 	req.Caller.Modern = true
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + allCaps + `}`
 	req.Params = json.RawMessage(`{"arguments":{},` + meta + `}`)
-	res, err := s.Handle(t.Context(), req)
+	res, err := s.Call(t.Context(), req)
 	require.NoError(t, err)
 	var asked struct {
 		ResultType, RequestState string
@@ -114,7 +114,7 @@ func TestAQuestionPassesBetweenModernEnds(t *testing.T) {
 	require.Equal(t, "input_required", asked.ResultType)
 	require.Equal(t, "elicitation/create", asked.InputRequests["confirm"].Method)
 	req.Params = json.RawMessage(`{"arguments":{},"inputResponses":{"confirm":{"action":"accept"}},"requestState":"` + asked.RequestState + `",` + meta + `}`)
-	res, err = s.Handle(t.Context(), req)
+	res, err = s.Call(t.Context(), req)
 	require.NoError(t, err)
 	require.Contains(t, textOf(t, string(res.Raw)), "state-ok")
 }
@@ -124,18 +124,18 @@ func TestWhoCannotBeAskedIsNot(t *testing.T) {
 		return nil, &call.MCPError{Code: -1, Object: json.RawMessage(`{"code":-1,"message":"<no>","data":1.0}`)}
 	}
 	legacy := everything(t, "legacy", nil)
-	res, err := legacy.Handle(t.Context(), askingCall("test_sampling", refuse))
+	res, err := legacy.Call(t.Context(), askingCall("test_sampling", refuse))
 	require.NoError(t, err)
 	require.Equal(t, `refused: {"code":-1,"message":"<no>","data":1.0}`, textOf(t, string(res.Raw)), "as the client said it")
-	res, err = legacy.Handle(t.Context(), askingCall("test_sampling", nil))
+	res, err = legacy.Call(t.Context(), askingCall("test_sampling", nil))
 	require.NoError(t, err)
 	require.Contains(t, textOf(t, string(res.Raw)), "-32601")
 
 	modern := everything(t, "modern", nil)
-	_, err = modern.Handle(t.Context(), askingCall("test_sampling", refuse))
+	_, err = modern.Call(t.Context(), askingCall("test_sampling", refuse))
 	var refused *call.MCPError
 	require.True(t, errors.As(err, &refused), "%v", err)
-	_, err = modern.Handle(t.Context(), askingCall("test_sampling", nil))
+	_, err = modern.Call(t.Context(), askingCall("test_sampling", nil))
 	require.ErrorContains(t, err, "cannot answer")
 }
 
@@ -159,20 +159,20 @@ func TestAQuestionThatCouldBeAnothersIsRefused(t *testing.T) {
 		req := askingCall(tool, ask)
 		req.Caller.ID = id
 		all.Go(func() {
-			_, err := s.Handle(ctx, req)
+			_, err := s.Call(ctx, req)
 			require.ErrorIs(t, err, context.Canceled)
 		})
 	}
 	inBackground("test_elicitation", "one", waits)
 	<-at
 	me := &client{}
-	res, err := s.Handle(t.Context(), askingCall("test_sampling", me.ask))
+	res, err := s.Call(t.Context(), askingCall("test_sampling", me.ask))
 	require.NoError(t, err)
 	require.Contains(t, textOf(t, string(res.Raw)), "Paris", "the other waits for its own answer")
 
 	inBackground("test_never_answered", "two", waits) // of a third client, and not asked yet
 	require.Eventually(t, func() bool {
-		res, err := s.Handle(t.Context(), askingCall("test_sampling", me.ask))
+		res, err := s.Call(t.Context(), askingCall("test_sampling", me.ask))
 		return err == nil && strings.Contains(textOf(t, string(res.Raw)), "several clients")
 	}, time.Minute, time.Millisecond)
 }
@@ -188,8 +188,8 @@ func TestListsOfAllKinds(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, string(items[0]), first)
 		}
-		require.True(t, s.Offers(t.Context(), "completions"))
-		require.False(t, s.Offers(t.Context(), "holograms"))
+		require.True(t, s.DeclaresCapability(t.Context(), "completions"))
+		require.False(t, s.DeclaresCapability(t.Context(), "holograms"))
 		raw, err := s.Forward(t.Context(), &call.ServerRequest{Method: "resources/read", Params: json.RawMessage(`{"uri":"test://static-text"}`)})
 		require.NoError(t, err)
 		require.Contains(t, string(raw), "This is the content of the static text resource.")
@@ -208,7 +208,7 @@ func TestNotificationsOfNoRequest(t *testing.T) {
 		s.OnNotification(func(method string, params json.RawMessage) { told <- method + " " + string(params) })
 		before, err := s.List(t.Context(), call.Prompts)
 		require.NoError(t, err)
-		_, err = s.Handle(t.Context(), askingCall("test_trigger_prompt_change", nil))
+		_, err = s.Call(t.Context(), askingCall("test_trigger_prompt_change", nil))
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(<-told, "notifications/prompts/list_changed "))
 		after, err := s.List(t.Context(), call.Prompts)
@@ -231,7 +231,7 @@ func TestLogMessagesReachTheCallTheyBelongTo(t *testing.T) {
 		req := askingCall("test_tool_with_logging", nil)
 		req.Caller.LogLevel = "info"
 		req.OnNotify = func(method string, params json.RawMessage) { got = append(got, method+" "+string(params)) }
-		_, err := s.Handle(t.Context(), req)
+		_, err := s.Call(t.Context(), req)
 		require.NoError(t, err)
 		require.Len(t, got, 3, era)
 		require.Contains(t, got[0], `notifications/message {"level":"info","logger":"fixture","data":"Tool execution started"}`)

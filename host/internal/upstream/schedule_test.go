@@ -157,7 +157,7 @@ func TestRetryNeverRepeatsASideEffect(t *testing.T) {
 		s, err := upstream.New(upstream.Config{Name: "s", Serve: fixture.serve, Era: upstream.Legacy, HealthEvery: time.Hour}, spawner)
 		require.NoError(t, err)
 		defer s.Close()
-		h := call.Chain(s.Handle, timeout.New(timeout.Config{}), retry.New(retry.Config{Attempts: attempts, PerAttempt: 5 * time.Second}))
+		h := call.Chain(s.Call, timeout.New(timeout.Config{}), retry.New(retry.Config{Attempts: attempts, PerAttempt: 5 * time.Second}))
 		var succeeded, had int
 		for n := range schedules {
 			starts, dying := 0, random.IntN(8) == 0

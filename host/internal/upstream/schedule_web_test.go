@@ -82,7 +82,7 @@ func TestRetryNeverRepeatsASideEffectOverHTTP(t *testing.T) {
 	s, err := upstream.New(upstream.Config{Name: "s", URL: web.URL, Transport: upstream.StreamableHTTP, Era: upstream.Legacy, AllowPrivate: true}, spawner)
 	require.NoError(t, err)
 	defer s.Close()
-	h := call.Chain(s.Handle, retry.New(retry.Config{Attempts: attempts, Base: time.Microsecond}))
+	h := call.Chain(s.Call, retry.New(retry.Config{Attempts: attempts, Base: time.Microsecond}))
 	had := 0
 	for n := range 300 {
 		plan := make([]fault, random.IntN(5))

@@ -25,9 +25,11 @@ type idBlocks struct {
 	owners map[uint64]*sharedUser
 }
 
+// errNoBlocks is returned by grant.
 var errNoBlocks = errors.New("too many hosts use the server")
 
-// grant assigns a block to a host.
+// grant assigns the next free block to a host, in turn. It returns errNoBlocks if none is
+// free.
 func (b *idBlocks) grant(u *sharedUser) (block uint64, err error) {
 	for range maxBlock {
 		b.last = b.last%(maxBlock-1) + 1
@@ -50,9 +52,9 @@ func (b *idBlocks) owner(id uint64) *sharedUser { return b.owners[id>>blockBits]
 // unused, and a request can be sent long after it got its id.
 const keptBlocks = 8
 
-// free frees the blocks of a host for which busy returns false, except the last
+// release frees the blocks of a host for which busy returns false, except the last
 // keptBlocks. With all, it frees these, too.
-func (b *idBlocks) free(u *sharedUser, all bool, busy func(block uint64) bool) {
+func (b *idBlocks) release(u *sharedUser, all bool, busy func(block uint64) bool) {
 	kept := u.blocks[:0]
 	for i, block := range slices.Clone(u.blocks) {
 		if !all && (i >= len(u.blocks)-keptBlocks || busy(block)) {
@@ -85,8 +87,8 @@ func (s *sharedIDs) add(block uint64) {
 	}
 }
 
-// take returns an unused id. If none is left, it waits for another block; when dead is
-// closed, it returns 0.
+// take returns an unused id. If none is left, it waits for another block. It returns 0
+// when dead is closed.
 func (s *sharedIDs) take(dead <-chan struct{}) uint64 {
 	for {
 		s.mu.Lock()

@@ -32,7 +32,7 @@ func TestBlocksAreReusedLate(t *testing.T) {
 		require.False(t, seen[block])
 		seen[block] = true
 		require.Less(t, (block+1)<<blockBits-1, uint64(1<<31))
-		blocks.free(u, true, nil)
+		blocks.release(u, true, nil)
 	}
 	block, err := blocks.grant(&sharedUser{})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ func (process *sharedProcess) checkAlive() {
 	process.mu.Lock()
 	before := process.heard
 	if process.initResult != nil {
-		process.ask("ping", nil)
+		process.sendOwnRequest("ping", nil)
 	}
 	process.mu.Unlock()
 	late := time.NewTimer(2 * process.cfg.QuietTime)
@@ -32,7 +32,7 @@ func (process *sharedProcess) checkAlive() {
 
 // watchStopped ends a process that is stopped (SIGSTOP) while hosts wait for answers.
 func (process *sharedProcess) watchStopped() {
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(stopCheckEvery)
 	defer look.Stop()
 	var heard uint64
 	for stops := 0; ; {
@@ -53,7 +53,7 @@ func (process *sharedProcess) watchStopped() {
 		} else {
 			stops, heard = 0, process.heard
 		}
-		if stops == mostStops {
+		if stops == maxStopsSeen {
 			process.failLocked(toolerr.New(toolerr.ServerOffline, "the server's process was stopped (SIGSTOP or similar) and was killed"))
 		}
 		process.mu.Unlock()

@@ -27,21 +27,22 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 	}
 	switch m.Kind {
 	case jsonrpc.Request:
-		return process.requested(u, line, m)
+		return process.handleHostRequest(u, line, m)
 	case jsonrpc.Notification:
-		process.notifiedByHost(u, line, m)
+		process.handleHostNotification(u, line, m)
 	case jsonrpc.Response:
 		key, err := jsonrpc.Key(m.ID)
 		if err == nil && process.questions[key].user == u {
 			delete(process.questions, key)
-			process.toServer(line)
+			process.sendToServer(line)
 		}
 	}
 	return true
 }
 
-// requested handles a request of a host. The caller holds process.mu.
-func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Message) bool {
+// handleHostRequest handles a request of a host: it answers it itself or forwards it. It
+// returns false if the host must be disconnected. The caller holds process.mu.
+func (process *sharedProcess) handleHostRequest(u *sharedUser, line []byte, m jsonrpc.Message) bool {
 	id, err := strconv.ParseUint(string(m.ID), 10, 64)
 	if owner := process.ids.owner(id); err != nil || owner != nil && owner != u {
 		return false
@@ -94,8 +95,8 @@ func (process *sharedProcess) requested(u *sharedUser, line []byte, m jsonrpc.Me
 	return true
 }
 
-// isOfClient reports whether a host sends a request for a client, whose user the server
-// may then ask.
+// isOfClient reports whether a host sends requests with a method only for its client,
+// whose user the server may then ask.
 func isOfClient(method string) bool {
 	switch method {
 	case "initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen":
@@ -104,8 +105,9 @@ func isOfClient(method string) bool {
 	return !strings.HasSuffix(method, "/list")
 }
 
-// subscribe records the subscriptions of a host. It returns true if the server need
-// not know, because another host is still subscribed. The caller holds process.mu.
+// subscribe records a host's resources/subscribe or unsubscribe. It returns true if the
+// server need not get it, because another host is still subscribed. The caller holds
+// process.mu.
 func (process *sharedProcess) subscribe(u *sharedUser, m jsonrpc.Message) (answered bool) {
 	var uri string
 	if json.Unmarshal(jsonrpc.MemberOf(m.Params, "uri"), &uri) != nil {
@@ -140,37 +142,39 @@ func (process *sharedProcess) lowestLevel() string {
 	return logLevels[lowest]
 }
 
-// notifiedByHost handles a notification of a host. The caller holds process.mu.
-func (process *sharedProcess) notifiedByHost(u *sharedUser, line []byte, m jsonrpc.Message) {
+// handleHostNotification handles a notification of a host: it forwards it, or applies it
+// to the process as a whole. The caller holds process.mu.
+func (process *sharedProcess) handleHostNotification(u *sharedUser, line []byte, m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/initialized":
 		if u == process.opening && !process.opened {
-			process.toServer(line)
-			process.openID = process.ask("ping", nil)
+			process.sendToServer(line)
+			process.openID = process.sendOwnRequest("ping", nil)
 		}
 	case "notifications/cancelled":
 		id, err := strconv.ParseUint(string(jsonrpc.MemberOf(m.Params, "requestId")), 10, 64)
 		if err == nil && process.ids.owner(id) == u {
-			process.giveUp(id)
-			process.toServer(line)
+			process.recordCancelled(id)
+			process.sendToServer(line)
 		}
 	case methodIDs:
 		process.grantIDs(u)
 	case methodRoots:
-		process.rootsChanged(u, m.Params)
+		process.handleRoots(u, m.Params)
 	case "notifications/roots/list_changed": // see methodRoots
 	default:
-		process.toServer(line)
+		process.sendToServer(line)
 	}
 }
 
-// grantIDs handles methodIDs. The caller holds process.mu.
+// grantIDs handles methodIDs: it sends the host another block of ids. The caller holds
+// process.mu.
 func (process *sharedProcess) grantIDs(u *sharedUser) {
 	used := map[uint64]bool{}
 	for id := range process.pending {
 		used[id>>blockBits] = true
 	}
-	process.ids.free(u, false, func(block uint64) bool { return used[block] })
+	process.ids.release(u, false, func(block uint64) bool { return used[block] })
 	block, err := process.ids.grant(u)
 	if err != nil {
 		u.conn.Close() //nolint:errcheck // it attaches again
@@ -179,8 +183,9 @@ func (process *sharedProcess) grantIDs(u *sharedUser) {
 	u.send(jsonrpc.AppendNotification(nil, methodIDs, append(strconv.AppendUint([]byte(`{"block":`), block, 10), '}')))
 }
 
-// rootsChanged handles methodRoots. The caller holds process.mu.
-func (process *sharedProcess) rootsChanged(u *sharedUser, params json.RawMessage) {
+// handleRoots handles methodRoots: it records the host's roots and answers whether the
+// host must move to another process. The caller holds process.mu.
+func (process *sharedProcess) handleRoots(u *sharedUser, params json.RawMessage) {
 	var p struct {
 		Roots []string `json:"roots"`
 	}
@@ -192,30 +197,31 @@ func (process *sharedProcess) rootsChanged(u *sharedUser, params json.RawMessage
 	if len(process.users) == 1 {
 		move, process.roots = false, u.roots
 		if process.initResult != nil {
-			process.toServer(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil))
+			process.sendToServer(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil))
 		}
 	}
 	u.send(jsonrpc.AppendNotification(nil, methodRoots, append(strconv.AppendBool([]byte(`{"move":`), move), '}')))
 }
 
-// question handles a request of the server. The caller holds process.mu.
-func (process *sharedProcess) question(line []byte, m jsonrpc.Message) {
+// forwardQuestion sends a request of the server to the host whose client it concerns, or
+// answers it with an error if that is ambiguous. The caller holds process.mu.
+func (process *sharedProcess) forwardQuestion(line []byte, m jsonrpc.Message) {
 	if m.Method == "ping" {
-		process.toServer(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+		process.sendToServer(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
 		return
 	}
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil {
 		return
 	}
-	refuse := func(code int, text string) { process.toServer(jsonrpc.AppendError(nil, m.ID, code, text)) }
+	refuse := func(code int, text string) { process.sendToServer(jsonrpc.AppendError(nil, m.ID, code, text)) }
 	if !isQuestion(m.Method) {
 		refuse(jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method)
 		return
 	}
 	u, several := process.busyUser()
 	if m.Method == "roots/list" {
-		u = process.serveRoots()
+		u = process.chooseRoots()
 	} else if id, ok := metaRequest(m.Params); ok {
 		u, several = process.pending[id].user, false
 	}
@@ -253,8 +259,8 @@ func (process *sharedProcess) busyUsers() map[uint64]*sharedUser {
 	return busy
 }
 
-// busyUser returns the only host that waits for answers, or the only host; nil if
-// there are several. The caller holds process.mu.
+// busyUser returns the only host that waits for answers or, if none waits, the only host;
+// nil if there are several, and then several is true. The caller holds process.mu.
 func (process *sharedProcess) busyUser() (u *sharedUser, several bool) {
 	busy := process.busyUsers()
 	if len(busy) == 0 && len(process.users) == 1 {
@@ -275,9 +281,9 @@ const (
 	maxCancelled  = 10_000
 )
 
-// giveUp records that nobody waits for the answer to a request any more. The caller
-// holds process.mu.
-func (process *sharedProcess) giveUp(id uint64) {
+// recordCancelled removes a request from those that wait, and records it as cancelled if a
+// client sent it: the server may still work on it. The caller holds process.mu.
+func (process *sharedProcess) recordCancelled(id uint64) {
 	request, waits := process.pending[id]
 	delete(process.pending, id)
 	if waits && request.ofClient && len(process.cancelled) < maxCancelled {
@@ -285,11 +291,11 @@ func (process *sharedProcess) giveUp(id uint64) {
 	}
 }
 
-// serveRoots decides for the roots of which host the process works when the server
-// asks for roots, and moves the hosts with other roots to other processes. It returns
-// a host with these roots; nil if the server may work for a host with other roots at
-// present. The caller holds process.mu.
-func (process *sharedProcess) serveRoots() *sharedUser {
+// chooseRoots chooses the roots that the process serves when the server asks for roots,
+// and moves the hosts with other roots to other processes. It returns a host with the
+// chosen roots; nil if the server may work for a host with other roots at present. The
+// caller holds process.mu.
+func (process *sharedProcess) chooseRoots() *sharedUser {
 	busy := process.busyUsers()
 	idle := len(busy) == 0
 	if idle {
@@ -314,7 +320,7 @@ func (process *sharedProcess) serveRoots() *sharedUser {
 	process.rooted, process.roots = true, with.roots
 	for _, u := range process.users {
 		if !slices.Equal(u.roots, process.roots) {
-			process.move(u)
+			process.requestMove(u)
 		}
 	}
 	if mixed && !idle {
@@ -323,8 +329,9 @@ func (process *sharedProcess) serveRoots() *sharedUser {
 	return with
 }
 
-// notified handles a notification of the server. The caller holds process.mu.
-func (process *sharedProcess) notified(line []byte, m jsonrpc.Message) {
+// handleNotification forwards a notification of the server to the hosts that it concerns.
+// The caller holds process.mu.
+func (process *sharedProcess) handleNotification(line []byte, m jsonrpc.Message) {
 	if strings.HasPrefix(m.Method, "toolroom/") {
 		return
 	}
@@ -392,8 +399,8 @@ func subscriptionID(params json.RawMessage) (uint64, bool) {
 // maxElicited bounds the recorded URL elicitations of a process.
 const maxElicited = 1024
 
-// recordElicitation records which host is asked by an URL elicitation. The caller
-// holds process.mu.
+// recordElicitation records which host is asked by a URL elicitation, so that its
+// completion reaches that host. The caller holds process.mu.
 func (process *sharedProcess) recordElicitation(u *sharedUser, params json.RawMessage) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) == nil && len(process.elicited) < maxElicited {
@@ -401,8 +408,8 @@ func (process *sharedProcess) recordElicitation(u *sharedUser, params json.RawMe
 	}
 }
 
-// recordElicitations does so for an error that requires URL elicitations. The caller
-// holds process.mu.
+// recordElicitations does the same as recordElicitation for all elicitations of an error
+// that requires them. The caller holds process.mu.
 func (process *sharedProcess) recordElicitations(u *sharedUser, fault json.RawMessage) {
 	if !bytes.Contains(fault, []byte("elicitationId")) {
 		return

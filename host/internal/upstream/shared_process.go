@@ -15,14 +15,14 @@ import (
 // A sharedProcess is a program with the hosts that use it. Requests and answers pass
 // unchanged, since the hosts use different ids.
 type sharedProcess struct {
-	key     string
-	cfg     Config
-	out     *stdio
-	idle    time.Duration
-	since   time.Time
-	settled chan struct{} // closed when the session is open, or will never be
-	settle  func()        // closes settled
-	ended   chan struct{} // see receiver.done
+	key          string
+	cfg          Config
+	out          *stdio
+	idle         time.Duration
+	since        time.Time
+	settled      chan struct{} // closed when the session is open, or will never be
+	closeSettled func()        // closes settled
+	ended        chan struct{} // see receiver.done
 	// work, of SharedServers, counts the goroutines of the process. Each
 	// starts while another counted one runs.
 	work *sync.WaitGroup
@@ -109,12 +109,13 @@ func newSharedProcess(key string, cfg Config, work *sync.WaitGroup) *sharedProce
 		users: map[uint64]*sharedUser{}, pending: map[uint64]sharedRequest{}, cancelled: map[uint64]cancelledRequest{},
 		questions: map[string]sharedQuestion{}, elicited: map[string]*sharedUser{},
 	}
-	process.settle = sync.OnceFunc(func() { close(process.settled) })
+	process.closeSettled = sync.OnceFunc(func() { close(process.settled) })
 	return process
 }
 
-// begin adds the first host, which opens the session.
-func (process *sharedProcess) begin(out *stdio, u *sharedUser, idle time.Duration) {
+// addFirst adds the first host, which opens the session, in the time of failUnopened. idle
+// is the time after which the process ends without hosts.
+func (process *sharedProcess) addFirst(out *stdio, u *sharedUser, idle time.Duration) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	process.out, process.idle = out, idle
@@ -131,27 +132,27 @@ func (process *sharedProcess) begin(out *stdio, u *sharedUser, idle time.Duratio
 }
 
 // failUnopened ends a process whose first host has not opened the session in time, for
-// example because it is stopped. Other hosts wait for it.
+// example because that host is stopped (SIGSTOP). Other hosts wait for it.
 func (process *sharedProcess) failUnopened() {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	switch {
 	case process.opened || process.err != nil:
 	case process.initResult != nil: // it does not answer pings
-		process.setOpened()
+		process.letHostsIn()
 	default:
 		process.failLocked(toolerr.New(toolerr.ServerOffline, "it did not answer the handshake within %v", process.cfg.StartTimeout))
 	}
 }
 
-// setOpened records that the session is open and lets other hosts in. A server that asks for
-// roots as soon as it can has done so. The caller holds process.mu.
-func (process *sharedProcess) setOpened() {
+// letHostsIn records that the session is open, which lets waiting hosts in, and retires
+// the replaced process. The caller holds process.mu.
+func (process *sharedProcess) letHostsIn() {
 	if process.opened {
 		return
 	}
 	process.opened = true
-	process.settle()
+	process.closeSettled()
 	if process.replaced != nil {
 		process.work.Go(process.replaced.retire)
 		process.replaced = nil
@@ -163,23 +164,23 @@ func (process *sharedProcess) add(u *sharedUser) {
 	process.number++
 	u.number = process.number
 	process.users[u.number] = u
-	process.welcome(u)
+	process.answerAttach(u)
 	if process.idling != nil {
 		process.idling.Stop()
 		process.idling = nil
 	}
 }
 
-// mayTake reports whether a host with the roots of u can use the process, or could
-// after its start.
-func (process *sharedProcess) mayTake(u *sharedUser) bool {
+// canUse reports whether a host with the roots of u can use the process, now or after its
+// start.
+func (process *sharedProcess) canUse(u *sharedUser) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	return process.err == nil && !process.retired && (!process.rooted || slices.Equal(process.roots, u.roots))
 }
 
-// canReplace reports whether the process has an id, has not ended, and works for no
-// client of another host than u.
+// canReplace reports whether the process with this process id runs and works for no client
+// of another host than u.
 func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -194,8 +195,8 @@ func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
 	return true
 }
 
-// join adds a host, after the start. It returns false if the host needs another
-// process.
+// join adds a host to a process whose session is open. It returns false if the host needs
+// another process.
 func (process *sharedProcess) join(u *sharedUser) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -206,9 +207,9 @@ func (process *sharedProcess) join(u *sharedUser) bool {
 	return true
 }
 
-// welcome answers the attachRequest of a host, before it gets any other message. The
-// caller holds process.mu.
-func (process *sharedProcess) welcome(u *sharedUser) {
+// answerAttach answers the attachRequest of a host, before the host gets any other
+// message. The caller holds process.mu.
+func (process *sharedProcess) answerAttach(u *sharedUser) {
 	result := attachResult{PID: process.out.proc.pid(), Sandbox: process.out.describe().sandbox}
 	for range 2 {
 		block, err := process.ids.grant(u)
@@ -223,16 +224,16 @@ func (process *sharedProcess) welcome(u *sharedUser) {
 	}
 }
 
-// leave removes a host: its requests are cancelled and its subscriptions end.
+// leave removes a host: it cancels its requests, ends its subscriptions and frees its ids.
 func (process *sharedProcess) leave(u *sharedUser) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	delete(process.users, u.number)
-	defer process.ids.free(u, true, nil)
+	defer process.ids.release(u, true, nil)
 	unanswered := false
 	for id, request := range process.pending {
 		if request.user == u {
-			process.giveUp(id)
+			process.recordCancelled(id)
 			process.cancel(id)
 			unanswered = true
 		}
@@ -240,7 +241,7 @@ func (process *sharedProcess) leave(u *sharedUser) {
 	for key, open := range process.questions {
 		if open.user == u {
 			delete(process.questions, key)
-			process.toServer(jsonrpc.AppendError(nil, open.id, jsonrpc.CodeInternal, "the client has disconnected"))
+			process.sendToServer(jsonrpc.AppendError(nil, open.id, jsonrpc.CodeInternal, "the client has disconnected"))
 		}
 	}
 	for id, owner := range process.elicited {
@@ -250,7 +251,7 @@ func (process *sharedProcess) leave(u *sharedUser) {
 	}
 	for uri := range u.subscribed {
 		if process.subscribersOf(uri) == nil {
-			process.ask("resources/unsubscribe", map[string]string{"uri": uri})
+			process.sendOwnRequest("resources/unsubscribe", map[string]string{"uri": uri})
 		}
 	}
 	switch {
@@ -273,15 +274,16 @@ func (process *sharedProcess) retire() {
 	defer process.mu.Unlock()
 	process.retired = true
 	for _, u := range process.users {
-		process.move(u)
+		process.requestMove(u)
 	}
 	if len(process.users) == 0 {
 		process.failLocked(errIdle)
 	}
 }
 
-// move tells a host to attach again. The caller holds process.mu.
-func (process *sharedProcess) move(u *sharedUser) {
+// requestMove tells a host to attach again, to another process. The caller holds
+// process.mu.
+func (process *sharedProcess) requestMove(u *sharedUser) {
 	if !u.moved {
 		u.moved = true
 		u.send(jsonrpc.AppendNotification(nil, methodMoved, nil))
@@ -300,12 +302,12 @@ func (process *sharedProcess) endIfIdle() {
 // cancel sends the cancellation of a request. The caller holds process.mu.
 func (process *sharedProcess) cancel(id uint64) {
 	params := append(strconv.AppendUint([]byte(`{"requestId":`), id, 10), `,"reason":"the client has disconnected"}`...)
-	process.toServer(jsonrpc.AppendNotification(nil, "notifications/cancelled", params))
+	process.sendToServer(jsonrpc.AppendNotification(nil, "notifications/cancelled", params))
 }
 
-// ask sends a request of SharedServers itself and returns its id. The caller holds
-// process.mu.
-func (process *sharedProcess) ask(method string, params any) (id uint64) {
+// sendOwnRequest sends a request of SharedServers itself and returns its id. The caller
+// holds process.mu.
+func (process *sharedProcess) sendOwnRequest(method string, params any) (id uint64) {
 	var raw json.RawMessage
 	if params != nil {
 		var err error
@@ -314,13 +316,13 @@ func (process *sharedProcess) ask(method string, params any) (id uint64) {
 		}
 	}
 	process.ownID = nextOwnID(process.ownID)
-	process.toServer(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, process.ownID, 10), method, raw))
+	process.sendToServer(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, process.ownID, 10), method, raw))
 	return process.ownID
 }
 
-// toServer queues a message for the server that needs no answer, and takes ownership of
-// it.
-func (process *sharedProcess) toServer(message []byte) {
+// sendToServer queues a message for the server that needs no answer, and takes ownership
+// of it.
+func (process *sharedProcess) sendToServer(message []byte) {
 	process.out.send(append(message, '\n')) //nolint:errcheck // the end of the process shows why
 }
 

@@ -19,14 +19,14 @@ func (process *sharedProcess) fail(err error) {
 	process.failLocked(err)
 }
 
-// failLocked is fail for a caller that holds process.mu.
+// failLocked does the same as fail. The caller holds process.mu.
 func (process *sharedProcess) failLocked(err error) {
 	if process.err != nil {
 		return
 	}
 	process.err = err
 	close(process.ended)
-	process.settle()
+	process.closeSettled()
 	if process.idling != nil {
 		process.idling.Stop()
 	}
@@ -69,8 +69,8 @@ func (process *sharedProcess) failTooLong(err error) {
 	}
 }
 
-// refused tells all hosts what the sandbox refused.
-func (process *sharedProcess) refused(text string) {
+// notifyRefusal sends all hosts what the sandbox refused.
+func (process *sharedProcess) notifyRefusal(text string) {
 	process.notifyAll(methodRefused, map[string]string{"text": text})
 }
 
@@ -87,8 +87,8 @@ func (process *sharedProcess) notifyAll(method string, params any) {
 	}
 }
 
-// tellEnd tells the hosts why the process ended, and disconnects them.
-func (process *sharedProcess) tellEnd() {
+// notifyEnd sends the hosts the reason why the process ended, and disconnects them.
+func (process *sharedProcess) notifyEnd() {
 	process.mu.Lock()
 	err := process.err
 	users := make([]*sharedUser, 0, len(process.users))
@@ -96,7 +96,7 @@ func (process *sharedProcess) tellEnd() {
 		users = append(users, u)
 	}
 	process.mu.Unlock()
-	process.notifyAll(methodEnded, endOf(err))
+	process.notifyAll(methodEnded, endedParams(err))
 	for _, u := range users {
 		process.work.Go(func() {
 			u.out.work.Wait()
@@ -118,10 +118,10 @@ func (process *sharedProcess) status() (s SharedStatus, ok bool) {
 	}, true
 }
 
-// take handles a line of the server.
-func (process *sharedProcess) take(line []byte) {
+// handleLine handles a line of the server: a message or a batch.
+func (process *sharedProcess) handleLine(line []byte) {
 	if !isBatch(line) {
-		process.takeOne(line)
+		process.handleMessage(line)
 		return
 	}
 	items, err := jsonrpc.Items(line)
@@ -130,20 +130,20 @@ func (process *sharedProcess) take(line []byte) {
 		return
 	}
 	for _, item := range items {
-		process.takeOne(slices.Clone(item))
+		process.handleMessage(slices.Clone(item))
 	}
 }
 
-// takeOne handles one message of the server. A malformed one goes to the host whose
+// handleMessage handles one message of the server. A malformed one goes to the host whose
 // request it answers, or during the handshake to the host that makes it; others are
 // dropped.
-func (process *sharedProcess) takeOne(line []byte) {
+func (process *sharedProcess) handleMessage(line []byte) {
 	m, err := decodeMessage(line)
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if err != nil {
 		if id := answeredID(line, err); id != nil {
-			process.answered(id, oneLine(line), jsonrpc.Message{})
+			process.forwardAnswer(id, oneLine(line), jsonrpc.Message{})
 			return
 		}
 		if process.opening != nil && !process.opened && !isControl(line) {
@@ -154,23 +154,24 @@ func (process *sharedProcess) takeOne(line []byte) {
 	process.heard++
 	switch m.Kind {
 	case jsonrpc.Response:
-		process.answered(m.ID, line, m)
+		process.forwardAnswer(m.ID, line, m)
 	case jsonrpc.Request:
-		process.question(line, m)
+		process.forwardQuestion(line, m)
 	case jsonrpc.Notification:
-		process.notified(line, m)
+		process.handleNotification(line, m)
 	}
 }
 
-// answered forwards an answer. The caller holds process.mu.
-func (process *sharedProcess) answered(rawID json.RawMessage, line []byte, m jsonrpc.Message) {
+// forwardAnswer sends an answer to the host that waits for it, and records what the
+// process needs of it. The caller holds process.mu.
+func (process *sharedProcess) forwardAnswer(rawID json.RawMessage, line []byte, m jsonrpc.Message) {
 	id, err := strconv.ParseUint(string(bytes.Trim(rawID, `"`)), 10, 64)
 	if err != nil {
 		return
 	}
 	delete(process.cancelled, id)
 	if id != 0 && id == process.openID {
-		process.setOpened()
+		process.letHostsIn()
 		return
 	}
 	request, waits := process.pending[id]
@@ -182,7 +183,7 @@ func (process *sharedProcess) answered(rawID json.RawMessage, line []byte, m jso
 	// A modern server sends no requests, so its answer to a list or a discovery of its
 	// version opens the session.
 	if id != process.initID && (id != process.discoverID || bytes.Contains(m.Result, []byte(`"`+modernVersion+`"`))) {
-		process.setOpened()
+		process.letHostsIn()
 	}
 	if id == process.initID && m.Result != nil {
 		process.initResult = bytes.Clone(m.Result)

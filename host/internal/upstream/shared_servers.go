@@ -84,7 +84,7 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 	process.leave(u)
 	u.out.close()
 	conn.Close() //nolint:errcheck // so that a running write ends
-	u.out.wait()
+	u.out.awaitIdle()
 }
 
 // open registers the connection of a host. It returns false after Close; otherwise the
@@ -111,7 +111,7 @@ func (p *SharedServers) closeConn(conn net.Conn) {
 // writeAttachError answers an attachRequest with an error.
 func writeAttachError(conn net.Conn, id json.RawMessage, err error) {
 	object, fault := jsonrpc.Marshal(map[string]any{
-		"code": jsonrpc.CodeInternal, "message": err.Error(), "data": endOf(err),
+		"code": jsonrpc.CodeInternal, "message": err.Error(), "data": endedParams(err),
 	})
 	if fault == nil {
 		writeLine(conn, jsonrpc.AppendErrorObject(nil, id, object)) //nolint:errcheck // the host is gone
@@ -129,8 +129,8 @@ func writeLine(conn net.Conn, message []byte) error {
 	return conn.SetWriteDeadline(time.Time{})
 }
 
-// endOf returns the parameters of methodEnded for an error.
-func endOf(err error) map[string]string {
+// endedParams returns the params of methodEnded for an error.
+func endedParams(err error) map[string]string {
 	return map[string]string{"code": string(toolerr.CodeOf(err)), "message": err.Error()}
 }
 
@@ -171,7 +171,7 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 	for _, process := range p.byKey[key] {
 		if process.canReplace(request.Replaces, u) {
 			replaced = process
-		} else if process.mayTake(u) {
+		} else if process.canUse(u) {
 			return process, false, nil
 		}
 	}
@@ -181,9 +181,10 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 	return process, true, nil
 }
 
-// remove forgets a process, and lets waiting hosts continue.
+// remove removes a process that has ended, and lets hosts that wait for its session
+// continue.
 func (p *SharedServers) remove(process *sharedProcess) {
-	process.settle()
+	process.closeSettled()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.byKey[process.key] = slices.DeleteFunc(p.byKey[process.key], func(other *sharedProcess) bool { return other == process })
@@ -200,7 +201,7 @@ func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *
 			return toolerr.New(toolerr.SandboxUnavailable, "servers in a sandbox cannot be shared here")
 		}
 		var err error
-		if cfg.Confine, err = p.cfg.Confine(request.Spec.Confined, process.refused); err != nil {
+		if cfg.Confine, err = p.cfg.Confine(request.Spec.Confined, process.notifyRefusal); err != nil {
 			return err
 		}
 	}
@@ -219,13 +220,13 @@ func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *
 		p.work.Done()
 		return err
 	}
-	process.begin(out, u, p.cfg.Idle)
+	process.addFirst(out, u, p.cfg.Idle)
 	go func() {
 		defer p.work.Done()
-		err := out.runFor(process)
+		err := out.runReceiver(process)
 		process.fail(err)
 		p.remove(process)
-		process.tellEnd()
+		process.notifyEnd()
 	}()
 	p.work.Go(process.showStderr)
 	return nil
@@ -311,4 +312,5 @@ func (process *sharedProcess) showStderr() {
 	}
 }
 
+// errIdle is the reason for the end of a process without hosts.
 var errIdle = errors.New("no host uses the server any more")

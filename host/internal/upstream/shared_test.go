@@ -99,7 +99,7 @@ func (h *sharer) try(ctx context.Context, tool, text string, n int) (string, err
 		h.hear(method, params)
 		return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":{"name":%q}}`, h.name)), nil
 	}
-	res, err := h.Handle(ctx, r)
+	res, err := h.Call(ctx, r)
 	if err != nil {
 		return "", err
 	}

@@ -85,9 +85,9 @@ func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (
 // receivedTime is the longest time in which SharedServers confirm an attachRequest.
 const receivedTime = 2 * time.Second
 
-// noAnswer returns the error of a connection to SharedServers that failed before the
-// answer.
-func noAnswer(err error) error {
+// connectionLost returns the error for a connection to SharedServers that failed before
+// the answer to the attachRequest.
+func connectionLost(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("%w: the process that runs them did not answer within %v: %w", errUnavailable, receivedTime, os.ErrDeadlineExceeded)
 	}
@@ -101,10 +101,10 @@ func (w *sharedWire) attach(ctx context.Context, line []byte) error {
 		return err
 	}
 	if _, err := w.conn.Write(line); err != nil {
-		return noAnswer(err)
+		return connectionLost(err)
 	}
 	if _, err := w.in.ReadLine(); err != nil { // methodWaiting
-		return noAnswer(err)
+		return connectionLost(err)
 	}
 	if err := w.conn.SetDeadline(time.Time{}); err != nil {
 		return err
@@ -114,12 +114,12 @@ func (w *sharedWire) attach(ctx context.Context, line []byte) error {
 	}
 	answer, err := w.in.ReadLine()
 	if err != nil {
-		return noAnswer(err)
+		return connectionLost(err)
 	}
 	m, err := jsonrpc.Split(answer)
 	switch {
 	case err != nil:
-		return noAnswer(err)
+		return connectionLost(err)
 	case m.Error != nil:
 		return sharedError(jsonrpc.MemberOf(m.Error, "data"))
 	}
@@ -158,22 +158,22 @@ func (w *sharedWire) run(c *conn) error {
 			case err != nil:
 				return
 			case isControl(line):
-				w.control(c, line)
+				w.handleControl(c, line)
 			case len(bytes.TrimSpace(line)) > 0:
-				c.take(line)
+				c.handleLine(line)
 			}
 		}
 	}()
 	select {
 	case <-read:
-	case err := <-w.unread:
+	case err := <-w.givenUp:
 		c.fail(err)
 	case <-c.dead:
 	}
 	w.writer.close()
 	w.conn.Close() //nolint:errcheck // all is said
 	<-read
-	w.writer.wait()
+	w.writer.awaitIdle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended != nil {
@@ -182,15 +182,16 @@ func (w *sharedWire) run(c *conn) error {
 	return toolerr.New(toolerr.ServerOffline, "the process that runs the shared servers ended; whether the call was executed is unknown")
 }
 
+// controlPrefix begins every message of SharedServers itself.
 const controlPrefix = `{"jsonrpc":"2.0","method":"toolroom/`
 
 // isControl reports whether a line was sent by SharedServers, which forwards no line
 // of a server with such a method.
 func isControl(line []byte) bool { return bytes.HasPrefix(line, []byte(controlPrefix)) }
 
-// control handles a message that SharedServers itself sent. Unknown and malformed ones
-// are ignored.
-func (w *sharedWire) control(c *conn, line []byte) {
+// handleControl handles a message of SharedServers itself. It ignores unknown and
+// malformed ones.
+func (w *sharedWire) handleControl(c *conn, line []byte) {
 	m, err := jsonrpc.Split(line)
 	if err != nil {
 		return
@@ -236,9 +237,10 @@ func (w *sharedWire) control(c *conn, line []byte) {
 // rootsTime is the longest time to wait for the answer to methodRoots.
 const rootsTime = 2 * time.Second
 
-// rootsChanged tells the process which roots this host has now. If the process serves
-// other hosts with other roots, this connection becomes stale.
-func (w *sharedWire) rootsChanged(roots []string) {
+// sendRoots sends this host's roots to SharedServers and waits, at most rootsTime, for the
+// answer. If the process serves other hosts with other roots, the connection becomes
+// stale.
+func (w *sharedWire) sendRoots(roots []string) {
 	w.mu.Lock()
 	same := slices.Equal(w.roots, roots)
 	w.roots = roots

@@ -78,7 +78,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 		}
 		return nil, err
 	}
-	if !cfg.KillsOwnTree && p.inside == nil {
+	if !cfg.KillsOwnTree && p.confined == nil {
 		s.guardGroup(p.pid())
 	}
 	p.watchExit(onExit)
@@ -88,7 +88,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 // processEnded is called when a process and its group have ended. It kills processes that
 // left the group.
 func (s *Spawner) processEnded(p *process) {
-	if p.inside != nil {
+	if p.confined != nil {
 		return
 	}
 	p.group.release()
@@ -98,7 +98,7 @@ func (s *Spawner) processEnded(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.guard != nil {
-		s.guard.tell('-', p.pid())
+		s.guard.send('-', p.pid())
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *Spawner) widen(pipe *os.File) bool {
 	return true
 }
 
-// narrow must be called after a widened pipe is closed.
+// narrow reverts the count of widen after the pipe is closed.
 func (s *Spawner) narrow() { s.widened.Add(-1) }
 
 // onThread runs f on the thread that starts all children.
@@ -145,7 +145,8 @@ func (s *Spawner) onThread(f func() error) error {
 	return <-done
 }
 
-// guardGroup registers a group with the guard. It starts the guard if necessary.
+// guardGroup tells the guard process to kill a process group at the end of the host. It
+// starts the guard if necessary.
 func (s *Spawner) guardGroup(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +156,7 @@ func (s *Spawner) guardGroup(pid int) {
 	if s.guard == nil {
 		s.guard = startGuard(s.guardCommand, s.mark)
 	}
-	s.guard.tell('+', pid)
+	s.guard.send('+', pid)
 }
 
 // Close ends the guard and the thread. All servers must be closed before.

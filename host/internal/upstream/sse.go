@@ -58,14 +58,14 @@ func (s *sse) run(c *conn) error {
 // read reads the event stream until it ends, and returns the error that ended it, which
 // is never nil. The first event with the name endpoint gives the address for messages.
 func (s *sse) read() error {
-	req, err := s.request(s.life, http.MethodGet, s.base, nil)
+	req, err := s.newRequest(s.life, http.MethodGet, s.base, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	res, err := s.client.Do(req)
 	if err != nil {
-		return s.unreachable(err)
+		return s.offlineError(err)
 	}
 	defer res.Body.Close() //nolint:errcheck // only read from
 	if res.StatusCode != http.StatusOK || mediaType(res) != "text/event-stream" {
@@ -86,17 +86,17 @@ func (s *sse) read() error {
 			}
 			close(s.opened)
 		case e.Name == "" || e.Name == "message":
-			s.conn.take(e.Data)
+			s.conn.handleLine(e.Data)
 		}
 	}
 }
 
-// endpoint returns the address for messages. It must have the configured origin,
-// because it gets the credentials.
+// endpoint returns the URL for posting messages that the server named. It returns an error
+// for another origin than the configured one, because that would get the credentials.
 func (s *sse) endpoint(address string) (*url.URL, error) {
 	to, err := s.base.Parse(address)
 	if err != nil || to.Scheme != s.base.Scheme || to.Host != s.base.Host {
-		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at an origin other than %s", s.shownURL())
+		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at an origin other than %s", s.redactedURL())
 	}
 	return to, nil
 }
@@ -105,7 +105,7 @@ func (s *sse) endpoint(address string) (*url.URL, error) {
 // error means that nothing was sent. A failure of a post in the background becomes the
 // answer of its request, or ends the connection.
 func (s *sse) send(message []byte) error {
-	<-s.begun
+	<-s.attached
 	m, err := jsonrpc.Split(message)
 	if err != nil {
 		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
@@ -145,7 +145,7 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 	case <-ctx.Done():
 		return toolerr.New(toolerr.ServerOffline, "the server named no address for messages")
 	}
-	req, err := s.request(ctx, http.MethodPost, s.to, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
+	req, err := s.newRequest(ctx, http.MethodPost, s.to, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
 	if err != nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 	res, err := s.doRequest(req)
 	if err != nil {
 		if isUnsent(err) {
-			return notSent{s.unreachable(err)}
+			return notSent{s.offlineError(err)}
 		}
-		return s.unreachable(err)
+		return s.offlineError(err)
 	}
 	defer drain(res.Body)
 	if res.StatusCode >= 300 {

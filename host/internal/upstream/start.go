@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// runningStart is a running start, for which any number of callers wait.
-type runningStart struct {
+// startAttempt is a running start, for which any number of callers wait.
+type startAttempt struct {
 	done chan struct{} // closed when conn and err are set
 	conn *conn
 	err  error
@@ -28,10 +28,12 @@ const (
 	settledAfter   = 10 * time.Second // a server that lived this long has started well
 )
 
-// ready returns a live connection and starts the server if none exists. For a server
-// over HTTP that was reachable before, it waits up to maxRestartWait, since such a
-// server is usually being restarted.
-func (s *Server) ready(ctx context.Context) (*conn, error) {
+// connection returns a live connection. It starts the server if there is none, and waits
+// for a running start. After a failure it waits at most maxRestartWait for the next start,
+// and otherwise returns the error of the last one. For a server over HTTP that was
+// reachable before, it tries again for maxRestartWait, since such a server is usually
+// being restarted.
+func (s *Server) connection(ctx context.Context) (*conn, error) {
 	for begin := time.Now(); ; {
 		s.mu.Lock()
 		switch {
@@ -50,9 +52,9 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 			return nil, s.refused
 		}
 		if s.last != nil && s.last.signIn && s.starting == nil && s.cfg.Auth != nil && s.cfg.Auth.Changed() {
-			s.fails, s.notUntil = 0, time.Time{}
+			s.fails, s.nextStart = 0, time.Time{}
 		}
-		wait := time.Until(s.notUntil)
+		wait := time.Until(s.nextStart)
 		if s.starting == nil && wait <= 0 {
 			s.beginStart()
 		}
@@ -62,7 +64,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 
 		if st == nil { // in the pause after a failure
 			if wait > maxRestartWait {
-				return nil, s.offline(last, wait)
+				return nil, s.offlineError(last, wait)
 			}
 			if err := sleep(ctx, s.ctx, wait); err != nil {
 				return nil, err
@@ -83,8 +85,9 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 	}
 }
 
-// offline returns the error of a call that comes too early after a failure.
-func (s *Server) offline(last *Failure, wait time.Duration) error {
+// offlineError returns the error of the last failure for a call that would have to wait
+// too long for the next start.
+func (s *Server) offlineError(last *Failure, wait time.Duration) error {
 	if last.signIn {
 		return toolerr.New(last.code, "%w", last.err)
 	}
@@ -107,8 +110,8 @@ func sleep(ctx, life context.Context, d time.Duration) error {
 
 // beginStart starts the server in the background. An existing connection is used until the
 // new one is ready. The caller holds s.mu.
-func (s *Server) beginStart() *runningStart {
-	st := &runningStart{done: make(chan struct{})}
+func (s *Server) beginStart() *startAttempt {
+	st := &startAttempt{done: make(chan struct{})}
 	s.starting = st
 	s.starts++
 	again := s.starts > 1
@@ -122,7 +125,7 @@ func (s *Server) beginStart() *runningStart {
 		changed := again
 		if st.err != nil {
 			s.era = "" // another server may be there now
-			changed = s.noteFailure(StageStart, st.err)
+			changed = s.recordFailure(StageStart, st.err)
 		} else {
 			s.conn, s.era = st.conn, st.conn.era
 			s.work.Go(func() { s.watch(st.conn) })
@@ -133,7 +136,7 @@ func (s *Server) beginStart() *runningStart {
 		s.mu.Unlock()
 		close(st.done)
 		if st.err == nil && before != nil && before.isAlive() {
-			s.work.Go(func() { s.retire(before) })
+			s.work.Go(func() { s.closeWhenIdle(before) })
 		}
 		if changed && s.onChange != nil {
 			s.onChange()
@@ -145,14 +148,14 @@ func (s *Server) beginStart() *runningStart {
 // retireTime is the time that the calls of a replaced connection may still take.
 const retireTime = 30 * time.Second
 
-// retire ends a replaced connection after its calls.
-func (s *Server) retire(c *conn) {
-	c.untilIdle(s.ctx, retireTime)
+// closeWhenIdle ends a replaced connection when its calls have ended, or after retireTime.
+func (s *Server) closeWhenIdle(c *conn) {
+	c.awaitIdle(s.ctx, retireTime)
 	c.fail(errReplaced)
 }
 
-// untilIdle waits until no request is running, at most until life ends and for d.
-func (c *conn) untilIdle(life context.Context, d time.Duration) {
+// awaitIdle waits until no request is running, until life ends, or for d.
+func (c *conn) awaitIdle(life context.Context, d time.Duration) {
 	for end := time.Now().Add(d); c.isBusy() && time.Now().Before(end); {
 		if sleep(life, life, 20*time.Millisecond) != nil {
 			return
@@ -165,17 +168,17 @@ var (
 	errDisabled = toolerr.New(toolerr.ServerOffline, "the server is disabled in the configuration")
 )
 
-// watch watches a connection until it has ended: it follows list changes and checks
-// the server's health.
+// watch follows a connection until it has ended: it lists the tools again after changes,
+// checks the server's health, and records how it ended.
 func (s *Server) watch(c *conn) {
 	health := time.NewTicker(s.cfg.HealthEvery)
 	defer health.Stop()
 	var heard int64
 	for {
 		select {
-		case <-c.listChanged:
+		case <-c.toolsChanged:
 			ctx, cancel := context.WithTimeout(s.ctx, s.cfg.StartTimeout)
-			err := c.list(ctx)
+			err := c.listTools(ctx)
 			cancel()
 			if err == nil && s.onChange != nil {
 				s.onChange()
@@ -188,13 +191,13 @@ func (s *Server) watch(c *conn) {
 			s.work.Go(func() { s.checkHealth(c) })
 		case <-c.dead:
 			s.mu.Lock()
-			changed := !s.closed && s.conn == c && s.noteFailure(StageRun, c.failure())
+			changed := !s.closed && s.conn == c && s.recordFailure(StageRun, c.failure())
 			s.mu.Unlock()
 			if changed && s.onChange != nil {
 				s.onChange()
 			}
-			c.untilIdle(s.ctx, retireTime)
-			c.markUnused()
+			c.awaitIdle(s.ctx, retireTime)
+			c.closeUnused()
 			<-c.ended
 			return
 		}
@@ -226,11 +229,11 @@ func (s *Server) checkHealth(c *conn) {
 	}
 }
 
-// noteFailure records a failure and schedules the next start. It reports whether the
+// recordFailure records a failure and schedules the next start. It returns true if the
 // server is now offline. The caller holds s.mu.
-func (s *Server) noteFailure(stage string, err error) bool {
+func (s *Server) recordFailure(stage string, err error) bool {
 	s.last = newFailure(stage, err)
-	if leadsBack(err) {
+	if isHostLoop(err) {
 		s.keepOffline(err)
 		return true
 	}
@@ -239,18 +242,18 @@ func (s *Server) noteFailure(stage string, err error) bool {
 	}
 	if stage == StageRun && (s.conn.answeredCall.Load() || time.Since(s.conn.since) > settledAfter) {
 		s.fails = 0
-		s.notUntil = time.Time{}
+		s.nextStart = time.Time{}
 		s.scheduleStart(0)
 		return false
 	}
 	s.fails++
 	if s.fails >= maxTries {
-		s.notUntil = time.Now().Add(callPause)
+		s.nextStart = time.Now().Add(callPause)
 		s.scheduleStart(s.cfg.RetryEvery)
 		return s.fails == maxTries
 	}
 	backoff := firstBackoff << (s.fails - 1)
-	s.notUntil = time.Now().Add(backoff)
+	s.nextStart = time.Now().Add(backoff)
 	s.scheduleStart(backoff)
 	return false
 }
@@ -291,7 +294,7 @@ func (s *Server) Reconnect(ctx context.Context) error {
 	st := s.starting
 	if st == nil {
 		s.refused = nil
-		s.fails, s.notUntil = 0, time.Time{}
+		s.fails, s.nextStart = 0, time.Time{}
 		st = s.beginStart()
 	}
 	s.mu.Unlock()
@@ -325,19 +328,19 @@ func (s *Server) connect() (*conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.StartTimeout)
 	defer cancel()
-	c, err := s.open(ctx, era, transport)
+	c, err := s.openConnection(ctx, era, transport)
 	if err != nil && known && s.cfg.URL != "" && ctx.Err() == nil && !errors.Is(err, errNotSent) {
 		era = s.cfg.Era // another server may be there now
-		c, err = s.open(ctx, era, transport)
+		c, err = s.openConnection(ctx, era, transport)
 	}
 	switch {
-	case err == nil || ctx.Err() != nil || leadsBack(err):
+	case err == nil || ctx.Err() != nil || isHostLoop(err):
 	case s.cfg.URL == "" && era == Auto:
 		// Some legacy servers exit at a first message that they do not know.
-		c, err = s.open(ctx, Legacy, "")
+		c, err = s.openConnection(ctx, Legacy, "")
 	case errors.Is(err, errOtherTransport) && transport != SSE && era != Modern:
 		var other error
-		if c, other = s.open(ctx, Legacy, SSE); other != nil {
+		if c, other = s.openConnection(ctx, Legacy, SSE); other != nil {
 			return nil, err
 		}
 		s.mu.Lock()
@@ -348,9 +351,10 @@ func (s *Server) connect() (*conn, error) {
 	return c, err
 }
 
-// open starts the program or connects, makes the handshake and lists the tools. If that
-// fails, it returns after the connection has ended. The error is errClosed if s is closed.
-func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn, error) {
+// openConnection starts the program or connects, makes the handshake and lists the tools.
+// If that fails, it returns after the connection has ended. The error is errClosed if s is
+// closed.
+func (s *Server) openConnection(ctx context.Context, era Era, transport Transport) (*conn, error) {
 	out, err := s.dial(ctx, transport)
 	if err != nil {
 		return nil, err
@@ -361,10 +365,10 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 	c := newConn(s.cfg, out)
 	err = c.handshake(ctx, era)
 	if err == nil {
-		err = c.list(ctx)
+		err = c.listTools(ctx)
 	}
 	if shared, ok := out.(*sharedWire); ok && err == nil && s.cfg.Roots != nil {
-		shared.rootsChanged(s.cfg.Roots()) // they may have changed during the start
+		shared.sendRoots(s.cfg.Roots()) // they may have changed during the start
 	}
 	if err == nil {
 		return c, nil
@@ -373,12 +377,12 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 		err = errClosed
 	}
 	c.fail(err)
-	c.markUnused()
+	c.closeUnused()
 	<-c.ended
 	return nil, err
 }
 
-// dial starts a run of the server.
+// dial starts the program, or returns the wire for the server's address with a transport.
 func (s *Server) dial(ctx context.Context, transport Transport) (wire, error) {
 	switch {
 	case s.cfg.Serve != nil:
@@ -403,7 +407,7 @@ func (s *Server) dialShared(ctx context.Context) (wire, error) {
 	s.mu.Lock()
 	replaces := 0
 	if s.conn != nil {
-		replaces = s.conn.replaces()
+		replaces = s.conn.replacedPID()
 	}
 	s.mu.Unlock()
 	w, err := attachShared(ctx, s.cfg, marks, replaces)

@@ -28,7 +28,7 @@ type Failure struct {
 	err    error
 }
 
-// newFailure returns an error as a failure in a stage, now.
+// newFailure returns the Failure for an error in a stage at the current time.
 func newFailure(stage string, err error) *Failure {
 	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError)), err: err}
 }
@@ -98,7 +98,7 @@ func (s *Server) Status() Status {
 	}
 	if c := s.conn; c != nil {
 		st.Server, st.Noise = s.cfg.redact(c.identity), c.noise.Load()
-		if line := c.stray.Load(); line != nil {
+		if line := c.firstStray.Load(); line != nil {
 			st.Stray = *line
 		}
 		d := c.out.describe()
@@ -118,7 +118,7 @@ func (s *Server) SignIn() string {
 	return s.cfg.Auth.SignIn()
 }
 
-// state returns the server's state. The caller holds s.mu.
+// state returns the server's current State. The caller holds s.mu.
 func (s *Server) state() State {
 	switch {
 	case s.closed:

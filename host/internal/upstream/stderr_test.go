@@ -53,7 +53,7 @@ func TestCredentialsThatAServerRepeatsAreHidden(t *testing.T) {
 	hidden(s, err, "not for Bearer ***, ***, *** of pro")
 
 	s = at(t, serveHTTP(t, &minimal{}), func(c *upstream.Config) { c.Era, c.Token = upstream.Legacy, "SEKRIT-token" })
-	_, err = s.Handle(t.Context(), &call.Request{Tool: &call.Tool{Server: "fix", Original: "t"}, Params: json.RawMessage(`{"arguments":{}}`)})
+	_, err = s.Call(t.Context(), &call.Request{Tool: &call.Tool{Server: "fix", Original: "t"}, Params: json.RawMessage(`{"arguments":{}}`)})
 	hidden(s, err, "not with Bearer ***")
 }
 

@@ -23,60 +23,61 @@ type stdio struct {
 	outputEnded chan struct{} // closed when its output has ended
 	ended       chan struct{} // closed when none of its processes is left
 
-	mu   sync.Mutex
-	recv receiver          // nil before run
-	over bool              // there was a sign of the end
-	wide map[*os.File]bool // its widened pipes
+	mu      sync.Mutex
+	recv    receiver          // nil before run
+	endSeen bool              // there was a sign of the end
+	wide    map[*os.File]bool // its widened pipes
 }
 
 // startStdio starts a server's program.
 func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
 	s := &stdio{cfg: cfg, spawner: spawner, outputEnded: make(chan struct{}), ended: make(chan struct{})}
-	p, err := spawner.start(cfg, s.end)
+	p, err := spawner.start(cfg, s.closeOnce)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ServerOffline, "cannot start %s: %w", cfg.Command[0], err)
 	}
 	s.proc, s.writer = p, newWriter(p.stdin, cfg.WriteTimeout)
-	s.onFail = s.end
+	s.onFail = s.closeOnce
 	return s, nil
 }
 
 // run handles messages until the server's output ends, and returns when the server has
 // ended.
-func (s *stdio) run(c *conn) error { return s.runFor(c) }
+func (s *stdio) run(c *conn) error { return s.runReceiver(c) }
 
-// runFor is run for any receiver. It uses no further goroutine, because there may be
-// many servers, most of them idle.
-func (s *stdio) runFor(r receiver) error {
+// runReceiver does the same as run for any receiver. It uses no further goroutine, because
+// there may be many servers, most of them idle.
+func (s *stdio) runReceiver(r receiver) error {
 	s.mu.Lock()
 	s.recv = r
-	if s.over {
+	if s.endSeen {
 		go s.finish(r)
 	}
 	s.mu.Unlock()
 	s.handleMessages(r)
 	close(s.outputEnded)
-	s.end()
+	s.closeOnce()
 	<-s.ended
-	s.writer.wait()
+	s.writer.awaitIdle()
 	return s.exitError()
 }
 
 // close refuses further messages and ends the server.
 func (s *stdio) close() {
 	s.writer.close()
-	s.end()
+	s.closeOnce()
 }
 
-// end is called at each sign of the end: the process exits, closes its output, does
-// not read its input, or is stopped. The first one counts.
-func (s *stdio) end() {
+// closeOnce ends the process in the background. It is called at each sign of the end: the
+// process exits, closes its output, does not read its input, or is stopped. The first call
+// counts.
+func (s *stdio) closeOnce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.over && s.recv != nil {
+	if !s.endSeen && s.recv != nil {
 		go s.finish(s.recv)
 	}
-	s.over = true
+	s.endSeen = true
 }
 
 // send queues a message. For a large one it widens the pipe.
@@ -92,7 +93,7 @@ func (s *stdio) send(line []byte) error {
 func (s *stdio) widen(pipe *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.wide[pipe]; known || s.over {
+	if _, known := s.wide[pipe]; known || s.endSeen {
 		return
 	}
 	if s.wide == nil {
@@ -112,12 +113,12 @@ func (s *stdio) narrow() {
 	}
 }
 
-// finish ends the process and its group. It still handles what the server wrote before
+// finish ends the process and its group, after it has handled what the server wrote before
 // its end.
 func (s *stdio) finish(r receiver) {
 	defer close(s.ended)
 	select {
-	case err := <-s.unread:
+	case err := <-s.givenUp:
 		r.fail(err)
 	case <-s.proc.exited:
 	case <-s.outputEnded:
@@ -172,7 +173,7 @@ func (s *stdio) handleMessages(r receiver) {
 			switch {
 			case len(line) == 0:
 			case line[0] == '{', isBatch(line):
-				r.take(line)
+				r.handleLine(line)
 				noise = 0
 				continue
 			default:
@@ -204,7 +205,7 @@ func (s *stdio) exitError() error {
 // describe returns the known properties of the process, without credentials.
 func (s *stdio) describe() description {
 	d := description{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
-	if inside := s.proc.inside; inside != nil {
+	if inside := s.proc.confined; inside != nil {
 		d.sandbox, d.refused = inside.Sandbox(), inside.Refused()
 	}
 	return d

@@ -30,11 +30,11 @@ type streamable struct {
 	*remote
 
 	// Guarded by remote.mu.
-	session string // id of the legacy session; "": none
-	version string // negotiated in the legacy era
-	calls   map[string]*exchange
-	open    chan struct{} // closed when calls need not wait for the legacy stream; nil: there is none
-	slowest time.Duration // longest time of a list of tools
+	session   string // id of the legacy session; "": none
+	version   string // negotiated in the legacy era
+	calls     map[string]*exchange
+	listening chan struct{} // closed when calls need not wait for the legacy stream; nil: there is none
+	slowest   time.Duration // longest time of a list of tools
 }
 
 // exchange is a running request.
@@ -47,8 +47,8 @@ type exchange struct {
 	conn   *conn
 }
 
-// isAnswered reports whether the exchange waits for nothing. A subscription waits for
-// nothing in particular and stays open.
+// isAnswered reports whether nothing waits for an answer to the exchange. A subscription
+// waits for no answer and stays open.
 func (x *exchange) isAnswered() bool {
 	return x.method != methodListen && !x.conn.isPending(x.id)
 }
@@ -71,6 +71,7 @@ var errOtherTransport = errors.New("the server does not speak streamable HTTP")
 // whether that one succeeded.
 type connectionEndError struct{ error }
 
+// Unwrap returns the wrapped error.
 func (e *connectionEndError) Unwrap() error { return e.error }
 
 // endConnection ends the connection with a connectionEndError. The request that caused it has been
@@ -96,9 +97,9 @@ func (s *streamable) run(c *conn) error {
 	<-c.unused
 	s.finishWork()
 	if s.session != "" && !errors.Is(c.failure(), errSessionOver) {
-		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		ctx, cancel := context.WithTimeout(context.Background(), sessionEndTime)
 		defer cancel()
-		if req, err := s.request(ctx, http.MethodDelete, s.base, nil); err == nil {
+		if req, err := s.newRequest(ctx, http.MethodDelete, s.base, nil); err == nil {
 			s.setHeaders(req, nil)
 			if res, err := s.client.Do(req); err == nil {
 				drain(res.Body)
@@ -112,7 +113,7 @@ func (s *streamable) run(c *conn) error {
 // send posts a message in the background, except the one that ends the handshake,
 // which no later message may overtake.
 func (s *streamable) send(message []byte) error {
-	<-s.begun
+	<-s.attached
 	m, err := jsonrpc.Split(message)
 	if err != nil {
 		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
@@ -135,7 +136,7 @@ func (s *streamable) send(message []byte) error {
 		defer deadline.Stop()
 		begin := time.Now()
 		s.post(ctx, x, m, message)
-		s.listenFirst(time.Since(begin))
+		s.startListening(time.Since(begin))
 		return nil
 	}
 	s.addExchange(x)
@@ -147,7 +148,7 @@ func (s *streamable) send(message []byte) error {
 			late := time.AfterFunc(s.cfg.WriteTimeout, cancel)
 			defer late.Stop()
 		}
-		s.untilOpen(ctx, m.Method)
+		s.awaitListening(ctx, m.Method)
 		s.post(ctx, x, m, message)
 		for x.method == methodListen && sleep(ctx, s.life, retryPause) == nil {
 			s.post(ctx, x, m, message)
@@ -165,7 +166,7 @@ func (s *streamable) addExchange(x *exchange) {
 	}
 }
 
-// removeExchange forgets an exchange. It measures how long tool calls take.
+// removeExchange removes an exchange that has ended. It records the time of a tools/list.
 func (s *streamable) removeExchange(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
@@ -177,9 +178,9 @@ func (s *streamable) removeExchange(x *exchange) {
 	}
 }
 
-// handleCancellation handles an outgoing cancellation. In the modern era it closes the stream,
-// which is the cancellation. In the legacy era the server gets the message too, and
-// the stream is closed soon after.
+// handleCancellation handles an outgoing cancellation, and returns true if it need not be
+// sent. In the modern era closing the stream is the cancellation. In the legacy era the
+// server gets the message too, and the stream is closed after cancelPeriod.
 func (s *streamable) handleCancellation(params json.RawMessage) bool {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -203,7 +204,7 @@ func (s *streamable) handleCancellation(params json.RawMessage) bool {
 
 // post sends a message and handles the response.
 func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, message []byte) {
-	req, err := s.request(ctx, http.MethodPost, s.base, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
+	req, err := s.newRequest(ctx, http.MethodPost, s.base, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
 	if err != nil {
 		s.failExchange(x, err)
 		return
@@ -212,23 +213,23 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	s.setHeaders(req, x)
 	if x.modern {
-		s.mirror(req.Header, m)
+		s.setMirrorHeaders(req.Header, m)
 	}
 	res, err := s.doRequest(req)
 	switch {
 	case err == nil:
-		s.take(ctx, x, res)
+		s.handleResponse(ctx, x, res)
 	case ctx.Err() != nil: // nobody waits for it
 	case isUnsent(err):
-		err = s.unreachable(err)
+		err = s.offlineError(err)
 		s.failExchange(x, notSent{err})
 		s.endConnection(err)
 	case needsSignIn(err):
-		err = s.unreachable(err)
+		err = s.offlineError(err)
 		s.failExchange(x, err)
 		s.endConnection(err)
 	default:
-		s.failExchange(x, s.unreachable(err))
+		s.failExchange(x, s.offlineError(err))
 	}
 }
 
@@ -248,8 +249,9 @@ func (s *streamable) setHeaders(req *http.Request, x *exchange) {
 	}
 }
 
-// mirror copies the method and the name of a modern request into its headers.
-func (s *streamable) mirror(h http.Header, m jsonrpc.Message) {
+// setMirrorHeaders sets the headers that repeat the method, the name and marked arguments
+// of a modern request.
+func (s *streamable) setMirrorHeaders(h http.Header, m jsonrpc.Message) {
 	h.Set(mcp.HeaderMethod, m.Method)
 	name, ok := mcp.ExtractHeaderName(mcp.MCPMethod(m.Method), m.Params)
 	if !ok {
@@ -268,8 +270,9 @@ func (s *streamable) mirror(h http.Header, m jsonrpc.Message) {
 	}
 }
 
-// take handles the response to a POST.
-func (s *streamable) take(ctx context.Context, x *exchange, res *http.Response) {
+// handleResponse handles the response to a POST: a message, a stream of events, or a
+// refusal.
+func (s *streamable) handleResponse(ctx context.Context, x *exchange, res *http.Response) {
 	defer drain(res.Body)
 	if x.method == "initialize" && res.StatusCode == http.StatusOK {
 		s.mu.Lock()
@@ -290,11 +293,11 @@ func (s *streamable) take(ctx context.Context, x *exchange, res *http.Response) 
 		case err != nil && ctx.Err() == nil:
 			s.failExchange(x, toolerr.New(toolerr.ServerOffline, "the connection broke within the answer: %w", err))
 		case err == nil:
-			s.conn.take(body)
+			s.conn.handleLine(body)
 			s.failUnanswered(x, "the server's answer belongs to another request")
 		}
 	default:
-		s.failExchange(x, toolerr.New(toolerr.ProtocolError, "%s answered with status %s and type %.60q, not with a message", s.shownURL(), res.Status, media))
+		s.failExchange(x, toolerr.New(toolerr.ProtocolError, "%s answered with status %s and type %.60q, not with a message", s.redactedURL(), res.Status, media))
 	}
 }
 
@@ -383,7 +386,7 @@ func (s *streamable) setVersion(version string) {
 	s.mu.Unlock()
 }
 
-// validSessionID returns a session id that may be sent back: visible ASCII only.
+// validSessionID returns id if it may be sent back (visible ASCII only), else "".
 func validSessionID(id string) string {
 	if len(id) > 4<<10 {
 		return ""

@@ -115,7 +115,7 @@ type Config struct {
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
 
-	tell           func(method string, params json.RawMessage) // see OnNotification
+	onNotification func(method string, params json.RawMessage) // see OnNotification
 	afterHandshake func(*conn)                                 // called after a handshake
 
 	marks *[]string // see Spawner.SetMarks; nil: those of the Spawner
@@ -227,12 +227,12 @@ type Server struct {
 	mu         sync.Mutex
 	closed     bool
 	conn       *conn         // the current connection; may be dead
-	starting   *runningStart // nil unless a start is running
+	starting   *startAttempt // nil unless a start is running
 	era        Era           // found by the first handshake
 	transport  Transport     // found by the first handshake
 	fails      int           // failed starts, and deaths soon after a start, in succession
 	starts     int
-	notUntil   time.Time   // no start before this time
+	nextStart  time.Time   // no start before this time
 	retry      *time.Timer // starts it again
 	last       *Failure
 	refused    error           // why it is not started again before Reconnect: it leads back to this host
@@ -272,31 +272,31 @@ func (s *Server) OnChange(f func()) { s.onChange = f }
 // Tools returns the server's definitions as it sent them. It starts the server if
 // necessary.
 func (s *Server) Tools(ctx context.Context) ([]json.RawMessage, error) {
-	c, err := s.ready(ctx)
+	c, err := s.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return c.listedTools(), nil
 }
 
-// Handle runs a call of one of the server's tools. It starts the server if necessary.
-// If the server dies during the call, the call fails with SERVER_OFFLINE and is not
-// sent again.
-func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+// Call makes a call of one of the server's tools. It starts the server if necessary. If
+// the server dies during the call, the call fails with SERVER_OFFLINE and is not sent
+// again.
+func (s *Server) Call(ctx context.Context, req *call.Request) (*call.Result, error) {
 	one, leave, err := s.instanceOf(req.Caller)
 	if err != nil {
-		return nil, s.callError(ctx, req, call.PhaseConnect, err)
+		return nil, s.wrapCallError(ctx, req, call.PhaseConnect, err)
 	}
 	if one != s {
 		defer leave()
-		res, err := one.Handle(ctx, req)
+		res, err := one.Call(ctx, req)
 		s.latency.Store(one.latency.Load())
 		return res, err
 	}
 	for attempt := 0; ; attempt++ {
-		c, err := s.ready(ctx)
+		c, err := s.connection(ctx)
 		if err != nil {
-			return nil, s.callError(ctx, req, call.PhaseConnect, err)
+			return nil, s.wrapCallError(ctx, req, call.PhaseConnect, err)
 		}
 		begin := time.Now()
 		a, err := c.call(ctx, req)
@@ -309,7 +309,7 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 			}
 		}
 		if err != nil {
-			return nil, s.callError(ctx, req, call.PhaseExecute, err)
+			return nil, s.wrapCallError(ctx, req, call.PhaseExecute, err)
 		}
 		s.latency.Store(int64(time.Since(begin)))
 		s.recordSuccess(c)
@@ -317,15 +317,14 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 	}
 }
 
-// callError wraps an error of a call, except for the server's own errors and the end of
-// the caller's context.
-func (s *Server) callError(ctx context.Context, req *call.Request, phase string, err error) error {
-	return s.lostError(ctx, req.Tool.Name, phase, err)
+// wrapCallError does the same as wrapLostError for a tool call.
+func (s *Server) wrapCallError(ctx context.Context, req *call.Request, phase string, err error) error {
+	return s.wrapLostError(ctx, req.Tool.Name, phase, err)
 }
 
-// lostError returns a *call.ExecutionError for a call whose connection was lost. It
+// wrapLostError returns a *call.ExecutionError for a call whose connection was lost. It
 // returns the server's own error, and that of ctx, unchanged.
-func (s *Server) lostError(ctx context.Context, what, phase string, err error) error {
+func (s *Server) wrapLostError(ctx context.Context, what, phase string, err error) error {
 	if errors.Is(err, errNotSent) {
 		phase = call.PhaseConnect
 	}
@@ -342,7 +341,7 @@ func (s *Server) lostError(ctx context.Context, what, phase string, err error) e
 // Ping sends a request that a living server answers, and returns the time to the
 // answer.
 func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
-	c, err := s.ready(ctx)
+	c, err := s.connection(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -362,7 +361,8 @@ func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	return took, err
 }
 
-// RootsChanged notifies a running server that Roots has changed.
+// RootsChanged notifies a running server, and the runs of single callers, that
+// Config.Roots returns other roots now.
 func (s *Server) RootsChanged() {
 	s.mu.Lock()
 	c := s.conn
@@ -378,7 +378,7 @@ func (s *Server) RootsChanged() {
 // rootsChanged notifies the server that the host has other roots.
 func (c *conn) rootsChanged() {
 	if shared, ok := c.out.(*sharedWire); ok {
-		shared.rootsChanged(c.cfg.Roots())
+		shared.sendRoots(c.cfg.Roots())
 	} else if c.era == Legacy {
 		c.send(append(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil), '\n'))
 	}
@@ -397,10 +397,11 @@ func (s *Server) Close() {
 	s.endInstances()
 	if c != nil {
 		c.fail(errClosed)
-		c.markUnused()
+		c.closeUnused()
 		<-c.ended
 	}
 	s.work.Wait()
 }
 
+// errClosed is the error of calls after Close.
 var errClosed = toolerr.New(toolerr.ServerOffline, "the host is shutting down")

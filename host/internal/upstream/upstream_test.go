@@ -76,7 +76,7 @@ func request(tool, params string) *call.Request {
 
 // do calls a tool with arguments and returns the raw result.
 func do(ctx context.Context, s *upstream.Server, tool, arguments string) (string, error) {
-	res, err := s.Handle(ctx, request(tool, `{"name":"x","arguments":`+arguments+`}`))
+	res, err := s.Call(ctx, request(tool, `{"name":"x","arguments":`+arguments+`}`))
 	if err != nil {
 		return "", err
 	}
@@ -222,13 +222,13 @@ func TestParamsReachTheServer(t *testing.T) {
 			s := start(t, func(cfg *upstream.Config) { cfg.Era = c.era })
 			req := request("params", c.params)
 			req.Caller.Modern = c.modern
-			res, err := s.Handle(t.Context(), req)
+			res, err := s.Call(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, c.want, textOf(t, string(res.Raw)))
 		})
 	}
 	s := start(t, nil)
-	_, err := s.Handle(t.Context(), request("params", `{"name":"a","name":"b"}`))
+	_, err := s.Call(t.Context(), request("params", `{"name":"a","name":"b"}`))
 	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
 }
 
@@ -270,7 +270,7 @@ func TestProgressComesBeforeTheAnswerWithTheCallersToken(t *testing.T) {
 			require.Equal(t, "notifications/progress", method)
 			got = append(got, string(params))
 		}
-		_, err := s.Handle(t.Context(), req)
+		_, err := s.Call(t.Context(), req)
 		require.NoError(t, err)
 		require.Len(t, got, 500)
 		for i, params := range got {
@@ -278,7 +278,7 @@ func TestProgressComesBeforeTheAnswerWithTheCallersToken(t *testing.T) {
 		}
 		req = request("progress", `{"arguments":{"n":3}}`) // no token: none asked for
 		req.OnNotify = func(string, json.RawMessage) { t.Error("not asked for") }
-		_, err = s.Handle(t.Context(), req)
+		_, err = s.Call(t.Context(), req)
 		require.NoError(t, err)
 	}
 }

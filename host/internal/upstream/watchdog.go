@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// startWatchdog is called for each call: while calls wait, a watchdog checks that the
-// server is alive. The caller holds c.mu, and c is not dead.
+// startWatchdog starts the watchdog goroutine unless it runs. It is called for each call.
+// The caller holds c.mu, and c is not dead.
 func (c *conn) startWatchdog() {
 	if !c.watchdogRuns {
 		c.watchdogRuns = true
@@ -19,8 +19,8 @@ func (c *conn) startWatchdog() {
 // The interval at which a silent server's process is checked for being stopped, and
 // the number of successive findings after which the server is given up.
 const (
-	lookEvery = time.Second
-	mostStops = 3
+	stopCheckEvery = time.Second
+	maxStopsSeen   = 3
 )
 
 // watchdog ends a connection whose server is silent while calls wait: a server that is
@@ -29,7 +29,7 @@ const (
 // handle one request at a time. So after QuietTime without any message the server is
 // pinged, and given up if there is no message for another QuietTime.
 func (c *conn) watchdog() {
-	look, quiet := time.NewTicker(lookEvery), time.NewTicker(c.cfg.QuietTime)
+	look, quiet := time.NewTicker(stopCheckEvery), time.NewTicker(c.cfg.QuietTime)
 	defer look.Stop()
 	defer quiet.Stop()
 	last, stops := c.messages.Load(), 0
@@ -49,8 +49,8 @@ func (c *conn) watchdog() {
 		if looks {
 			if now != last || !c.isProcessStopped() {
 				last, stops = now, 0
-			} else if stops++; stops == mostStops {
-				c.silent.Store(true)
+			} else if stops++; stops == maxStopsSeen {
+				c.givenUp.Store(true)
 				c.fail(toolerr.New(toolerr.ServerOffline, "the server's process was stopped (SIGSTOP or similar) and was killed"))
 				return
 			}
@@ -65,7 +65,7 @@ func (c *conn) watchdog() {
 		late := ctx.Err() != nil
 		cancel()
 		if late && c.messages.Load() == heard {
-			c.silent.Store(true)
+			c.givenUp.Store(true)
 			c.fail(toolerr.New(toolerr.ServerOffline, "the server has been silent for %v, also when pinged, and was stopped", 2*c.cfg.QuietTime))
 			return
 		}
@@ -96,6 +96,6 @@ func (c *conn) ping(ctx context.Context) error {
 	if c.era == Modern { // the modern era has no ping
 		method = "server/discover"
 	}
-	_, err := c.ask(ctx, method, nil)
+	_, err := c.requestFromServer(ctx, method, nil)
 	return err
 }

@@ -70,7 +70,7 @@ func TestEveryWayOverHTTPDoesWhatStdioDoes(t *testing.T) {
 			req.OnNotify = func(_ string, params json.RawMessage) {
 				require.Equal(t, fmt.Sprintf(`{"progressToken":"mine","progress":%d,"total":50,"x-odd":1.0}`, notes.Add(1)), string(params))
 			}
-			_, err = s.Handle(t.Context(), req)
+			_, err = s.Call(t.Context(), req)
 			require.NoError(t, err)
 			require.EqualValues(t, 50, notes.Load())
 

@@ -55,7 +55,7 @@ func TestFewPipesAreWide(t *testing.T) {
 	again := &stdio{spawner: spawner}
 	again.widen(all[maxWide])
 	require.Greater(t, room(t, all[maxWide]), usual)
-	over := &stdio{spawner: spawner, over: true}
+	over := &stdio{spawner: spawner, endSeen: true}
 	over.widen(all[maxWide+1])
 	require.Equal(t, int32(maxWide), spawner.widened.Load())
 }

@@ -17,19 +17,19 @@ import (
 type writer struct {
 	file      pipe
 	timeout   time.Duration
-	unread    chan error                     // capacity 1: why the server must be given up
+	givenUp   chan error                     // capacity 1: why the server must be given up
 	onFail    func()                         // called after that; may be nil
 	deadlines bool                           // the file supports deadlines
 	tryWrite  func(data []byte) (int, error) // writes without blocking; nil: not supported
 
 	work sync.WaitGroup // the right to write
 
-	mu      sync.Mutex
-	late    *time.Timer // after an error; nil: there was none
-	queue   [][]byte
-	queued  int // bytes in queue
-	writing bool
-	closed  bool
+	mu         sync.Mutex
+	errorTimer *time.Timer // after an error; nil: there was none
+	queue      [][]byte
+	queued     int // bytes in queue
+	writing    bool
+	closed     bool
 }
 
 const (
@@ -47,7 +47,7 @@ type pipe interface {
 
 // newWriter returns a writer to file, which allows timeout for each write.
 func newWriter(file pipe, timeout time.Duration) *writer {
-	w := &writer{file: file, timeout: timeout, unread: make(chan error, 1)}
+	w := &writer{file: file, timeout: timeout, givenUp: make(chan error, 1)}
 	if w.deadlines = file.SetWriteDeadline(time.Time{}) == nil; w.deadlines {
 		w.tryWrite = nonBlockingWrite(file)
 	}
@@ -80,7 +80,7 @@ func (w *writer) send(line []byte) error {
 		handed = true
 		go func() {
 			defer w.work.Done()
-			w.drain(data)
+			w.writeAllWatched(data)
 		}()
 	}
 	defer func() {
@@ -93,7 +93,7 @@ func (w *writer) send(line []byte) error {
 		return nil
 	}
 	for range callerWrites {
-		data := w.takeQueued()
+		data := w.nextPiece()
 		if data == nil {
 			return nil
 		}
@@ -111,9 +111,9 @@ func (w *writer) send(line []byte) error {
 	return nil
 }
 
-// takeQueued returns everything queued as one piece. If nothing is queued it gives up the
+// nextPiece returns everything queued as one piece. If nothing is queued it gives up the
 // right to write and returns nil.
-func (w *writer) takeQueued() []byte {
+func (w *writer) nextPiece() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	queue := w.queue
@@ -163,8 +163,8 @@ func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 	return n, err
 }
 
-// drain writes data and then everything queued, under the watchdog.
-func (w *writer) drain(data []byte) {
+// writeAllWatched writes data and then everything queued, under the watchdog.
+func (w *writer) writeAllWatched(data []byte) {
 	for {
 		for len(data) > 0 {
 			piece := data[:min(len(data), chunk)]
@@ -179,7 +179,7 @@ func (w *writer) drain(data []byte) {
 			}
 			data = data[n:]
 		}
-		if data = w.takeQueued(); data == nil {
+		if data = w.nextPiece(); data == nil {
 			return
 		}
 	}
@@ -198,10 +198,11 @@ func (w *writer) writeWatched(piece []byte) (int, error) {
 	return w.file.Write(piece)
 }
 
-// giveUp gives the server up. The first reason counts.
+// giveUp reports through the channel givenUp that the server must be ended, with the
+// reason. The first reason counts.
 func (w *writer) giveUp(err error) {
 	select {
-	case w.unread <- err:
+	case w.givenUp <- err:
 	default:
 	}
 	if w.onFail != nil {
@@ -215,18 +216,18 @@ func (w *writer) handleWriteError(err error) {
 	w.close()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.late = time.AfterFunc(time.Second, func() {
+	w.errorTimer = time.AfterFunc(time.Second, func() {
 		w.giveUp(toolerr.New(toolerr.ServerOffline, "the server closed its input: %w", err))
 	})
 }
 
-// wait returns when nothing is being written. The writer and its file must be closed.
-func (w *writer) wait() {
+// awaitIdle returns when nothing is being written. The writer and its file must be closed.
+func (w *writer) awaitIdle() {
 	w.work.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.late != nil {
-		w.late.Stop()
+	if w.errorTimer != nil {
+		w.errorTimer.Stop()
 	}
 }
 

@@ -39,7 +39,7 @@ func TestALineLongerThanThePipe(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "later\n", string(got[:len("later\n")]))
 	}
-	require.Empty(t, w.unread)
+	require.Empty(t, w.givenUp)
 }
 
 // slowPipe is a pipe without deadlines, whose writes end when they are let go.
@@ -65,7 +65,7 @@ func TestTheWriterIsWaitedFor(t *testing.T) {
 	<-p.began
 	w.close()
 	go close(p.release)
-	w.wait()
+	w.awaitIdle()
 	require.True(t, p.done.Load())
 	require.ErrorIs(t, w.send([]byte("y\n")), errNotSent)
 }
