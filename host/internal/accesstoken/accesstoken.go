@@ -70,7 +70,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
-func invalid(format string, args ...any) error {
+func invalidToken(format string, args ...any) error {
 	return &Error{Code: "invalid_token", Reason: fmt.Sprintf(format, args...)}
 }
 
@@ -91,7 +91,7 @@ var algorithms = []string{
 type Verifier struct {
 	cfg      Config
 	client   *http.Client
-	answered *answers
+	answered *introspectionCache
 
 	mu     sync.Mutex
 	issuer *issuer
@@ -144,7 +144,7 @@ func (c Config) Validate() error {
 // not accepted; other errors mean that the issuer cannot be asked.
 func (v *Verifier) Verify(ctx context.Context, token string) (*User, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, invalid("the access token is malformed")
+		return nil, invalidToken("the access token is malformed")
 	}
 	issuer, err := v.metadata(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*User, error) {
 	case strings.Count(token, ".") == 2:
 		claims, err = v.verifyJWT(ctx, issuer, token)
 	case v.cfg.ClientID == "":
-		err = invalid("the access token is not a JSON Web Token; the host accepts no others without introspection")
+		err = invalidToken("the access token is not a JSON Web Token; the host accepts no others without introspection")
 	default:
 		claims, err = v.introspect(ctx, issuer, token)
 	}
@@ -168,20 +168,20 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*User, error) {
 // user checks the claims of an authentic token.
 func (v *Verifier) user(c *claims) (*User, error) {
 	if !slices.ContainsFunc(c.audience(), v.isAudience) {
-		return nil, invalid("the access token is for another service: its audience is not this host")
+		return nil, invalidToken("the access token is for another service: its audience is not this host")
 	}
 	if c.has("cnf") {
-		return nil, invalid("the access token is bound to a key of the client; the host accepts bearer tokens only")
+		return nil, invalidToken("the access token is bound to a key of the client; the host accepts bearer tokens only")
 	}
 	expires, ok := c.time("exp")
 	switch {
 	case !ok:
-		return nil, invalid("the access token has no expiry")
+		return nil, invalidToken("the access token has no expiry")
 	case v.cfg.Now().After(expires.Add(leeway)):
-		return nil, invalid("the access token has expired")
+		return nil, invalidToken("the access token has expired")
 	}
 	if begins, ok := c.time("nbf"); ok && v.cfg.Now().Add(leeway).Before(begins) {
-		return nil, invalid("the access token is not valid yet")
+		return nil, invalidToken("the access token is not valid yet")
 	}
 	scopes := c.scopes()
 	for _, scope := range v.cfg.Scopes {
@@ -299,10 +299,10 @@ const maxName = 256
 func (c *claims) userName(claim string) (string, error) {
 	name := c.text(claim)
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", invalid("the access token names no user: the claim %s is missing or malformed", claim)
+		return "", invalidToken("the access token names no user: the claim %s is missing or malformed", claim)
 	}
 	if claim == "email" && c.has("email_verified") && string(c.members["email_verified"]) != "true" {
-		return "", invalid("the issuer has not verified the user's email address")
+		return "", invalidToken("the issuer has not verified the user's email address")
 	}
 	return name, nil
 }

@@ -34,7 +34,7 @@ func (v *Verifier) introspect(ctx context.Context, from *issuer, token string) (
 		v.answered.put(key, c)
 	}
 	if c == nil {
-		return nil, invalid("the access token is not active")
+		return nil, invalidToken("the access token is not active")
 	}
 	return c, nil
 }
@@ -64,23 +64,23 @@ func (v *Verifier) askIntrospection(ctx context.Context, from *issuer, token str
 }
 
 // answers remembers answers of the issuer, by hashes of tokens.
-type answers struct {
+type introspectionCache struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]kept
+	known map[[sha256.Size]byte]cachedAnswer
 }
 
-type kept struct {
+type cachedAnswer struct {
 	claims *claims // nil: not active
 	until  time.Time
 }
 
-func newAnswers(now func() time.Time) *answers {
-	return &answers{now: now, known: map[[sha256.Size]byte]kept{}}
+func newAnswers(now func() time.Time) *introspectionCache {
+	return &introspectionCache{now: now, known: map[[sha256.Size]byte]cachedAnswer{}}
 }
 
-func (a *answers) get(key [sha256.Size]byte) (c *claims, ok bool) {
+func (a *introspectionCache) get(key [sha256.Size]byte) (c *claims, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	one, ok := a.known[key]
@@ -91,7 +91,7 @@ func (a *answers) get(key [sha256.Size]byte) (c *claims, ok bool) {
 	return one.claims, ok
 }
 
-func (a *answers) put(key [sha256.Size]byte, c *claims) {
+func (a *introspectionCache) put(key [sha256.Size]byte, c *claims) {
 	ttl := answerTTL
 	if c == nil {
 		ttl = refusalTTL
@@ -104,5 +104,5 @@ func (a *answers) put(key [sha256.Size]byte, c *claims) {
 			break
 		}
 	}
-	a.known[key] = kept{c, a.now().Add(ttl)}
+	a.known[key] = cachedAnswer{c, a.now().Add(ttl)}
 }

@@ -22,14 +22,14 @@ import (
 const (
 	maxAnswer = 1 << 20          // bytes of an answer of the issuer
 	timeout   = 10 * time.Second // of one request to it
-	retry     = 5 * time.Second  // after a failure to read the metadata
-	keyPause  = 10 * time.Second // between two requests for the keys
+	metadataRetryPause     = 5 * time.Second  // after a failure to read the metadata
+	keysInterval  = 10 * time.Second // between two requests for the keys
 )
 
 // issuer holds the metadata of the authorization server.
 type issuer struct {
 	Issuer        string `json:"issuer"`
-	Keys          string `json:"jwks_uri"`
+	KeysURL          string `json:"jwks_uri"`
 	Introspection string `json:"introspection_endpoint"`
 	Authorization string `json:"authorization_endpoint"`
 	Token         string `json:"token_endpoint"`
@@ -47,7 +47,7 @@ func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
 	if v.issuer != nil {
 		return v.issuer, nil
 	}
-	if now := v.cfg.Now(); v.failed == nil || now.Sub(v.tried) > retry || now.Before(v.tried) {
+	if now := v.cfg.Now(); v.failed == nil || now.Sub(v.tried) > metadataRetryPause || now.Before(v.tried) {
 		// Another request waits for the result, too.
 		v.issuer, v.failed = v.readMetadata(context.WithoutCancel(ctx))
 		v.tried = v.cfg.Now()
@@ -67,13 +67,13 @@ func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 			return nil, fmt.Errorf("the metadata at %s belongs to the issuer %q, not to %s", address, found.Issuer, v.cfg.Issuer)
 		}
 		for name, endpoint := range map[string]string{
-			"jwks_uri": found.Keys, "introspection_endpoint": found.Introspection, "authorization_endpoint": found.Authorization, "token_endpoint": found.Token,
+			"jwks_uri": found.KeysURL, "introspection_endpoint": found.Introspection, "authorization_endpoint": found.Authorization, "token_endpoint": found.Token,
 		} {
 			if err := checkEndpoint(endpoint); err != nil && endpoint != "" {
 				return nil, fmt.Errorf("the issuer's %s: %w", name, err)
 			}
 		}
-		keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.keyClient()), found.Keys)
+		keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.keyClient()), found.KeysURL)
 		found.verifier = oidc.NewVerifier(v.cfg.Issuer, keys, &oidc.Config{
 			SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: algorithms, Now: v.cfg.Now, // user checks both
 		})
@@ -165,11 +165,11 @@ func (v *Verifier) keyClient() *http.Client {
 		next = http.DefaultTransport
 	}
 	c := *v.client
-	c.Transport = &pausing{next: next, now: v.cfg.Now}
+	c.Transport = &throttledTransport{next: next, now: v.cfg.Now}
 	return &c
 }
 
-type pausing struct {
+type throttledTransport struct {
 	next http.RoundTripper
 	now  func() time.Time
 
@@ -178,10 +178,10 @@ type pausing struct {
 	body []byte
 }
 
-func (p *pausing) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *throttledTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if since := p.now().Sub(p.read); p.body == nil || since < 0 || since > keyPause {
+	if since := p.now().Sub(p.read); p.body == nil || since < 0 || since > keysInterval {
 		res, err := p.next.RoundTrip(req)
 		if err != nil || res.StatusCode != http.StatusOK {
 			return res, err
@@ -205,7 +205,7 @@ func (p *pausing) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // verifyJWT checks the signature and the issuer of a token.
 func (v *Verifier) verifyJWT(ctx context.Context, from *issuer, token string) (*claims, error) {
-	if from.Keys == "" {
+	if from.KeysURL == "" {
 		return nil, errors.New("the issuer's metadata has no jwks_uri")
 	}
 	head, _, _ := strings.Cut(token, ".")
@@ -214,24 +214,24 @@ func (v *Verifier) verifyJWT(ctx context.Context, from *issuer, token string) (*
 		Type string `json:"typ"`
 	}
 	if err != nil || json.Unmarshal(text, &header) != nil {
-		return nil, invalid("the access token is malformed")
+		return nil, invalidToken("the access token is malformed")
 	}
 	// A token of another kind of the same issuer, such as a logout token, is
 	// none (RFC 8725, section 3.11).
 	kind := strings.TrimPrefix(strings.ToLower(header.Type), "application/")
 	if !slices.Contains([]string{"", "jwt", "at+jwt"}, kind) {
-		return nil, invalid("the token is of type %.40q, not an access token", header.Type)
+		return nil, invalidToken("the token is of type %.40q, not an access token", header.Type)
 	}
 	verified, err := from.verifier.Verify(ctx, token)
 	if err != nil {
 		if strings.Contains(err.Error(), "fetching keys") {
 			return nil, fmt.Errorf("the issuer's keys cannot be read: %w", err)
 		}
-		return nil, invalid("the access token is not valid: its signature or issuer is wrong")
+		return nil, invalidToken("the access token is not valid: its signature or issuer is wrong")
 	}
 	c := &claims{}
 	if err := verified.Claims(&c.members); err != nil {
-		return nil, invalid("the access token is malformed")
+		return nil, invalidToken("the access token is malformed")
 	}
 	return c, nil
 }

@@ -133,12 +133,12 @@ const (
 
 // An Outcome is the result of a run. Every run has one.
 type Outcome struct {
-	Why        Ending
+	Ending        Ending
 	Err        error         // details of the ending; nil: none
 	Messages   []llm.Message // messages that the run added; the whole conversation is valid for every vendor
 	Response   *llm.Response // the last answer of the model, also in Messages; nil: none
 	HasSummary bool          // the last answer is the summary after a limit was reached
-	Theirs     []*llm.ToolCall
+	CallerCalls     []*llm.ToolCall
 	Pending    []*call.Pending
 	Usage      llm.Usage
 	Cost       float64

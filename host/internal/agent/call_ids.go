@@ -13,7 +13,7 @@ type callIDs struct {
 }
 
 // newIdents returns the callIDs of a conversation that has these messages.
-func newIdents(messages []llm.Message) callIDs {
+func newCallIDs(messages []llm.Message) callIDs {
 	ids := callIDs{taken: map[string]bool{}}
 	for _, m := range messages {
 		for _, p := range m.Parts {

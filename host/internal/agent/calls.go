@@ -32,7 +32,7 @@ type plannedCall struct {
 
 	result  *llm.ToolResult
 	pending *call.Pending
-	unkept  error
+	journalErr  error
 }
 
 // planCalls decides what to do with the calls of an answer.
@@ -44,7 +44,7 @@ func (r *run) planCalls(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Cho
 		at := slices.IndexFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name })
 		p.repeat = at >= 0 && isRepeatable(tools[at])
 		switch {
-		case !permits(choice, c.Name):
+		case !choicePermits(choice, c.Name):
 			p.refuse = toolerr.New(toolerr.PolicyDenied, "%s cannot be called in this turn", c.Name)
 			continue
 		case r.isCallerTool(c.Name):
@@ -70,7 +70,7 @@ func (r *run) planCalls(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Cho
 var errIdentical = toolerr.New(toolerr.LimitReached, "the same call was repeated up to the limit, and its result is known: change the arguments, or continue without it")
 
 // permits reports whether a choice permits a tool.
-func permits(choice *llm.Choice, name string) bool {
+func choicePermits(choice *llm.Choice, name string) bool {
 	return choice == nil || choice.Mode != llm.ChoiceNone && (len(choice.ToolNames) == 0 || slices.Contains(choice.ToolNames, name))
 }
 
@@ -121,8 +121,8 @@ func (r *run) gatherResults(ctx context.Context, all []*plannedCall) (Ending, er
 		if p.refuse == errIdentical { //nolint:errorlint // exactly this error
 			refused++
 		}
-		if p.unkept != nil {
-			unkept = append(unkept, p.unkept)
+		if p.journalErr != nil {
+			unkept = append(unkept, p.journalErr)
 		}
 		if p.byCaller {
 			theirs = append(theirs, p.call)
@@ -142,7 +142,7 @@ func (r *run) gatherResults(ctx context.Context, all []*plannedCall) (Ending, er
 	case ctx.Err() != nil:
 		return interrupted, nil
 	case len(theirs) > 0:
-		r.out.Theirs = theirs
+		r.out.CallerCalls = theirs
 		return EndCallerTools, nil
 	case len(r.out.Pending) > 0:
 		return EndPending, nil
@@ -168,7 +168,7 @@ func (r *run) beginCall(ctx context.Context, p *plannedCall) {
 	case ctx.Err() != nil:
 		p.refuse = errCut
 	case !p.begun:
-		if p.unkept = r.writeStep(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat}); p.unkept != nil {
+		if p.journalErr = r.writeStep(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat}); p.journalErr != nil {
 			p.refuse = toolerr.New(toolerr.Internal, "the call was not made, because the journal could not be written")
 		}
 	}
@@ -182,8 +182,8 @@ func (r *run) runCall(ctx context.Context, p *plannedCall) {
 	} else {
 		r.perform(ctx, p, took)
 	}
-	if err := r.writeStep(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.unkept == nil {
-		p.unkept = err
+	if err := r.writeStep(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.journalErr == nil {
+		p.journalErr = err
 	}
 	if p.byCaller {
 		return

@@ -115,7 +115,7 @@ func (r *run) fitWithFewerResults(info provider.Info, req llm.Request, tools []l
 
 // replaceHistory replaces the history by a shorter one.
 func (r *run) replaceHistory(messages []llm.Message, text string) error {
-	r.permitRepeats(messages)
+	r.allowRepeats(messages)
 	r.history = slices.Clone(messages)
 	if err := r.writeStep(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (r *run) replaceHistory(messages []llm.Message, text string) error {
 // permitRepeats permits repeated calls whose results are shortened in messages and not
 // yet in the history, because a message tells the model to repeat them if it needs the
 // results.
-func (r *run) permitRepeats(messages []llm.Message) {
+func (r *run) allowRepeats(messages []llm.Message) {
 	whole := map[string]bool{}
 	for _, m := range r.history {
 		for _, p := range m.Parts {
@@ -169,7 +169,7 @@ func (r *run) switchModel(name string) {
 // makeSpace makes space after the model rejected a request as too long: it shortens
 // results, then switches to a larger model. answer is the model's partial answer, or
 // nil.
-func (r *run) makeSpace(answer *llm.Response) (Ending, error) {
+func (r *run) shrinkContext(answer *llm.Response) (Ending, error) {
 	for r.keptResults > 0 {
 		r.keptResults--
 		messages, n := contextbudget.Compact(r.cfg.Counter, r.history, r.keptResults)

@@ -165,22 +165,22 @@ func TestWhateverTheModelAnswers(t *testing.T) {
 		given := []llm.Message{user("go")}
 		out := agent.Run(ctx, cfg, given)
 		cancel()
-		ends[out.Why]++
-		require.NotEmpty(t, out.Why, "seed %d", seed)
+		ends[out.Ending]++
+		require.NotEmpty(t, out.Ending, "seed %d", seed)
 		require.LessOrEqual(t, out.Turns, cfg.Bounds.Turns+2, "seed %d: the summary, and again where it did not fit", seed)
 		whole := append(given, out.Messages...)
-		for _, c := range out.Theirs {
+		for _, c := range out.CallerCalls {
 			require.Nil(t, results(whole)[c.ID])
 		}
-		valid(t, answered(whole, out.Theirs))
+		valid(t, answered(whole, out.CallerCalls))
 
 		again := agent.Resume(t.Context(), agent.Config{Model: script(says("x")), CallerTools: cfg.CallerTools, Journal: log, Bounds: agent.Bounds{Turns: 3}}, nil)
-		if out.Why == agent.EndGoal || out.Why == agent.EndCallerTools || out.Why == agent.EndRefused || out.Why == agent.EndLength || out.Why == agent.EndEmpty {
+		if out.Ending == agent.EndGoal || out.Ending == agent.EndCallerTools || out.Ending == agent.EndRefused || out.Ending == agent.EndLength || out.Ending == agent.EndEmpty {
 			require.Equal(t, plain(t, out.Messages), plain(t, again.Messages), "seed %d", seed)
-			require.Equal(t, out.Why, again.Why)
-			require.Len(t, again.Theirs, len(out.Theirs))
+			require.Equal(t, out.Ending, again.Ending)
+			require.Len(t, again.CallerCalls, len(out.CallerCalls))
 		}
-		require.NotEqual(t, agent.EndJournalError, again.Why, "seed %d: %v", seed, again.Err)
+		require.NotEqual(t, agent.EndJournalError, again.Ending, "seed %d: %v", seed, again.Err)
 	}
 	t.Log(ends)
 	require.GreaterOrEqual(t, len(ends), 6, "they end for many reasons")

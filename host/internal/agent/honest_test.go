@@ -39,7 +39,7 @@ func TestAModelThatDoesNotCountIsCounted(t *testing.T) {
 	for name, u := range map[string]*llm.Usage{"nothing": nil, "zero": {}, "little": {Input: 1, Output: 1}, "zero out": {Input: 1}} {
 		for _, b := range []agent.Bounds{{Tokens: 30_000}, {Cost: 30_000}} {
 			o := ask(t, agent.Config{Model: tireless(u), Tools: tools("view"), Bounds: b})
-			require.Contains(t, []agent.Ending{agent.EndTokens, agent.EndCost}, o.Why, name)
+			require.Contains(t, []agent.Ending{agent.EndTokens, agent.EndCost}, o.Ending, name)
 			require.Less(t, o.Turns, 10, name)
 		}
 	}
@@ -69,7 +69,7 @@ func TestACallWhoseResultIsCutMayBeMadeAgain(t *testing.T) {
 		return says("done"), nil
 	}
 	o := ask(t, agent.Config{Model: m, Tools: box, Bounds: agent.Bounds{Identical: 4}, Journal: journal})
-	require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
+	require.Equal(t, agent.EndGoal, o.Ending, "%v", o.Err)
 	require.Contains(t, o.Messages[1].Parts[0].ToolResult.Content[0].Text, "call the tool again")
 	require.Len(t, box.made(), 5)
 
@@ -84,7 +84,7 @@ func TestACallWhoseResultIsCutMayBeMadeAgain(t *testing.T) {
 	journal.entries = journal.entries[:cut]
 	again := script(wants(to("", "view", `{"n":1}`)), wants(to("", "view", `{"n":1}`)), says("done"))
 	o = agent.Resume(t.Context(), agent.Config{Model: again, Tools: box, Bounds: agent.Bounds{Identical: 4}, Journal: journal}, nil)
-	require.Equal(t, agent.EndIdentical, o.Why)
+	require.Equal(t, agent.EndIdentical, o.Ending)
 	require.Len(t, box.made(), 6, "it may be made once more, and not for ever")
 }
 
@@ -106,7 +106,7 @@ func TestAModelOfWhichNoWindowIsKnown(t *testing.T) {
 		want int
 	}{{unknown(llm.OpenAI, 0), 128}, {unknown(llm.Anthropic, 0), 128}, {unknown(llm.OpenAI, 1_000_000), 128}, {unknown(llm.Anthropic, 1_000_000), 300}, {unknown("", 0), 300}} {
 		o := agent.Run(t.Context(), agent.Config{Model: c.m, Tools: tools(names...)}, []llm.Message{user("tool250, please")})
-		require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
+		require.Equal(t, agent.EndGoal, o.Ending, "%v", o.Err)
 		require.Len(t, c.m.asked[0].Tools, c.want)
 		require.Contains(t, fmt.Sprint(c.m.asked[0].Tools), "tool250")
 	}
@@ -123,7 +123,7 @@ func TestAModelOfWhichNoWindowIsKnown(t *testing.T) {
 	}
 	m := unknown(llm.OpenAI, 0)
 	o := agent.Run(t.Context(), agent.Config{Model: m, Tools: tools("view")}, history(1))
-	require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
+	require.Equal(t, agent.EndGoal, o.Ending, "%v", o.Err)
 	require.Contains(t, results(m.asked[0].Messages)["c0"].Content[0].Text, "old result, shortened")
 	require.NotContains(t, results(m.asked[0].Messages)["c7"].Content[0].Text, "old result, shortened")
 

@@ -67,7 +67,7 @@ func (r *run) writeStep(s step) error {
 
 // endStep returns the last step.
 func (r *run) endStep() step {
-	s := step{Step: stepEnd, Turn: r.out.Turns, Why: r.out.Why, Summed: r.out.HasSummary}
+	s := step{Step: stepEnd, Turn: r.out.Turns, Why: r.out.Ending, Summed: r.out.HasSummary}
 	if r.out.Err != nil {
 		s.Error = r.out.Err.Error()
 	}

@@ -25,14 +25,14 @@ const maxArguments = 500
 func errorResult(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult {
 	said := string(toolerr.CodeOf(err)) + ": " + strings.ToValidUTF8(err.Error(), "\uFFFD")
 	return &llm.ToolResult{
-		ID: c.ID, Name: c.Name, IsError: true, ExtraMembers: duration(took),
+		ID: c.ID, Name: c.Name, IsError: true, ExtraMembers: durationMember(took),
 		Content: []llm.Part{{Type: llm.TextPart, Text: failureText(c, "error: "+said, took)}},
 	}
 }
 
 // duration returns the member of a result with the time that its call took, in
 // milliseconds.
-func duration(took time.Duration) []llm.Member {
+func durationMember(took time.Duration) []llm.Member {
 	return []llm.Member{{Name: DurationMember, Value: strconv.AppendInt(nil, took.Milliseconds(), 10)}}
 }
 
@@ -52,7 +52,7 @@ func (r *run) modelResult(c *llm.ToolCall, res *call.Result, took time.Duration)
 	if err != nil {
 		return errorResult(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
 	}
-	result.ExtraMembers = append(result.ExtraMembers, duration(took)...)
+	result.ExtraMembers = append(result.ExtraMembers, durationMember(took)...)
 	textOnly(result)
 	if result.IsError {
 		var said []string

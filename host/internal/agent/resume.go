@@ -23,12 +23,12 @@ import (
 func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	past, err := readSteps(ctx, cfg.Journal)
 	if err != nil {
-		return newRun(cfg, messages).unkept(err)
+		return newRun(cfg, messages).endUnjournaled(err)
 	}
 	r := newRun(cfg, past[0].Messages)
 	again := &journalReader{run: r, begun: map[string]step{}, results: map[string]step{}}
 	for _, s := range past {
-		again.read(s)
+		again.applyStep(s)
 	}
 	ended := again.end
 	if ended != nil && len(messages) == 0 && ended.Why.endedByItself() {
@@ -45,9 +45,9 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 		if !waits {
 			begin.Messages, messages = messages, nil
 		}
-		again.begin(begin)
+		again.beginNewRun(begin)
 		if err := r.writeStep(begin); err != nil {
-			return r.unkept(err)
+			return r.endUnjournaled(err)
 		}
 	}
 	return r.loop(ctx, func(ctx context.Context) (Ending, error) {
@@ -55,7 +55,7 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 			return why, err
 		}
 		if len(messages) > 0 {
-			return r.add(messages...)
+			return r.addToHistory(messages...)
 		}
 		if last := len(r.history) - 1; last >= 0 && r.history[last].Role == llm.AssistantRole {
 			return r.addUserText("Go on.")
@@ -72,14 +72,14 @@ func (e Ending) endedByItself() bool {
 // outcomeOf returns the outcome of a run that has ended.
 func (r *run) outcomeOf(s step) *Outcome {
 	o := r.out
-	o.Why, o.HasSummary, o.Took = s.Why, s.Summed, time.Duration(s.Milliseconds)*time.Millisecond
+	o.Ending, o.HasSummary, o.Took = s.Why, s.Summed, time.Duration(s.Milliseconds)*time.Millisecond
 	if s.Error != "" {
 		o.Err = errors.New(s.Error)
 	}
 	o.Messages = slices.Clone(r.history[r.messagesBefore:])
 	if s.Why == EndCallerTools && o.Response != nil {
 		known := answeredCalls(o.Messages)
-		o.Theirs = slices.DeleteFunc(o.Response.Calls(), func(c *llm.ToolCall) bool { return known[c.ID] })
+		o.CallerCalls = slices.DeleteFunc(o.Response.Calls(), func(c *llm.ToolCall) bool { return known[c.ID] })
 	}
 	return o
 }
@@ -129,14 +129,14 @@ type journalReader struct {
 
 // read applies one step of the journal to the state of the run. Results that were
 // stored outside the journal are added before the first step that can follow them.
-func (a *journalReader) read(s step) {
+func (a *journalReader) applyStep(s step) {
 	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != EndPending) {
 		a.addStoredResults()
 	}
 	switch s.Step {
 	case stepBegin:
 		if a.end != nil {
-			a.begin(s)
+			a.beginNewRun(s)
 		}
 	case stepSaid:
 		a.history = append(a.history, s.Messages...)
@@ -155,7 +155,7 @@ func (a *journalReader) read(s step) {
 	case stepResult:
 		a.results[s.ID] = s
 	case stepCut:
-		a.permitRepeats(s.Messages)
+		a.allowRepeats(s.Messages)
 		a.history = slices.Clone(s.Messages)
 	case stepEnd:
 		a.end = &s
@@ -208,7 +208,7 @@ func (a *journalReader) addStoredResults() {
 
 // begin starts a new run after the end of an earlier one, with its conversation and
 // the new messages.
-func (a *journalReader) begin(s step) {
+func (a *journalReader) beginNewRun(s step) {
 	a.out, a.identicalCalls, a.earlierDuration, a.emptyAnswers = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0
 	if a.open == nil {
 		a.answerOpenCalls(s.Messages)

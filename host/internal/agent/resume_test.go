@@ -53,18 +53,18 @@ func timeless(text string) string {
 func TestAKilledRunGoesOn(t *testing.T) {
 	whole := &memory{}
 	want := agent.Run(t.Context(), agent.Config{Model: worker(), Tools: workbench(), Journal: whole, Bounds: agent.Bounds{Parallel: 1}}, []llm.Message{user("go")})
-	require.Equal(t, agent.EndGoal, want.Why)
+	require.Equal(t, agent.EndGoal, want.Ending)
 	unknown := 0
 	for at := 1; at < len(whole.entries); at++ {
 		log := &memory{limit: at}
 		before, after := workbench(), workbench()
 		killed := agent.Run(t.Context(), agent.Config{Model: worker(), Tools: before, Journal: log}, []llm.Message{user("go")})
 		if at < len(whole.entries)-1 { // else all but the end was written down
-			require.Equal(t, agent.EndJournalError, killed.Why, "%d", at)
+			require.Equal(t, agent.EndJournalError, killed.Ending, "%d", at)
 		}
 		log.limit = 0
 		o := agent.Resume(t.Context(), agent.Config{Model: worker(), Tools: after, Journal: log}, nil)
-		require.Equal(t, agent.EndGoal, o.Why, "%d: %v", at, o.Err)
+		require.Equal(t, agent.EndGoal, o.Ending, "%d: %v", at, o.Err)
 		require.Equal(t, "done", o.Text())
 		valid(t, append([]llm.Message{user("go")}, o.Messages...))
 		made := map[string]int{}
@@ -92,7 +92,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 
 	log := &memory{}
 	require.NoError(t, log.Append(t.Context(), json.RawMessage(`{"step":"what"}`)))
-	require.Equal(t, agent.EndJournalError, agent.Resume(t.Context(), agent.Config{Model: worker(), Journal: log}, nil).Why)
+	require.Equal(t, agent.EndJournalError, agent.Resume(t.Context(), agent.Config{Model: worker(), Journal: log}, nil).Ending)
 
 	// What no run has written is no reason to fail otherwise.
 	for _, damaged := range []string{`{"step":"answer","turn":1}`, `{"step":"call","id":"x"}`, `{"step":"result","id":"x"}`, `{"step":"end","why":"the caller's tools"}`} {
@@ -110,7 +110,7 @@ func TestAJournalReplays(t *testing.T) {
 	journal := func(m *model) string {
 		log := &memory{}
 		o := agent.Run(t.Context(), agent.Config{Model: m, Tools: workbench(), Journal: log, Bounds: agent.Bounds{Parallel: 1}}, []llm.Message{user("go")})
-		require.Equal(t, agent.EndGoal, o.Why)
+		require.Equal(t, agent.EndGoal, o.Ending)
 		var lines []string
 		for _, e := range log.entries {
 			lines = append(lines, timeless(string(e)))
@@ -141,12 +141,12 @@ func TestARunThatWaitedMakesItsCallsOnceTheyAreApproved(t *testing.T) {
 	log := &memory{}
 	cfg := agent.Config{Model: worker(), Tools: box, Journal: log}
 	first := agent.Run(t.Context(), cfg, []llm.Message{user("go")})
-	require.Equal(t, agent.EndPending, first.Why)
+	require.Equal(t, agent.EndPending, first.Ending)
 	still := agent.Resume(t.Context(), cfg, nil)
-	require.Equal(t, agent.EndPending, still.Why)
+	require.Equal(t, agent.EndPending, still.Ending)
 	approved = true
 	o := agent.Resume(t.Context(), cfg, []llm.Message{user("it is approved")})
-	require.Equal(t, agent.EndGoal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Ending)
 	require.Equal(t, "wrote w2", results(o.Messages)["w2"].Content[0].Text)
 	require.Equal(t, "wrote w1", results(o.Messages)["w1"].Content[0].Text)
 	n := map[string]int{}
@@ -161,10 +161,10 @@ func TestARunThatWaitedMakesItsCallsOnceTheyAreApproved(t *testing.T) {
 func TestAnEndedRunIsTakenUpAgain(t *testing.T) {
 	log := &memory{}
 	cfg := agent.Config{Model: script(wants(to("1", "ls", `{}`)), says("one"), says("two")), Tools: tools("ls"), Journal: log}
-	require.Equal(t, agent.EndGoal, ask(t, cfg).Why)
+	require.Equal(t, agent.EndGoal, ask(t, cfg).Ending)
 	same := agent.Resume(t.Context(), cfg, nil)
 	require.Equal(t, "one", same.Text())
-	require.Equal(t, agent.EndGoal, same.Why)
+	require.Equal(t, agent.EndGoal, same.Ending)
 	o := agent.Resume(t.Context(), cfg, []llm.Message{user("and?")})
 	require.Equal(t, "two", o.Text())
 	require.Len(t, o.Messages, 1)
@@ -176,7 +176,7 @@ func TestAnEndedRunIsTakenUpAgain(t *testing.T) {
 	// After the caller's tools, the results are what is said.
 	log = &memory{}
 	cfg = agent.Config{Model: script(wants(to("1", "mine", `{}`), to("2", "mine", `{"n":1}`)), says("thanks")), CallerTools: []llm.Tool{{Name: "mine"}}, Journal: log}
-	require.Len(t, ask(t, cfg).Theirs, 2)
+	require.Len(t, ask(t, cfg).CallerCalls, 2)
 	o = agent.Resume(t.Context(), cfg, []llm.Message{{Role: llm.ToolRole, Parts: []llm.Part{
 		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "1", Content: []llm.Part{{Type: llm.TextPart, Text: "x"}}}},
 		{Type: llm.ResultPart, ToolResult: &llm.ToolResult{ID: "2", Content: []llm.Part{{Type: llm.TextPart, Text: "y"}}}},

@@ -21,9 +21,9 @@ import (
 func Run(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	r := newRun(cfg, messages)
 	if err := r.writeStep(step{Step: stepBegin, Messages: messages}); err != nil {
-		return r.unkept(err)
+		return r.endUnjournaled(err)
 	}
-	return r.loop(ctx, r.turn)
+	return r.loop(ctx, r.runTurn)
 }
 
 // withDefaults returns the limits with defaults; 0 then means no limit.
@@ -69,7 +69,7 @@ func newRun(cfg Config, messages []llm.Message) *run {
 		cfg.Counter = tokens.Estimator{}
 	}
 	return &run{
-		cfg: cfg, model: cfg.Model, messagesBefore: len(messages), messagesReported: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
+		cfg: cfg, model: cfg.Model, messagesBefore: len(messages), messagesReported: len(messages), history: slices.Clone(messages), ids: newCallIDs(messages),
 		identicalCalls: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, keptResults: keptResults,
 	}
 }
@@ -86,9 +86,9 @@ func (r *run) loop(ctx context.Context, first func(context.Context) (Ending, err
 	why, err := first(work)
 	for why == "" {
 		r.reportMessages()
-		why, err = r.turn(work)
+		why, err = r.runTurn(work)
 	}
-	return r.close(ctx, why, err)
+	return r.finish(ctx, why, err)
 }
 
 // errTime is the cause of the end of a run's context after Bounds.Time.
@@ -112,7 +112,7 @@ func (r *run) reportMessages() {
 }
 
 // close ends a run, with a summary if a limit was reached.
-func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
+func (r *run) finish(ctx context.Context, why Ending, err error) *Outcome {
 	switch ended := ctx.Err(); {
 	case why == interrupted && errors.Is(ended, context.DeadlineExceeded):
 		why, err = EndTime, ended
@@ -126,7 +126,7 @@ func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 			err = errors.Join(err, failed)
 		}
 	}
-	r.out.Why, r.out.Err = why, err
+	r.out.Ending, r.out.Err = why, err
 	r.out.Messages = slices.Clone(r.history[r.messagesBefore:])
 	r.out.Took = r.duration()
 	if fault := r.writeStep(r.endStep()); fault != nil {
@@ -138,8 +138,8 @@ func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 
 // unkept ends the run because the journal cannot be written: its outcome has the reason
 // EndJournalError.
-func (r *run) unkept(err error) *Outcome {
-	r.out.Why, r.out.Err = EndJournalError, err
+func (r *run) endUnjournaled(err error) *Outcome {
+	r.out.Ending, r.out.Err = EndJournalError, err
 	r.out.Messages = slices.Clone(r.history[r.messagesBefore:])
 	r.out.Took = r.duration()
 	r.emit(Event{Type: EndEvent, Text: string(EndJournalError), Err: err, Turn: r.out.Turns, Took: r.out.Took})
@@ -171,7 +171,7 @@ func (r *run) boundReached() Ending {
 
 // turn requests an answer and makes its calls. It returns the reason to end the run;
 // "": none.
-func (r *run) turn(ctx context.Context) (Ending, error) {
+func (r *run) runTurn(ctx context.Context) (Ending, error) {
 	if ctx.Err() != nil {
 		return interrupted, nil
 	}
@@ -257,7 +257,7 @@ func (r *run) handleAnswer(ctx context.Context, answer *llm.Response, tools []ll
 	case llm.StopLength:
 		return EndLength, nil
 	case llm.StopContext:
-		return r.makeSpace(answer)
+		return r.shrinkContext(answer)
 	}
 	return EndGoal, nil
 }
@@ -279,11 +279,11 @@ func (r *run) handleEmptyAnswer(answer *llm.Response) (Ending, error) {
 
 // addUserText adds a message of the user.
 func (r *run) addUserText(text string) (Ending, error) {
-	return r.add(llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}})
+	return r.addToHistory(llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}})
 }
 
 // add adds messages to the history.
-func (r *run) add(messages ...llm.Message) (Ending, error) {
+func (r *run) addToHistory(messages ...llm.Message) (Ending, error) {
 	r.history = append(r.history, messages...)
 	if err := r.writeStep(step{Step: stepSaid, Messages: messages}); err != nil {
 		return EndJournalError, err

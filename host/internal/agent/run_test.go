@@ -42,7 +42,7 @@ func TestCallsAreMadeUntilThereAreNone(t *testing.T) {
 	box := tools("ls", "grep", "view")
 	var events []agent.Event
 	o := ask(t, agent.Config{Model: m, Tools: box, System: "be brief", On: func(e agent.Event) { events = append(events, e) }})
-	require.Equal(t, agent.EndGoal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Ending)
 	require.NoError(t, o.Err)
 	require.Equal(t, "done", o.Text())
 	require.Equal(t, 3, o.Turns)
@@ -88,7 +88,7 @@ func TestFailuresAreTold(t *testing.T) {
 		to("1", "a", `{"z":1,"b":{"y":2,"x":[]}}`), to("2", "b", `{}`), to("3", "c", `{}`), to("4", "d", `{}`), to("5", "nothing", `{}`),
 		llm.ToolCall{ID: "6", Name: "a", Malformed: `{"z":`},
 	), says("ok"))})
-	require.Equal(t, agent.EndGoal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Ending)
 	all := results(o.Messages)
 	for id, want := range map[string]string{
 		"1": "tool: a\narguments: {\"b\":{\"x\":[],\"y\":2},\"z\":1}\nerror: SERVER_OFFLINE: it is gone\nduration_ms: \\d+",
@@ -133,7 +133,7 @@ func TestAtABoundTheModelSumsUp(t *testing.T) {
 			return wants(to("x", "ls", `{}`)), nil
 		}
 		o := ask(t, agent.Config{Model: m, Tools: tools("ls"), Bounds: b})
-		require.Equal(t, why, o.Why)
+		require.Equal(t, why, o.Ending)
 		require.True(t, o.HasSummary, why)
 		require.NoError(t, o.Err)
 		require.Equal(t, "the findings", o.Text())
@@ -150,7 +150,7 @@ func TestTheTimeLimit(t *testing.T) {
 	}
 	m := script(wants(to("1", "sleep", `{}`)), says("sum"))
 	o := ask(t, agent.Config{Model: m, Tools: box, Bounds: agent.Bounds{Time: 20 * time.Millisecond}})
-	require.Equal(t, agent.EndTime, o.Why)
+	require.Equal(t, agent.EndTime, o.Ending)
 	require.True(t, o.HasSummary)
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "error: CANCELLED: the run ended during this call, which may have taken effect")
 	valid(t, append([]llm.Message{user("go")}, o.Messages...))
@@ -166,7 +166,7 @@ func TestARoundThatThePolicyRefusesIsABound(t *testing.T) {
 		return nil
 	}
 	o := ask(t, agent.Config{Model: script(wants(to("1", "ls", `{}`)), wants(to("2", "ls", `{}`)), says("sum")), Tools: box})
-	require.Equal(t, agent.EndTurns, o.Why)
+	require.Equal(t, agent.EndTurns, o.Ending)
 	require.ErrorContains(t, o.Err, "all 2 rounds")
 	require.True(t, o.HasSummary)
 }
@@ -182,9 +182,9 @@ func TestChoicesAreOfToolsThatAreThere(t *testing.T) {
 
 	box.choice = &llm.Choice{Mode: llm.ChoiceRequired, ToolNames: []string{"gone"}}
 	o = ask(t, agent.Config{Model: m, Tools: box})
-	require.Equal(t, agent.EndDenied, o.Why)
+	require.Equal(t, agent.EndDenied, o.Ending)
 	require.ErrorContains(t, o.Err, "gone must be called")
-	require.Equal(t, agent.EndJournalError, agent.Resume(t.Context(), agent.Config{Model: m}, nil).Why)
+	require.Equal(t, agent.EndJournalError, agent.Resume(t.Context(), agent.Config{Model: m}, nil).Ending)
 }
 
 // Old results are cut, then a larger model takes over; what does not fit at all is said
@@ -212,7 +212,7 @@ func TestTheContext(t *testing.T) {
 		}
 	}
 	o := ask(t, agent.Config{Model: turns(8), Tools: box, On: on})
-	require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
+	require.Equal(t, agent.EndGoal, o.Ending, "%v", o.Err)
 	require.Contains(t, strings.Join(cuts, "; "), "were shortened")
 	require.Contains(t, results(o.Messages)["call_1"].Content[0].Text, "old result, shortened")
 
@@ -228,7 +228,7 @@ func TestTheContext(t *testing.T) {
 	require.Equal(t, []string{"the conversation no longer fits the model; large takes over"}, cuts)
 
 	o = agent.Run(t.Context(), agent.Config{Model: turns(0), Tools: box}, long)
-	require.Equal(t, agent.EndContext, o.Why)
+	require.Equal(t, agent.EndContext, o.Ending)
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(o.Err))
 
 	// A model that says so itself, of which no window is known.
@@ -241,7 +241,7 @@ func TestTheContext(t *testing.T) {
 		return first(ctx, n, r, on)
 	}
 	o = ask(t, agent.Config{Model: m, Tools: box})
-	require.Equal(t, agent.EndGoal, o.Why, "%v", o.Err)
+	require.Equal(t, agent.EndGoal, o.Ending, "%v", o.Err)
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "old result, shortened")
 }
 
@@ -256,9 +256,9 @@ func TestTheCallersTools(t *testing.T) {
 		return result("here"), nil
 	}
 	o := ask(t, agent.Config{Model: m, Tools: box, CallerTools: []llm.Tool{{Name: "ask_user"}}})
-	require.Equal(t, agent.EndCallerTools, o.Why)
-	require.Len(t, o.Theirs, 2)
-	require.Equal(t, []string{"2", "3"}, []string{o.Theirs[0].ID, o.Theirs[1].ID})
+	require.Equal(t, agent.EndCallerTools, o.Ending)
+	require.Len(t, o.CallerCalls, 2)
+	require.Equal(t, []string{"2", "3"}, []string{o.CallerCalls[0].ID, o.CallerCalls[1].ID})
 	require.Len(t, results(o.Messages), 1)
 	require.Len(t, m.asked[0].Tools, 3)
 }
@@ -272,7 +272,7 @@ func TestWhatWaitsForApprovalEndsTheRun(t *testing.T) {
 		return result("x"), nil
 	}
 	o := ask(t, agent.Config{Model: script(wants(to("1", "rm", `{}`), to("2", "ls", `{}`))), Tools: box})
-	require.Equal(t, agent.EndPending, o.Why)
+	require.Equal(t, agent.EndPending, o.Ending)
 	require.Len(t, o.Pending, 1)
 	require.Equal(t, "p1", o.Pending[0].ID)
 	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "error: PENDING_APPROVAL: rm: wait for it")
@@ -297,7 +297,7 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 			},
 		}, []llm.Message{user("go")})
 		cancel()
-		require.Contains(t, []agent.Ending{agent.EndCancelled, agent.EndGoal}, o.Why)
+		require.Contains(t, []agent.Ending{agent.EndCancelled, agent.EndGoal}, o.Ending)
 		require.False(t, o.HasSummary)
 		valid(t, append([]llm.Message{user("go")}, o.Messages...))
 	}
@@ -327,7 +327,7 @@ func TestAnswersThatAreNoGoal(t *testing.T) {
 		"nothing":     {[]*llm.Response{{}}, agent.EndEmpty, ""},
 	} {
 		o := ask(t, agent.Config{Model: script(c.answers...)})
-		require.Equal(t, c.why, o.Why, name)
+		require.Equal(t, c.why, o.Ending, name)
 		require.Equal(t, c.text, o.Text(), name)
 		valid(t, append([]llm.Message{user("go")}, o.Messages...))
 	}
@@ -343,23 +343,23 @@ func TestAModelThatFails(t *testing.T) {
 		}}
 	}
 	o := ask(t, agent.Config{Model: broken(1)})
-	require.Equal(t, agent.EndModelError, o.Why)
+	require.Equal(t, agent.EndModelError, o.Ending)
 	require.ErrorContains(t, o.Err, "the connection was cut")
 	require.Empty(t, o.Messages)
 	o = ask(t, agent.Config{Model: broken(2), Retries: 2})
-	require.Equal(t, agent.EndGoal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Ending)
 	require.Equal(t, 3, o.Turns)
 	require.Equal(t, llm.Usage{Input: 300, Output: 30}, o.Usage, "what broke off was paid for, too")
 	// Where nothing came at all the provider has asked as often as it is of use.
 	down := &model{say: func(context.Context, int, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
 		return nil, toolerr.New(toolerr.TransportError, "nobody is there")
 	}}
-	require.Equal(t, agent.EndModelError, ask(t, agent.Config{Model: down, Retries: 2}).Why)
+	require.Equal(t, agent.EndModelError, ask(t, agent.Config{Model: down, Retries: 2}).Ending)
 	require.Len(t, down.asked, 1)
 	o = ask(t, agent.Config{Model: &model{say: func(context.Context, int, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
 		panic("in the streets")
 	}}})
-	require.Equal(t, agent.EndModelError, o.Why)
+	require.Equal(t, agent.EndModelError, o.Ending)
 	require.Equal(t, toolerr.Internal, toolerr.CodeOf(o.Err))
 }
 
@@ -397,7 +397,7 @@ func TestAHundredCallsAtOnceAreBounded(t *testing.T) {
 		return result("x"), nil
 	}
 	o := ask(t, agent.Config{Model: script(wants(calls...), says("x")), Tools: box, Bounds: agent.Bounds{Parallel: 7}})
-	require.Equal(t, agent.EndGoal, o.Why)
+	require.Equal(t, agent.EndGoal, o.Ending)
 	require.Equal(t, 128, o.Calls["ls"])
 	require.LessOrEqual(t, most.Load(), int32(7))
 	require.Len(t, o.Messages[1].Parts, 150)
@@ -442,7 +442,7 @@ func TestWaitingForAPersonIsNotTheRunsTime(t *testing.T) {
 			On: func(e agent.Event) { events = append(events, e) },
 		})
 		require.NoError(t, o.Err)
-		require.Equal(t, agent.EndGoal, o.Why)
+		require.Equal(t, agent.EndGoal, o.Ending)
 		require.Equal(t, 3*time.Second, o.Took)
 		require.Equal(t, int64(8000), *left.MS)
 		require.JSONEq(t, "3000", string(results(o.Messages)["1"].ExtraMembers[0].Value))
@@ -463,7 +463,7 @@ func TestTheRunsTimeEndsAfterAPause(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		o := ask(t, agent.Config{Model: script(wants(to("1", "edit", `{}`)), says("as far as it came")), Tools: box, Bounds: agent.Bounds{Time: 10 * time.Second}})
-		require.Equal(t, agent.EndTime, o.Why)
+		require.Equal(t, agent.EndTime, o.Ending)
 		require.True(t, o.HasSummary)
 		require.Equal(t, 10*time.Second, o.Took)
 	})

@@ -37,7 +37,7 @@ func TestModelsGetTheText(t *testing.T) {
 		}
 		m := script(wants(to("", "view", `{}`)), says("done"))
 		o := ask(t, agent.Config{Model: m, Tools: box})
-		require.Equal(t, agent.EndGoal, o.Why)
+		require.Equal(t, agent.EndGoal, o.Ending)
 		request := m.asked[1]
 		result := request.Messages[len(request.Messages)-1].Parts[0].ToolResult
 		require.Contains(t, provider.ResultText(result), want, raw)
@@ -64,7 +64,7 @@ func TestStructuredContentIsBounded(t *testing.T) {
 	m := script(wants(to("", "view", `{}`)), says("done"))
 	m.info.Window = 8000
 	o := ask(t, agent.Config{Model: m, Tools: box})
-	require.Equal(t, agent.EndGoal, o.Why, o.Err)
+	require.Equal(t, agent.EndGoal, o.Ending, o.Err)
 	last := m.asked[1].Messages[len(m.asked[1].Messages)-1]
 	require.Contains(t, provider.ResultText(last.Parts[0].ToolResult), "bytes omitted")
 }

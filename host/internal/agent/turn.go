@@ -35,13 +35,13 @@ func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Cho
 		return answer, why, err
 	}
 	if ctx.Err() != nil {
-		return nil, interrupted, r.takePartialAnswer(answer)
+		return nil, interrupted, r.addPartialAnswer(answer)
 	}
 	r.addUsage(answer)
 	r.emit(Event{Type: ErrorEvent, Turn: r.out.Turns, Err: err})
 	switch code := toolerr.CodeOf(err); {
 	case code == toolerr.LimitReached:
-		why, fault := r.makeSpace(nil)
+		why, fault := r.shrinkContext(nil)
 		if why == EndContext {
 			fault = err
 		}
@@ -85,7 +85,7 @@ func (r *run) addUsage(answer *llm.Response) {
 }
 
 // takePartialAnswer keeps the texts of an interrupted answer.
-func (r *run) takePartialAnswer(answer *llm.Response) error {
+func (r *run) addPartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
 	}
@@ -136,8 +136,8 @@ func (r *run) askModel(ctx context.Context, req *llm.Request) (answer *llm.Respo
 // A reported usage is accepted if it is at least a part of the estimate, or if the
 // estimate is too small to matter.
 const (
-	believedPart = 4
-	doubtless    = 2000 // tokens
+	minReportedPart = 4
+	smallEstimate    = 2000 // tokens
 )
 
 // plausibleUsage returns the usage that a model reports, or the estimate if it reports none
@@ -152,7 +152,7 @@ func plausibleUsage(said, about *llm.Usage) *llm.Usage {
 		said  *int
 		about int
 	}{{&u.Input, about.Input}, {&u.Output, about.Output}} {
-		if *n.said == 0 || *n.said < n.about/believedPart-doubtless {
+		if *n.said == 0 || *n.said < n.about/minReportedPart-smallEstimate {
 			*n.said = n.about
 		}
 	}
@@ -296,7 +296,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 		r.emit(Event{Type: TurnEvent, Turn: r.out.Turns, Model: r.model.Info().Name})
 		answer, err := r.askModel(ctx, req)
 		if err == nil {
-			return r.takeSummary(answer)
+			return r.addSummaryTexts(answer)
 		}
 		r.addUsage(answer)
 		r.emit(Event{Type: ErrorEvent, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
@@ -304,7 +304,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 		if toolerr.CodeOf(err) != toolerr.LimitReached || ctx.Err() != nil {
 			break
 		}
-		if why, _ := r.makeSpace(nil); why != "" {
+		if why, _ := r.shrinkContext(nil); why != "" {
 			break
 		}
 	}
@@ -312,7 +312,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 }
 
 // takeSummary adds the texts of a summary and ignores calls.
-func (r *run) takeSummary(answer *llm.Response) error {
+func (r *run) addSummaryTexts(answer *llm.Response) error {
 	called := len(answer.Calls()) > 0
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {
 		return p.Type == llm.CallPart || called && isThought(p)

@@ -15,17 +15,17 @@ type Target struct{ Server, Tool string }
 // inherit completes the definitions of tools that are other names of tools: title,
 // description, schemas and annotations. Stages use the traits of the tool itself,
 // since the call of the target passes all stages, too.
-func inherit(tools []*Item) {
+func completeAliases(tools []*Item) {
 	var resolve func(item *Item, depth int) *Item
 	resolve = func(item *Item, depth int) *Item {
-		if item.of == (Target{}) || item.whole || depth > len(tools) {
+		if item.aliasOf == (Target{}) || item.completed || depth > len(tools) {
 			return item
 		}
-		target := item.of.findIn(tools)
+		target := item.aliasOf.find(tools)
 		if target == nil {
 			return item
 		}
-		return item.completedBy(resolve(target, depth+1))
+		return item.completedFrom(resolve(target, depth+1))
 	}
 	for i, item := range tools {
 		tools[i] = resolve(item, 0)
@@ -33,7 +33,7 @@ func inherit(tools []*Item) {
 }
 
 // findIn returns the tool that t names, nil if it is not among tools.
-func (t Target) findIn(tools []*Item) *Item {
+func (t Target) find(tools []*Item) *Item {
 	i := slices.IndexFunc(tools, func(item *Item) bool { return item.Server == t.Server && item.Original == t.Tool })
 	if i < 0 {
 		return nil
@@ -42,7 +42,7 @@ func (t Target) findIn(tools []*Item) *Item {
 }
 
 // completedBy returns the item completed by the definition of the target.
-func (i *Item) completedBy(target *Item) *Item {
+func (i *Item) completedFrom(target *Item) *Item {
 	own, err := jsonrpc.Members(i.Definition)
 	if err != nil {
 		return i
@@ -52,7 +52,7 @@ func (i *Item) completedBy(target *Item) *Item {
 		return i
 	}
 	out := *i
-	out.whole = target.whole || target.of == (Target{})
+	out.completed = target.completed || target.aliasOf == (Target{})
 	tool := *i.Tool
 	for _, m := range theirs {
 		at := slices.IndexFunc(own, func(o jsonrpc.Member) bool { return o.Name == m.Name })
@@ -79,11 +79,11 @@ func (i *Item) completedBy(target *Item) *Item {
 const anyArguments = `{"type":"object"}`
 
 // maxNames bounds a chain of names of names.
-const maxNames = 8
+const maxAliasDepth = 8
 
 // withTarget returns an item after the source of its target has been asked for its tools.
 func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
-	if item.of == (Target{}) || item.whole {
+	if item.aliasOf == (Target{}) || item.completed {
 		return item
 	}
 	for next, n := item, 0; next != nil && next.of != (Target{}) && n < maxNames; n++ {

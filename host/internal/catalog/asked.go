@@ -4,7 +4,7 @@ import "github.com/toolroom-mcp/toolroom/host/internal/call"
 
 // Asked returns the servers that are being asked for their tools, in the configured
 // order. A server that is not running is being started.
-func (c *Catalog) Asked() []string {
+func (c *Catalog) BeingListed() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []string

@@ -49,8 +49,8 @@ type Entry struct {
 
 	// Of is set if the source's only tool is another name for a tool of another server.
 	// Also lists the names of that tool: a blocked tool is blocked under every name.
-	Of   Target
-	Also []string
+	AliasOf   Target
+	TargetNames []string
 }
 
 // maxStarts bounds the servers that are listed, and so started, concurrently. A server
@@ -92,7 +92,7 @@ type Change struct {
 // server is an entry with its lists.
 type server struct {
 	Entry
-	known bool // its lists need not be requested
+	isKnown bool // its lists need not be requested
 	lists map[call.ListKind]*listing
 }
 
@@ -133,7 +133,7 @@ func newServer(e Entry) *server {
 		s.lists[kind] = &listing{}
 	}
 	if source, ok := e.Source.(Known); ok {
-		s.know(source)
+		s.takeKnown(source)
 	}
 	return s
 }
@@ -145,8 +145,8 @@ type Known interface {
 }
 
 // know takes the lists of a source that need not be asked.
-func (s *server) know(source Known) {
-	s.known = true
+func (s *server) takeKnown(source Known) {
+	s.isKnown = true
 	for kind, l := range s.lists {
 		l.items, l.faults = s.items(kind, source.Known(kind))
 		l.tried = true
@@ -244,7 +244,7 @@ func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { 
 // OnUse sets a function that is called before tools are listed, with nil, and before a
 // call with the found tool. It reports whether the sources have changed. It must be
 // set before the first use.
-func (c *Catalog) OnUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
+func (c *Catalog) BeforeUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
 
 // mayServe reports whether a name can belong to the server.
 func (s *server) mayServe(name string) bool {
@@ -310,12 +310,12 @@ func (c *Catalog) Refresh(name string, changed ...call.ListKind) {
 
 // Ask asks servers for their tools in the background, which starts them, unless they
 // have been asked.
-func (c *Catalog) Ask(names ...string) {
+func (c *Catalog) StartListing(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.all() {
 		if l := s.lists[call.Tools]; slices.Contains(names, s.Source.Name()) && !l.tried && l.busy == nil {
-			c.ask(s, call.Tools)
+			c.requestList(s, call.Tools)
 		}
 	}
 }
@@ -365,6 +365,6 @@ func (c *Catalog) assemble() (*Snapshot, []error) {
 			all[kind] = append(all[kind], s.lists[kind].items...)
 		}
 	}
-	inherit(all[call.Tools])
+	completeAliases(all[call.Tools])
 	return newSnapshot(all, c.identity, offline)
 }

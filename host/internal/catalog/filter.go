@@ -17,12 +17,12 @@ type Filter struct {
 // serves reports whether the filter lets an item through, by its served names or its
 // original one.
 func (f Filter) serves(item *Item) bool {
-	return permits(f.Allow, f.Block, append(item.names(), item.Original), nil)
+	return permitsNames(f.Allow, f.Block, append(item.names(), item.Original), nil)
 }
 
 // permits reports whether an item with several names is permitted: one name is
 // allowed, or all are, and neither a name nor a tool that it leads to is blocked.
-func permits(allow, block, names, also []string) bool {
+func permitsNames(allow, block, names, also []string) bool {
 	named := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return MatchesAny(patterns, name) })
 	}
@@ -57,7 +57,7 @@ func matches(pattern, name string) bool {
 
 // skeleton returns a form of a name that is equal for names that look alike in some
 // fonts.
-func skeleton(name string) string {
+func lookAlikeKey(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '0':

@@ -26,9 +26,9 @@ type Item struct {
 	Tool *call.Tool // nil for other kinds than tools
 
 	received json.RawMessage
-	of       Target   // see Entry
-	whole    bool     // the target was looked up
-	also     []string // names of the target
+	aliasOf       Target   // see Entry
+	completed    bool     // the target was looked up
+	targetNames     []string // names of the target
 	span     [2]int   // position of the name's value in Definition
 	ui       bool     // its _meta may refer to a user interface
 }
@@ -52,7 +52,7 @@ func newItem(server Entry, kind call.ListKind, definition json.RawMessage) (*Ite
 	if err != nil {
 		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
 	}
-	item := &Item{Kind: kind, Server: of, received: definition, of: server.Of, also: server.Also}
+	item := &Item{Kind: kind, Server: of, received: definition, aliasOf: server.AliasOf, targetNames: server.TargetNames}
 	definition, lost := sanitize(kind, definition, members)
 	if !bytes.Equal(definition, item.received) {
 		if members, err = jsonrpc.Members(definition); err != nil {

@@ -285,7 +285,7 @@ func TestPatternsMeanRenamedTools(t *testing.T) {
 func TestWhatLeadsToABlockedTool(t *testing.T) {
 	target := catalog.Entry{Source: &source{name: "one", tools: nameMember("a")}, Filter: catalog.Filter{Rename: map[string]string{"a": "new"}}}
 	require.Equal(t, []string{"new", "one__a"}, target.Names("a"))
-	alias := catalog.Entry{Source: &source{name: "alias", tools: nameMember("alias")}, Plain: true, Also: target.Names("a")}
+	alias := catalog.Entry{Source: &source{name: "alias", tools: nameMember("alias")}, Plain: true, TargetNames: target.Names("a")}
 	require.Equal(t, []string{"alias", "new", "one__a"}, alias.Names("alias"))
 	c := catalog.New([]catalog.Entry{alias}, nil, nil)
 	defer c.Close()
@@ -304,7 +304,7 @@ func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
 	c := catalog.New([]catalog.Entry{{Source: &source{name: "gone", tools: nameMember("gone")}, Plain: true}}, nil, nil)
 	defer c.Close()
 	var asked []string
-	c.OnUse(func(_ context.Context, tool *call.Tool) bool {
+	c.BeforeUse(func(_ context.Context, tool *call.Tool) bool {
 		if tool == nil {
 			asked = append(asked, "list")
 			return false
@@ -328,7 +328,7 @@ func TestOtherNamesHaveTheDefinition(t *testing.T) {
 	target := catalog.Entry{Source: &source{name: "one", tools: []string{definition}}}
 	alias := func(name, of, rest string) catalog.Entry {
 		server, tool, _ := strings.Cut(of, "/")
-		return catalog.Entry{Source: &source{name: name, tools: []string{`{"name":"` + name + `",` + rest + `}`}}, Plain: true, Of: catalog.Target{Server: server, Tool: tool}}
+		return catalog.Entry{Source: &source{name: name, tools: []string{`{"name":"` + name + `",` + rest + `}`}}, Plain: true, AliasOf: catalog.Target{Server: server, Tool: tool}}
 	}
 	c := catalog.New([]catalog.Entry{
 		alias("bare", "one/a", `"inputSchema":{"type":"object"}`),

@@ -11,14 +11,14 @@ func (c *Catalog) Known() *Snapshot { return c.now() }
 
 // Now asks a server for its tools, even if it was asked before, and waits until the
 // catalog has them. It returns only the error of ctx.
-func (c *Catalog) Now(ctx context.Context, name string) error {
+func (c *Catalog) RefreshNow(ctx context.Context, name string) error {
 	for _, s := range c.all() {
 		if s.Source.Name() != name {
 			continue
 		}
 		c.mu.Lock()
 		l := s.lists[call.Tools]
-		c.ask(s, call.Tools)
+		c.requestList(s, call.Tools)
 		busy := l.busy
 		c.mu.Unlock()
 		if busy == nil { // the catalog is closed

@@ -12,10 +12,10 @@ import (
 // list asks the servers of a group, nil meaning all, that have not been listed, and
 // waits for those that were never asked. If the servers are replaced meanwhile, it
 // waits for the new ones too.
-func (c *Catalog) list(ctx context.Context, kind call.ListKind, group func(*server) bool) {
+func (c *Catalog) awaitLists(ctx context.Context, kind call.ListKind, group func(*server) bool) {
 	for {
 		servers := c.servers.Load()
-		for _, busy := range c.listOnce(kind, *servers, group) {
+		for _, busy := range c.startLists(kind, *servers, group) {
 			select {
 			case <-busy:
 			case <-ctx.Done():
@@ -31,7 +31,7 @@ func (c *Catalog) list(ctx context.Context, kind call.ListKind, group func(*serv
 // listOnce begins to ask those servers that were never asked or whose last request
 // failed; with group, only those for which group is true. It returns a channel for each
 // server that is asked for the first time, closed when its list was stored.
-func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
+func (c *Catalog) startLists(kind call.ListKind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range servers {
@@ -41,7 +41,7 @@ func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*se
 		}
 		first := !l.tried
 		if l.busy == nil {
-			c.ask(s, kind)
+			c.requestList(s, kind)
 		}
 		if first && l.busy != nil {
 			waits = append(waits, l.busy)
@@ -52,7 +52,7 @@ func (c *Catalog) listOnce(kind call.ListKind, servers []*server, group func(*se
 
 // ask requests a list of a server in the background, and stores it. It does nothing after
 // the catalog was closed. The caller holds c.mu.
-func (c *Catalog) ask(s *server, kind call.ListKind) {
+func (c *Catalog) requestList(s *server, kind call.ListKind) {
 	if c.closed {
 		return
 	}

@@ -16,10 +16,10 @@ const maxName = 64
 func (e Entry) servedName(own string, kind call.ListKind) string {
 	server := e.Source.Name()
 	if renamed := e.Filter.Rename[own]; renamed != "" && kind == call.Tools {
-		return clean(renamed, server, own, false)
+		return cleanName(renamed, server, own, false)
 	}
 	if e.Prefix != nil {
-		return clean(*e.Prefix+own, server, own, false)
+		return cleanName(*e.Prefix+own, server, own, false)
 	}
 	return ServedName(server, own, e.Plain)
 }
@@ -31,7 +31,7 @@ func (e Entry) Names(own string) []string {
 	if plain := ServedName(e.Source.Name(), own, e.Plain); plain != names[0] {
 		names = append(names, plain)
 	}
-	return append(names, e.Also...)
+	return append(names, e.TargetNames...)
 }
 
 // MayServe reports whether the entry may serve a tool under a name, as far as
@@ -49,7 +49,7 @@ func (e Entry) MayServe(name string) bool {
 	case e.Prefix != nil:
 		prefix = *e.Prefix
 	}
-	prefix = clean(prefix+".", "", "", false) // marked, and so cut as names are
+	prefix = cleanName(prefix+".", "", "", false) // marked, and so cut as names are
 	return strings.HasPrefix(name, prefix[:len(prefix)-len("_00000000")-1])
 }
 
@@ -59,15 +59,15 @@ func (e Entry) MayServe(name string) bool {
 // pair's, is told apart by 8 hex digits of the SHA-256 of the pair.
 func ServedName(server, tool string, plain bool) string {
 	if plain {
-		return clean(tool, server, tool, false)
+		return cleanName(tool, server, tool, false)
 	}
 	// The first "__" of a name ends its server's part.
 	ambiguous := strings.Contains(server, "__") || strings.HasSuffix(server, "_")
-	return clean(server+"__"+tool, server, tool, ambiguous)
+	return cleanName(server+"__"+tool, server, tool, ambiguous)
 }
 
 // clean returns name as it is if it may be served so, and marked if not.
-func clean(name, server, tool string, mark bool) string {
+func cleanName(name, server, tool string, mark bool) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':

@@ -77,7 +77,7 @@ func (k storedPins) Repin(ctx context.Context, server, tool string, definition j
 
 // put stores the definition of a tool, or its hash if it is longer than maxPin. was is
 // the version that it replaces, as for store.Keys.Put.
-func (k storedPins) put(ctx context.Context, server, tool string, definition json.RawMessage, was store.Version) error {
+func (k storedPins) put(ctx context.Context, server, tool string, definition json.RawMessage, version store.Version) error {
 	p := pin{Server: server, Tool: tool, Definition: definition}
 	if len(definition) > maxPin {
 		sum := sha256.Sum256(definition)
@@ -88,7 +88,7 @@ func (k storedPins) put(ctx context.Context, server, tool string, definition jso
 		return err
 	}
 	sum := sha256.Sum256([]byte(tool))
-	_, err = k.keys.Put(ctx, pinPrefix(server)+hex.EncodeToString(sum[:16]), value, was, time.Time{})
+	_, err = k.keys.Put(ctx, pinPrefix(server)+hex.EncodeToString(sum[:16]), value, version, time.Time{})
 	return err
 }
 
@@ -96,7 +96,7 @@ func (k storedPins) put(ctx context.Context, server, tool string, definition jso
 func largePin(sum string) json.RawMessage { return json.RawMessage(`"sha256:` + sum + `"`) }
 
 // samePin reports whether a canonical definition equals the pinned one.
-func samePin(was, is json.RawMessage) bool {
+func equalsPin(was, is json.RawMessage) bool {
 	if len(is) > maxPin && len(was) < maxPin {
 		sum := sha256.Sum256(is)
 		is = largePin(hex.EncodeToString(sum[:]))

@@ -86,8 +86,8 @@ func (c *Catalog) SetPins(mode PinMode, store PinStore) {
 	c.pins = p
 	for _, s := range c.all() {
 		l := s.lists[call.Tools]
-		if l.drift = nil; l.tried && !s.known {
-			c.ask(s, call.Tools)
+		if l.drift = nil; l.tried && !s.isKnown {
+			c.requestList(s, call.Tools)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 func (c *Catalog) Recheck(ctx context.Context) {
 	p := c.pinned()
 	for _, e := range c.Changed() {
-		if now, err := p.store.Pinned(ctx, e.Server); err == nil && samePin(now[e.Tool], e.Is) {
+		if now, err := p.store.Pinned(ctx, e.Server); err == nil && equalsPin(now[e.Tool], e.Is) {
 			c.Refresh(e.Server, call.Tools)
 		}
 	}
@@ -160,7 +160,7 @@ func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([
 	}
 	c.reportDrift(p, server, found.changed)
 	c.mu.Lock()
-	l.drift = found.drift()
+	l.drift = found.errors()
 	c.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(items), func(i *Item) bool {
 		return slices.ContainsFunc(found.changed, func(e *ChangedError) bool { return e.Tool == i.Original })
@@ -196,18 +196,18 @@ func (c *Catalog) reportDrift(p *pins, server string, changed []*ChangedError) {
 // comparison is the result of comparing a server's list.
 type comparison struct {
 	changed []*ChangedError
-	fresh   []fresh // not pinned yet
+	newTools   []newTool // not pinned yet
 	faults  []error
 }
 
 // fresh is a tool without a pin, which gets one.
-type fresh struct {
+type newTool struct {
 	tool       string
 	definition json.RawMessage
 }
 
 // drift returns the changes as errors.
-func (f comparison) drift() []error {
+func (f comparison) errors() []error {
 	all := slices.Clone(f.faults)
 	for _, e := range f.changed {
 		all = append(all, e)
@@ -230,9 +230,9 @@ func (p *pins) compare(ctx context.Context, server string, items []*Item) (found
 		was, known := pinned[item.Original]
 		switch {
 		case !known:
-			found.fresh = append(found.fresh, fresh{item.Original, is})
+			found.newTools = append(found.newTools, newTool{item.Original, is})
 			pinned[item.Original] = is // two entries with one name are compared, too
-		case !samePin(was, is):
+		case !equalsPin(was, is):
 			found.changed = append(found.changed, &ChangedError{
 				Server: server, Tool: item.Original, Name: item.Name, Withheld: p.mode == PinsEnforce, Was: was, Is: is,
 			})
@@ -243,14 +243,14 @@ func (p *pins) compare(ctx context.Context, server string, items []*Item) (found
 
 // pinNew compares a list, reports changed tools to tell, pins new ones and returns the
 // changes as errors.
-func (p *pins) pinNew(ctx context.Context, server string, items []*Item, tell func([]*ChangedError)) (drift []error) {
+func (p *pins) compareAndPin(ctx context.Context, server string, items []*Item, tell func([]*ChangedError)) (drift []error) {
 	found, err := p.compare(ctx, server, items)
 	if err != nil {
 		return []error{fmt.Errorf("server %s: its tools cannot be compared with their first use: %w", server, err)}
 	}
 	tell(found.changed)
-	drift = found.drift()
-	for _, one := range found.fresh {
+	drift = found.errors()
+	for _, one := range found.newTools {
 		if err := p.store.Pin(ctx, server, one.tool, one.definition); err != nil {
 			return append(drift, fmt.Errorf("server %s: tool %s cannot be pinned: %w", server, one.tool, err))
 		}

@@ -35,7 +35,7 @@ func (p *Profile) serves(item *Item) bool {
 	if len(p.Servers) > 0 && !MatchesAny(p.Servers, item.Server) {
 		return false
 	}
-	return item.Kind != call.Tools || permits(p.Allow, p.Block, item.names(), item.also)
+	return item.Kind != call.Tools || permitsNames(p.Allow, p.Block, item.names(), item.targetNames)
 }
 
 // apply returns the part of a snapshot that the profile shows. It is computed once.
@@ -74,16 +74,16 @@ func (c *Catalog) View() *View { return &View{catalog: c} }
 func (c *Catalog) Profile(p Profile) *View { return &View{catalog: c, profile: &p} }
 
 // Concerns reports whether a change affects the view.
-func (c Change) Concerns(v *View) bool {
+func (c Change) Affects(v *View) bool {
 	if v.profile == nil {
 		return true
 	}
-	before, after := c.Of(v)
+	before, after := c.BeforeAndAfter(v)
 	return !before.same(after, c.Kind)
 }
 
 // Of returns the view's snapshots before and after a change.
-func (c Change) Of(v *View) (before, after *Snapshot) { return v.apply(c.before), v.apply(c.after) }
+func (c Change) BeforeAndAfter(v *View) (before, after *Snapshot) { return v.apply(c.before), v.apply(c.after) }
 
 // apply returns the part of a snapshot that the view shows.
 func (v *View) apply(s *Snapshot) *Snapshot {
@@ -152,7 +152,7 @@ func (v *View) locateURI(ctx context.Context, uri string) (server, original stri
 	for _, ask := range []bool{false, true} {
 		s := v.catalog.now()
 		if ask {
-			v.catalog.list(ctx, call.Resources, nil)
+			v.catalog.awaitLists(ctx, call.Resources, nil)
 			s = v.catalog.snapshot(ctx, call.Templates)
 		}
 		for _, kind := range []call.ListKind{call.Resources, call.Templates} {

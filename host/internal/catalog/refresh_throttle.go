@@ -15,7 +15,7 @@ import (
 // them busy.
 const (
 	firstPause = 100 * time.Millisecond
-	mostPause  = 30 * time.Second
+	maxPause  = 30 * time.Second
 	quietTime  = time.Second // longer than twice the last pause; then the pauses start again
 )
 
@@ -40,7 +40,7 @@ func (p *refreshThrottle) wait(now time.Time) time.Duration {
 // before the next request, from firstPause to mostPause.
 func (p *refreshThrottle) recordRequest(now time.Time) {
 	p.changed, p.last = false, now
-	p.pause = min(max(2*p.pause, firstPause), mostPause)
+	p.pause = min(max(2*p.pause, firstPause), maxPause)
 }
 
 // stop stops the timer of a delayed refresh, if there is one.
@@ -63,7 +63,7 @@ func (c *Catalog) Relist(ctx context.Context, name string) {
 			l := s.lists[call.Tools]
 			if l.busy == nil { // otherwise the running request may be too early
 				requested = true
-				c.ask(s, call.Tools)
+				c.requestList(s, call.Tools)
 			}
 			busy = l.busy
 		}
@@ -100,5 +100,5 @@ func (c *Catalog) requestAgain(s *server, kind call.ListKind) {
 		return
 	}
 	l.recordRequest(now)
-	c.ask(s, kind)
+	c.requestList(s, kind)
 }

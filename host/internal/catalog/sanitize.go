@@ -32,19 +32,19 @@ var sanitizersOf = func() map[call.ListKind]func() map[string]sanitizer {
 // the schema of version 2025-11-25.
 func newSanitizers(kind call.ListKind) map[string]sanitizer {
 	all := map[string]sanitizer{
-		"title": isText, "description": isText, "_meta": members(nil),
-		"icons": listOf(members(map[string]sanitizer{"src": isText, "mimeType": isText, "sizes": listOf(isText), "theme": oneOf("light", "dark")}, "src")),
+		"title": keepText, "description": keepText, "_meta": keepMembers(nil),
+		"icons": keepList(keepMembers(map[string]sanitizer{"src": keepText, "mimeType": keepText, "sizes": keepList(keepText), "theme": keepWords("light", "dark")}, "src")),
 	}
 	switch kind {
 	case call.Tools:
 		all["inputSchema"], all["outputSchema"] = sanitizeInput, sanitizeOutput
-		all["annotations"] = members(map[string]sanitizer{"title": isText, "readOnlyHint": isFlag, "destructiveHint": isFlag, "idempotentHint": isFlag, "openWorldHint": isFlag})
-		all["execution"] = members(map[string]sanitizer{"taskSupport": oneOf("required", "optional", "forbidden")})
+		all["annotations"] = keepMembers(map[string]sanitizer{"title": keepText, "readOnlyHint": keepBool, "destructiveHint": keepBool, "idempotentHint": keepBool, "openWorldHint": keepBool})
+		all["execution"] = keepMembers(map[string]sanitizer{"taskSupport": keepWords("required", "optional", "forbidden")})
 	case call.Prompts:
-		all["arguments"] = listOf(members(map[string]sanitizer{"name": isText, "description": isText, "required": isFlag}, "name"))
+		all["arguments"] = keepList(keepMembers(map[string]sanitizer{"name": keepText, "description": keepText, "required": keepBool}, "name"))
 	default:
-		all["name"], all["mimeType"], all["size"] = isText, isText, isNumber
-		all["annotations"] = members(map[string]sanitizer{"audience": listOf(oneOf("user", "assistant")), "priority": isShare, "lastModified": isTime})
+		all["name"], all["mimeType"], all["size"] = keepText, keepText, keepNumber
+		all["annotations"] = keepMembers(map[string]sanitizer{"audience": keepList(keepWords("user", "assistant")), "priority": keepShare, "lastModified": keepTime})
 	}
 	return all
 }
@@ -108,7 +108,7 @@ func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
 // simple returns a sanitizer for a value that is kept or dropped as a whole.
-func simple(is func(value json.RawMessage) bool) sanitizer {
+func keepIf(is func(value json.RawMessage) bool) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		if is(value) {
 			return value, false
@@ -118,50 +118,50 @@ func simple(is func(value json.RawMessage) bool) sanitizer {
 }
 
 // isText is a sanitizer that keeps a string and drops other values.
-func isText(value json.RawMessage) (json.RawMessage, bool) {
-	return simple(func(v json.RawMessage) bool { return v[0] == '"' })(value)
+func keepText(value json.RawMessage) (json.RawMessage, bool) {
+	return keepIf(func(v json.RawMessage) bool { return v[0] == '"' })(value)
 }
 
 // isFlag is a sanitizer that keeps true and false and drops other values.
-func isFlag(value json.RawMessage) (json.RawMessage, bool) {
-	return oneOfValues("true", "false")(value)
+func keepBool(value json.RawMessage) (json.RawMessage, bool) {
+	return keepValues("true", "false")(value)
 }
 
 // isNumber is a sanitizer that keeps a number and drops other values.
-func isNumber(value json.RawMessage) (json.RawMessage, bool) {
-	return simple(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
+func keepNumber(value json.RawMessage) (json.RawMessage, bool) {
+	return keepIf(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
 }
 
 // isShare accepts a number from 0 to 1.
-func isShare(value json.RawMessage) (json.RawMessage, bool) {
-	return simple(func(v json.RawMessage) bool {
+func keepShare(value json.RawMessage) (json.RawMessage, bool) {
+	return keepIf(func(v json.RawMessage) bool {
 		n, err := strconv.ParseFloat(string(v), 64)
 		return err == nil && n >= 0 && n <= 1
 	})(value)
 }
 
 // isTime accepts an ISO 8601 time with a zone.
-func isTime(value json.RawMessage) (json.RawMessage, bool) {
-	return simple(func(v json.RawMessage) bool { _, err := time.Parse(`"`+time.RFC3339+`"`, string(v)); return err == nil })(value)
+func keepTime(value json.RawMessage) (json.RawMessage, bool) {
+	return keepIf(func(v json.RawMessage) bool { _, err := time.Parse(`"`+time.RFC3339+`"`, string(v)); return err == nil })(value)
 }
 
 // oneOfValues returns a sanitizer that keeps these JSON values and drops others.
-func oneOfValues(values ...string) sanitizer {
-	return simple(func(v json.RawMessage) bool { return slices.Contains(values, string(v)) })
+func keepValues(values ...string) sanitizer {
+	return keepIf(func(v json.RawMessage) bool { return slices.Contains(values, string(v)) })
 }
 
 // oneOf returns a sanitizer that keeps these strings, given without quotes, and drops
 // others.
-func oneOf(words ...string) sanitizer {
+func keepWords(words ...string) sanitizer {
 	values := make([]string, len(words))
 	for i, word := range words {
 		values[i] = strconv.Quote(word)
 	}
-	return oneOfValues(values...)
+	return keepValues(values...)
 }
 
 // listOf accepts a list and drops the elements that of does not accept.
-func listOf(of sanitizer) sanitizer {
+func keepList(of sanitizer) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		var items []json.RawMessage
 		if value[0] != '[' || json.Unmarshal(value, &items) != nil {
@@ -189,7 +189,7 @@ func listOf(of sanitizer) sanitizer {
 
 // members accepts an object and drops the members that their sanitizers do not accept.
 // Without a required member the object is dropped.
-func members(of map[string]sanitizer, required ...string) sanitizer {
+func keepMembers(of map[string]sanitizer, required ...string) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		if value[0] != '{' {
 			return nil, !isNull(value)

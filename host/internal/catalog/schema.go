@@ -36,7 +36,7 @@ func sanitizeOutput(value json.RawMessage) (json.RawMessage, bool) {
 		return nil, lost
 	}
 	d := document{named: bytes.Contains(fitted, []byte(`"$id"`))}
-	if json.Unmarshal(fitted, &d.root) != nil || !d.compiles(d.root) {
+	if json.Unmarshal(fitted, &d.root) != nil || !d.canCompile(d.root) {
 		return nil, true
 	}
 	return fitted, lost
@@ -62,7 +62,7 @@ func legacyTool(definition json.RawMessage) json.RawMessage {
 
 // sanitizeSchema accepts a schema that is an object.
 func sanitizeSchema(value json.RawMessage) (json.RawMessage, bool) {
-	return members(map[string]sanitizer{"properties": sanitizeProperties, "required": listOf(isText)})(value)
+	return keepMembers(map[string]sanitizer{"properties": sanitizeProperties, "required": keepList(keepText)})(value)
 }
 
 // sanitizeProperties makes the schema of each property an object: true becomes {}, false
@@ -97,9 +97,9 @@ type document struct {
 
 // compiles reports whether a part names only existing types and refers only to parts
 // of the document.
-func (d document) compiles(part any) bool {
+func (d document) canCompile(part any) bool {
 	if list, ok := part.([]any); ok {
-		return !slices.ContainsFunc(list, func(one any) bool { return !d.compiles(one) })
+		return !slices.ContainsFunc(list, func(one any) bool { return !d.canCompile(one) })
 	}
 	schema, ok := part.(map[string]any)
 	if !ok {
@@ -108,19 +108,19 @@ func (d document) compiles(part any) bool {
 	if kind, says := schema["type"]; says && !namesTypes(kind) {
 		return false
 	}
-	if at, ok := schema["$ref"].(string); ok && !d.resolves(at) {
+	if at, ok := schema["$ref"].(string); ok && !d.canResolve(at) {
 		return false
 	}
 	for _, name := range []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"} {
 		parts, _ := schema[name].(map[string]any)
 		for _, one := range parts {
-			if !d.compiles(one) {
+			if !d.canCompile(one) {
 				return false
 			}
 		}
 	}
 	for _, name := range []string{"items", "prefixItems", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else", "allOf", "anyOf", "oneOf"} {
-		if !d.compiles(schema[name]) {
+		if !d.canCompile(schema[name]) {
 			return false
 		}
 	}
@@ -141,7 +141,7 @@ func namesTypes(value any) bool {
 
 // resolves reports whether a reference leads to a part of the document, as far as that is
 // known if parts have names.
-func (d document) resolves(reference string) bool {
+func (d document) canResolve(reference string) bool {
 	pointer, ok := strings.CutPrefix(reference, "#/")
 	if !ok {
 		return d.named || strings.HasPrefix(reference, "#")

@@ -86,7 +86,7 @@ func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offlin
 		section := &section{byName: map[string]*Item{}}
 		alike := map[string]*Item{}
 		for _, item := range all[kind] {
-			item, fault := section.admit(item.withServedUI(s.owners), alike, s.owners)
+			item, fault := section.prepare(item.withServedUI(s.owners), alike, s.owners)
 			if fault != nil {
 				faults = append(faults, fault)
 				continue
@@ -97,7 +97,7 @@ func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offlin
 				s.tools = append(s.tools, item.Tool)
 			}
 		}
-		faults = append(faults, section.leaveOut(kind, offline)...)
+		faults = append(faults, section.limitListed(kind, offline)...)
 		section.legacy = sync.OnceValue(func() json.RawMessage { return section.encode(kind, nil, false) })
 		section.modern = sync.OnceValue(func() json.RawMessage { return section.encode(kind, identity, true) })
 		s.lists[kind] = section
@@ -107,7 +107,7 @@ func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offlin
 
 // admit returns the item as it is served, with a qualified URI if necessary, or an error
 // that says why it is not served. alike holds the served items by the look of their name.
-func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
+func (l *section) prepare(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
 	first, taken := l.byName[item.Name]
 	if item.Kind == call.Resources || item.Kind == call.Templates {
 		owner, owned := owners[item.Name]
@@ -124,7 +124,7 @@ func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Ite
 	if taken {
 		return nil, fmt.Errorf("%s %s of server %s is not served: %s of server %s has the same name", what, item.Name, item.Server, first.Original, first.Server)
 	}
-	look := skeleton(item.Name)
+	look := lookAlikeKey(item.Name)
 	if first, taken := alike[look]; taken && first.Server != item.Server {
 		return nil, fmt.Errorf("%s %s of server %s is not served: its name is too similar to %s of server %s; rename one of them in the configuration",
 			what, item.Name, item.Server, first.Name, first.Server)
@@ -140,7 +140,7 @@ const maxList = 9 << 20
 // leaveOut lists all items except those of offline servers and, if the list is too
 // large, those of the servers with the largest lists. It returns an error for each of the
 // latter; their items are still found by name.
-func (l *section) leaveOut(kind call.ListKind, offline map[string]bool) (faults []error) {
+func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faults []error) {
 	without := func(left func(server string) bool) {
 		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })
 	}

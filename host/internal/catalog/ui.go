@@ -54,7 +54,7 @@ func ownersOf(all map[call.ListKind][]*Item) owners {
 	}
 	for _, item := range all[call.Tools] {
 		if meta := item.uiMeta(); meta != nil {
-			eachUI(meta, 0, func(uri string) string {
+			replaceUIURIs(meta, 0, func(uri string) string {
 				claim(uri, item.Server)
 				return uri
 			})
@@ -83,7 +83,7 @@ func (i *Item) withServedUI(o owners) *Item {
 		return i
 	}
 	changed := false
-	meta = eachUI(meta, 0, func(uri string) string {
+	meta = replaceUIURIs(meta, 0, func(uri string) string {
 		if o[uri] == i.Server {
 			return uri
 		}
@@ -104,12 +104,12 @@ func (i *Item) withServedUI(o owners) *Item {
 }
 
 // maxMeta bounds the depth at which _meta is searched.
-const maxMeta = 16
+const maxMetaDepth = 16
 
 // eachUI returns JSON in which every string that is a ui:// URI is replaced by the
 // result of to. All other bytes stay unchanged.
-func eachUI(raw json.RawMessage, depth int, to func(uri string) string) json.RawMessage {
-	if depth > maxMeta || len(raw) == 0 {
+func replaceUIURIs(raw json.RawMessage, depth int, to func(uri string) string) json.RawMessage {
+	if depth > maxMetaDepth || len(raw) == 0 {
 		return raw
 	}
 	switch raw[0] {
@@ -128,7 +128,7 @@ func eachUI(raw json.RawMessage, depth int, to func(uri string) string) json.Raw
 		}
 		out, end := []byte{}, 0
 		for _, m := range members {
-			out = append(append(out, raw[end:m.Start]...), eachUI(m.Value, depth+1, to)...)
+			out = append(append(out, raw[end:m.Start]...), replaceUIURIs(m.Value, depth+1, to)...)
 			end = m.End
 		}
 		return append(out, raw[end:]...)
@@ -142,7 +142,7 @@ func eachUI(raw json.RawMessage, depth int, to func(uri string) string) json.Raw
 			if n > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, eachUI(item, depth+1, to)...)
+			out = append(out, replaceUIURIs(item, depth+1, to)...)
 		}
 		return append(out, ']')
 	}

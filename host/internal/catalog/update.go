@@ -25,7 +25,7 @@ func (c *Catalog) Update(entries []Entry) {
 	for _, s := range c.all() {
 		before[s.Source.Name()] = s
 		for kind, l := range s.lists {
-			tried[kind] = tried[kind] || l.tried && !s.known
+			tried[kind] = tried[kind] || l.tried && !s.isKnown
 			seen[kind] = seen[kind] || l.tried
 		}
 	}
@@ -33,17 +33,17 @@ func (c *Catalog) Update(entries []Entry) {
 	var ask []*server
 	for _, e := range entries {
 		old := before[e.Source.Name()]
-		if old != nil && old.same(e) {
+		if old != nil && old.isUnchanged(e) {
 			next = append(next, old)
 			continue
 		}
 		s := newServer(e)
-		if s.known {
+		if s.isKnown {
 			next = append(next, s)
 			continue
 		}
 		if old != nil {
-			s.inherit(old)
+			s.copyLists(old)
 		}
 		next, ask = append(next, s), append(ask, s)
 	}
@@ -51,7 +51,7 @@ func (c *Catalog) Update(entries []Entry) {
 	for _, s := range ask {
 		for kind, l := range s.lists {
 			if old := before[s.Source.Name()]; l.tried || old == nil && tried[kind] {
-				c.ask(s, kind)
+				c.requestList(s, kind)
 			}
 		}
 	}
@@ -68,12 +68,12 @@ func (c *Catalog) Update(entries []Entry) {
 }
 
 // same reports whether an entry describes the server, served in the same way.
-func (s *server) same(e Entry) bool {
-	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.Of == e.Of && slices.Equal(s.Also, e.Also)
+func (s *server) isUnchanged(e Entry) bool {
+	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.AliasOf == e.AliasOf && slices.Equal(s.TargetNames, e.TargetNames)
 }
 
 // inherit copies the lists of the previous server.
-func (s *server) inherit(old *server) {
+func (s *server) copyLists(old *server) {
 	for kind, l := range old.lists {
 		if !l.tried {
 			continue

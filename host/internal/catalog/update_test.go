@@ -65,8 +65,8 @@ func TestEntriesAreReplaced(t *testing.T) {
 	gone := changes.take()
 	require.Len(t, gone, 1)
 	require.Equal(t, call.Tools, gone[0].Kind)
-	require.False(t, gone[0].Concerns(aside))
-	require.True(t, gone[0].Concerns(all))
+	require.False(t, gone[0].Affects(aside))
+	require.True(t, gone[0].Affects(all))
 
 	// One that is new is listed, since somebody has seen a list; one in the
 	// place of another serves what that did until it has been listed.
@@ -153,7 +153,7 @@ func TestWhatIsListedWhenPinsAreSetIsCompared(t *testing.T) {
 	s := with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)
 	s.gate = make(chan struct{})
 	c := open(t, nil, catalog.Entry{Source: s})
-	c.Ask("s")
+	c.StartListing("s")
 	require.Eventually(t, func() bool { return s.count() == 1 }, time.Minute, time.Millisecond)
 	c.SetPins(catalog.PinsEnforce, pins)
 	close(s.gate)

@@ -107,7 +107,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 // ended writes the outcome of a turn with its cost.
 func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
-	r := jsonLine{Type: string(agent.EndEvent), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
+	r := jsonLine{Type: string(agent.EndEvent), Why: out.Ending, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
 	if out.Response != nil {
 		r.Text = spoken(out.Response.Message())
 	}

@@ -134,11 +134,11 @@ func message(err error) string {
 func ending(out *agent.Outcome, told string) string {
 	var b bytes.Buffer
 	switch {
-	case out.Why == agent.EndGoal && out.Err == nil:
+	case out.Ending == agent.EndGoal && out.Err == nil:
 		return ""
-	case out.Why == agent.EndCancelled:
+	case out.Ending == agent.EndCancelled:
 		return "cancelled"
-	case out.Why == agent.EndPending:
+	case out.Ending == agent.EndPending:
 		for _, p := range out.Pending {
 			if p.ID == "" { // the tool itself waits, and says for what
 				fmt.Fprintf(&b, "%s: %s\n", p.Tool, p.Message)
@@ -146,9 +146,9 @@ func ending(out *agent.Outcome, told string) string {
 			}
 			fmt.Fprintf(&b, "%s needs approval (%s): run mcp-host approvals approve %s, then tell the model\n", p.Tool, p.ID, p.ID)
 		}
-		return strings.TrimSpace(cmp.Or(b.String(), string(out.Why)))
+		return strings.TrimSpace(cmp.Or(b.String(), string(out.Ending)))
 	}
-	fmt.Fprintf(&b, "ended: %s", out.Why)
+	fmt.Fprintf(&b, "ended: %s", out.Ending)
 	if out.Err != nil && message(out.Err) != told {
 		fmt.Fprintf(&b, ": %s", message(out.Err))
 	}

@@ -41,7 +41,7 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 	if err != nil {
 		return err
 	}
-	c.failed = out.Why != agent.EndGoal
+	c.failed = out.Ending != agent.EndGoal
 	if len(out.Messages) > 0 {
 		c.pending = ""
 		c.keep(ctx, kept, out.Messages[len(kept.all)-1:]...)
@@ -54,7 +54,7 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 		c.view.note("this turn is not saved: %v", kept.fault)
 	}
 	c.view.ended(out, c.cost(out))
-	if out.Why == agent.EndCancelled && c.editor == nil && !c.cfg.Typing {
+	if out.Ending == agent.EndCancelled && c.editor == nil && !c.cfg.Typing {
 		c.quitting = true // further output cannot be seen
 	}
 	return ctx.Err()
@@ -73,7 +73,7 @@ func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm
 		Model: c.model, Tools: &asking{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
 		Bounds: c.cfg.Bounds, OnMessages: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
 	}, messages)
-	if err := tools.End(); err != nil && out.Why == agent.EndGoal {
+	if err := tools.End(); err != nil && out.Ending == agent.EndGoal {
 		out.Err = err
 	}
 	return out

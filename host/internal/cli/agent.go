@@ -321,9 +321,9 @@ func (p *program) listKinds(a *core.App, asJSON bool) error {
 // statusOf returns the exit status for an outcome.
 func statusOf(o *agent.Outcome) int {
 	switch code := toolerr.CodeOf(o.Err); {
-	case o.Why == agent.EndGoal:
+	case o.Ending == agent.EndGoal:
 		return exitDone
-	case o.Why == agent.EndModelError && (code == toolerr.TransportError || code == toolerr.AuthFailed || code == toolerr.NoModel):
+	case o.Ending == agent.EndModelError && (code == toolerr.TransportError || code == toolerr.AuthFailed || code == toolerr.NoModel):
 		return exitConnect
 	}
 	return exitFailed

@@ -69,7 +69,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 		err = connectAll(ctx, a)
 	}
 	if err != nil {
-		told.ended(&agent.Outcome{Why: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
+		told.ended(&agent.Outcome{Ending: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
 		return exit(exitConnect, told.fault(err))
 	}
 	if t.Host == nil {
@@ -99,8 +99,8 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	} else {
 		o = agent.Run(ctx, cfg, messages)
 	}
-	if err := set.End(); err != nil && o.Why == agent.EndGoal {
-		o.Why, o.Err = agent.EndDenied, err
+	if err := set.End(); err != nil && o.Ending == agent.EndGoal {
+		o.Ending, o.Err = agent.EndDenied, err
 	}
 	if err := told.ended(o, append(messages, o.Messages...)); err != nil {
 		return err
@@ -359,9 +359,9 @@ func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 			whole = nil
 		}
 		return t.printJSON(agentEnded{
-			Type: "ended", Agent: t.id, Why: o.Why, Summed: o.HasSummary, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
+			Type: "ended", Agent: t.id, Why: o.Ending, Summed: o.HasSummary, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
 			Turns: o.Turns, Usage: agentUsage{o.Usage.Input, o.Usage.Output, o.Usage.CacheRead}, Cost: o.Cost, Calls: o.Calls,
-			Asked: o.Pending, Theirs: o.Theirs, TookMS: o.Took.Milliseconds(), Whole: whole,
+			Asked: o.Pending, Theirs: o.CallerCalls, TookMS: o.Took.Milliseconds(), Whole: whole,
 		})
 	}
 	if o.Turns == 0 && o.Err != nil && whole == nil { // the run did not begin
@@ -386,7 +386,7 @@ func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 //	agent a3 · goal reached · 9 turns · 41k in / 2.1k out · 48s · grep×6 view×11
 func closingLine(id string, o *agent.Outcome) string {
 	parts := []string{
-		"agent " + id, string(o.Why), textfmt.Count(o.Turns, "turn"),
+		"agent " + id, string(o.Ending), textfmt.Count(o.Turns, "turn"),
 		textfmt.Thousands(int64(o.Usage.Input)) + " in / " + textfmt.Thousands(int64(o.Usage.Output)) + " out", textfmt.ShortDuration(o.Took),
 	}
 	if o.Cost > 0 {

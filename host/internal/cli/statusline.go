@@ -127,7 +127,7 @@ func (p *program) waiting(quiet bool, what func() string) (done func()) {
 func waitsFor(a *core.App) func() string {
 	begin := time.Now()
 	return func() string {
-		names := a.Catalog.Asked()
+		names := a.Catalog.BeingListed()
 		if len(names) == 0 {
 			return ""
 		}

@@ -66,11 +66,11 @@ func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 		return e
 	}
 	server, own := t.Spec.MCP.Server, t.Spec.MCP.Tool
-	e.Of = catalog.Target{Server: server, Tool: own}
+	e.AliasOf = catalog.Target{Server: server, Tool: own}
 	if one, ok := s.byName[server]; ok && !one.off {
-		e.Also = one.entry.Names(own)
+		e.TargetNames = one.entry.Names(own)
 	} else if next, ok := s.declared[server]; ok { // each declared tool is a server
-		e.Also = s.declaredEntry(next, depth+1).Names(own)
+		e.TargetNames = s.declaredEntry(next, depth+1).Names(own)
 	}
 	return e
 }

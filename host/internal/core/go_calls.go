@@ -88,7 +88,7 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 		if _, ok := s.app.snapshot.Load().byName[s.server]; !ok {
 			return nil, toolerr.New(toolerr.NotFound, "no server %q", s.server)
 		}
-		if err := s.app.Catalog.Now(ctx, s.server); err != nil {
+		if err := s.app.Catalog.RefreshNow(ctx, s.server); err != nil {
 			return nil, err
 		}
 		tools = func(context.Context) []*call.Tool { return s.app.Catalog.Known().Tools() }

@@ -103,7 +103,7 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 		a.snapshot.Store(now)
 		a.Catalog.Update(now.entries())
 	}
-	return a.Catalog.Now(a.life, GoToolServer)
+	return a.Catalog.RefreshNow(a.life, GoToolServer)
 }
 
 // Unregister removes a registered tool and reports whether it existed.
@@ -113,6 +113,6 @@ func (a *App) Unregister(name string) bool {
 	if a.goTools.server == nil || !a.goTools.server.Remove(name) {
 		return false
 	}
-	a.Catalog.Now(a.life, GoToolServer) //nolint:errcheck // it only fails when the host closes
+	a.Catalog.RefreshNow(a.life, GoToolServer) //nolint:errcheck // it only fails when the host closes
 	return true
 }

@@ -53,7 +53,7 @@ func (a *App) hasModel(server string) bool {
 		select {
 		case <-late:
 			if found {
-				a.Catalog.Now(a.life, server) //nolint:errcheck // it only fails when the host closes
+				a.Catalog.RefreshNow(a.life, server) //nolint:errcheck // it only fails when the host closes
 			}
 		default:
 		}

@@ -58,7 +58,7 @@ func (a *App) onCatalogChange(c catalog.Change) {
 	views := a.snapshot.Load().views
 	a.Gateway.NotifyListChangedFor(c.Kind, func(profile string) bool {
 		v, ok := views[profile]
-		return !ok || v.Concerns(c)
+		return !ok || v.IsAffectedBy(c)
 	})
 }
 

@@ -88,7 +88,7 @@ func (s *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 // are the served names of its target.
 func (s *snapshot) servedNames(tool string) (names, also []string) {
 	if own := s.declared[tool]; own != nil {
-		return []string{tool}, s.declaredEntry(own, 0).Also
+		return []string{tool}, s.declaredEntry(own, 0).TargetNames
 	}
 	for _, one := range s.byName {
 		for own := range one.entry.Filter.Rename {

@@ -73,7 +73,7 @@ func (a *App) startEarly(p *snapshot, selected func(name string) bool) {
 			eager = append(eager, one.cfg.Name)
 		}
 	}
-	a.Catalog.Ask(eager...)
+	a.Catalog.StartListing(eager...)
 }
 
 // remoteServers returns the servers of a configuration that are reached over HTTP.

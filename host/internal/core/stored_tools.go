@@ -61,7 +61,7 @@ func (a *App) openStoredTools(cfg config.Config) {
 		},
 	}
 	a.Catalog.OnMissing(a.findStored)
-	a.Catalog.OnUse(a.refreshStored)
+	a.Catalog.BeforeUse(a.refreshStored)
 }
 
 // refreshStored loads the store's declared tools again if other hosts have changed them,

@@ -161,7 +161,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 		set := a.Toolset(call.Caller{EntryPoint: "cli", Profile: profile}, nil, outer...)
 		o := loop.Run(t.Context(), loop.Config{Model: above, Tools: set, Bounds: loop.Bounds{Identical: -1}}, []llm.Message{{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: "x"}}}})
 		require.NoError(t, set.End())
-		require.Equal(t, loop.EndGoal, o.Why, "%v", o.Err)
+		require.Equal(t, loop.EndGoal, o.Ending, "%v", o.Err)
 
 		shown := func(name string) bool {
 			return within(outer[0], name) && within(outer[1], name) && !catalog.MatchesAny(rules.Block, name) &&

@@ -244,7 +244,7 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 		}
 		return err
 	}
-	if o.Why == agent.EndPending {
+	if o.Ending == agent.EndPending {
 		t.spoken = false
 		for _, p := range o.Pending {
 			text := t.text(p.Tool + ": " + p.Message)

@@ -138,8 +138,8 @@ func (c *completion) known(ctx context.Context) error {
 func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outcome {
 	c.cfg.On = on
 	o := agent.Run(ctx, c.cfg, c.history)
-	if err := c.end(); err != nil && o.Why == agent.EndGoal {
-		o.Why, o.Err = agent.EndDenied, err
+	if err := c.end(); err != nil && o.Ending == agent.EndGoal {
+		o.Ending, o.Err = agent.EndDenied, err
 	}
 	return o
 }
@@ -204,7 +204,7 @@ func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) er
 		}
 		return err
 	}
-	if len(o.Theirs) == 0 || c.q.old || c.api.cfg.Keys == nil {
+	if len(o.CallerCalls) == 0 || c.q.old || c.api.cfg.Keys == nil {
 		return nil
 	}
 	return c.api.storeTurn(ctx, messages, said)
@@ -213,7 +213,7 @@ func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) er
 // failure returns the error of a run without an answer; nil: there is an answer.
 func failure(ctx context.Context, o *agent.Outcome) error {
 	said := o.Response != nil && len(o.Response.Parts) > 0
-	switch o.Why {
+	switch o.Ending {
 	case agent.EndGoal, agent.EndCallerTools, agent.EndLength, agent.EndRefused, agent.EndEmpty, agent.EndPending:
 		return nil
 	case agent.EndModelError:
@@ -243,26 +243,26 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 
 // ending describes the end of a run that did not reach its goal; "": it did.
 func ending(o *agent.Outcome) string {
-	switch o.Why {
+	switch o.Ending {
 	case agent.EndGoal, agent.EndCallerTools, agent.EndLength, agent.EndRefused:
 		return ""
 	}
-	return string(o.Why)
+	return string(o.Ending)
 }
 
 // stop returns the reason for the end of the answer, from which the vendor's name
 // follows.
 func stop(o *agent.Outcome) llm.StopReason {
 	switch {
-	case len(o.Theirs) > 0:
+	case len(o.CallerCalls) > 0:
 		return llm.StopCalls
-	case o.Why == agent.EndLength:
+	case o.Ending == agent.EndLength:
 		return llm.StopLength
-	case o.Why == agent.EndRefused:
+	case o.Ending == agent.EndRefused:
 		return llm.StopRefusal
-	case o.Why == agent.EndGoal && o.Response != nil && o.Response.StopReason != llm.StopCalls && o.Response.StopReason != "":
+	case o.Ending == agent.EndGoal && o.Response != nil && o.Response.StopReason != llm.StopCalls && o.Response.StopReason != "":
 		return o.Response.StopReason
-	case o.Why == agent.EndGoal, o.Why == agent.EndEmpty, o.Why == agent.EndPending, o.HasSummary:
+	case o.Ending == agent.EndGoal, o.Ending == agent.EndEmpty, o.Ending == agent.EndPending, o.HasSummary:
 		return llm.StopEnd
 	}
 	return llm.StopLength

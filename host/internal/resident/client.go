@@ -51,7 +51,7 @@ func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	unlock, err := lock(ctx, dir, name)
+	unlock, err := lockStart(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c Client) start(ctx context.Context, dir, name string) error {
 	}
 	defer ready.Close() //nolint:errcheck // only read
 	cmd := exec.Command(c.Program, c.Args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = string(filepath.Separator), c.Env, theirs, log, detached()
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = string(filepath.Separator), c.Env, theirs, log, detachedAttributes()
 	err = cmd.Start()
 	theirs.Close() //nolint:errcheck // the process has its own
 	if err != nil {

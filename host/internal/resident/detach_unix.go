@@ -6,4 +6,4 @@ import "syscall"
 
 // detached returns the attributes of a process that outlives its terminal and the host
 // that started it.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func detachedAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

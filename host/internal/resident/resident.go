@@ -107,8 +107,8 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Ready != nil {
 		cfg.Ready()
 	}
-	r.waitIdle(ctx)
-	r.retire(dir, name, listener)
+	r.awaitIdle(ctx)
+	r.removeSocket(dir, name, listener)
 	stop()
 	r.shared.Close()
 	r.work.Wait()
@@ -140,10 +140,10 @@ func (r *resident) waitIdle(ctx context.Context) {
 
 // retire removes the socket, unless a newer process has replaced it. It excludes
 // clients that start a process meanwhile.
-func (r *resident) retire(dir, name string, listener *net.UnixListener) {
+func (r *resident) removeSocket(dir, name string, listener *net.UnixListener) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	unlock, err := lock(ctx, dir, name)
+	unlock, err := lockStart(ctx, dir, name)
 	if err == nil {
 		defer unlock()
 	}
@@ -171,7 +171,7 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 			continue
 		}
 		r.work.Go(func() {
-			r.serve(conn)
+			r.handleConnection(conn)
 			select {
 			case r.changed <- struct{}{}:
 			default:
@@ -181,7 +181,7 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 }
 
 // serve handles the first line of a connection.
-func (r *resident) serve(conn *net.UnixConn) {
+func (r *resident) handleConnection(conn *net.UnixConn) {
 	defer conn.Close() //nolint:errcheck // all is said
 	if conn.SetReadDeadline(time.Now().Add(attachTime)) != nil {
 		return
@@ -218,7 +218,7 @@ func (r *resident) serve(conn *net.UnixConn) {
 func (r *resident) status() Status {
 	s := Status{PID: os.Getpid(), Version: r.cfg.Version, Since: r.since.UTC().Truncate(time.Millisecond), Hosts: r.shared.Hosts(), Servers: []ServerStatus{}}
 	for _, one := range r.shared.Status() {
-		memory, cpu := usage(one.PID)
+		memory, cpu := processUsage(one.PID)
 		s.Servers = append(s.Servers, ServerStatus{one, memory, cpu})
 	}
 	return s

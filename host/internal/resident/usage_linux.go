@@ -8,7 +8,7 @@ import (
 
 // usage returns the resident memory in bytes and the processor time in seconds of a
 // process, from /proc/PID/stat (see proc(5)); zeros if it has ended.
-func usage(pid int) (memory int64, cpu float64) {
+func processUsage(pid int) (memory int64, cpu float64) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	end := bytes.LastIndexByte(text, ')') // behind the program's name, which may hold anything
 	if err != nil || end < 0 {

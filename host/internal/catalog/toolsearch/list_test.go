@@ -180,7 +180,7 @@ func TestSearchDescribeAndCall(t *testing.T) {
 	require.Equal(t, 30, strings.Count(resolve(t, o, "search_tools", `{"query":"tool","limit":500}`), "arguments:"))
 	require.Equal(t, "no tool matches \"zebra\" among 33; try other words, or a server: a, git\n", resolve(t, o, "search_tools", `{"query":"zebra"}`))
 	require.Equal(t, "no server \"gut\"; available: a, git\n", resolve(t, o, "search_tools", `{"query":"branch","server":"gut"}`))
-	for _, tool := range c.View().Now().Tools() {
+	for _, tool := range c.View().Current().Tools() {
 		require.True(t, strings.HasPrefix(resolve(t, o, "search_tools", `{"query":"`+tool.Name+`"}`), tool.Name+": "), "who knows the name finds it first")
 		require.Equal(t, string(tool.Definition), resolve(t, o, "describe_tool", `{"name":"`+tool.Name+`"}`))
 		_, target, args, err := o.CallMetaTool(t.Context(), "call_tool", json.RawMessage(`{"arguments": {"n": 1.0}, "name":"`+tool.Name+`"}`))
@@ -227,7 +227,7 @@ func TestAServersToolOfTheSameName(t *testing.T) {
 
 	s.set("call_tool", "x", "y", "z", "w")
 	c.Refresh("s")
-	require.Eventually(t, func() bool { return len(c.View().Now().Tools()) == 5 }, waiting, tick)
+	require.Eventually(t, func() bool { return len(c.View().Current().Tools()) == 5 }, waiting, tick)
 	require.Equal(t, append(metaTools(), "x"), listed(t, o))
 	require.True(t, o.IsMetaTool("call_tool"))
 	_, tool, _, err := o.CallMetaTool(t.Context(), "call_tool", json.RawMessage(`{"name":"call_tool"}`))
@@ -284,7 +284,7 @@ func TestChangesAreOfWhatIsListed(t *testing.T) {
 		t.Helper()
 		s.set(numbered(n)...)
 		c.Refresh("s", call.Tools)
-		require.Eventually(t, func() bool { return len(c.View().Now().Tools()) == n }, waiting, tick)
+		require.Eventually(t, func() bool { return len(c.View().Current().Tools()) == n }, waiting, tick)
 		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(changes) > 0 }, waiting, tick)
 		mu.Lock()
 		defer mu.Unlock()
@@ -293,11 +293,11 @@ func TestChangesAreOfWhatIsListed(t *testing.T) {
 		return last
 	}
 	ch := change(11)
-	require.False(t, o.Concerns(ch))
-	require.True(t, whole.Concerns(ch))
+	require.False(t, o.IsAffectedBy(ch))
+	require.True(t, whole.IsAffectedBy(ch))
 	require.Contains(t, resolve(t, o, "search_tools", `{"query":"tool_010"}`), "s__tool_010:", "and is found at once")
-	require.True(t, o.Concerns(change(4)), "the list is whole again")
-	require.True(t, o.Concerns(change(9)))
+	require.True(t, o.IsAffectedBy(change(4)), "the list is whole again")
+	require.True(t, o.IsAffectedBy(change(9)))
 	require.False(t, o.Same(whole, call.Tools))
 	require.True(t, o.Same(toolsearch.New(toolsearch.Config{MaxTools: 5}, c.View(), length), call.Tools))
 	require.True(t, o.Same(whole, call.Prompts))

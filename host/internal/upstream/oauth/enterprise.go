@@ -69,7 +69,7 @@ func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (stri
 	for _, address := range wellKnown(at) {
 		var m serverMetadata
 		err := c.getJSON(ctx, client, address, &m)
-		if absent(err) {
+		if isAbsent(err) {
 			continue
 		}
 		if err != nil {
