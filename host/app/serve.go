@@ -15,7 +15,7 @@ import (
 // ServeStdio serves one MCP client on a pair of streams, one JSON-RPC message a line. It returns
 // nil when in ends and all answers are written, or when ctx ends; then running calls are cancelled.
 func (h *Host) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	h.core.Start()
+	h.core.StartBackground()
 	err := h.core.Gateway.ServeStdio(ctx, in, out, func(string, ...any) {})
 	if errors.Is(err, wire.ErrStopped) || ctx.Err() != nil {
 		return nil
@@ -42,7 +42,7 @@ func (h *Host) ServeHTTP(ctx context.Context, listener net.Listener, o HTTPOptio
 		ID: h.core.ID(), Metrics: h.core.Metrics, MetricsType: prometheus.ContentType,
 	})
 	server := gateway.NewHTTPServer(handler)
-	h.core.Start()
+	h.core.StartBackground()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	var err error

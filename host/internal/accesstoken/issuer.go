@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	maxAnswer = 1 << 20          // bytes of an answer of the issuer
-	timeout   = 10 * time.Second // of one request to it
-	metadataRetryPause     = 5 * time.Second  // after a failure to read the metadata
-	keysInterval  = 10 * time.Second // between two requests for the keys
+	maxAnswer          = 1 << 20          // bytes of an answer of the issuer
+	timeout            = 10 * time.Second // of one request to it
+	metadataRetryPause = 5 * time.Second  // after a failure to read the metadata
+	keysInterval       = 10 * time.Second // between two requests for the keys
 )
 
 // issuer holds the metadata of the authorization server.
 type issuer struct {
 	Issuer        string `json:"issuer"`
-	KeysURL          string `json:"jwks_uri"`
+	KeysURL       string `json:"jwks_uri"`
 	Introspection string `json:"introspection_endpoint"`
 	Authorization string `json:"authorization_endpoint"`
 	Token         string `json:"token_endpoint"`

@@ -133,18 +133,18 @@ const (
 
 // An Outcome is the result of a run. Every run has one.
 type Outcome struct {
-	Ending        Ending
-	Err        error         // details of the ending; nil: none
-	Messages   []llm.Message // messages that the run added; the whole conversation is valid for every vendor
-	Response   *llm.Response // the last answer of the model, also in Messages; nil: none
-	HasSummary bool          // the last answer is the summary after a limit was reached
-	CallerCalls     []*llm.ToolCall
-	Pending    []*call.Pending
-	Usage      llm.Usage
-	Cost       float64
-	Turns      int
-	Calls      map[string]int // number of calls by tool
-	Took       time.Duration
+	Ending      Ending
+	Err         error         // details of the ending; nil: none
+	Messages    []llm.Message // messages that the run added; the whole conversation is valid for every vendor
+	Response    *llm.Response // the last answer of the model, also in Messages; nil: none
+	HasSummary  bool          // the last answer is the summary after a limit was reached
+	CallerCalls []*llm.ToolCall
+	Pending     []*call.Pending
+	Usage       llm.Usage
+	Cost        float64
+	Turns       int
+	Calls       map[string]int // number of calls by tool
+	Took        time.Duration
 }
 
 // An EventType says which fields of an Event are set.

@@ -30,9 +30,9 @@ type plannedCall struct {
 	begun    bool  // it may have been made before the run was killed
 	repeat   bool  // it may be repeated
 
-	result  *llm.ToolResult
-	pending *call.Pending
-	journalErr  error
+	result     *llm.ToolResult
+	pending    *call.Pending
+	journalErr error
 }
 
 // planCalls decides what to do with the calls of an answer.

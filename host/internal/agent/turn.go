@@ -137,7 +137,7 @@ func (r *run) askModel(ctx context.Context, req *llm.Request) (answer *llm.Respo
 // estimate is too small to matter.
 const (
 	minReportedPart = 4
-	smallEstimate    = 2000 // tokens
+	smallEstimate   = 2000 // tokens
 )
 
 // plausibleUsage returns the usage that a model reports, or the estimate if it reports none

@@ -86,10 +86,10 @@ func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
 	if item.aliasOf == (Target{}) || item.completed {
 		return item
 	}
-	for next, n := item, 0; next != nil && next.of != (Target{}) && n < maxNames; n++ {
-		of := next.of
-		c.list(ctx, call.Tools, func(s *server) bool { return s.Source.Name() == of.Server })
-		next = of.findIn(c.now().Items(call.Tools))
+	for next, n := item, 0; next != nil && next.aliasOf != (Target{}) && n < maxAliasDepth; n++ {
+		of := next.aliasOf
+		c.awaitLists(ctx, call.Tools, func(s *server) bool { return s.Source.Name() == of.Server })
+		next = of.find(c.now().Items(call.Tools))
 	}
 	if now, ok := c.now().byName(item.Kind, item.Name); ok {
 		return now

@@ -49,7 +49,7 @@ type Entry struct {
 
 	// Of is set if the source's only tool is another name for a tool of another server.
 	// Also lists the names of that tool: a blocked tool is blocked under every name.
-	AliasOf   Target
+	AliasOf     Target
 	TargetNames []string
 }
 
@@ -93,7 +93,7 @@ type Change struct {
 type server struct {
 	Entry
 	isKnown bool // its lists need not be requested
-	lists map[call.ListKind]*listing
+	lists   map[call.ListKind]*listing
 }
 
 // listing is one list of a server.
@@ -172,7 +172,7 @@ func (c *Catalog) snapshot(ctx context.Context, kind call.ListKind) *Snapshot {
 	if kind == call.Tools && c.onUse != nil {
 		c.onUse(ctx, nil)
 	}
-	c.list(ctx, kind, nil)
+	c.awaitLists(ctx, kind, nil)
 	return c.now()
 }
 
@@ -221,7 +221,7 @@ func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*I
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
 	for _, group := range []func(*server) bool{likely, nil} {
-		c.list(ctx, kind, group)
+		c.awaitLists(ctx, kind, group)
 		if item, ok := c.now().byName(kind, name); ok {
 			return c.withTarget(ctx, item), true
 		}
@@ -229,7 +229,7 @@ func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*I
 	if kind != call.Tools || c.onMissing == nil || !c.onMissing(ctx, name) {
 		return nil, false
 	}
-	c.list(ctx, kind, likely)
+	c.awaitLists(ctx, kind, likely)
 	item, ok := c.now().byName(kind, name)
 	if !ok {
 		return nil, false

@@ -25,12 +25,12 @@ type Item struct {
 
 	Tool *call.Tool // nil for other kinds than tools
 
-	received json.RawMessage
-	aliasOf       Target   // see Entry
-	completed    bool     // the target was looked up
-	targetNames     []string // names of the target
-	span     [2]int   // position of the name's value in Definition
-	ui       bool     // its _meta may refer to a user interface
+	received    json.RawMessage
+	aliasOf     Target   // see Entry
+	completed   bool     // the target was looked up
+	targetNames []string // names of the target
+	span        [2]int   // position of the name's value in Definition
+	ui          bool     // its _meta may refer to a user interface
 }
 
 // nameMember returns the member that identifies an item of the kind.
@@ -95,7 +95,7 @@ func newItem(server Entry, kind call.ListKind, definition json.RawMessage) (*Ite
 			}
 			item.Definition = described
 		}
-		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, Traits: traits(members)}
+		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, Traits: callTraits(members)}
 		if plain := ServedName(of, item.Original, server.Plain); plain != item.Name {
 			item.Tool.Unrenamed = plain
 		}

@@ -65,7 +65,7 @@ func (c *Catalog) runChecks() {
 
 // run compares one list.
 func (c *Catalog) run(check pinCheck) {
-	drift := check.pins.pinNew(c.life, check.server, check.items, func(changed []*ChangedError) { c.reportDrift(check.pins, check.server, changed) })
+	drift := check.pins.compareAndPin(c.life, check.server, check.items, func(changed []*ChangedError) { c.reportDrift(check.pins, check.server, changed) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if check.list.asked == check.asked {

@@ -195,9 +195,9 @@ func (c *Catalog) reportDrift(p *pins, server string, changed []*ChangedError) {
 
 // comparison is the result of comparing a server's list.
 type comparison struct {
-	changed []*ChangedError
-	newTools   []newTool // not pinned yet
-	faults  []error
+	changed  []*ChangedError
+	newTools []newTool // not pinned yet
+	faults   []error
 }
 
 // fresh is a tool without a pin, which gets one.

@@ -83,7 +83,9 @@ func (c Change) Affects(v *View) bool {
 }
 
 // Of returns the view's snapshots before and after a change.
-func (c Change) BeforeAndAfter(v *View) (before, after *Snapshot) { return v.apply(c.before), v.apply(c.after) }
+func (c Change) BeforeAndAfter(v *View) (before, after *Snapshot) {
+	return v.apply(c.before), v.apply(c.after)
+}
 
 // apply returns the part of a snapshot that the view shows.
 func (v *View) apply(s *Snapshot) *Snapshot {
@@ -100,7 +102,7 @@ func (v *View) Same(other *View, kind call.ListKind) bool {
 }
 
 // Now returns the view's current snapshot.
-func (v *View) Now() *Snapshot { return v.apply(v.catalog.now()) }
+func (v *View) Current() *Snapshot { return v.apply(v.catalog.now()) }
 
 // Snapshot returns the view's snapshot after every server has been asked for its tools
 // once; see Catalog.Snapshot.

@@ -15,7 +15,7 @@ import (
 // them busy.
 const (
 	firstPause = 100 * time.Millisecond
-	maxPause  = 30 * time.Second
+	maxPause   = 30 * time.Second
 	quietTime  = time.Second // longer than twice the last pause; then the pauses start again
 )
 

@@ -14,7 +14,7 @@ const metaCall = "toolroom/call"
 
 // traits returns the call traits of a definition with these members. A member with an
 // unexpected type counts as missing.
-func traits(members []jsonrpc.Member) (t call.Traits) {
+func callTraits(members []jsonrpc.Member) (t call.Traits) {
 	var ours json.RawMessage
 	for _, m := range members {
 		switch m.Name {

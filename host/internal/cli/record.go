@@ -70,7 +70,7 @@ compared. The exit status is 1 if an answer differs.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return p.with(ctx, func(ctx context.Context, a *core.App) error {
-				a.Start()
+				a.StartBackground()
 				outcome, err := record.Replay(ctx, f, patience, func(ctx context.Context, in io.Reader, out io.Writer) error {
 					return a.Gateway.ServeStdio(ctx, in, out, p.logf)
 				})

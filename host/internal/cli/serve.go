@@ -156,7 +156,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	a.SetURL("http://" + reachable(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)
 	p.listen(a, "http://"+reachable(listener.Addr())+"/mcp")
-	a.Start()
+	a.StartBackground()
 	defer p.follow(ctx, a)()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()

@@ -86,7 +86,7 @@ type App struct {
 	notify         func(string)
 
 	confiner     *confine.Confiner
-	notices      sync.Map // see notifyOnce
+	sentNotices  sync.Map // see notifyOnce
 	gc           gcTuning
 	recheckEvery time.Duration
 

@@ -76,7 +76,7 @@ func TestServersThatAreNotToWaitAreStartedAtOnce(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer a.Close()
-	a.Start()
+	a.StartBackground()
 	state := func(i int) upstream.State { return a.Servers()[i].Status().State }
 	require.Eventually(t, func() bool { return state(1) == upstream.Ready }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, upstream.Configured, state(0))

@@ -179,7 +179,7 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 
 			// What another process approves is served within moments.
 			a.recheckEvery = 20 * time.Millisecond
-			a.Start()
+			a.StartBackground()
 			changed := a.Catalog.Changed()
 			require.Len(t, changed, 1)
 			require.NoError(t, catalog.KeepPins(kept.Keys).Repin(t.Context(), "s", "echo", changed[0].Is))

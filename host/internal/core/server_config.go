@@ -58,7 +58,7 @@ func disabledServers(cfg config.Config) []upstream.Config {
 
 // Start starts the servers with lazy: false, and the periodic maintenance. It returns at
 // once.
-func (a *App) Start() {
+func (a *App) StartBackground() {
 	a.startEarly(a.snapshot.Load(), func(string) bool { return true })
 	a.work.Go(a.runMaintenance)
 	a.work.Go(a.probeSandbox)

@@ -174,7 +174,7 @@ func (r *remote) finishWork() {
 func (r *remote) describe() description { return description{} }
 
 // shownURL returns the address without credentials.
-func (r *remote) shownURL() string { return secret.RedactURL(r.cfg.URL) }
+func (r *remote) redactedURL() string { return secret.RedactURL(r.cfg.URL) }
 
 // offlineError returns SERVER_OFFLINE for an error of the HTTP client, except that a
 // *signInError is returned unchanged. The text shows the address without credentials.

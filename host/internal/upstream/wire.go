@@ -19,7 +19,7 @@ type wire interface {
 
 // A receiver handles the output of a server's process.
 type receiver interface {
-	handleLine(line []byte)       // handles a message
+	handleLine(line []byte) // handles a message
 	countStray(line []byte) // counts a line that is not a message
 	failTooLong(err error)  // handles a line that was too long
 	fail(err error)         // ends the connection; the first error counts

@@ -113,11 +113,11 @@ func (o *List) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 }
 
 // Concerns reports whether a change of the catalog changes this list.
-func (o *List) Concerns(c catalog.Change) bool {
+func (o *List) IsAffectedBy(c catalog.Change) bool {
 	if c.Kind != call.Tools || !o.cfg.isLimited() {
-		return c.Concerns(o.view)
+		return c.Affects(o.view)
 	}
-	before, after := c.Of(o.view)
+	before, after := c.BeforeAndAfter(o.view)
 	return !o.selectionFor(before).listsSame(o.selectionFor(after))
 }
 
@@ -126,7 +126,7 @@ func (o *List) Same(other *List, kind call.ListKind) bool {
 	if kind != call.Tools {
 		return o.view.Same(other.view, kind)
 	}
-	return o.selectionFor(o.view.Now()).listsSame(other.selectionFor(other.view.Now()))
+	return o.selectionFor(o.view.Current()).listsSame(other.selectionFor(other.view.Current()))
 }
 
 // IsMetaTool reports whether a call of name is a call of a meta-tool. While the list is
@@ -135,7 +135,7 @@ func (o *List) IsMetaTool(name string) bool {
 	if !o.cfg.isLimited() || !slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name }) {
 		return false
 	}
-	s := o.selectionFor(o.view.Now())
+	s := o.selectionFor(o.view.Current())
 	_, taken := s.snapshot.ByName(name)
 	return s.isShortened() || !taken
 }

@@ -28,14 +28,14 @@ const Other = "(other)"
 
 // An Observation is an ended call.
 type Observation struct {
-	Caller call.Caller
-	Tool   string // served name
-	Server string
+	Caller     call.Caller
+	Tool       string // served name
+	Server     string
 	Duration   time.Duration
-	Bytes  int64        // size of the result
-	Code   toolerr.Code // code of the error; "": none
-	Failed bool         // the result has isError
-	ResultCode   toolerr.Code // known code that the result names; "": none
+	Bytes      int64        // size of the result
+	Code       toolerr.Code // code of the error; "": none
+	Failed     bool         // the result has isError
+	ResultCode toolerr.Code // known code that the result names; "": none
 }
 
 // A Row holds the statistics of one tool.

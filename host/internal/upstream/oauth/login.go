@@ -70,7 +70,7 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 }
 
 // keep stores the tokens of a sign-in, also if ctx has ended, and returns the account.
-func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
+func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
 	ctx = context.WithoutCancel(ctx)
 	var noKeyring error
 	err := f.update(ctx, func(r *record) (_ bool, err error) {

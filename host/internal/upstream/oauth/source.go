@@ -23,7 +23,7 @@ type Source struct {
 	cached atomic.Pointer[tokens] // nil: not signed in
 	read   atomic.Bool            // whether the store has been read
 
-	nonce  atomic.Value // string: the last one of the server, for proofs
+	nonce    atomic.Value // string: the last one of the server, for proofs
 	lastLook atomic.Int64 // when the file was last looked at, in nanoseconds
 
 	mu   sync.Mutex  // one refresh or read at a time
@@ -47,9 +47,9 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if s.cached.Load() == nil { // a refusal has the store read again
 		return "", nil
 	}
-	if now := time.Now().UnixNano(); now-s.looked.Load() > int64(lookPause) {
-		s.looked.Store(now)
-		if err := s.look(ctx); err != nil {
+	if now := time.Now().UnixNano(); now-s.lastLook.Load() > int64(lookPause) {
+		s.lastLook.Store(now)
+		if err := s.reloadIfReplaced(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -157,8 +157,8 @@ func (s *Source) newerTokens(ctx context.Context, old string, refused bool) (*to
 	switch r, err := s.cfg.load(ctx); {
 	case err != nil:
 		return nil, err
-	case r.Tokens == nil && !s.cfg.machine():
-		s.keep(nil)
+	case r.Tokens == nil && !s.cfg.isMachine():
+		s.cacheTokens(nil)
 		return nil, nil
 	}
 	var result *tokens

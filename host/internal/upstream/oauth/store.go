@@ -99,7 +99,7 @@ func (c Config) load(ctx context.Context) (record, error) {
 		err = c.unseal(ctx, &r)
 	}
 	var locked *keyringError
-	if (c.discard || c.machine()) && errors.As(err, &locked) { // machines can sign in at any time
+	if (c.discard || c.isMachine()) && errors.As(err, &locked) { // machines can sign in at any time
 		r.Sealed, r.lost, err = nil, err, nil
 	}
 	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
