@@ -30,7 +30,7 @@ func (a *App) Metrics(w io.Writer) error {
 		stale = 1
 	}
 	page.WriteSingle("toolroom_config_stale", prometheus.Gauge, "1 while the configuration files are invalid and the host keeps its previous configuration.", stale)
-	lost, _ := a.Audit()
+	lost, _ := a.AuditLosses()
 	page.WriteSingle("toolroom_audit_lost_total", prometheus.Counter, "Events that could not be written to the audit log.", float64(lost))
 	if a.tracer != nil {
 		sent, dropped, _ := a.tracer.Sent()
