@@ -58,7 +58,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	}
 	defer a.Close()
 	p.listen(a, "stdio")
-	a.Begin()
+	a.StartBackground()
 	defer time.AfterFunc(startTime, a.Started).Stop()
 	defer p.follow(ctx, a)()
 	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
