@@ -113,7 +113,7 @@ func Open(cfg config.Config) (*App, error) {
 	}
 	a.spawner.SetMarks(cfg.Marks())
 	a.life, a.cancel = context.WithCancel(context.Background())
-	a.Handler = a.handle
+	a.Handler = a.runCall
 	if err := a.openStore(cfg); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 	if needsModel(sc) {
 		source = modelSource{s, a}
 	} else if _, ok := sc.SignIn(a.tokenStorage(), a.version); ok {
-		source = &signInSource{Server: s, perUser: a.hasCallerCredentials(sc)}
+		source = &signInSource{Server: s, perUser: a.usesCallerCredentials(sc)}
 	}
 	return catalog.Entry{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
 }

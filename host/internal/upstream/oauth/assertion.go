@@ -27,12 +27,12 @@ func (c Config) assertion(as registration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	algorithm, sign, err := signerFor(key, c.KeyAlgorithm)
+	algorithm, sign, err := signer(key, c.KeyAlgorithm)
 	if err != nil {
 		return "", err
 	}
 	now := time.Now()
-	text, err := signJWT(map[string]any{"alg": algorithm, "typ": "JWT"}, map[string]any{
+	text, err := signed(map[string]any{"alg": algorithm, "typ": "JWT"}, map[string]any{
 		"iss": as.ClientID, "sub": as.ClientID, "aud": as.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 	}, sign)
@@ -64,7 +64,7 @@ func (c Config) privateKey() (crypto.Signer, error) {
 
 // signer returns the algorithm (RFC 7518, 3.1; RFC 8037) and the function that signs
 // with a key. wanted is the configured algorithm; "": that of the key.
-func signerFor(key crypto.Signer, wanted string) (algorithm string, sign func([]byte) ([]byte, error), err error) {
+func signer(key crypto.Signer, wanted string) (algorithm string, sign func([]byte) ([]byte, error), err error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
 		algorithm = "RS256"
@@ -82,7 +82,7 @@ func signerFor(key crypto.Signer, wanted string) (algorithm string, sign func([]
 		size := (key.Curve.Params().BitSize + 7) / 8
 		algorithm = map[int]string{32: "ES256", 48: "ES384", 66: "ES512"}[size]
 		sign = func(text []byte) ([]byte, error) {
-			r, s, err := ecdsa.Sign(rand.Reader, key, hashForCurve(size, text))
+			r, s, err := ecdsa.Sign(rand.Reader, key, digest(size, text))
 			if err != nil {
 				return nil, err
 			}
@@ -99,7 +99,7 @@ func signerFor(key crypto.Signer, wanted string) (algorithm string, sign func([]
 }
 
 // digest is the hash of a text for a curve whose numbers have size bytes.
-func hashForCurve(size int, text []byte) []byte {
+func digest(size int, text []byte) []byte {
 	switch size {
 	case 48:
 		sum := sha512.Sum384(text)

@@ -53,7 +53,7 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error
 		return Account{}, err
 	}
 	t.Client.RedirectURI = "" // keep would store it as the registration of this subject
-	return a.flow.storeTokens(ctx, t)
+	return a.flow.keep(ctx, t)
 }
 
 // redirectRecord begins the subject of records that hold the registration for a redirect
@@ -64,14 +64,14 @@ const redirectRecord = "redirect "
 // one. All subjects use one registration for a redirect address, which has its own
 // record.
 func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client registration, err error) {
-	if r, ok := f.configuredClient(f.server); ok {
+	if r, ok := f.fixed(f.server); ok {
 		return r, nil
 	}
 	shared := f.Config
 	shared.Subject = redirectRecord + redirect
 	err = shared.update(ctx, func(r *record) (bool, error) {
 		var ok bool
-		if client, ok = r.Clients[f.server.Issuer]; ok && client.isUsable(time.Now()) {
+		if client, ok = r.Clients[f.server.Issuer]; ok && client.usable(time.Now()) {
 			return false, nil
 		}
 		var err error

@@ -20,11 +20,11 @@ const (
 
 // device runs the device flow (RFC 8628): the user opens an address on any
 // machine and enters a code.
-func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error) {
+func (f *flow) device(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.DeviceEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no device flow; use --paste", f.server.Issuer)
 	}
-	client, err := f.clientIdentity(ctx, "http://127.0.0.1"+callback, true)
+	client, err := f.identity(ctx, "http://127.0.0.1"+callback, true)
 	if err != nil {
 		return tokens{}, err
 	}
@@ -65,7 +65,7 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 	if got.Interval != nil && *got.Interval >= 0 {
 		pause = min(time.Duration(min(*got.Interval, 3600))*time.Second, longestPause)
 	}
-	return f.poll(ctx, f.newTokens(client), got.Device, pause)
+	return f.poll(ctx, f.tokens(client), got.Device, pause)
 }
 
 // poll asks for the tokens until the user has decided.

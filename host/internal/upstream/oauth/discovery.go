@@ -72,7 +72,7 @@ func (c Config) resource(ctx context.Context, client *http.Client, challenge Cha
 	}
 	for _, address := range addresses {
 		err := try(address)
-		if !isAbsent(err) {
+		if !absent(err) {
 			return found, err
 		}
 	}
@@ -87,7 +87,7 @@ func tryErr(err error, found *resourceMetadata) error {
 }
 
 // absent reports whether an error means that the document does not exist.
-func isAbsent(err error) bool {
+func absent(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.status >= 400 && status.status < 500
 }
@@ -122,7 +122,7 @@ func (c Config) authorizationServer(ctx context.Context, client *http.Client, is
 	for _, address := range wellKnown(at) {
 		var m serverMetadata
 		err := c.getJSON(ctx, client, address, &m)
-		if isAbsent(err) {
+		if absent(err) {
 			continue
 		}
 		if err != nil {

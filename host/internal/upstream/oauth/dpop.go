@@ -39,7 +39,7 @@ var errKey = errors.New("the key that the tokens are bound to is damaged; run mc
 // proof returns a proof of possession for one request (RFC 9449, 4.2). token is the
 // access token that the request carries, "" for requests to the token endpoint;
 // nonce is the last one that the server sent, if any.
-func newProof(key, method string, to *url.URL, token, nonce string) (string, error) {
+func proof(key, method string, to *url.URL, token, nonce string) (string, error) {
 	block, _ := pem.Decode([]byte(key))
 	if block == nil {
 		return "", errKey
@@ -63,11 +63,11 @@ func newProof(key, method string, to *url.URL, token, nonce string) (string, err
 	if nonce != "" {
 		claims["nonce"] = nonce
 	}
-	return signJWT(map[string]any{
+	return signed(map[string]any{
 		"typ": "dpop+jwt", "alg": dpopAlgorithm,
 		"jwk": map[string]string{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])},
 	}, claims, func(text []byte) ([]byte, error) {
-		_, sign, err := signerFor(private, "")
+		_, sign, err := signer(private, "")
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func newProof(key, method string, to *url.URL, token, nonce string) (string, err
 }
 
 // signed returns a JWT.
-func signJWT(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
+func signed(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
 	first, err := json.Marshal(header)
 	if err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func (s *Source) Sign(req *http.Request, token string) error {
 		return nil
 	}
 	nonce, _ := s.nonce.Load().(string)
-	text, err := newProof(t.Key, req.Method, req.URL, token, nonce)
+	text, err := proof(t.Key, req.Method, req.URL, token, nonce)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (stri
 	for _, address := range wellKnown(at) {
 		var m serverMetadata
 		err := c.getJSON(ctx, client, address, &m)
-		if isAbsent(err) {
+		if absent(err) {
 			continue
 		}
 		if err != nil {

@@ -32,7 +32,7 @@ const (
 // connects to public addresses, and to private ones if the MCP server is at
 // one. Only a request without credentials (GET) follows redirects.
 func (c Config) newHTTP() *http.Client {
-	private := c.isPrivate()
+	private := c.private()
 	control := func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -133,14 +133,14 @@ func do(client *http.Client, req *http.Request, agent string, result any) error 
 	return nil
 }
 
-func (c Config) userAgent() string { return "toolroom/" + c.Version }
+func (c Config) agent() string { return "toolroom/" + c.Version }
 
 func (c Config) getJSON(ctx context.Context, client *http.Client, address string, result any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return errors.New("the address is malformed")
 	}
-	return do(client, req, c.userAgent(), result)
+	return do(client, req, c.agent(), result)
 }
 
 func (c Config) postJSON(ctx context.Context, client *http.Client, address string, body, result any) error {
@@ -153,7 +153,7 @@ func (c Config) postJSON(ctx context.Context, client *http.Client, address strin
 		return errors.New("the address is malformed")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return do(client, req, c.userAgent(), result)
+	return do(client, req, c.agent(), result)
 }
 
 // postForm posts a form with the credentials of a client.
@@ -192,5 +192,5 @@ func (c Config) postProved(ctx context.Context, client *http.Client, address str
 	if basic != "" {
 		req.Header.Set("Authorization", "Basic "+basic)
 	}
-	return do(client, req, c.userAgent(), result)
+	return do(client, req, c.agent(), result)
 }

@@ -56,21 +56,21 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	var t tokens
 	var err error
 	switch {
-	case c.isMachine():
-		t, err = c.obtainTokens(ctx)
+	case c.machine():
+		t, err = c.obtain(ctx)
 	case prompt.Device != nil:
-		t, err = f.runDeviceFlow(ctx, prompt)
+		t, err = f.device(ctx, prompt)
 	default:
-		t, err = f.runCodeFlow(ctx, prompt)
+		t, err = f.code(ctx, prompt)
 	}
 	if err != nil {
 		return Account{}, err
 	}
-	return f.storeTokens(ctx, t)
+	return f.keep(ctx, t)
 }
 
 // keep stores the tokens of a sign-in, also if ctx has ended, and returns the account.
-func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
+func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
 	ctx = context.WithoutCancel(ctx)
 	var noKeyring error
 	err := f.update(ctx, func(r *record) (_ bool, err error) {
@@ -126,14 +126,14 @@ func (f *flow) prepare(ctx context.Context) error {
 	if f.server, err = f.authorizationServer(ctx, f.client, f.resource.AuthorizationServers[0], guessed); err != nil {
 		return err
 	}
-	f.chooseScopes(challenge)
-	return f.makeKey(challenge)
+	f.choose(challenge)
+	return f.bind(challenge)
 }
 
 // bind makes a key for the tokens if the configuration, the challenge or the metadata
 // of the server asks for proofs of possession. The metadata of the provider alone is
 // not sufficient: many providers support them whose servers do not.
-func (f *flow) makeKey(challenge Challenge) (err error) {
+func (f *flow) bind(challenge Challenge) (err error) {
 	if !f.DPoP && !challenge.DPoP && !f.resource.DPoPRequired && len(f.resource.DPoPAlgorithms) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (f *flow) makeKey(challenge Challenge) (err error) {
 // choose selects the scopes: the configured ones, those of the challenge, or
 // those of the metadata; and with them those that were granted before and
 // those that a call needed.
-func (f *flow) chooseScopes(challenge Challenge) {
+func (f *flow) choose(challenge Challenge) {
 	switch {
 	case len(f.Scopes) > 0:
 		f.scopes = slices.Clone(f.Scopes)
@@ -162,7 +162,7 @@ func (f *flow) chooseScopes(challenge Challenge) {
 		}
 		f.scopes = union(f.scopes, f.before.Wanted)
 	}
-	if slices.Contains(f.server.ScopesSupported, "offline_access") && !f.isMachine() {
+	if slices.Contains(f.server.ScopesSupported, "offline_access") && !f.machine() {
 		f.scopes = union(f.scopes, []string{"offline_access"})
 	}
 }
@@ -178,7 +178,7 @@ func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("User-Agent", f.userAgent())
+	req.Header.Set("User-Agent", f.agent())
 	res, err := f.client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
@@ -196,18 +196,18 @@ func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 }
 
 // identity returns the client to sign in as, which is registered if need be.
-func (f *flow) clientIdentity(ctx context.Context, redirect string, device bool) (registration, error) {
-	if r, ok := f.configuredClient(f.server); ok {
+func (f *flow) identity(ctx context.Context, redirect string, device bool) (registration, error) {
+	if r, ok := f.fixed(f.server); ok {
 		return r, nil
 	}
-	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.isUsable(time.Now()) && r.RedirectURI == redirect {
+	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.usable(time.Now()) && r.RedirectURI == redirect {
 		return r, nil
 	}
 	return f.register(ctx, f.client, f.server, redirect, strings.Join(f.scopes, " "), device)
 }
 
 // code runs the authorization code flow with PKCE (RFC 7636).
-func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
+func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.AuthorizationEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
 	}
@@ -216,7 +216,7 @@ func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 		return tokens{}, err
 	}
 	defer redirect.close()
-	client, err := f.clientIdentity(ctx, redirect.address, false)
+	client, err := f.identity(ctx, redirect.address, false)
 	if err != nil {
 		return tokens{}, err
 	}
@@ -231,7 +231,7 @@ func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 	if err := prompt.Open(address); err != nil {
 		return tokens{}, err
 	}
-	answer, err := f.awaitRedirect(ctx, prompt, redirect, state)
+	answer, err := f.answer(ctx, prompt, redirect, state)
 	if err != nil {
 		return tokens{}, err
 	}
@@ -240,13 +240,13 @@ func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 
 // exchangeCode returns the tokens for an authorization code.
 func (f *flow) exchangeCode(ctx context.Context, client registration, code, redirect, verifier string) (tokens, error) {
-	return f.request(ctx, f.client, f.newTokens(client), url.Values{
+	return f.request(ctx, f.client, f.tokens(client), url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
 	})
 }
 
 // tokens are the tokens to be, without the secrets.
-func (f *flow) newTokens(client registration) tokens {
+func (f *flow) tokens(client registration) tokens {
 	return tokens{
 		Issuer: f.server.Issuer, Resource: f.resource.Resource, Client: client,
 		Endpoint: f.server.TokenEndpoint, Revocation: f.server.RevocationEndpoint, Scopes: f.scopes,
@@ -279,7 +279,7 @@ func (f *flow) authorizationAddress(client registration, redirect, state, verifi
 }
 
 // answer waits for the parameters of the redirect and checks them.
-func (f *flow) awaitRedirect(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
+func (f *flow) answer(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
 	if prompt.Paste == nil {
 		return redirect.wait(ctx)
 	}

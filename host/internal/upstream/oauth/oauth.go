@@ -92,7 +92,7 @@ func (c Config) Validate() error {
 
 // private reports whether the server is on this machine or a private network,
 // so that its authorization server may be there, too.
-func (c Config) isPrivate() bool {
+func (c Config) private() bool {
 	u, err := url.Parse(c.URL)
 	return err == nil && (c.AllowPrivate || isPrivateHost(u.Hostname()))
 }
@@ -118,9 +118,9 @@ func (c Config) endpoint(what, address string) (*url.URL, error) {
 		return nil, fmt.Errorf("the %s is not an address: %.200q", what, address)
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("the %s has the scheme %.40q; only https is allowed", what, u.Scheme)
-	case isPrivateHost(u.Hostname()) && !c.isPrivate():
+	case isPrivateHost(u.Hostname()) && !c.private():
 		return nil, fmt.Errorf("the %s %.200q is a private address; set allow_private for server %s if that is intended", what, u.Host, c.Server)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()) && (!c.isPrivate() || !isPrivateHost(u.Hostname())):
+	case u.Scheme == "http" && !isLoopback(u.Hostname()) && (!c.private() || !isPrivateHost(u.Hostname())):
 		return nil, fmt.Errorf("the %s %.200q is not encrypted; only https is allowed", what, u.Scheme+"://"+u.Host)
 	}
 	return u, nil
@@ -135,7 +135,7 @@ type signInError struct{ text string }
 func (e *signInError) Error() string { return e.text }
 func (e *signInError) Unwrap() error { return ErrSignIn }
 
-func (c Config) signInRequired(why string) error {
+func (c Config) signIn(why string) error {
 	if c.SignInLink {
 		return &signInError{why + ": call one of its tools to get the link"}
 	}

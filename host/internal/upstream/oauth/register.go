@@ -30,7 +30,7 @@ type registration struct {
 
 // fixed returns the identity that needs no registration: the configured
 // client, or a client metadata document if the server supports them.
-func (c Config) configuredClient(m serverMetadata) (registration, bool) {
+func (c Config) fixed(m serverMetadata) (registration, bool) {
 	switch {
 	case c.PrivateKey != "":
 		return registration{ClientID: c.ClientID, AuthMethod: keyAuth, Issuer: m.Issuer}, true
@@ -106,6 +106,6 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 }
 
 // usable reports whether a stored registration can be used again.
-func (r registration) isUsable(now time.Time) bool {
+func (r registration) usable(now time.Time) bool {
 	return r.ClientID != "" && (r.Expires.IsZero() || now.Before(r.Expires))
 }

@@ -104,7 +104,7 @@ func (c Config) unseal(ctx context.Context, r *record) error {
 	if err != nil {
 		return &keyringError{c.Server, err}
 	}
-	damaged := fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.recordPath(), c.Server)
+	damaged := fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.path(), c.Server)
 	aead, err := newAEAD(text)
 	if err != nil {
 		return damaged

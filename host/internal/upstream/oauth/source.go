@@ -23,8 +23,8 @@ type Source struct {
 	cached atomic.Pointer[tokens] // nil: not signed in
 	read   atomic.Bool            // whether the store has been read
 
-	nonce    atomic.Value // string: the last one of the server, for proofs
-	lastLook atomic.Int64 // when the file was last looked at, in nanoseconds
+	nonce  atomic.Value // string: the last one of the server, for proofs
+	looked atomic.Int64 // when the file was last looked at, in nanoseconds
 
 	mu   sync.Mutex  // one refresh or read at a time
 	file os.FileInfo // the file that was read last
@@ -47,9 +47,9 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if s.cached.Load() == nil { // a refusal has the store read again
 		return "", nil
 	}
-	if now := time.Now().UnixNano(); now-s.lastLook.Load() > int64(lookPause) {
-		s.lastLook.Store(now)
-		if err := s.reloadIfReplaced(ctx); err != nil {
+	if now := time.Now().UnixNano(); now-s.looked.Load() > int64(lookPause) {
+		s.looked.Store(now)
+		if err := s.look(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -57,8 +57,8 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if t == nil {
 		return "", nil
 	}
-	if now := time.Now(); (t.Refresh != "" || s.cfg.isMachine()) && t.needsRefresh(now) {
-		fresh, err := s.newerTokens(ctx, t.Access, false)
+	if now := time.Now(); (t.Refresh != "" || s.cfg.machine()) && t.due(now) {
+		fresh, err := s.renew(ctx, t.Access, false)
 		switch {
 		case err == nil:
 			t = fresh
@@ -81,12 +81,12 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 		if challenge.Error != "insufficient_scope" {
 			return false, nil
 		}
-		return s.requestScopes(ctx, token, challenge.Scopes)
+		return s.stepUp(ctx, token, challenge.Scopes)
 	}
 	if t := s.cached.Load(); challenge.Error == "use_dpop_nonce" && t != nil && t.Access == token && t.Scheme == dpopScheme { // the token is valid
 		return false, nil
 	}
-	t, err := s.newerTokens(ctx, token, true)
+	t, err := s.renew(ctx, token, true)
 	switch {
 	case err != nil:
 		return false, err
@@ -96,16 +96,16 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 		return false, nil // it may want other credentials
 	}
 	if challenge.Bearer {
-		if err := s.storeChallenge(ctx, challenge); err != nil {
+		if err := s.note(ctx, challenge); err != nil {
 			return false, err
 		}
 	}
-	return false, s.cfg.signInRequired(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
+	return false, s.cfg.signIn(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
 }
 
 // note stores a challenge for the sign-in: not every server sends it in answer
 // to the first request.
-func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error {
+func (s *Source) note(ctx context.Context, challenge Challenge) error {
 	same := func(r *record) bool { return r.Asked != nil && reflect.DeepEqual(*r.Asked, challenge) }
 	if r, err := s.cfg.load(ctx); err != nil || same(&r) {
 		return err
@@ -118,13 +118,13 @@ func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error 
 }
 
 // stepUp notes the scopes that a call needs, for the next sign-in.
-func (s *Source) requestScopes(ctx context.Context, token string, scopes []string) (again bool, err error) {
+func (s *Source) stepUp(ctx context.Context, token string, scopes []string) (again bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err = s.cfg.update(ctx, func(r *record) (bool, error) {
 		if t := r.Tokens; t != nil && t.Access != token && containsAll(t.Scopes, scopes) {
 			again = true // signed in since
-			s.cacheTokens(t)
+			s.keep(t)
 			return false, nil
 		}
 		if containsAll(r.Wanted, scopes) && len(r.Wanted) > 0 {
@@ -140,14 +140,14 @@ func (s *Source) requestScopes(ctx context.Context, token string, scopes []strin
 	if len(scopes) == 0 {
 		what = "it does not name"
 	}
-	return false, s.cfg.signInRequired(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what))
+	return false, s.cfg.signIn(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what))
 }
 
 // renew returns tokens other than the refused or expiring one: those that
 // another process has stored meanwhile, or refreshed ones; nil: there are none.
 // Of all processes one refreshes, under the lock, so that a refresh token that
 // changes with each use is used once.
-func (s *Source) newerTokens(ctx context.Context, old string, refused bool) (*tokens, error) {
+func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.cached.Load(); t != nil && t.Access != old {
@@ -157,21 +157,21 @@ func (s *Source) newerTokens(ctx context.Context, old string, refused bool) (*to
 	switch r, err := s.cfg.load(ctx); {
 	case err != nil:
 		return nil, err
-	case r.Tokens == nil && !s.cfg.isMachine():
-		s.cacheTokens(nil)
+	case r.Tokens == nil && !s.cfg.machine():
+		s.keep(nil)
 		return nil, nil
 	}
 	var result *tokens
 	err := s.cfg.update(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		switch {
-		case t == nil && !s.cfg.isMachine():
+		case t == nil && !s.cfg.machine():
 			return false, nil
-		case t != nil && t.Access != old && (refused || !t.needsRefresh(time.Now())):
+		case t != nil && t.Access != old && (refused || !t.due(time.Now())):
 			result = t
 			return false, nil
-		case s.cfg.isMachine():
-			fresh, err := s.cfg.obtainTokens(ctx)
+		case s.cfg.machine():
+			fresh, err := s.cfg.obtain(ctx)
 			if err != nil {
 				return false, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
 			}
@@ -186,14 +186,14 @@ func (s *Source) newerTokens(ctx context.Context, old string, refused bool) (*to
 			if refused {
 				r.Tokens = nil
 			}
-			return refused, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
+			return refused, s.cfg.signIn(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
 		}
 		// Not cancelled with the call: the answer may hold the only valid
 		// refresh token.
 		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
 		if isRefused(err) {
 			r.Tokens = nil
-			return true, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
+			return true, s.cfg.signIn(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
 		}
 		if err != nil {
 			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
@@ -202,7 +202,7 @@ func (s *Source) newerTokens(ctx context.Context, old string, refused bool) (*to
 		return true, nil
 	})
 	if err == nil || errors.Is(err, ErrSignIn) {
-		s.cacheTokens(result)
+		s.keep(result)
 	}
 	return result, err
 }
@@ -216,7 +216,7 @@ func (s *Source) reload(ctx context.Context) error {
 	}
 	r, err := s.cfg.load(ctx)
 	if err == nil {
-		s.cacheTokens(r.Tokens)
+		s.keep(r.Tokens)
 	}
 	return err
 }
@@ -241,7 +241,7 @@ func (s *Source) look(ctx context.Context) error {
 	}
 	r, err := s.cfg.load(ctx)
 	if err == nil {
-		s.cacheTokens(r.Tokens)
+		s.keep(r.Tokens)
 	}
 	return err
 }
@@ -265,8 +265,8 @@ func (s *Source) lookInCluster(ctx context.Context) error {
 }
 
 // keep caches tokens. s.mu is held.
-func (s *Source) cacheTokens(t *tokens) {
-	s.file, _ = os.Stat(s.cfg.recordPath()) //nolint:errcheck // it is read again then
+func (s *Source) keep(t *tokens) {
+	s.file, _ = os.Stat(s.cfg.path()) //nolint:errcheck // it is read again then
 	if t != nil && !slices.Contains(s.used, t.Access) {
 		s.used = append(s.used[max(0, len(s.used)-6):], t.Access)
 		if t.Refresh != "" {

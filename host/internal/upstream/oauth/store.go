@@ -37,12 +37,12 @@ type tokens struct {
 
 // early is the longest time before its expiry at which an access token is
 // refreshed.
-const refreshEarly = time.Minute
+const early = time.Minute
 
 // due reports whether to refresh the access token: in the last minute before its
 // expiry, or in the last tenth of its lifetime if that is shorter.
-func (t *tokens) needsRefresh(now time.Time) bool {
-	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(refreshEarly, t.Expires.Sub(t.Issued)/10)))
+func (t *tokens) due(now time.Time) bool {
+	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(early, t.Expires.Sub(t.Issued)/10)))
 }
 
 // record is the file of one server address and account.
@@ -76,7 +76,7 @@ const maxRecord = 1 << 20
 // lockTime is the longest wait for another process that signs in or refreshes.
 const lockTime = 2 * requestTimeout
 
-func (c Config) tokenDir() string { return filepath.Join(c.State, "oauth") }
+func (c Config) dir() string { return filepath.Join(c.State, "oauth") }
 
 // path is the record's file.
 func (c Config) path() string { return filepath.Join(c.dir(), c.id()+".json") }
@@ -99,7 +99,7 @@ func (c Config) load(ctx context.Context) (record, error) {
 		err = c.unseal(ctx, &r)
 	}
 	var locked *keyringError
-	if (c.discard || c.isMachine()) && errors.As(err, &locked) { // machines can sign in at any time
+	if (c.discard || c.machine()) && errors.As(err, &locked) { // machines can sign in at any time
 		r.Sealed, r.lost, err = nil, err, nil
 	}
 	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
@@ -136,9 +136,9 @@ func (c Config) read(ctx context.Context) (record, error) {
 	case err != nil:
 		return empty, fmt.Errorf("tokens: %w", err)
 	case !info.Mode().IsRegular() || info.Size() > maxRecord:
-		return empty, fmt.Errorf("tokens: %s is not a file of tokens", c.recordPath())
+		return empty, fmt.Errorf("tokens: %s is not a file of tokens", c.path())
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return empty, fmt.Errorf("tokens: %s is accessible to other users (mode %v); delete it and run mcp-host login %s", c.recordPath(), info.Mode().Perm(), c.Server)
+		return empty, fmt.Errorf("tokens: %s is accessible to other users (mode %v); delete it and run mcp-host login %s", c.path(), info.Mode().Perm(), c.Server)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
 	if err != nil {
@@ -211,7 +211,7 @@ func (c Config) replace(ctx context.Context, r record) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), c.recordPath())
+	return os.Rename(f.Name(), c.path())
 }
 
 // update changes the record while no other process does. change sees the
@@ -246,13 +246,13 @@ func (c Config) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(c.dir(), 0o700); err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	f, err := os.OpenFile(c.recordPath()+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(c.path()+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	if _, err := filelock.Lock(ctx, f); err != nil {
 		f.Close() //nolint:errcheck // nothing was written
-		return nil, fmt.Errorf("tokens: another process holds the lock of %s: %w", c.recordPath(), err)
+		return nil, fmt.Errorf("tokens: another process holds the lock of %s: %w", c.path(), err)
 	}
 	return func() {
 		filelock.Unlock(f)

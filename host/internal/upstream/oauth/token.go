@@ -67,7 +67,7 @@ func (c Config) postWithKey(ctx context.Context, client *http.Client, t tokens, 
 		return err
 	}
 	for nonce := ""; ; {
-		text, err := newProof(t.Key, http.MethodPost, to, "", nonce)
+		text, err := proof(t.Key, http.MethodPost, to, "", nonce)
 		if err != nil {
 			return err
 		}
