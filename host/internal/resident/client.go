@@ -51,7 +51,7 @@ func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	unlock, err := lockStart(ctx, dir, name)
+	unlock, err := lock(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Ready != nil {
 		cfg.Ready()
 	}
-	r.awaitIdle(ctx)
+	r.waitIdle(ctx)
 	r.removeSocket(dir, name, listener)
 	stop()
 	r.shared.Close()
@@ -143,7 +143,7 @@ func (r *resident) waitIdle(ctx context.Context) {
 func (r *resident) removeSocket(dir, name string, listener *net.UnixListener) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	unlock, err := lockStart(ctx, dir, name)
+	unlock, err := lock(ctx, dir, name)
 	if err == nil {
 		defer unlock()
 	}
