@@ -146,13 +146,64 @@ func TestProgramsServe(t *testing.T) {
 	}
 }
 
-// bash refuses to run commands, and says the level that Windows has.
-func TestBashIsNotConfined(t *testing.T) {
-	cmd := exec.Command(wine64, program(t, "mcp-bash"), "--doctor")
-	cmd.Env = prefix(t)
-	out, err := cmd.CombinedOutput()
+// Without a flag, bash refuses to run commands. At the level restricted it has no
+// privileges, and its processes end with it.
+func TestBashReportsItsLevel(t *testing.T) {
+	env := prefix(t)
+	doctor := func(args ...string) (string, error) {
+		cmd := exec.Command(wine64, append([]string{program(t, "mcp-bash"), "--doctor"}, args...)...)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := doctor()
 	require.Error(t, err)
-	require.Contains(t, string(out), "there is no confinement for windows")
+	require.Contains(t, out, "bash refuses to run")
+	require.Contains(t, out, "confines neither files nor the network")
+	out, err = doctor("--sandbox", "restricted")
+	require.NoError(t, err, out)
+	for _, want := range []string{"blocked     use privileges", "blocked     leave the job", "blocked     leave a process running", "bash runs commands at restricted", "  the network"} {
+		require.Contains(t, out, want)
+	}
+}
+
+// removeStub removes Wine's powershell.exe, which runs nothing.
+func removeStub(t *testing.T, env []string) {
+	t.Helper()
+	for _, pair := range env {
+		if dir, ok := strings.CutPrefix(pair, "WINEPREFIX="); ok {
+			require.NoError(t, os.Remove(filepath.Join(dir, "drive_c", "windows", "system32", "WindowsPowerShell", "v1.0", "powershell.exe")))
+		}
+	}
+}
+
+// bash runs commands in cmd.exe, since Wine has neither bash nor PowerShell, and says so.
+func TestBashRuns(t *testing.T) {
+	env := prefix(t)
+	removeStub(t, env)
+	for _, level := range []string{"off", "restricted"} {
+		t.Run(level, func(t *testing.T) {
+			root := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(root, "sub"), 0o700))
+			server := mcpkittest.StartWith(t, wine64, mcpkittest.Options{
+				Args: []string{program(t, "mcp-bash"), "--sandbox", level, "--root", `Z:` + strings.ReplaceAll(root, "/", `\`)}, Dir: root, Env: env,
+			})
+			run := func(arguments map[string]any) string { return server.Call("bash", arguments).Text }
+			text := run(map[string]any{"command": `echo "a b" %X%`, "env": map[string]string{"X": "y"}})
+			require.Contains(t, text, `"a b" y`)
+			require.Contains(t, text, "exit 0")
+			require.Contains(t, text, "sandbox: "+level)
+			require.Contains(t, run(map[string]any{"command": "exit 3"}), "exit 3")
+			require.Contains(t, run(map[string]any{"command": "cd", "workdir": "sub"}), `\sub`)
+			run(map[string]any{"command": "echo made>made.txt"})
+			made, err := os.ReadFile(filepath.Join(root, "made.txt"))
+			require.NoError(t, err)
+			require.Equal(t, "made", strings.TrimSpace(string(made)))
+			require.Contains(t, run(map[string]any{"command": "ping -n 60 127.0.0.1", "timeout": 500}), "timeout")
+			require.Contains(t, run(map[string]any{"command": "start /b ping -n 60 127.0.0.1"}), "left running, ended")
+			require.Zero(t, server.Close())
+		})
+	}
 }
 
 // The tools are added to a client's configuration in the directories of Windows, and

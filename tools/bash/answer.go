@@ -55,7 +55,7 @@ type verdictMeta struct {
 
 // sandboxMeta is the metadata about the confinement of a command.
 type sandboxMeta struct {
-	Level    string   `json:"level" jsonschema:"L2, L1 or off"`
+	Level    string   `json:"level" jsonschema:"L2, L1, seatbelt, restricted or off"`
 	FS       string   `json:"fs" jsonschema:"what of the file system is closed"`
 	Net      string   `json:"net" jsonschema:"what of the network is open"`
 	Procs    string   `json:"procs" jsonschema:"what other processes are closed"`
@@ -87,6 +87,10 @@ func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
 		m.FS, m.Procs, m.Kill = "writes in roots and $TMPDIR, secrets hidden", "own pid namespace", "pid namespace"
 	case proc.L1:
 		m.FS, m.Procs, m.Kill = "writes in roots and $TMPDIR, secrets outside roots unreadable", "no signals or tracing outside", "subreaper"
+	case proc.Seatbelt:
+		m.FS, m.Procs, m.Kill = "writes in roots and $TMPDIR, secrets unreadable", "no signals outside", "descendants found in the process table"
+	case proc.Restricted:
+		m.FS, m.Net, m.Procs, m.Kill = "open", "on", "no privileges; same user", "job object"
 	default:
 		m.FS, m.Procs, m.Kill, m.Net, m.SelfTest = "open", "open", "subreaper", "on", "none"
 	}
@@ -95,8 +99,11 @@ func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
 
 // sandboxText summarizes the confinement of a command, for the last line.
 func sandboxText(level proc.Level, net egress.Net) string {
-	if level == proc.Off {
+	switch level {
+	case proc.Off:
 		return "sandbox: off"
+	case proc.Restricted:
+		return "sandbox: restricted (no privileges, all processes end; files and network open)"
 	}
 	words := "sandbox: writes limited to roots"
 	switch {
@@ -106,8 +113,8 @@ func sandboxText(level proc.Level, net egress.Net) string {
 	default:
 		words += ", network off"
 	}
-	if level == proc.L1 {
-		words += " (L1)"
+	if level == proc.L1 || level == proc.Seatbelt {
+		words += " (" + string(level) + ")"
 	}
 	return words
 }

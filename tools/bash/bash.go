@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func run() int {
 // settings.
 func (s *shell) tools() ([]*mcpkit.Tool, error) {
 	bash, err := mcpkit.NewTool(mcpkit.Def{
-		Name: "bash", Title: "Run command", Description: strings.TrimSpace(description),
+		Name: "bash", Title: "Run command", Description: shellDescription(strings.TrimSpace(description), s.shellName, runtime.GOOS, s.config.Level),
 		Hints:         mcpkit.Hints{Destructive: true, OpenWorld: true},
 		Aliases:       []string{"Bash"},
 		RefuseUnknown: true,

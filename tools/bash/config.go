@@ -43,7 +43,7 @@ func DefaultConfig() Config {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
-	flags.StringVar((*string)(&c.Level), "sandbox", string(c.Level), "confinement `LEVEL` of commands: L2, L1 or off (default: the highest level that this machine enforces)")
+	flags.StringVar((*string)(&c.Level), "sandbox", string(c.Level), "confinement `LEVEL` of commands: L2 or L1 (Linux), seatbelt (macOS), restricted (Windows; confines neither files nor the network), or off (default: the highest level that this machine enforces, except restricted)")
 	flags.Var((*netFlag)(&c.Network), "net", "network access of commands (`ACCESS`): off, on, registries (package registries), or allow=HOST[:PORT],…")
 	flags.StringVar((*string)(&c.Policy.Mode), "policy", string(c.Policy.Mode), "`MODE` of the rules: ban-list runs every command that no rule refuses; allow-list runs only commands that match --allow (default: ban-list)")
 	flags.Var((*repeatedFlag)(&c.Policy.Allow), "allow", "allow commands that match `RULE`, such as \"go test *\"; may be repeated")
@@ -80,8 +80,8 @@ func (c *Config) Validate() error {
 	if c.Undo && c.Changes != keepChanges {
 		return toolerr.New(toolerr.InvalidParams, "--undo and --changes %s cannot be combined: changes that were not applied need no undo", c.Changes)
 	}
-	if c.Undo && c.Level == proc.Off {
-		return toolerr.New(toolerr.InvalidParams, "--undo needs --sandbox L2 or L1: with off, the changes of commands are not recorded")
+	if c.Undo && c.Level != proc.Highest && c.Level != proc.L2 && c.Level != proc.L1 {
+		return toolerr.New(toolerr.InvalidParams, "--undo needs --sandbox L2 or L1: at other levels, the changes of commands are not recorded")
 	}
 	if c.SpillBytes <= 0 {
 		return toolerr.New(toolerr.InvalidParams, "--max-output must be more than zero")

@@ -17,8 +17,10 @@
 // --sandbox off is set. When a command ends, all processes that it started end;
 // when the server ends, its jobs end.
 //
-// Limits: commands can be confined on Linux only. Exported variables whose name
-// or value looks like a secret are not kept for the next command.
+// Limits: commands can be confined on Linux and, untested, on macOS; on Windows
+// --sandbox restricted confines neither files nor the network. Exported
+// variables whose name or value looks like a secret are not kept for the next
+// command.
 package main
 
 import (

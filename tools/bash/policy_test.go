@@ -215,7 +215,7 @@ func TestFlags(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--sandbox", "L3"}, "L2, L1 or off"},
+		{[]string{"--sandbox", "L3"}, "use L2, L1, seatbelt, restricted or off"},
 		{[]string{"--net", "maybe"}, "off, on, registries"},
 		{[]string{"--net", "allow="}, "allow"},
 		{[]string{"--policy", "strict"}, "ban-list"},

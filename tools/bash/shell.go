@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +26,7 @@ const grace = 1750 * time.Millisecond
 // shell holds the state shared by calls. It is safe for concurrent use.
 type shell struct {
 	config    Config
+	shellName string   // bash; on Windows without bash: pwsh, powershell or cmd
 	stateDirs []string // directories with the state of servers, which commands cannot see
 	box       *sandbox.Sandbox
 	store     *state.Store
@@ -62,6 +65,10 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 		box.Protect = append(box.Protect, dir)
 	}
 	box.ReadableFor = kept.OutputDir
+	shellName := commandShell(runtime.GOOS, os.Environ())
+	if err := checkShellRules(shellName, own.Policy); err != nil {
+		return nil, err
+	}
 	own.Policy.Network = own.hasNetwork()
 	rules, err := policy.New(own.Policy)
 	if err != nil {
@@ -69,7 +76,7 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	}
 	// The state directories hold keys, approvals and records, so they are
 	// hidden from commands.
-	s := &shell{config: own, stateDirs: kept.Directories(), box: sandbox.New(box), store: state.New(kept), policy: rules}
+	s := &shell{config: own, shellName: shellName, stateDirs: kept.Directories(), box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watches.store = s.store
 	s.review = &reviewer{mode: own.Changes, state: s.store}
 	s.sessions.isPendingDir = s.review.hasDir
@@ -173,7 +180,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if err := args.translate(ctx); err != nil {
 		return nil, err
 	}
-	verdict := s.policy.Check(args.Command)
+	verdict := s.check(args.Command)
 	if err := verdict.Err(); err != nil {
 		return nil, err
 	}

@@ -162,9 +162,11 @@ func howToAllow(entry string) string {
 }
 
 // checkLevel returns a SANDBOX_UNAVAILABLE error if settings need L2 and the machine
-// does not enforce it.
+// does not enforce it, and at the level of macOS.
 func checkLevel(report proc.Report, network egress.Net, s Settings) error {
 	switch {
+	case report.Level == proc.Seatbelt: // servers with a private home were not tried at it
+		return toolerr.New(toolerr.SandboxUnavailable, "servers are confined on Linux only: remove sandbox from the server to run it without")
 	case network.Allow != nil && report.Level != proc.L2:
 		return toolerr.New(toolerr.SandboxUnavailable, "a network of single hosts needs level L2, not %s: set sandbox.network to off or on", report.Level)
 	case len(s.Sockets) > 0 && (report.Level != proc.L2 || report.NoUnix):

@@ -25,7 +25,7 @@ func (p *Process) Activity() Activity {
 	}
 	a := Activity{Asleep: true}
 	newest := uint64(0)
-	queue := supervise.Children(strconv.Itoa(p.supervisor.process.Pid))
+	queue := supervise.Children(strconv.Itoa(p.supervisor.pid))
 	for looked := 0; len(queue) > 0 && looked < maxProcesses; looked++ {
 		pid := queue[0]
 		queue = append(queue[1:], supervise.Children(pid)...)

@@ -126,9 +126,9 @@ func (c *Config) setDefaults() {
 // never work, else nil.
 func (c *Config) Validate() error {
 	switch c.Level {
-	case Highest, L2, L1, Off:
+	case Highest, L2, L1, Seatbelt, Restricted, Off:
 	default:
-		return toolerr.New(toolerr.InvalidParams, "sandbox level %q is unknown: use L2, L1 or off", c.Level)
+		return toolerr.New(toolerr.InvalidParams, "sandbox level %q is unknown: use L2, L1, seatbelt, restricted or off", c.Level)
 	}
 	for _, dir := range append([]string{c.SpillDir, c.TempDir, c.CacheDir, c.RecordDir, c.WatchDir, c.UndoDir}, c.Writable...) {
 		if dir != "" && !filepath.IsAbs(dir) {
@@ -140,8 +140,8 @@ func (c *Config) Validate() error {
 			return toolerr.New(toolerr.InvalidParams, "socket %q is relative: give an absolute path", path)
 		}
 	}
-	if len(c.Sockets) > 0 && c.Level == L1 {
-		return toolerr.New(toolerr.InvalidParams, "--allow-socket needs level L2, and --sandbox says L1: at L1 there are no unix sockets")
+	if len(c.Sockets) > 0 && (c.Level == L1 || c.Level == Seatbelt) {
+		return toolerr.New(toolerr.InvalidParams, "--allow-socket needs level L2, and --sandbox says %s: there are no unix sockets at that level", c.Level)
 	}
 	return c.validateEgress()
 }

@@ -33,7 +33,7 @@ func (c *Config) validateEgress() error {
 	case c.Egress == nil:
 	case c.Network:
 		return toolerr.New(toolerr.InvalidParams, "the network cannot be on for all hosts and only for listed hosts: use --net on, --net registries or --net allow=…")
-	case c.Level == L1 || c.Level == Off:
+	case c.Level != Highest && c.Level != L2:
 		return toolerr.New(toolerr.InvalidParams, "--net registries and --net allow=… need level L2, and --sandbox says %s: use --sandbox L2, or --net off or on", c.Level)
 	}
 	return nil

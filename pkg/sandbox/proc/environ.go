@@ -45,7 +45,7 @@ func (e Environ) Build() (env, refused []string) {
 	}
 	for _, pair := range base {
 		name, value, _ := strings.Cut(pair, "=")
-		values[name] = value
+		values[systemVarName(name)] = value
 	}
 	for _, pair := range e.Extra {
 		name, value, ok := strings.Cut(pair, "=")
@@ -59,7 +59,7 @@ func (e Environ) Build() (env, refused []string) {
 		values["PATH"] = e.pathCache.removeUnsafeEntries(path, e.Writable)
 	}
 	if values["PATH"] == "" {
-		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+		values["PATH"] = defaultPath(values)
 	}
 	for _, pair := range slices.Concat(fixedEnv[:], e.Set) {
 		name, value, _ := strings.Cut(pair, "=")

@@ -3,6 +3,7 @@ package proc
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
@@ -44,6 +45,9 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 			if path := filepath.Join(home, name); isHidden(path) {
 				s.Mask = append(s.Mask, path)
 			}
+		}
+		for _, name := range moreHomeSecrets(runtime.GOOS) {
+			s.Mask = append(s.Mask, filepath.Join(home, name))
 		}
 	}
 	s.Mask = append(s.Mask, r.hiddenInHomes(s, rules)...)

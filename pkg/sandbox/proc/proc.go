@@ -49,15 +49,21 @@ import (
 )
 
 // Level says how far a command is confined: Off not at all, L1 by Landlock and
-// seccomp, L2 also by namespaces and mounts. See Report.Gaps for what each does
-// not restrict.
+// seccomp, L2 also by namespaces and mounts, Seatbelt by a profile of macOS.
+// Restricted, on Windows, takes away privileges and ends all processes, but
+// confines neither files nor the network; Highest never chooses it. See
+// Report.Gaps for what each does not restrict.
 type Level = supervise.Level
 
 // The levels.
 const (
-	// Highest means the highest level whose self-test passes, at least L1.
+	// Highest means the highest level whose self-test passes, at least L1 or
+	// Seatbelt.
 	Highest Level = ""
 	L2            = supervise.L2
 	L1            = supervise.L1
-	Off           = supervise.Off
+	// Seatbelt is macOS's level, Restricted that of Windows.
+	Seatbelt   = supervise.Seatbelt
+	Restricted = supervise.Restricted
+	Off        = supervise.Off
 )

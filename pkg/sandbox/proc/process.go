@@ -72,7 +72,7 @@ func (p *Process) Stop() { p.killOnce.Do(func() { close(p.kill) }) }
 func (p *Process) UndoID() string { return p.undoID }
 
 // PID returns the process id of the command's supervisor.
-func (p *Process) PID() int { return p.supervisor.process.Pid }
+func (p *Process) PID() int { return p.supervisor.pid }
 
 // RefusedHosts returns the hosts that the command has asked for so far and that
 // Config.Egress does not allow, and the number of further refusals.
@@ -273,7 +273,8 @@ func (p *Process) cleanUp(outputRead <-chan struct{}) {
 		p.supervisor.output.SetReadDeadline(time.Now())
 		<-outputRead
 	}
-	closeAll(p.supervisor.output, p.supervisor.control)
+	closeAll(p.supervisor.output)
+	p.supervisor.control.Close()
 }
 
 // copyOutput copies the pipe to p.output until its end or its read deadline.

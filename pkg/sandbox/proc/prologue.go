@@ -32,5 +32,5 @@ func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 		return nil, toolerr.New(toolerr.ExecutionError, "what is to run before the command cannot be passed to it: %w", err)
 	}
 	s.prologue = f
-	return []string{fmt.Sprintf("BASH_ENV=/proc/self/fd/%d", fd)}, nil
+	return []string{"BASH_ENV=" + prologuePath(fd)}, nil
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -56,3 +57,6 @@ func sealedFile(text string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// prologuePath returns the path at which bash finds the prologue, its descriptor fd.
+func prologuePath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// SelfTest tests the configured level. With Highest it tests each level from L2
-// down until one passes. The result is cached, unless ctx ended. Runner.Start
+// SelfTest tests the configured level. With Highest it tests each level of this
+// system from the highest down until one passes. The result is cached, unless ctx ended. Runner.Start
 // calls it. If no level passes, it returns the report and a SANDBOX_UNAVAILABLE
 // error.
 func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
@@ -29,23 +29,31 @@ func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 }
 
 // chooseLevel tests the configured level and returns its report. With Highest
-// it tests L2, and then L1 if L2 does not pass.
+// it tests the levels of this system, from the highest down, until one passes.
 func (r *Runner) chooseLevel(ctx context.Context) Report {
 	switch r.config.Level {
 	case Off:
 		return Report{Level: Off}
 	case Highest:
-		first := r.testL2(ctx)
-		if first.Passed() {
-			return first
+		var failed []Report
+		for _, level := range candidates() {
+			report := r.testOne(ctx, level)
+			report.Higher = failed
+			if report.Passed() || len(failed) == len(candidates())-1 {
+				return report
+			}
+			failed = append(failed, report)
 		}
-		second := r.testLevel(ctx, L1)
-		second.Higher = append(first.Higher, first)
-		return second
-	case L2:
+	}
+	return r.testOne(ctx, r.config.Level)
+}
+
+// testOne tests a level, L2 in its variants.
+func (r *Runner) testOne(ctx context.Context, level Level) Report {
+	if level == L2 {
 		return r.testL2(ctx)
 	}
-	return r.testLevel(ctx, r.config.Level)
+	return r.testLevel(ctx, level)
 }
 
 // testL2 tests L2 and, if that fails, L2 without unix sockets (noUnixSockets): a

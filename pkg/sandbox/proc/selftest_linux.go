@@ -11,9 +11,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
+// candidates are the levels that Highest tries, from the highest down.
+func candidates() []Level { return []Level{L2, L1} }
+
 // runProbe runs the probe as a command at a level, in roots made for it, and
 // returns its report. Report.Failure says why it could not run.
 func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
+	if level != L2 && level != L1 {
+		return Report{Level: level, Failure: "not for Linux: use L2 or L1"}
+	}
 	report = Report{Level: level, Landlock: supervise.LandlockABI()}
 	temp, err := r.takeTemp()
 	dir := temp.path

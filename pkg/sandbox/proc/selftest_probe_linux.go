@@ -18,25 +18,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// prober runs inside the sandbox, tries each promise of the level, and collects
-// the results.
-type prober struct {
-	probeTargets
-	checks []Check // results so far
-}
-
-// probeRole is the role of the program when it is the command of the
-// self-test.
-const probeRole = "probe"
-
-// runProbeRole is the main function of this program in the role of the probe.
-// It reads the probeTargets from standard input, prints the checks as JSON, and
-// returns the exit code, 2 for another role.
-func runProbeRole(role string) int {
-	if role != probeRole {
-		fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
-		return 2
-	}
+// runProbe reads the probeTargets from standard input, prints the checks as JSON, and
+// returns the exit code.
+func runProbe() int {
 	p := &prober{}
 	if err := json.NewDecoder(os.Stdin).Decode(&p.probeTargets); err != nil {
 		fmt.Println(err)
@@ -53,34 +37,17 @@ func runProbeRole(role string) int {
 	return 0
 }
 
-// recordAllowed records the check of an action that commands must be able to
-// do: it is enforced if err is nil.
-func (p *prober) recordAllowed(name string, err error) {
-	c := Check{Name: name, State: Enforced, Needed: true, Allowed: true, Why: "works"}
-	if err != nil {
-		c.State, c.Why = NotEnforced, err.Error()
+// runProbeRole is the main function of this program in a role other than supervisor. It returns
+// the exit code.
+func runProbeRole(role string) int {
+	switch role {
+	case probeRole:
+		return runProbe()
+	case portableProbeRole:
+		return runPortableProbe()
 	}
-	p.checks = append(p.checks, c)
-}
-
-// recordBlocked records the check of an action that the sandbox must prevent;
-// err is nil if it was possible. promised says whether the level promises this:
-// else a nil err is recorded as a gap of the level.
-func (p *prober) recordBlocked(name string, promised bool, err error) {
-	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
-	if err != nil {
-		c.State, c.Why = Enforced, errorWithoutPath(err)
-	}
-	p.checks = append(p.checks, c)
-}
-
-// errorWithoutPath returns the text of the system's error in err, or else of err. The
-// temporary paths of the attempt tell a reader nothing.
-func errorWithoutPath(err error) string {
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
-		return errno.Error()
-	}
-	return err.Error()
+	fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
+	return 2
 }
 
 // isL2 reports whether the probe runs at L2.
@@ -230,16 +197,6 @@ func (p *prober) sendUDP() error {
 		time.Sleep(time.Millisecond)
 	}
 	return nil
-}
-
-// dial makes a connection within 2 s and closes it. It returns the error, nil
-// if that is possible.
-func dial(network, address string) error {
-	conn, err := net.DialTimeout(network, address, 2*time.Second)
-	if err == nil {
-		conn.Close()
-	}
-	return err
 }
 
 // connectToOwnListener starts a listener and connects to it. It returns the

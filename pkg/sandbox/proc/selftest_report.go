@@ -65,8 +65,12 @@ func (r Report) Passed() bool {
 // Gaps returns short descriptions of the accesses that the level does not
 // restrict.
 func (r Report) Gaps() []string {
-	if r.Level == Off {
+	switch r.Level {
+	case Off:
 		return []string{"nothing is confined"}
+	case Restricted:
+		return []string{"files and the registry: reading and writing as the user, credential stores included", "the network", "other processes of the user",
+			"programs that run outside the job, such as services, scheduled tasks and WMI"}
 	}
 	var gaps []string
 	for _, c := range r.Checks {
@@ -81,10 +85,14 @@ func (r Report) Gaps() []string {
 	if isProcessLimitIgnored() {
 		gaps = append(gaps, "the number of processes, which the kernel does not limit for root")
 	}
-	if r.Level == L1 {
+	switch r.Level {
+	case Seatbelt:
+		return append(gaps, "secrets that appear in roots while a command runs", "names and metadata of files outside roots", "POSIX shared memory of other programs",
+			"memory and processor time", "processes that start new sessions at once, and all processes if the server's supervisor is killed")
+	case L1:
 		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs",
 			"arguments and scheduling of the user's other processes")
-	} else {
+	default:
 		gaps = append(gaps, "secrets that appear while a command runs",
 			"private keys in roots with ordinary file names", "secrets in node_modules and .git/objects of roots")
 	}

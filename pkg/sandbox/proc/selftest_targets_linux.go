@@ -8,49 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
-
-// probeTargets names the objects that the probe tries to access. The probe
-// reads it from standard input as JSON.
-type probeTargets struct {
-	Level         Level
-	Network       bool   // commands may use the network
-	Root          string // writable root
-	ReadOnlyRoot  string
-	OutsideDir    string // a directory outside the roots
-	OwnedOutside  string // belongs to the user and is outside the roots; "" if nothing does
-	SecretDir     string // must not be readable
-	ServerPID     int    // process id of the server, which must be inaccessible
-	TCP           string // address of a listener of the server
-	UDP           string // address of a socket of the server
-	NamedSocket   string // unix socket of the server in Root, so that only its mask hides it; "" if its name were too long
-	RenamedSocket string // unix socket of the server in ReadOnlyRoot that no mask hides; "" if its name were too long
-	NoUnix        bool   // the level is tested without unix sockets
-	AbstractName  string // abstract unix socket of the server
-	Mark          string // marks the process that the probe leaves running
-}
-
-// probeRules are the Rules for the self-test's own roots.
-type probeRules struct{ root, readOnly, secret string }
-
-// Roots returns the root and the read-only root.
-func (b probeRules) Roots() []sandbox.Root {
-	return []sandbox.Root{{Path: b.root}, {Path: b.readOnly, ReadOnly: true}}
-}
-
-// Denied reports whether abs is the secret directory of the probe.
-func (b probeRules) Denied(abs string) bool { return abs == b.secret }
-
-// Masked returns false.
-func (b probeRules) Masked(string) bool { return false }
-
-// ExplicitlyAllowed returns false.
-func (b probeRules) ExplicitlyAllowed(string) bool { return false }
-
-// Protected returns "": nothing is protected.
-func (b probeRules) Protected(string) string { return "" }
 
 // maxSocketName bounds the length of a unix socket's name in bytes (unix(7)).
 const maxSocketName = 107

@@ -67,7 +67,7 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 			s.closeFiles()
 		}
 	}()
-	if level != Off {
+	if confinesFiles(level) {
 		for _, root := range c.Rules.Roots() {
 			s.Roots = append(s.Roots, supervise.Root(root))
 		}
@@ -86,7 +86,10 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 	inside := temp.pathForCommand(s.IsInsideRoot("/tmp"), level)
 	environ := Environ{
 		Base: r.passedEnv(), baseFiltered: true, pathCache: &r.searchPaths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
-		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
+		Set: append(temporaryVars(inside), "PWD="+c.Dir, supervise.MarkName+"="+s.Mark),
+	}
+	if !hasPrologue {
+		c.Prologue = nil
 	}
 	before, err := s.addPrologue(c, inside)
 	if err != nil {
@@ -107,10 +110,10 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 		s.Argv = c.Program
 		return s, nil
 	}
-	bash, err := findBash(s.Env)
+	shell, err := FindShell(s.Env)
 	if err != nil {
 		return nil, err
 	}
-	s.Argv = []string{bash, "--noprofile", "--norc", "-c", c.Script}
-	return s, nil
+	s.Argv, err = shell.argv(c.Script)
+	return s, err
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -23,7 +20,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only
 		return nil, toolerr.New(toolerr.NotFound, "working directory %s does not exist or is not a directory", pathname.Escape(c.Dir))
 	}
-	if level != Off && c.Rules == nil {
+	if confinesFiles(level) && c.Rules == nil {
 		return nil, toolerr.New(toolerr.NoRoot, "a confined command needs a root: give one with --root DIR")
 	}
 	if len(c.Layers) > 0 && level != L2 {
@@ -69,7 +66,7 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 		r.addUndoRecord(s, c)
 	}
 	guard := &writeguard.Command{}
-	if level != Off {
+	if confinesFiles(level) {
 		guard = r.guardRoots(s, c.Rules)
 	}
 	p, err := r.launch(ctx, c, s, temp, guard, began)
@@ -136,22 +133,6 @@ func namespaceHint(level Level, err error) string {
 		return " (this system or container does not let users create namespaces)"
 	}
 	return ""
-}
-
-// findBash returns the path of bash in the PATH of env, the command's
-// environment. It returns EXECUTION_ERROR if bash is in none of the
-// directories.
-func findBash(env []string) (string, error) {
-	for _, pair := range env {
-		if path, ok := strings.CutPrefix(pair, "PATH="); ok {
-			for _, dir := range filepath.SplitList(path) {
-				if name, err := exec.LookPath(filepath.Join(dir, "bash")); err == nil {
-					return name, nil
-				}
-			}
-		}
-	}
-	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
 }
 
 // errUnavailable returns a SANDBOX_UNAVAILABLE error with the formatted text.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -19,9 +20,10 @@ const lostSupervisorDelay = 3 * time.Second
 // supervisor is a running supervisor process, before and after it gets its
 // command.
 type supervisor struct {
-	process *os.Process
-	control *os.File // socket for its instructions and reports
-	output  *os.File // the pipe with the command's output; nil before the command
+	process supervisorProcess
+	pid     int         // its process id
+	control controlConn // for its instructions and reports
+	output  *os.File    // the pipe with the command's output; nil before the command
 	level   Level
 	// preparedSpec is the spec that the supervisor prepared for, or nil.
 	preparedSpec    *supervise.Spec
@@ -29,10 +31,24 @@ type supervisor struct {
 	mounts          string // the mount table when it was started, "" below L2
 }
 
+// supervisorProcess is the process of a supervisor. *os.Process implements it.
+type supervisorProcess interface {
+	Kill() error
+	Wait() (*os.ProcessState, error)
+}
+
+// controlConn is the connection to a supervisor: a socket, as *os.File, or a
+// pipe within this process.
+type controlConn interface {
+	io.ReadWriteCloser
+	SetDeadline(t time.Time) error
+}
+
 // kill kills a supervisor that has not started a command, or whose command is
 // no longer needed, and closes its files.
 func (s *supervisor) kill() {
-	closeAll(s.control, s.output)
+	s.control.Close()
+	closeAll(s.output)
 	s.process.Kill() // fails only if it has ended
 	s.process.Wait()
 }

@@ -1,10 +1,8 @@
 package proc
 
 import (
-	"errors"
 	"io"
 	"os"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +40,7 @@ func startSupervisor(level Level, network bool, expected *supervise.Spec) (*supe
 		closeAll(control)
 		return nil, err
 	}
-	return &supervisor{process: process, control: control, level: level, preparedSpec: expected, mounts: readMountTable(level)}, nil
+	return &supervisor{process: process, pid: process.Pid, control: control, level: level, preparedSpec: expected, mounts: readMountTable(level)}, nil
 }
 
 // expectedSpecFile returns a file with the encoded spec. It returns nil if s is
@@ -86,26 +84,8 @@ func readMountTable(level Level) string {
 	return string(text)
 }
 
-// sendFiles sends text and the files to the supervisor. It does not close the
-// files.
-func (s *supervisor) sendFiles(text []byte, files []*os.File) error {
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd()) // Fd makes the file blocking, as programs expect it
-	}
-	raw, err := s.control.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var sent error
-	n := 0
-	err = raw.Write(func(fd uintptr) bool {
-		n, sent = unix.SendmsgN(int(fd), text, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
-		return sent != unix.EAGAIN
-	})
-	runtime.KeepAlive(files)
-	if err = errors.Join(err, sent); err == nil && n < len(text) {
-		_, err = s.control.Write(text[n:])
-	}
-	return err
-}
+// noSignal keeps the end of a supervisor from signalling the server that writes to it.
+const noSignal = unix.MSG_NOSIGNAL
+
+// selfPath is the path of the running program, even if its file was replaced.
+func selfPath() (string, error) { return supervise.Self, nil }

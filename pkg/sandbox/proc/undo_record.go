@@ -13,7 +13,7 @@ import (
 // Config.UndoDir. A command whose record cannot be written runs without a
 // record.
 func (r *Runner) addUndoRecord(s *spec, c Command) {
-	if r.config.UndoDir == "" || s.Level == Off || len(c.Layers) > 0 {
+	if r.config.UndoDir == "" || !confinesFiles(s.Level) || len(c.Layers) > 0 {
 		return
 	}
 	dir, err := os.Open(r.config.UndoDir)

@@ -24,7 +24,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		byUser = f.ProtectedByUser
 	}
 	guard := r.guards.NewCommand(writeguard.CommandRules{
-		Level: s.Level, Writable: writable, InAnyRoot: s.isWatched, Protected: slices.Clone(s.Guard), MustStay: byUser, Git: writeguard.UserGitSettingsOf(rules),
+		Level: guardLevel(s.Level), Writable: writable, InAnyRoot: s.isWatched, Protected: slices.Clone(s.Guard), MustStay: byUser, Git: writeguard.UserGitSettingsOf(rules),
 	})
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
 		return s.anyRootMatches(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })
@@ -40,13 +40,13 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 	}
 	guard.ShareSettings(readOnly, s.scannedDirStates)
 	for _, root := range s.Roots {
-		if one := guarded[root.Path]; one != nil && s.Level == L2 {
+		if one := guarded[root.Path]; one != nil && protectsByPath(s.Level) {
 			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.CanBeReadOnly(path) })
 			s.addReadOnly(one.ReadOnlyPaths(), writable)
 			s.keepWorktreesWritable(root.Path)
 		}
 	}
-	if s.Level == L2 {
+	if protectsByPath(s.Level) {
 		guard.SetReadOnly(s.Guard, s.Writable)
 	}
 	return guard
@@ -94,10 +94,10 @@ func (s *spec) addReadOnly(paths []string, writable func(string) bool) {
 	}
 }
 
-// readOnlyPaths returns the paths that are mounted read-only for the command,
-// nil at levels without mounts.
+// readOnlyPaths returns the paths that the kernel protects from the command,
+// nil at levels where it protects none.
 func (s *spec) readOnlyPaths() []string {
-	if s.Level != L2 {
+	if !protectsByPath(s.Level) {
 		return nil
 	}
 	return s.Guard

@@ -16,6 +16,11 @@ const (
 	L2 Level = "L2"
 	// L1 uses Landlock and seccomp.
 	L1 Level = "L1"
+	// Seatbelt uses a profile of macOS's sandbox-exec.
+	Seatbelt Level = "seatbelt"
+	// Restricted uses a restricted token and a job object of Windows. It confines neither
+	// files nor the network.
+	Restricted Level = "restricted"
 	// Off does not confine commands. All their processes are still ended.
 	Off Level = "off"
 )

@@ -203,30 +203,6 @@ func startBash(s *Spec, files []uintptr) (pid int, err error) {
 	return pid, nil
 }
 
-// programError reports that the system could not start the program of spec, and
-// why.
-type programError struct {
-	spec *Spec
-	err  error
-}
-
-func (e *programError) Error() string {
-	if errors.Is(e.err, unix.E2BIG) {
-		return fmt.Sprintf("it has %d bytes and its environment %d, which together are more than the system gives to a program: "+
-			"put the script or the data into a file, or set fewer variables", argumentBytes(e.spec.Argv), argumentBytes(e.spec.Env))
-	}
-	return fmt.Sprintf("%s in %s: %v", e.spec.Argv[0], e.spec.Dir, e.err)
-}
-
-// argumentBytes returns the total length of texts as arguments of execve(2), in
-// bytes, with a final NUL for each.
-func argumentBytes(texts []string) (n int) {
-	for _, text := range texts {
-		n += len(text) + 1
-	}
-	return n
-}
-
 // commandMonitor watches one command until its last descendant has ended: it
 // receives the server's messages, checks limits and ends processes.
 type commandMonitor struct {

@@ -1,0 +1,6 @@
+package proc
+
+import "syscall"
+
+// openNonblock keeps an open from waiting for the other end of a pipe.
+const openNonblock = syscall.O_NONBLOCK
