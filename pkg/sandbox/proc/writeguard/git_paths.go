@@ -213,8 +213,8 @@ func (p *gitPaths) addHooksDirInRoot(dir string) {
 	}
 }
 
-// isHook reports whether name, the path of a file in a root, belongs to a
-// repository's hook, or of its directory of hooks.
+// isHook reports whether name, the path of a file in a root, is the name of a
+// hook of a repository, or of its directory of hooks.
 func isHook(name string) bool {
 	return filepath.Base(name) == "hooks" || filepath.Base(filepath.Dir(name)) == "hooks"
 }
