@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,7 +158,7 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
 	one, first := a.signIns.joinOrBegin(cfg.Server)
 	if first {
-		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg))
+		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg, oauth.MissingScopes(refusal)))
 	}
 	select {
 	case <-one.done:
@@ -168,8 +169,9 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 }
 
 // runSignIn runs the OAuth authorization code flow: it sends the link to the client of req
-// and waits until the browser returns. It returns nil after success.
-func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config) error {
+// and waits until the browser returns. scopes are those that the sign-in adds. It returns
+// nil after success.
+func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config, scopes []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, signInTime, errors.New("the sign-in was not completed in time"))
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
@@ -180,7 +182,7 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	id := rand.Text()
 	_, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
 		asking.Go(func() {
-			if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, address))) {
+			if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, scopes, id, address))) {
 				refuse(errors.New("the link was not opened"))
 			}
 		})
@@ -203,8 +205,12 @@ func acceptedLink(raw json.RawMessage, err error) bool {
 
 // signInQuestion returns the params of the elicitation in URL mode (MCP specification,
 // "Elicitation") that asks to open address. Version 2026-07-28 has no elicitationId.
-func signInQuestion(req *call.Request, server, id, address string) json.RawMessage {
-	message := fmt.Sprintf("Server %s needs a sign-in. The call of %s continues after it.", server, req.Tool.Name)
+func signInQuestion(req *call.Request, server string, scopes []string, id, address string) json.RawMessage {
+	needs := "a sign-in"
+	if len(scopes) > 0 {
+		needs = fmt.Sprintf("a sign-in with more scopes (%s)", strings.Join(scopes, " "))
+	}
+	message := fmt.Sprintf("Server %s needs %s. The call of %s continues after it.", server, needs, req.Tool.Name)
 	params := jsonrpc.AppendString([]byte(`{"mode":"url","message":`), message)
 	params = jsonrpc.AppendString(append(params, `,"url":`...), address)
 	if !req.Caller.Modern {

@@ -197,7 +197,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
 	id := rand.Text()
-	if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, link))) {
+	if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, oauth.MissingScopes(refusal), id, link))) {
 		return false, needed
 	}
 	select {

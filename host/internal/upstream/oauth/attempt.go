@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -71,11 +70,12 @@ func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client regi
 	shared.Subject = redirectRecord + redirect
 	err = shared.update(ctx, func(r *record) (bool, error) {
 		var ok bool
-		if client, ok = r.Clients[f.server.Issuer]; ok && client.usable(time.Now()) {
+		if client, ok = r.Clients[f.server.Issuer]; ok && client.usable(time.Now()) && f.hasScopes(client) {
 			return false, nil
 		}
 		var err error
-		if client, err = f.register(ctx, f.client, f.server, redirect, strings.Join(f.scopes, " "), false); err != nil {
+		// Other users need the scopes of the previous registration.
+		if client, err = f.register(ctx, f.client, f.server, redirect, union(client.Scopes, f.scopes), false); err != nil {
 			return false, err
 		}
 		if r.Clients == nil {

@@ -63,7 +63,7 @@ func TestRefreshByTheHostsOfACluster(t *testing.T) {
 		all.Go(func() {
 			source := NewSource(p.inCluster(shared))
 			token, err := source.Token(t.Context())
-			if err != nil || token != "access-1" {
+			if err != nil || token != "access-1" && token != "access-2" { // another host may have refreshed already
 				t.Error(token, err)
 			}
 			if again, err := source.Refused(t.Context(), "access-1", 401, nil); !again || err != nil {

@@ -200,10 +200,20 @@ func (f *flow) identity(ctx context.Context, redirect string, device bool) (regi
 	if r, ok := f.fixed(f.server); ok {
 		return r, nil
 	}
-	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.usable(time.Now()) && r.RedirectURI == redirect {
+	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.usable(time.Now()) && r.RedirectURI == redirect && f.hasScopes(r) {
 		return r, nil
 	}
-	return f.register(ctx, f.client, f.server, redirect, strings.Join(f.scopes, " "), device)
+	return f.register(ctx, f.client, f.server, redirect, f.scopes, device)
+}
+
+// hasScopes reports whether a registered client may ask for the scopes of the sign-in. A
+// provider can refuse scopes that the registration did not ask for. Registrations by older
+// versions of the host do not tell their scopes: those of the first sign-in.
+func (f *flow) hasScopes(r registration) bool {
+	if len(r.Scopes) == 0 && len(f.before.Wanted) == 0 {
+		return true
+	}
+	return containsAll(r.Scopes, f.scopes)
 }
 
 // code runs the authorization code flow with PKCE (RFC 7636).

@@ -130,16 +130,32 @@ func (c Config) endpoint(what, address string) (*url.URL, error) {
 var ErrSignIn = errors.New("sign-in required")
 
 // signInError tells the command that resolves it.
-type signInError struct{ text string }
+type signInError struct {
+	text   string
+	scopes []string // that the sign-in must add; nil: none
+}
+
+// MissingScopes returns the scopes that a sign-in must add so that it resolves err; nil:
+// none, or the server did not name them.
+func MissingScopes(err error) []string {
+	var needed *signInError
+	if errors.As(err, &needed) {
+		return needed.scopes
+	}
+	return nil
+}
 
 func (e *signInError) Error() string { return e.text }
 func (e *signInError) Unwrap() error { return ErrSignIn }
 
-func (c Config) signIn(why string) error {
+func (c Config) signIn(why string) error { return c.signInWith(why, nil) }
+
+// signInWith is signIn for a sign-in that must add scopes.
+func (c Config) signInWith(why string, scopes []string) error {
 	if c.SignInLink {
-		return &signInError{why + ": call one of its tools to get the link"}
+		return &signInError{why + ": call one of its tools to get the link", scopes}
 	}
-	return &signInError{fmt.Sprintf("%s: run mcp-host login %s", why, c.Server)}
+	return &signInError{fmt.Sprintf("%s: run mcp-host login %s", why, c.Server), scopes}
 }
 
 // Account is a sign-in as commands show it, without tokens.

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -363,4 +364,54 @@ func FuzzParseChallenge(f *testing.F) {
 			t.Errorf("values without a challenge: %+v", c)
 		}
 	})
+}
+
+// Some providers allow a registered client only the scopes that it registered for (RFC 7591,
+// 2), so that a sign-in with more scopes needs another registration.
+func TestMoreScopesNeedAnotherRegistration(t *testing.T) {
+	p := newProvider(t)
+	p.strict = true
+	c := p.config()
+	users := c
+	users.Subject = "issuer\nalice"
+	logins := map[string]func() (Account, error){
+		"by the host": func() (Account, error) { return p.login(c) },
+		"by a link": func() (Account, error) {
+			a, address, err := Begin(t.Context(), users, "http://127.0.0.1:1/sign-in/callback")
+			if err != nil {
+				return Account{}, err
+			}
+			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			res, err := client.Get(address)
+			if err != nil {
+				return Account{}, err
+			}
+			to, err := res.Location()
+			if err := errors.Join(err, res.Body.Close()); err != nil {
+				return Account{}, err
+			}
+			return a.Finish(t.Context(), to.Query())
+		},
+	}
+	for name, of := range map[string]Config{"by the host": c, "by a link": users} {
+		t.Run(name, func(t *testing.T) {
+			before := len(p.registered)
+			login := logins[name]
+			_, err := login()
+			require.NoError(t, err)
+			source := NewSource(of)
+			token, err := source.Token(t.Context())
+			require.NoError(t, err)
+			_, err = source.Refused(t.Context(), token, 403, []string{`Bearer error="insufficient_scope", scope="write"`})
+			require.ErrorIs(t, err, ErrSignIn)
+			for i := range 2 {
+				a, err := login()
+				require.NoError(t, err)
+				if i == 0 {
+					require.Equal(t, []string{"read", "write"}, a.Scopes)
+				}
+				require.Len(t, p.registered, before+2)
+			}
+		})
+	}
 }

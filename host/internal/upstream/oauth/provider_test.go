@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -32,8 +33,10 @@ type provider struct {
 	refreshed  int
 	forms      []url.Values // requests for tokens
 	revoked    []string
-	registered []any // application types
-	expires    int   // seconds until an access token expires
+	registered []any    // application types
+	allowed    []string // scopes of the last registration
+	strict     bool     // refuses other scopes
+	expires    int      // seconds until an access token expires
 }
 
 func newProvider(t *testing.T) *provider {
@@ -52,6 +55,8 @@ func newProvider(t *testing.T) *provider {
 		}
 		p.mu.Lock()
 		p.registered = append(p.registered, asked["application_type"])
+		scope, _ := asked["scope"].(string)
+		p.allowed = strings.Fields(scope)
 		p.mu.Unlock()
 		writeJSON(w, map[string]any{"client_id": "registered"})
 	})
@@ -104,6 +109,10 @@ func (p *provider) serveAuthorize(w http.ResponseWriter, req *http.Request) {
 	p.challenge = query.Get("code_challenge")
 	p.mu.Unlock()
 	answer := url.Values{"code": {"c"}, "state": {query.Get("state")}, "iss": {p.auth.URL}}
+	if p.strict && !containsAll(p.allowed, strings.Fields(query.Get("scope"))) {
+		answer.Set("error", "invalid_scope")
+		answer.Del("code")
+	}
 	if p.redirect != nil {
 		p.redirect(answer)
 	}

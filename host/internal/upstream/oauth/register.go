@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type registration struct {
 	ClientSecret string    `json:"client_secret,omitempty"`
 	AuthMethod   string    `json:"auth_method"`
 	RedirectURI  string    `json:"redirect_uri,omitempty"` // of a dynamic registration
+	Scopes       []string  `json:"scopes,omitempty"`       // that a dynamic registration asked for
 	Expires      time.Time `json:"expires,omitzero"`       // of the secret
 	Issuer       string    `json:"issuer,omitempty"`       // audience of assertions; for private_key_jwt
 }
@@ -60,7 +62,7 @@ func authMethod(secret bool, supported []string) string {
 
 // register registers the host dynamically (RFC 7591) with one redirect
 // address.
-func (c Config) register(ctx context.Context, client *http.Client, m serverMetadata, redirect string, scopes string, device bool) (registration, error) {
+func (c Config) register(ctx context.Context, client *http.Client, m serverMetadata, redirect string, scopes []string, device bool) (registration, error) {
 	if m.RegistrationEndpoint == "" {
 		return registration{}, fmt.Errorf("the authorization server %.200q registers no clients itself: register one there with the redirect address http://127.0.0.1/callback, and set oauth.client_id (and oauth.client_secret) for server %s", m.Issuer, c.Server)
 	}
@@ -80,8 +82,8 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 		"client_name": "toolroom mcp-host", "application_type": kind, "redirect_uris": []string{redirect},
 		"grant_types": grants, "response_types": []string{"code"}, "token_endpoint_auth_method": method,
 	}
-	if scopes != "" {
-		ask["scope"] = scopes
+	if len(scopes) > 0 {
+		ask["scope"] = strings.Join(scopes, " ")
 	}
 	var got struct {
 		ClientID     string `json:"client_id"`
@@ -95,7 +97,7 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 	if got.ClientID == "" {
 		return registration{}, errors.New("registering at the authorization server: the answer has no client_id")
 	}
-	r := registration{ClientID: got.ClientID, ClientSecret: got.ClientSecret, AuthMethod: got.AuthMethod, RedirectURI: redirect}
+	r := registration{ClientID: got.ClientID, ClientSecret: got.ClientSecret, AuthMethod: got.AuthMethod, RedirectURI: redirect, Scopes: scopes}
 	if r.AuthMethod == "" || r.AuthMethod != noAuth && r.ClientSecret == "" {
 		r.AuthMethod = authMethod(r.ClientSecret != "", m.AuthMethods)
 	}

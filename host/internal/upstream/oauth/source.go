@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,11 +137,12 @@ func (s *Source) stepUp(ctx context.Context, token string, scopes []string) (aga
 	if err != nil || again {
 		return again, err
 	}
-	what := fmt.Sprintf("%q", scopes)
+	s.looked.Store(0) // the next request may come after the sign-in
+	what := strings.Join(scopes, " ")
 	if len(scopes) == 0 {
-		what = "it does not name"
+		what = "it does not name them"
 	}
-	return false, s.cfg.signIn(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what))
+	return false, s.cfg.signInWith(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what), scopes)
 }
 
 // renew returns tokens other than the refused or expiring one: those that
