@@ -68,8 +68,10 @@ type Error struct {
 	Scopes []string // the required scopes, for insufficient_scope
 }
 
+// Error returns the reason.
 func (e *Error) Error() string { return e.Reason }
 
+// invalidToken returns an *Error with the code invalid_token and a formatted reason.
 func invalidToken(format string, args ...any) error {
 	return &Error{Code: "invalid_token", Reason: fmt.Sprintf(format, args...)}
 }
@@ -240,14 +242,18 @@ type claims struct {
 	members map[string]json.RawMessage
 }
 
+// has reports whether there is a claim with a name.
 func (c *claims) has(name string) bool { return c.members[name] != nil }
 
+// text returns a claim that is a string; "" for a missing one or another type.
 func (c *claims) text(name string) string {
 	var text string
 	json.Unmarshal(c.members[name], &text) //nolint:errcheck // another type is no text
 	return text
 }
 
+// time returns a claim that is a NumericDate (seconds since 1970); false for a missing one
+// or another type.
 func (c *claims) time(name string) (time.Time, bool) {
 	var seconds float64
 	if json.Unmarshal(c.members[name], &seconds) != nil || !c.has(name) || seconds <= 0 || seconds > 1<<40 {
@@ -279,6 +285,7 @@ func (c *claims) texts(path string) (texts []string) {
 	return nil
 }
 
+// audience returns the values of the claim aud, which is a string or a list.
 func (c *claims) audience() []string { return c.texts("aud") }
 
 // scopes returns the scopes: scope of RFC 9068, or scp of Microsoft and Okta.

@@ -63,7 +63,7 @@ func (v *Verifier) askIntrospection(ctx context.Context, from *issuer, token str
 	return c, nil
 }
 
-// answers remembers answers of the issuer, by hashes of tokens.
+// introspectionCache remembers answers of the issuer, by hashes of tokens.
 type introspectionCache struct {
 	now func() time.Time
 
@@ -71,15 +71,19 @@ type introspectionCache struct {
 	known map[[sha256.Size]byte]cachedAnswer
 }
 
+// cachedAnswer is an answer of the issuer about one token.
 type cachedAnswer struct {
 	claims *claims // nil: not active
 	until  time.Time
 }
 
+// newAnswers returns an empty cache with a clock.
 func newAnswers(now func() time.Time) *introspectionCache {
 	return &introspectionCache{now: now, known: map[[sha256.Size]byte]cachedAnswer{}}
 }
 
+// get returns the answer about the token with a hash; nil claims: not active. ok is false
+// if there is none or it is too old.
 func (a *introspectionCache) get(key [sha256.Size]byte) (c *claims, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,6 +95,7 @@ func (a *introspectionCache) get(key [sha256.Size]byte) (c *claims, ok bool) {
 	return one.claims, ok
 }
 
+// put stores an answer for answerTTL, or for refusalTTL if c is nil.
 func (a *introspectionCache) put(key [sha256.Size]byte, c *claims) {
 	ttl := answerTTL
 	if c == nil {

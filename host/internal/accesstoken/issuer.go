@@ -55,6 +55,7 @@ func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
 	return v.issuer, v.failed
 }
 
+// readMetadata requests the issuer's metadata from the addresses of metadataURLs.
 func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 	var reasons []error
 	for _, address := range metadataURLs(v.cfg.Issuer) {
@@ -112,6 +113,7 @@ func checkEndpoint(address string) error {
 	return nil
 }
 
+// isLoopback reports whether a host name or address means this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -127,6 +129,8 @@ func (v *Verifier) get(ctx context.Context, address string, into any) error {
 	return v.do(req, into)
 }
 
+// do sends a request and decodes the JSON answer into into. Another status than 200 is an
+// error.
 func (v *Verifier) do(req *http.Request, into any) error {
 	res, err := v.client.Do(req)
 	if err != nil {
@@ -169,6 +173,8 @@ func (v *Verifier) keyClient() *http.Client {
 	return &c
 }
 
+// throttledTransport requests the keys at most once in keysInterval and repeats the last
+// answer in between.
 type throttledTransport struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -178,6 +184,8 @@ type throttledTransport struct {
 	body []byte
 }
 
+// RoundTrip returns the last answer with status 200 if it is not older than keysInterval,
+// and otherwise sends the request.
 func (p *throttledTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ type callIDs struct {
 	n     int
 }
 
-// newIdents returns the callIDs of a conversation that has these messages.
+// newCallIDs returns the callIDs of a conversation that has these messages.
 func newCallIDs(messages []llm.Message) callIDs {
 	ids := callIDs{taken: map[string]bool{}}
 	for _, m := range messages {

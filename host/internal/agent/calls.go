@@ -69,7 +69,7 @@ func (r *run) planCalls(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Cho
 // errIdentical is the error for a call that was repeated too often.
 var errIdentical = toolerr.New(toolerr.LimitReached, "the same call was repeated up to the limit, and its result is known: change the arguments, or continue without it")
 
-// permits reports whether a choice permits a tool.
+// choicePermits reports whether a choice permits a tool.
 func choicePermits(choice *llm.Choice, name string) bool {
 	return choice == nil || choice.Mode != llm.ChoiceNone && (len(choice.ToolNames) == 0 || slices.Contains(choice.ToolNames, name))
 }

@@ -124,7 +124,7 @@ func (r *run) replaceHistory(messages []llm.Message, text string) error {
 	return nil
 }
 
-// permitRepeats permits repeated calls whose results are shortened in messages and not
+// allowRepeats permits repeated calls whose results are shortened in messages and not
 // yet in the history, because a message tells the model to repeat them if it needs the
 // results.
 func (r *run) allowRepeats(messages []llm.Message) {
@@ -166,7 +166,7 @@ func (r *run) switchModel(name string) {
 	}
 }
 
-// makeSpace makes space after the model rejected a request as too long: it shortens
+// shrinkContext makes space after the model rejected a request as too long: it shortens
 // results, then switches to a larger model. answer is the model's partial answer, or
 // nil.
 func (r *run) shrinkContext(answer *llm.Response) (Ending, error) {

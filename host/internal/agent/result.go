@@ -30,7 +30,7 @@ func errorResult(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult
 	}
 }
 
-// duration returns the member of a result with the time that its call took, in
+// durationMember returns the member of a result with the time that its call took, in
 // milliseconds.
 func durationMember(took time.Duration) []llm.Member {
 	return []llm.Member{{Name: DurationMember, Value: strconv.AppendInt(nil, took.Milliseconds(), 10)}}

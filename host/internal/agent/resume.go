@@ -127,7 +127,7 @@ type journalReader struct {
 	end     *step // nil: the run has not ended
 }
 
-// read applies one step of the journal to the state of the run. Results that were
+// applyStep applies one step of the journal to the state of the run. Results that were
 // stored outside the journal are added before the first step that can follow them.
 func (a *journalReader) applyStep(s step) {
 	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != EndPending) {
@@ -206,7 +206,7 @@ func (a *journalReader) addStoredResults() {
 	a.open = nil
 }
 
-// begin starts a new run after the end of an earlier one, with its conversation and
+// beginNewRun starts a new run after the end of an earlier one, with its conversation and
 // the new messages.
 func (a *journalReader) beginNewRun(s step) {
 	a.out, a.identicalCalls, a.earlierDuration, a.emptyAnswers = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0

@@ -111,7 +111,7 @@ func (r *run) reportMessages() {
 	r.messagesReported = len(r.history)
 }
 
-// close ends a run, with a summary if a limit was reached.
+// finish ends a run, with a summary if a limit was reached.
 func (r *run) finish(ctx context.Context, why Ending, err error) *Outcome {
 	switch ended := ctx.Err(); {
 	case why == interrupted && errors.Is(ended, context.DeadlineExceeded):
@@ -136,7 +136,7 @@ func (r *run) finish(ctx context.Context, why Ending, err error) *Outcome {
 	return r.out
 }
 
-// unkept ends the run because the journal cannot be written: its outcome has the reason
+// endUnjournaled ends the run because the journal cannot be written: its outcome has the reason
 // EndJournalError.
 func (r *run) endUnjournaled(err error) *Outcome {
 	r.out.Ending, r.out.Err = EndJournalError, err
@@ -169,7 +169,7 @@ func (r *run) boundReached() Ending {
 	return ""
 }
 
-// turn requests an answer and makes its calls. It returns the reason to end the run;
+// runTurn requests an answer and makes its calls. It returns the reason to end the run;
 // "": none.
 func (r *run) runTurn(ctx context.Context) (Ending, error) {
 	if ctx.Err() != nil {
@@ -282,7 +282,7 @@ func (r *run) addUserText(text string) (Ending, error) {
 	return r.addToHistory(llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}})
 }
 
-// add adds messages to the history.
+// addToHistory adds messages to the history.
 func (r *run) addToHistory(messages ...llm.Message) (Ending, error) {
 	r.history = append(r.history, messages...)
 	if err := r.writeStep(step{Step: stepSaid, Messages: messages}); err != nil {

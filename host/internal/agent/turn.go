@@ -84,7 +84,7 @@ func (r *run) addUsage(answer *llm.Response) {
 	r.out.Cost += r.model.Info().Price.Cost(*u)
 }
 
-// takePartialAnswer keeps the texts of an interrupted answer.
+// addPartialAnswer keeps the texts of an interrupted answer.
 func (r *run) addPartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
@@ -311,7 +311,7 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 	return failed
 }
 
-// takeSummary adds the texts of a summary and ignores calls.
+// addSummaryTexts adds the texts of a summary and ignores calls.
 func (r *run) addSummaryTexts(answer *llm.Response) error {
 	called := len(answer.Calls()) > 0
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {

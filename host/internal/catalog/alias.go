@@ -12,7 +12,7 @@ import (
 // none.
 type Target struct{ Server, Tool string }
 
-// inherit completes the definitions of tools that are other names of tools: title,
+// completeAliases completes the definitions of tools that are other names of tools: title,
 // description, schemas and annotations. Stages use the traits of the tool itself,
 // since the call of the target passes all stages, too.
 func completeAliases(tools []*Item) {
@@ -32,7 +32,7 @@ func completeAliases(tools []*Item) {
 	}
 }
 
-// findIn returns the tool that t names, nil if it is not among tools.
+// find returns the tool that t names, nil if it is not among tools.
 func (t Target) find(tools []*Item) *Item {
 	i := slices.IndexFunc(tools, func(item *Item) bool { return item.Server == t.Server && item.Original == t.Tool })
 	if i < 0 {
@@ -41,7 +41,7 @@ func (t Target) find(tools []*Item) *Item {
 	return tools[i]
 }
 
-// completedBy returns the item completed by the definition of the target.
+// completedFrom returns the item completed by the definition of the target.
 func (i *Item) completedFrom(target *Item) *Item {
 	own, err := jsonrpc.Members(i.Definition)
 	if err != nil {
@@ -78,7 +78,7 @@ func (i *Item) completedFrom(target *Item) *Item {
 // anyArguments is the schema of a tool without one.
 const anyArguments = `{"type":"object"}`
 
-// maxNames bounds a chain of names of names.
+// maxAliasDepth bounds a chain of names of names.
 const maxAliasDepth = 8
 
 // withTarget returns an item after the source of its target has been asked for its tools.

@@ -2,7 +2,7 @@ package catalog
 
 import "github.com/toolroom-mcp/toolroom/host/internal/call"
 
-// Asked returns the servers that are being asked for their tools, in the configured
+// BeingListed returns the servers that are being asked for their tools, in the configured
 // order. A server that is not running is being started.
 func (c *Catalog) BeingListed() []string {
 	c.mu.Lock()

@@ -47,7 +47,7 @@ type Entry struct {
 	Prefix *string // replaces SERVER__
 	Filter Filter  // for its tools
 
-	// Of is set if the source's only tool is another name for a tool of another server.
+	// AliasOf is set if the source's only tool is another name for a tool of another server.
 	// Also lists the names of that tool: a blocked tool is blocked under every name.
 	AliasOf     Target
 	TargetNames []string
@@ -144,7 +144,7 @@ type Known interface {
 	Known(kind call.ListKind) []json.RawMessage
 }
 
-// know takes the lists of a source that need not be asked.
+// takeKnown takes the lists of a source that need not be asked.
 func (s *server) takeKnown(source Known) {
 	s.isKnown = true
 	for kind, l := range s.lists {
@@ -241,7 +241,7 @@ func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*I
 // and reports whether a source has it now. It must be set before the first use.
 func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { c.onMissing = find }
 
-// OnUse sets a function that is called before tools are listed, with nil, and before a
+// BeforeUse sets a function that is called before tools are listed, with nil, and before a
 // call with the found tool. It reports whether the sources have changed. It must be
 // set before the first use.
 func (c *Catalog) BeforeUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
@@ -281,6 +281,7 @@ type ServerError struct {
 	Err    error
 }
 
+// Error returns the text with the server's name.
 func (e *ServerError) Error() string { return "server " + e.Server + ": " + e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -308,8 +309,8 @@ func (c *Catalog) Refresh(name string, changed ...call.ListKind) {
 	}
 }
 
-// Ask asks servers for their tools in the background, which starts them, unless they
-// have been asked.
+// StartListing begins to request the tools of servers in the background, which starts the
+// servers, unless they were requested before. It does not wait.
 func (c *Catalog) StartListing(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ func (f Filter) serves(item *Item) bool {
 	return permitsNames(f.Allow, f.Block, append(item.names(), item.Original), nil)
 }
 
-// permits reports whether an item with several names is permitted: one name is
+// permitsNames reports whether an item with several names is permitted: one name is
 // allowed, or all are, and neither a name nor a tool that it leads to is blocked.
 func permitsNames(allow, block, names, also []string) bool {
 	named := func(patterns, names []string) bool {
@@ -55,7 +55,7 @@ func matches(pattern, name string) bool {
 	return true
 }
 
-// skeleton returns a form of a name that is equal for names that look alike in some
+// lookAlikeKey returns a form of a name that is equal for names that look alike in some
 // fonts.
 func lookAlikeKey(name string) string {
 	return strings.Map(func(r rune) rune {

@@ -9,8 +9,8 @@ import (
 // Known returns the current snapshot without asking any server.
 func (c *Catalog) Known() *Snapshot { return c.now() }
 
-// Now asks a server for its tools, even if it was asked before, and waits until the
-// catalog has them. It returns only the error of ctx.
+// RefreshNow requests a server's tools, even if they are known, and waits until the
+// catalog has them. It returns only the error of ctx; Errors has that of the server.
 func (c *Catalog) RefreshNow(ctx context.Context, name string) error {
 	for _, s := range c.all() {
 		if s.Source.Name() != name {

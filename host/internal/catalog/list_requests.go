@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// list asks the servers of a group, nil meaning all, that have not been listed, and
+// awaitLists asks the servers of a group, nil meaning all, that have not been listed, and
 // waits for those that were never asked. If the servers are replaced meanwhile, it
 // waits for the new ones too.
 func (c *Catalog) awaitLists(ctx context.Context, kind call.ListKind, group func(*server) bool) {
@@ -28,7 +28,7 @@ func (c *Catalog) awaitLists(ctx context.Context, kind call.ListKind, group func
 	}
 }
 
-// listOnce begins to ask those servers that were never asked or whose last request
+// startLists begins to ask those servers that were never asked or whose last request
 // failed; with group, only those for which group is true. It returns a channel for each
 // server that is asked for the first time, closed when its list was stored.
 func (c *Catalog) startLists(kind call.ListKind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
@@ -50,7 +50,7 @@ func (c *Catalog) startLists(kind call.ListKind, servers []*server, group func(*
 	return waits
 }
 
-// ask requests a list of a server in the background, and stores it. It does nothing after
+// requestList requests a list of a server in the background, and stores it. It does nothing after
 // the catalog was closed. The caller holds c.mu.
 func (c *Catalog) requestList(s *server, kind call.ListKind) {
 	if c.closed {

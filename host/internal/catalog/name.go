@@ -66,7 +66,7 @@ func ServedName(server, tool string, plain bool) string {
 	return cleanName(server+"__"+tool, server, tool, ambiguous)
 }
 
-// clean returns name as it is if it may be served so, and marked if not.
+// cleanName returns name as it is if it may be served so, and marked if not.
 func cleanName(name, server, tool string, mark bool) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {

@@ -95,7 +95,7 @@ func (k storedPins) put(ctx context.Context, server, tool string, definition jso
 // largePin returns the value for a definition of which only the digest is stored.
 func largePin(sum string) json.RawMessage { return json.RawMessage(`"sha256:` + sum + `"`) }
 
-// samePin reports whether a canonical definition equals the pinned one.
+// equalsPin reports whether a canonical definition equals the pinned one.
 func equalsPin(was, is json.RawMessage) bool {
 	if len(is) > maxPin && len(was) < maxPin {
 		sum := sha256.Sum256(is)

@@ -200,13 +200,13 @@ type comparison struct {
 	faults   []error
 }
 
-// fresh is a tool without a pin, which gets one.
+// newTool is a tool without a pin, which gets one.
 type newTool struct {
 	tool       string
 	definition json.RawMessage
 }
 
-// drift returns the changes as errors.
+// errors returns the changes as errors.
 func (f comparison) errors() []error {
 	all := slices.Clone(f.faults)
 	for _, e := range f.changed {
@@ -241,7 +241,7 @@ func (p *pins) compare(ctx context.Context, server string, items []*Item) (found
 	return found, nil
 }
 
-// pinNew compares a list, reports changed tools to tell, pins new ones and returns the
+// compareAndPin compares a list, reports changed tools to tell, pins new ones and returns the
 // changes as errors.
 func (p *pins) compareAndPin(ctx context.Context, server string, items []*Item, tell func([]*ChangedError)) (drift []error) {
 	found, err := p.compare(ctx, server, items)

@@ -73,7 +73,7 @@ func (c *Catalog) View() *View { return &View{catalog: c} }
 // Profile returns the view of a profile.
 func (c *Catalog) Profile(p Profile) *View { return &View{catalog: c, profile: &p} }
 
-// Concerns reports whether a change affects the view.
+// Affects reports whether a change affects the view.
 func (c Change) Affects(v *View) bool {
 	if v.profile == nil {
 		return true
@@ -82,7 +82,7 @@ func (c Change) Affects(v *View) bool {
 	return !before.same(after, c.Kind)
 }
 
-// Of returns the view's snapshots before and after a change.
+// BeforeAndAfter returns the view's snapshots before and after a change.
 func (c Change) BeforeAndAfter(v *View) (before, after *Snapshot) {
 	return v.apply(c.before), v.apply(c.after)
 }
@@ -101,7 +101,7 @@ func (v *View) Same(other *View, kind call.ListKind) bool {
 	return v.apply(now).same(other.apply(now), kind)
 }
 
-// Now returns the view's current snapshot.
+// Current returns the view's current snapshot.
 func (v *View) Current() *Snapshot { return v.apply(v.catalog.now()) }
 
 // Snapshot returns the view's snapshot after every server has been asked for its tools

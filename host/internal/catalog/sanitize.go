@@ -107,7 +107,7 @@ func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc
 // isNull reports whether a JSON value is null.
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-// simple returns a sanitizer for a value that is kept or dropped as a whole.
+// keepIf returns a sanitizer for a value that is kept or dropped as a whole.
 func keepIf(is func(value json.RawMessage) bool) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		if is(value) {
@@ -117,22 +117,22 @@ func keepIf(is func(value json.RawMessage) bool) sanitizer {
 	}
 }
 
-// isText is a sanitizer that keeps a string and drops other values.
+// keepText is a sanitizer that keeps a string and drops other values.
 func keepText(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { return v[0] == '"' })(value)
 }
 
-// isFlag is a sanitizer that keeps true and false and drops other values.
+// keepBool is a sanitizer that keeps true and false and drops other values.
 func keepBool(value json.RawMessage) (json.RawMessage, bool) {
 	return keepValues("true", "false")(value)
 }
 
-// isNumber is a sanitizer that keeps a number and drops other values.
+// keepNumber is a sanitizer that keeps a number and drops other values.
 func keepNumber(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
 }
 
-// isShare accepts a number from 0 to 1.
+// keepShare accepts a number from 0 to 1.
 func keepShare(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool {
 		n, err := strconv.ParseFloat(string(v), 64)
@@ -140,17 +140,17 @@ func keepShare(value json.RawMessage) (json.RawMessage, bool) {
 	})(value)
 }
 
-// isTime accepts an ISO 8601 time with a zone.
+// keepTime accepts an ISO 8601 time with a zone.
 func keepTime(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { _, err := time.Parse(`"`+time.RFC3339+`"`, string(v)); return err == nil })(value)
 }
 
-// oneOfValues returns a sanitizer that keeps these JSON values and drops others.
+// keepValues returns a sanitizer that keeps these JSON values and drops others.
 func keepValues(values ...string) sanitizer {
 	return keepIf(func(v json.RawMessage) bool { return slices.Contains(values, string(v)) })
 }
 
-// oneOf returns a sanitizer that keeps these strings, given without quotes, and drops
+// keepWords returns a sanitizer that keeps these strings, given without quotes, and drops
 // others.
 func keepWords(words ...string) sanitizer {
 	values := make([]string, len(words))
@@ -160,7 +160,7 @@ func keepWords(words ...string) sanitizer {
 	return keepValues(values...)
 }
 
-// listOf accepts a list and drops the elements that of does not accept.
+// keepList accepts a list and drops the elements that of does not accept.
 func keepList(of sanitizer) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		var items []json.RawMessage
@@ -187,7 +187,7 @@ func keepList(of sanitizer) sanitizer {
 	}
 }
 
-// members accepts an object and drops the members that their sanitizers do not accept.
+// keepMembers accepts an object and drops the members that their sanitizers do not accept.
 // Without a required member the object is dropped.
 func keepMembers(of map[string]sanitizer, required ...string) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {

@@ -95,7 +95,7 @@ type document struct {
 	named bool // parts have names ($id, $anchor)
 }
 
-// compiles reports whether a part names only existing types and refers only to parts
+// canCompile reports whether a part names only existing types and refers only to parts
 // of the document.
 func (d document) canCompile(part any) bool {
 	if list, ok := part.([]any); ok {
@@ -139,7 +139,7 @@ func namesTypes(value any) bool {
 	return false
 }
 
-// resolves reports whether a reference leads to a part of the document, as far as that is
+// canResolve reports whether a reference leads to a part of the document, as far as that is
 // known if parts have names.
 func (d document) canResolve(reference string) bool {
 	pointer, ok := strings.CutPrefix(reference, "#/")

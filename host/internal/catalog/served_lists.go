@@ -105,7 +105,7 @@ func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offlin
 	return s, faults
 }
 
-// admit returns the item as it is served, with a qualified URI if necessary, or an error
+// prepare returns the item as it is served, with a qualified URI if necessary, or an error
 // that says why it is not served. alike holds the served items by the look of their name.
 func (l *section) prepare(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
 	first, taken := l.byName[item.Name]
@@ -137,7 +137,7 @@ func (l *section) prepare(item *Item, alike map[string]*Item, owners owners) (*I
 // the connection at a message of 10 MiB. Each server has its own bound as well.
 const maxList = 9 << 20
 
-// leaveOut lists all items except those of offline servers and, if the list is too
+// limitListed lists all items except those of offline servers and, if the list is too
 // large, those of the servers with the largest lists. It returns an error for each of the
 // latter; their items are still found by name.
 func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faults []error) {

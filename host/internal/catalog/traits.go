@@ -12,7 +12,7 @@ import (
 // them.
 const metaCall = "toolroom/call"
 
-// traits returns the call traits of a definition with these members. A member with an
+// callTraits returns the call traits of a definition with these members. A member with an
 // unexpected type counts as missing.
 func callTraits(members []jsonrpc.Member) (t call.Traits) {
 	var ours json.RawMessage

@@ -103,10 +103,10 @@ func (i *Item) withServedUI(o owners) *Item {
 	return &out
 }
 
-// maxMeta bounds the depth at which _meta is searched.
+// maxMetaDepth bounds the depth at which _meta is searched.
 const maxMetaDepth = 16
 
-// eachUI returns JSON in which every string that is a ui:// URI is replaced by the
+// replaceUIURIs returns JSON in which every string that is a ui:// URI is replaced by the
 // result of to. All other bytes stay unchanged.
 func replaceUIURIs(raw json.RawMessage, depth int, to func(uri string) string) json.RawMessage {
 	if depth > maxMetaDepth || len(raw) == 0 {

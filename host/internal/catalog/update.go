@@ -67,12 +67,12 @@ func (c *Catalog) Update(entries []Entry) {
 	}
 }
 
-// same reports whether an entry describes the server, served in the same way.
+// isUnchanged reports whether an entry describes the server, served in the same way.
 func (s *server) isUnchanged(e Entry) bool {
 	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.AliasOf == e.AliasOf && slices.Equal(s.TargetNames, e.TargetNames)
 }
 
-// inherit copies the lists of the previous server.
+// copyLists copies the lists of the previous server.
 func (s *server) copyLists(old *server) {
 	for kind, l := range old.lists {
 		if !l.tried {

@@ -38,7 +38,7 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 	return agentLog{a, agentLogs + id}, nil
 }
 
-// claimTime is the time to wait for another process to release a claim.
+// claimTimeout is the time to wait for another process to release a claim.
 const claimTimeout = 500 * time.Millisecond
 
 // ClaimAgent locks an agent for this process until release is called or the process ends,

@@ -199,7 +199,7 @@ func (a *App) Close() {
 	}
 }
 
-// clientRoots stores the client's roots. If the host has configured roots, servers get
+// setClientRoots stores the client's roots. If the host has configured roots, servers get
 // those; otherwise they get the client's.
 func (a *App) setClientRoots(paths []string) {
 	if len(a.roots.configured) == 0 && a.roots.set(paths) {

@@ -56,7 +56,7 @@ func disabledServers(cfg config.Config) []upstream.Config {
 	return servers
 }
 
-// Start starts the servers with lazy: false, and the periodic maintenance. It returns at
+// StartBackground starts the servers with lazy: false, and the periodic maintenance. It returns at
 // once.
 func (a *App) StartBackground() {
 	a.startEarly(a.snapshot.Load(), func(string) bool { return true })

@@ -84,7 +84,7 @@ func (a *App) notifyOnce(notice string) {
 	}
 }
 
-// stateful matches the packages and programs of servers whose state belongs to one
+// statefulPrograms matches the packages and programs of servers whose state belongs to one
 // client: a browser's pages, the variables of an interpreter.
 var statefulPrograms = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
 

@@ -138,7 +138,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 	}
 }
 
-// boundToServer returns a context that ends with the HTTP handler. The context of the
+// endWithServer returns a context that ends with the HTTP handler. The context of the
 // request must outlive it: once that has ended, mcp-go writes no answer.
 func (x *httpExchange) endWithServer(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -277,7 +277,7 @@ func (x *httpExchange) Write(p []byte) (int, error) {
 	return len(p), x.write(message)
 }
 
-// sendHeader sends the status. For a modern client it depends on the code of the error
+// sendStatus sends the status. For a modern client it depends on the code of the error
 // that was put into the message. The caller holds x.mu.
 func (x *httpExchange) sendStatus(code int) {
 	status := x.status

@@ -4,6 +4,6 @@ package resident
 
 import "syscall"
 
-// detached returns the attributes of a process that outlives its terminal and the host
+// detachedAttributes returns the attributes of a process that outlives its terminal and the host
 // that started it.
 func detachedAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -138,7 +138,7 @@ func (r *resident) waitIdle(ctx context.Context) {
 	}
 }
 
-// retire removes the socket, unless a newer process has replaced it. It excludes
+// removeSocket removes the socket, unless a newer process has replaced it. It excludes
 // clients that start a process meanwhile.
 func (r *resident) removeSocket(dir, name string, listener *net.UnixListener) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
@@ -180,7 +180,7 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 	}
 }
 
-// serve handles the first line of a connection.
+// handleConnection handles the first line of a connection.
 func (r *resident) handleConnection(conn *net.UnixConn) {
 	defer conn.Close() //nolint:errcheck // all is said
 	if conn.SetReadDeadline(time.Now().Add(attachTime)) != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// usage returns the resident memory in bytes and the processor time in seconds of a
+// processUsage returns the resident memory in bytes and the processor time in seconds of a
 // process, from /proc/PID/stat (see proc(5)); zeros if it has ended.
 func processUsage(pid int) (memory int64, cpu float64) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

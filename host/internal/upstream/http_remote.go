@@ -173,7 +173,7 @@ func (r *remote) finishWork() {
 // describe implements wire.
 func (r *remote) describe() description { return description{} }
 
-// shownURL returns the address without credentials.
+// redactedURL returns the address without credentials.
 func (r *remote) redactedURL() string { return secret.RedactURL(r.cfg.URL) }
 
 // offlineError returns SERVER_OFFLINE for an error of the HTTP client, except that a

@@ -112,7 +112,7 @@ func (o *List) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 	return o.view.Locate(ctx, kind, name)
 }
 
-// Concerns reports whether a change of the catalog changes this list.
+// IsAffectedBy reports whether a change of the catalog changes this list.
 func (o *List) IsAffectedBy(c catalog.Change) bool {
 	if c.Kind != call.Tools || !o.cfg.isLimited() {
 		return c.Affects(o.view)

@@ -111,13 +111,13 @@ type notifier struct {
 	client  *http.Client
 }
 
-// posting is a notice that is queued for its request.
+// queuedNotice is a notice that is queued for its request.
 type queuedNotice struct {
 	id     string
 	notice Notice
 }
 
-// maxPostings bounds the queue. A notification without room is posted when the call is
+// maxQueuedNotices bounds the queue. A notification without room is posted when the call is
 // repeated.
 const maxQueuedNotices = 64
 

@@ -43,7 +43,7 @@ func format(raw json.RawMessage, flat bool) string {
 	return d.b.String()
 }
 
-// maxDrawn bounds nesting; deeper values are shown as written.
+// maxShownDepth bounds nesting; deeper values are shown as written.
 const maxShownDepth = 200
 
 // writeValue writes a value. It returns false if the value is malformed or nested deeper

@@ -173,7 +173,7 @@ func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, 
 	return r, run, err
 }
 
-// earlierHint returns information about an earlier equal request for the person who
+// earlierDecision returns information about an earlier equal request for the person who
 // decides.
 func (r *Record) earlierDecision(now time.Time) string {
 	switch r.StateAt(now) {

@@ -88,7 +88,7 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-// sampler reads OTEL_TRACES_SAMPLER and its argument.
+// parseSampler reads OTEL_TRACES_SAMPLER and its argument.
 func parseSampler(name, arg string) (Sampler, error) {
 	base, parent := strings.CutPrefix(name, "parentbased_")
 	s := Sampler{Parent: parent, Ratio: 1}
@@ -113,7 +113,7 @@ func parseSampler(name, arg string) (Sampler, error) {
 	return s, nil
 }
 
-// pairs parses name=value,name=value with URL-escaped values.
+// parsePairs parses name=value,name=value with URL-escaped values.
 func parsePairs(text string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, pair := range strings.Split(text, ",") {
@@ -138,7 +138,7 @@ func parseMilliseconds(text string, otherwise, most time.Duration) time.Duration
 	return time.Duration(n) * time.Millisecond
 }
 
-// number returns the number in a text, at most most; otherwise if it is not a number
+// parseNumber returns the number in a text, at most most; otherwise if it is not a number
 // above 0.
 func parseNumber(text string, otherwise, most int) int {
 	n, err := strconv.Atoi(text)
