@@ -4,5 +4,5 @@ package resident
 
 import "syscall"
 
-// detached returns nil: there is nothing to detach from on this system.
-func detached() *syscall.SysProcAttr { return nil }
+// detachedAttributes returns nil: there is nothing to detach from on this system.
+func detachedAttributes() *syscall.SysProcAttr { return nil }

@@ -2,5 +2,5 @@
 
 package resident
 
-// usage returns zeros: this system does not tell.
-func usage(int) (memory int64, cpu float64) { return 0, 0 }
+// processUsage returns zeros: this system does not tell.
+func processUsage(int) (memory int64, cpu float64) { return 0, 0 }
