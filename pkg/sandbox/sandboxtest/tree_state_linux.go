@@ -52,22 +52,24 @@ func DescribeTree(t testing.TB, root string) string {
 				}
 			}
 		}
-		lines = append(lines, line+userAttributes(name))
+		lines = append(lines, line+listedAttributes(name))
 		return nil
 	}))
 	sort.Strings(lines)
 	return strings.Join(lines, "\n")
 }
 
-// userAttributes returns the user attributes of a file.
-func userAttributes(name string) (text string) {
+// listedAttributes returns the user attributes and the access lists of a file.
+func listedAttributes(name string) (text string) {
 	list := make([]byte, 4096)
 	n, err := unix.Llistxattr(name, list)
 	if err != nil {
 		return "" // a file system without attributes
 	}
-	for _, attribute := range strings.Split(string(list[:n]), "\x00") {
-		if strings.HasPrefix(attribute, "user.") {
+	names := strings.Split(string(list[:n]), "\x00")
+	sort.Strings(names)
+	for _, attribute := range names {
+		if strings.HasPrefix(attribute, "user.") || strings.HasPrefix(attribute, "system.posix_acl_") {
 			value := make([]byte, 4096)
 			n, err := unix.Lgetxattr(name, attribute, value)
 			text += fmt.Sprintf(" %s=%q %v", attribute, value[:max(n, 0)], err)

@@ -76,7 +76,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	case is.Mode != 0 && fileType(is.Mode) == fileType(was.Mode) && is.Dev == was.Dev && is.Ino == u.recordedInode(was) && (was.Link != "" || fileType(is.Mode) == unix.S_IFDIR):
 		// The command did not remove it, or it moved it back, or a new directory
 		// has got the inode of the removed one.
-		return restoreMetadata(dir, base, was)
+		return restoreAll(dir, base, was, fileType(is.Mode) == unix.S_IFDIR)
 	case fileType(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
 		u.addNotHeld(step.Path)
 		return nil
@@ -99,7 +99,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	if ino := stateAt(dir, base).Ino; ino != was.Ino {
 		u.addAlias(ino, was.Ino)
 	}
-	return restoreMetadata(dir, base, was)
+	return restoreAll(dir, base, was, was.Link == "")
 }
 
 // recordedInode returns the inode of a recorded entry: that of the hard link in
@@ -153,7 +153,7 @@ func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep)
 	if err := u.writeContent(dir, base, was, unix.O_TRUNC); err != nil {
 		return err
 	}
-	return restoreMetadata(dir, base, was)
+	return restoreAll(dir, base, was, false)
 }
 
 // hasContent reports whether the file base of the directory dir has the content
@@ -227,6 +227,19 @@ func (u *undoRun) renameBack(from string, dir int, base string, flags uint) erro
 		err = unix.Renameat(fromDir, fromBase, dir, base)
 	}
 	return err
+}
+
+// restoreAll restores the attributes of the entry base of the directory dir, and what
+// restoreMetadata restores. With made, Undo has made the entry.
+func restoreAll(dir int, base string, was *supervise.UndoState, made bool) error {
+	// The owner is restored first, since a new owner removes capabilities.
+	if err := restoreMetadata(dir, base, was); err != nil {
+		return err
+	}
+	if fileType(was.Mode) != unix.S_IFLNK {
+		supervise.SetAttributesAt(dir, base, was.Attributes, made)
+	}
+	return nil
 }
 
 // restoreMetadata restores mode, owner and times of the entry base of the directory

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -246,14 +247,19 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 
 // laterChangeIn returns a path in a directory made by the command that was changed
 // after the end of the command, "" for none. ended is in Unix nanoseconds. Files
-// and directories that cannot be read count as unchanged.
+// and directories that cannot be read count as unchanged, and so do those whose time
+// is in the future: a change now would have given them another one.
 func (u *undoRun) laterChangeIn(dir string, ended int64) (later string) {
 	tree, top, err := u.rootTree(dir)
 	if err != nil {
 		return ""
 	}
+	now := time.Now().UnixNano()
 	tree.Walk(top, func(rel string, info fs.FileInfo, _ error) bool {
-		if info != nil && info.ModTime().UnixNano() > ended {
+		if info == nil {
+			return true
+		}
+		if at := info.ModTime().UnixNano(); at > ended && at <= now {
 			later = filepath.Join(dir, strings.TrimPrefix(rel, top))
 		}
 		return later == ""

@@ -18,6 +18,9 @@ import (
 func (r *recorder) keepContent(p *dirEntry, willVanish bool) UndoState {
 	state := StateOf(&p.file)
 	state.Target = readTarget(p.dir, p.base, &p.file)
+	if p.exists && state.Target == "" {
+		state.Attributes = AttributesAt(p.dir, p.base)
+	}
 	if p.isDir() || r.stopped || !r.openRecord() {
 		return state
 	}

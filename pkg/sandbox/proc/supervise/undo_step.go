@@ -56,7 +56,14 @@ type UndoState struct {
 	Held     bool   // the content is in data from Offset on
 	Offset   int64
 	Hash     string // CRC-64 of the content, in an UndoStamp; "": unknown
+
+	// Attributes are the extended attributes that undo restores. They are read only if
+	// the file may have to be made again or written.
+	Attributes []UndoAttribute
 }
+
+// UndoAttribute is an extended attribute, such as an access list.
+type UndoAttribute struct{ Name, Value string }
 
 // Bounds of one undo record.
 const (
@@ -89,4 +96,11 @@ func (r *UndoStep) fields(f *fields) {
 	f.string(&b.Link)
 	f.string(&b.Hash)
 	f.flag(&b.Held)
+	if f.reading && len(f.text) == 0 { // a record of an earlier version
+		return
+	}
+	each(f, &b.Attributes, func(a *UndoAttribute) {
+		f.string(&a.Name)
+		f.string(&a.Value)
+	})
 }
