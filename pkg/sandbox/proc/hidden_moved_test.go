@@ -41,3 +41,37 @@ func TestWhatIsHiddenStaysHidden(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "sub/deep/shown")))
 	require.Contains(t, do("rm -r sub && echo gone"), "gone")
 }
+
+// TestHardLinksStayHidden: no command can move another hard link of a hidden file into a
+// directory that is not searched so that the next command can read it, even of another
+// server.
+func TestHardLinksStayHidden(t *testing.T) {
+	t.Parallel()
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	for _, place := range []string{"node_modules", "a/.git/objects", "a/node_modules/b/node_modules"} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			dir := filesIn(t, t.TempDir(), "keys/hidden", "sub/deep/f")
+			require.NoError(t, os.Link(filepath.Join(dir, "keys/hidden"), filepath.Join(dir, "sub/deep/other.txt")))
+			var servers []*proc.Runner
+			for range 2 {
+				servers = append(servers, trusted(t, proc.L2))
+			}
+			do := func(server int, script string) string {
+				_, out := run(t, servers[server], proc.Command{Script: "exec 2>&1; " + script, Dir: dir, Rules: roots{{Path: dir}}})
+				return out
+			}
+			require.NotContains(t, do(0, "cat sub/deep/other.txt keys/hidden"), "old")
+			require.Contains(t, do(0, "mkdir -p '"+place+"' && mv sub '"+place+"'/ && cat '"+place+"'/sub/deep/f"), "old")
+			for server := range servers {
+				require.NotContains(t, do(server, "cat '"+place+"'/sub/deep/other.txt"), "old")
+			}
+			require.Contains(t, do(0, "mv '"+place+"'/sub/deep '"+place+"'/sub/next && cat '"+place+"'/sub/next/f"), "old")
+			for server := range servers {
+				require.NotContains(t, do(server, "cat '"+place+"'/sub/next/other.txt"), "old")
+			}
+		})
+	}
+}

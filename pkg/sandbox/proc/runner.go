@@ -41,7 +41,10 @@ type Runner struct {
 	secretScans   map[string]*secretScan // by root
 	homeDirCache  map[string]*dirCache   // directories in homes, by path
 	storeDirCache map[string]*dirCache   // directories of credential stores, by path
-	hardLinkedIDs map[fileID]bool        // hidden files with several links, as of the last command
+	hardLinkedIDs map[fileID]int         // the hidden files with several links, as of the last command, and how many links
+
+	linkSearchMu sync.Mutex // for linkSearch
+	linkSearch   linkSearch
 
 	stateDirs sync.Map // of resolveStateDir: paths without links, by path
 
