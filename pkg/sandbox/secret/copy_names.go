@@ -8,7 +8,7 @@ import (
 )
 
 // copySuffixes are endings that editors and people give to the name of a copy.
-var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp", ".un", "___jb_tmp___", "___jb_old___"}
+var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".lock", ".rej", ".kate-swp", ".un", "___jb_tmp___", "___jb_old___"}
 
 // copyWords are the words by which people mark a copy, behind a separator: .env-old,
 // .env - Copy. Those of copySuffixes are not repeated.
@@ -64,8 +64,8 @@ func addsLeadingDot(suffix string) bool {
 	return suffix == ".un" || suffix == ".kate-swp" || suffix[:3] == ".sw"
 }
 
-// trimCopyNumber removes the number of a copy, " (1)" or " 2" or ".1", from the end
-// of a name.
+// trimCopyNumber removes the number of a copy, " (1)" or " 2" or ".1" or "-1", from the
+// end of a name.
 func trimCopyNumber(name string) string {
 	bare := strings.TrimSuffix(name, ")")
 	closed, at := len(bare) < len(name), len(bare)
@@ -77,7 +77,7 @@ func trimCopyNumber(name string) string {
 		return name
 	case closed && bare[at-1] == '(':
 		return strings.TrimSuffix(bare[:at-1], " ")
-	case !closed && (bare[at-1] == ' ' || bare[at-1] == '.'):
+	case !closed && strings.IndexByte(" .-", bare[at-1]) >= 0:
 		return bare[:at-1]
 	}
 	return name

@@ -16,8 +16,8 @@ const pemProbeBytes = 1 << 10
 // IsPrivateKey reports whether a file that begins with head is a private key in
 // PEM form, also behind comments, other PEM blocks (certificates, parameters)
 // or the attributes that openssl writes before it, in UTF-16 as some shells
-// redirect to, and anywhere in a swap or undo file of vim. Text that only mentions a
-// key is none.
+// redirect to, and anywhere in a swap or undo file of vim. It also knows the forms
+// of PuTTY, SSH2, age and minisign. Text that only mentions a key is none.
 func IsPrivateKey(head []byte) bool {
 	isKey, _ := readPEM(head)
 	return isKey
@@ -46,6 +46,18 @@ func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 // keyBeginLine is the first line of a private key in PEM form.
 var keyBeginLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
+// otherKeyHead matches the beginning of private keys of PuTTY, SSH2 and minisign.
+var otherKeyHead = regexp.MustCompile(`^(PuTTY-User-Key-File-[0-9]|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|untrusted comment: [^\n]*secret key)`)
+
+// isWide reports whether head is UTF-16, with its byte order mark or two ASCII characters
+// at its beginning.
+func isWide(head []byte) bool {
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		return true
+	}
+	return len(head) >= 4 && (head[0] == 0) != (head[1] == 0) && (head[0] == 0) == (head[2] == 0) && (head[1] == 0) == (head[3] == 0)
+}
+
 // readPEM examines head, the beginning of a file. isKey reports whether it
 // shows a private key, as for IsPrivateKey; pem reports whether the rest of the
 // file may still show one.
@@ -53,10 +65,13 @@ func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
 		return keyBeginLine.Match(head), true
 	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
-		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
+	if isWide(head) {
+		head = bytes.ReplaceAll(bytes.TrimPrefix(bytes.TrimPrefix(head, []byte("\xff\xfe")), []byte("\xfe\xff")), []byte{0}, nil)
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if otherKeyHead.Match(head) {
+		return true, false
+	}
 	pem = bytes.HasPrefix(head, []byte("Bag Attributes")) || bytes.HasPrefix(head, []byte("Key Attributes"))
 	for line := range bytes.Lines(head) {
 		line = bytes.TrimSpace(line)
@@ -66,6 +81,8 @@ func readPEM(head []byte) (isKey, pem bool) {
 			return true, true
 		case ok && bytes.HasSuffix(kind, []byte("-----")):
 			pem = true
+		case bytes.HasPrefix(line, []byte("AGE-SECRET-KEY-")):
+			return true, false
 		case !pem && len(line) > 0 && line[0] != '#':
 			return false, false
 		}

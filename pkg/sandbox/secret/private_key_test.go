@@ -26,6 +26,12 @@ func TestIsPrivateKey(t *testing.T) {
 		"undo of vim":          "Vim\x9fUnDo\xe5\x00\x03" + strings.Repeat("x", 2000) + "-----BEGIN PGP PRIVATE KEY BLOCK-----\x00",
 		"utf16le":              wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian),
 		"utf16be":              wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian),
+		"utf16le, no mark":     wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian)[2:],
+		"utf16be, no mark":     wide("\n# key\n-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian)[2:],
+		"PuTTY":                "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
+		"SSH2":                 "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: x\n",
+		"age":                  "# created: 2026-01-01T00:00:00Z\n# public key: age1x\nAGE-SECRET-KEY-1QQ\n",
+		"minisign":             "untrusted comment: minisign encrypted secret key\nRWQ\n",
 	}
 	others := map[string]string{
 		"chain":     strings.Repeat("-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n", 50),
@@ -33,6 +39,8 @@ func TestIsPrivateKey(t *testing.T) {
 		"swap of a text": "b0VIM 9.1\x00" + strings.Repeat("\x00", 8182) + "-----BEGIN CERTIFICATE-----\x00",
 		"cert":           "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
 		"about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n", "short": "-----BEGIN",
+		"age, public": "# public key: age1x\nage1x\n", "minisign, public": "untrusted comment: minisign public key 1\nRWQ\n", "SSH2, public": "---- BEGIN SSH2 PUBLIC KEY ----\n",
+		"about PuTTY": "Files begin with\nPuTTY-User-Key-File-3: x\n", "zeros": "\x00\x00\x00\x00",
 		"params": "-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n", "bag": "Bag Attributes\n",
 	}
 	for name, content := range keys {
