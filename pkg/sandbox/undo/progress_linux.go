@@ -18,11 +18,12 @@ const (
 )
 
 // readProgress restores the report and the aliases of an interrupted Undo. It
-// returns the number of steps, from the last one on, that were reverted.
-func (u *undoRun) readProgress() (done int) {
+// returns the number of steps, from the last one on, that were reverted, and whether an
+// Undo began at all.
+func (u *undoRun) readProgress() (done int, began bool) {
 	text, err := os.ReadFile(filepath.Join(u.dir, progressName))
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	fmt.Sscan(string(text), &done, &u.report.Restored, &u.report.Removed, &u.report.Moved) //nolint:errcheck // records of earlier versions have no counts
 	notes, _ := os.ReadFile(filepath.Join(u.dir, notesName))
@@ -36,7 +37,7 @@ func (u *undoRun) readProgress() (done int) {
 			u.aliases[is] = was
 		}
 	}
-	return done
+	return done, true
 }
 
 // writeProgress stores the number of reverted steps and the counts of the report.

@@ -75,13 +75,14 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	if err := u.open(); err != nil {
 		return Report{}, toolerr.New(toolerr.ExecutionError, "the undo record %s cannot be opened: %w", r.ID, err)
 	}
-	done := u.readProgress()
+	done, began := u.readProgress()
 	u.report.Unchecked = ended == 0
-	if done == 0 && ended != 0 {
+	if !began && ended != 0 {
 		if err := u.checkUnchanged(stamps, ended); err != nil {
 			return Report{}, err
 		}
 	}
+	u.writeProgress(done) // if the first step is interrupted, what it has written is no change by others
 	for i := len(steps) - 1 - done; i >= 0; i-- {
 		if err := u.revertStep(&steps[i]); err != nil {
 			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call undo again to continue", pathname.Escape(steps[i].Path), err)

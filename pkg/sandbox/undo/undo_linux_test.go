@@ -176,6 +176,26 @@ func TestInterruptedUndo(t *testing.T) {
 	require.Equal(t, 1, report.Moved)
 }
 
+// An undo that was interrupted in its first step, when a file was only half written, can
+// be repeated: the half of the file is not taken for a change by others.
+func TestUndoInterruptedInItsFirstStep(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.write("a", "before")
+	before := sandboxtest.DescribeTree(t, b.Root)
+	id, _ := b.run("echo more >> a")
+	record, err := b.store.Open(id)
+	require.NoError(t, err)
+	data := filepath.Join(b.dir, id, "data")
+	require.NoError(t, os.Rename(data, data+".aside"))
+	require.NoError(t, os.Mkdir(data, 0o700)) // reading it fails
+	_, err = record.Undo(nil)
+	require.ErrorContains(t, err, "undo stopped at")
+	require.NoError(t, os.Remove(data))
+	require.NoError(t, os.Rename(data+".aside", data))
+	b.undo(id)
+	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
+}
+
 func TestConflict(t *testing.T) {
 	for name, c := range map[string]struct{ others, named string }{
 		"written":           {"echo theirs > a", "a"},
