@@ -81,7 +81,10 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 		}
 		objects = append(objects, of...)
 	}
-	s.Mask = append(s.Mask, r.otherHardLinks(s, objects)...)
+	objects, err := r.otherHardLinks(s, objects)
+	if err != nil {
+		return err
+	}
 	s.Mask = slices.DeleteFunc(s.Mask, s.coversAllButShown)
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
@@ -140,6 +143,7 @@ func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l
 	scan.saveRecord(r.recordPath(root.Path))
 	for id, k := range scan.hidden {
 		s.passDescriptor(id, k, moved)
+		s.noteLinks(id, k)
 	}
 	if !found.complete {
 		s.gaps = append(s.gaps, tooLargeGap(root.Path))

@@ -16,11 +16,15 @@ type hardLink struct {
 	id   fileID
 }
 
-// otherHardLinks lists the paths of hard links of hidden files in the roots and
-// in the searched directories of the homes. objects are the hidden files of the
-// roots. The result may contain the hidden paths themselves.
-func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []string) {
-	hiddenIDs := map[fileID]int{} // the number of links
+// otherHardLinks adds the hard links of hidden files, in the roots and in the searched
+// directories of the homes, to s.Mask and to objects, the hidden files of the roots. The
+// result may contain the hidden files themselves. It returns a CONFLICT error if
+// directories are moved too fast to find the links.
+func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) ([]supervise.Pinned, error) {
+	hiddenIDs := maps.Clone(s.hiddenLinks) // the number of links
+	if hiddenIDs == nil {
+		hiddenIDs = map[fileID]int{}
+	}
 	found := linkNames{}
 	note := func(path string) {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && fileinfo.Links(info) > 1 {
@@ -38,8 +42,9 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []st
 	}
 	r.eachStoreFile(s, note)
 	if len(hiddenIDs) == 0 {
-		return nil
+		return objects, nil
 	}
+	var links []hardLink
 	r.mu.Lock()
 	changed := !maps.Equal(hiddenIDs, r.hardLinkedIDs)
 	r.hardLinkedIDs = hiddenIDs
@@ -50,7 +55,7 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []st
 		}
 		for _, other := range f.hardLinkedFiles(dir) {
 			if hiddenIDs[other.id] > 0 {
-				names = append(names, other.path)
+				links = append(links, other)
 				found.add(other.id, other.path)
 			}
 		}
@@ -77,103 +82,20 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []st
 		}
 	}
 	r.mu.Unlock()
-	return append(names, r.unsearchedHardLinks(s, hiddenIDs, found)...)
-}
-
-// linkNames holds the known names of files with several hard links.
-type linkNames map[fileID]map[string]bool
-
-// add adds a name. Names that lead to one entry through different links of directories
-// are one name.
-func (l linkNames) add(id fileID, path string) {
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(dir, filepath.Base(path))
+	more, err := r.unsearchedHardLinks(s, hiddenIDs, found)
+	if err != nil {
+		return nil, err
 	}
-	if l[id] == nil {
-		l[id] = map[string]bool{}
-	}
-	l[id][path] = true
-}
-
-// linkSearch is the last search for hard links in directories that are not searched for
-// secrets.
-type linkSearch struct {
-	missing map[fileID]int // how many names were unknown before, by file
-	roots   []string
-	names   []hardLink
-}
-
-// isCurrent reports whether a search for the same would find the same. A command can move
-// the directory of a name that was found, but then the name is gone.
-func (l *linkSearch) isCurrent(missing map[fileID]int, roots []string) bool {
-	return maps.Equal(l.missing, missing) && slices.Equal(l.roots, roots) && !slices.ContainsFunc(l.names, func(name hardLink) bool {
-		info, err := os.Lstat(name.path)
-		id, ok := fileID{}, false
-		if err == nil {
-			id, ok = fileIDOf(info)
-		}
-		return !ok || id != name.id
-	})
-}
-
-// unsearchedHardLinks returns the names of hidden files in those directories of the roots
-// that are not searched for secrets, such as node_modules: a command may have moved a hard
-// link there. It searches only if a hidden file has more links than names are found.
-func (r *Runner) unsearchedHardLinks(s *spec, links map[fileID]int, found linkNames) (names []string) {
-	missing := map[fileID]int{}
-	for id, n := range links {
-		if n > len(found[id]) {
-			missing[id] = n - len(found[id])
+	s.severalLinks = hiddenIDs
+	for _, link := range append(links, more...) {
+		// The link may be moved before it is masked, so its identity is masked.
+		if s.isInWritableRoot(link.path) {
+			objects = append(objects, supervise.Pinned{Path: link.path, Dev: link.id.dev, Ino: link.id.ino})
+		} else {
+			s.Mask = append(s.Mask, link.path)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	var roots []string
-	for _, root := range s.Roots {
-		roots = append(roots, root.Path)
-	}
-	r.linkSearchMu.Lock()
-	defer r.linkSearchMu.Unlock()
-	if !r.linkSearch.isCurrent(missing, roots) {
-		r.linkSearch = linkSearch{missing: missing, roots: roots, names: findHardLinks(roots, missing)}
-	}
-	for _, name := range r.linkSearch.names {
-		names = append(names, name.path)
-	}
-	return names
-}
-
-// findHardLinks searches directories with everything below them for names of files. It
-// reads up to maxLostSearchEntries entries.
-func findHardLinks(dirs []string, of map[fileID]int) (names []hardLink) {
-	left := maxLostSearchEntries
-	for queue := slices.Clone(dirs); len(queue) > 0 && left > 0; queue = queue[1:] {
-		d, err := os.Open(queue[0])
-		if err != nil {
-			continue
-		}
-		entries, _ := d.ReadDir(left)
-		d.Close()
-		left -= len(entries)
-		for _, entry := range entries {
-			path := filepath.Join(queue[0], entry.Name())
-			if entry.IsDir() && !fileinfo.IsPseudoDir(path) {
-				queue = append(queue, path)
-			}
-			if entry.Type() != 0 {
-				continue
-			}
-			info, err := entry.Info()
-			if err != nil || fileinfo.Links(info) < 2 {
-				continue
-			}
-			if id, ok := fileIDOf(info); ok && of[id] > 0 {
-				names = append(names, hardLink{path, id})
-			}
-		}
-	}
-	return names
+	return objects, nil
 }
 
 // hardLinkedFiles lists the regular files of a directory that have several hard

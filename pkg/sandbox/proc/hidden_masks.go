@@ -56,7 +56,7 @@ func (s *spec) isInLayer(path string) bool {
 // the file is in a writable root, and for a link or a path with a link on the
 // way: linkTargets adds the path of the target.
 func (s *spec) pinnedAt(path string) (file supervise.Pinned, ok bool) {
-	if !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return !root.ReadOnly && supervise.IsBeneath(root.Path, path) }) {
+	if !s.isInWritableRoot(path) {
 		return supervise.Pinned{}, false
 	}
 	info, err := os.Lstat(path)
@@ -68,6 +68,11 @@ func (s *spec) pinnedAt(path string) (file supervise.Pinned, ok bool) {
 	}
 	id, ok := fileIDOf(info)
 	return supervise.Pinned{Path: path, Dev: id.dev, Ino: id.ino}, ok
+}
+
+// isInWritableRoot reports whether path is in a root that commands may write.
+func (s *spec) isInWritableRoot(path string) bool {
+	return slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return !root.ReadOnly && supervise.IsBeneath(root.Path, path) })
 }
 
 // isCovered reports whether path is in a covered directory, and not in a root

@@ -5,6 +5,7 @@ package proc_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,55 @@ func TestHardLinksStayHidden(t *testing.T) {
 			for server := range servers {
 				require.NotContains(t, do(server, "cat '"+place+"'/sub/next/other.txt"), "old")
 			}
+		})
+	}
+}
+
+// TestAHardLinkThatIsMovedAllTheTime: while a command moves directories above the names of
+// a hidden file with several hard links, other commands read it under none of them.
+func TestAHardLinkThatIsMovedAllTheTime(t *testing.T) {
+	t.Parallel()
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	for name, move := range map[string]string{
+		"the other link":     "mv sub sub2; mv sub2 sub",
+		"into a package":     "mv sub node_modules/sub; mv node_modules/sub sub",
+		"the hidden name":    "mv keys keys2; mv keys2 keys",
+		"both":               "mv sub node_modules/sub; mv keys node_modules/keys; mv node_modules/sub sub; mv node_modules/keys keys",
+		"a directory within": "mv sub/deep sub/next; mv sub/next sub/deep",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filesIn(t, t.TempDir(), "keys/hidden", "sub/deep/f", "node_modules/f")
+			require.NoError(t, os.Link(filepath.Join(dir, "keys/hidden"), filepath.Join(dir, "sub/deep/other.txt")))
+			reader := trusted(t, proc.L2) // it must have found the file before, since node_modules is not searched
+			run(t, reader, proc.Command{Script: "true", Dir: dir, Rules: roots{{Path: dir}}})
+			p, err := trusted(t, proc.L2).Start(t.Context(), proc.Command{Script: "while :; do " + move + "; done 2>/dev/null", Dir: dir, Rules: roots{{Path: dir}}})
+			require.NoError(t, err)
+			defer func() {
+				p.Stop()
+				p.Wait()
+			}()
+			read, refused := 0, 0
+			for range moveCommands() {
+				_, out, err := reader.Run(t.Context(), proc.Command{
+					Script: "for i in {1..20}; do cat {.,node_modules}/{keys,keys2}/hidden {.,node_modules}/{sub,sub2}/{deep,next}/other.txt; done 2>/dev/null",
+					Dir:    dir, Rules: roots{{Path: dir}},
+				})
+				if err != nil {
+					require.ErrorContains(t, err, "try again")
+					refused++
+					continue
+				}
+				if strings.Contains(out.Excerpt(0).Text(), "old") {
+					read++
+				}
+				out.Close()
+			}
+			t.Logf("%d commands, %d read the file, %d refused", moveCommands(), read, refused)
+			require.Zero(t, read)
+			require.Less(t, refused, moveCommands()/2)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -56,12 +57,47 @@ func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
 	}
 }
 
+// noteLinks records how many hard links a hidden file has. If it is not at its path, it
+// may have several.
+func (s *spec) noteLinks(id fileID, k *hiddenFile) {
+	if k.notFound {
+		return
+	}
+	links := uint64(2)
+	if k.descriptor != nil {
+		if info, err := k.descriptor.Stat(); err == nil {
+			links = linksOf(info)
+		}
+	} else if info, err := os.Lstat(k.path); err == nil {
+		if now, ok := fileIDOf(info); ok && now == id {
+			links = linksOf(info)
+		}
+	}
+	if links < 2 {
+		return
+	}
+	if s.hiddenLinks == nil {
+		s.hiddenLinks = map[fileID]int{}
+	}
+	s.hiddenLinks[id] = int(links)
+}
+
+// linksOf returns the number of hard links of a file; 1 for a directory.
+func linksOf(info os.FileInfo) uint64 {
+	if !info.Mode().IsRegular() {
+		return 1
+	}
+	return fileinfo.Links(info)
+}
+
 // appendMoved appends the descriptors of s.movedFiles to files, and sets their
-// numbers in s.Pinned.
+// numbers in s.Pinned. A descriptor leads to one name of a file only, so files with
+// several hard links get none: they are looked up again.
 func (s *spec) appendMoved(files []*os.File) []*os.File {
 	for i := range s.Pinned {
 		p := &s.Pinned[i]
-		if f := s.movedFiles[fileID{p.Dev, p.Ino}]; f != nil && len(files) < supervise.MaxFiles {
+		id := fileID{p.Dev, p.Ino}
+		if f := s.movedFiles[id]; f != nil && s.severalLinks[id] < 2 && len(files) < supervise.MaxFiles {
 			files = append(files, f)
 			s.Held++
 			p.Held = s.Held

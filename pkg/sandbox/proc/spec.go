@@ -14,17 +14,19 @@ import (
 type spec struct {
 	supervise.Spec
 
-	refusedVars []string                        // for Result.RefusedVars
-	gaps        []string                        // for Result.Gaps
-	egress      *egressSocketPair               // nil without a proxy
-	homes       []string                        // homes of this user, links resolved
-	homeDirs    []string                        // searched directories in homes
-	storeDirs   []string                        // searched directories of credential stores
-	movedFiles  map[fileID]*os.File             // descriptors of hidden files that moved before
-	prologue    *os.File                        // nil without a prologue
-	spillDir    string                          // for the command's output
-	scannedDirs map[string]map[string]*dirCache // directories as just read, by root and path
-	undoDirs    []*os.File                      // the files counted by Spec.UndoFiles
+	refusedVars  []string                        // for Result.RefusedVars
+	gaps         []string                        // for Result.Gaps
+	egress       *egressSocketPair               // nil without a proxy
+	homes        []string                        // homes of this user, links resolved
+	homeDirs     []string                        // searched directories in homes
+	storeDirs    []string                        // searched directories of credential stores
+	movedFiles   map[fileID]*os.File             // descriptors of hidden files that moved before
+	hiddenLinks  map[fileID]int                  // hidden files in roots with several hard links, and how many
+	severalLinks map[fileID]int                  // the same, with those outside the roots
+	prologue     *os.File                        // nil without a prologue
+	spillDir     string                          // for the command's output
+	scannedDirs  map[string]map[string]*dirCache // directories as just read, by root and path
+	undoDirs     []*os.File                      // the files counted by Spec.UndoFiles
 }
 
 type (
