@@ -55,7 +55,13 @@ type team struct {
 // newTeam starts a team. own says that notes has an authorization server of its own;
 // otherwise it is that of the host's users.
 func newTeam(t *testing.T, format string, own bool, settings string) *team {
+	return newTeamWithPolicy(t, format, own, settings, "", "")
+}
+
+// newTeamWithPolicy is newTeam with additional lines of the policy, and of its rules.
+func newTeamWithPolicy(t *testing.T, format string, own bool, settings, limit, rule string) *team {
 	w := &team{front: prepareFront(t)}
+	w.limit, w.rule = limit, rule
 	tools := faultserver.Handler("-json")
 	w.behind = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.URL.Path == "/.well-known/oauth-protected-resource/mcp" {

@@ -31,6 +31,7 @@ type front struct {
 	url, issuer string
 	host, dir   string
 	audit       string
+	limit, rule string       // additional lines of the policy, and of its rules
 	said        lockedText   // standard error of the host
 	passedOn    atomic.Int32 // requests with credentials that reached the server behind
 }
@@ -78,9 +79,9 @@ auth:
   client_secret: resource-secret
 audit: {dir: %q}
 policy:
-  rules:
+%s  rules:
     - {caller: http/carol, do: deny, why: carol is on leave}
-`, server, f.issuer, f.url, f.audit), 0o600))
+%s`, server, f.issuer, f.url, f.audit, f.limit, f.rule), 0o600))
 	serve := exec.Command(f.host, "serve", "--listen", strings.TrimPrefix(f.url, "http://"), "--config", config, "--state", filepath.Join(f.dir, "front"))
 	serve.Stderr = io.MultiWriter(os.Stderr, &f.said)
 	require.NoError(t, serve.Start())
