@@ -34,7 +34,7 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 		key, err := jsonrpc.Key(m.ID)
 		if err == nil && process.questions[key].user == u {
 			delete(process.questions, key)
-			process.sendToServer(line)
+			process.sendToServerAnyway(line)
 		}
 	}
 	return true

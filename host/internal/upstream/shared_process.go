@@ -241,7 +241,7 @@ func (process *sharedProcess) leave(u *sharedUser) {
 	for key, open := range process.questions {
 		if open.user == u {
 			delete(process.questions, key)
-			process.sendToServer(jsonrpc.AppendError(nil, open.id, jsonrpc.CodeInternal, "the client has disconnected"))
+			process.sendToServerAnyway(jsonrpc.AppendError(nil, open.id, jsonrpc.CodeInternal, "the client has disconnected"))
 		}
 	}
 	for id, owner := range process.elicited {
@@ -302,7 +302,7 @@ func (process *sharedProcess) endIfIdle() {
 // cancel sends the cancellation of a request. The caller holds process.mu.
 func (process *sharedProcess) cancel(id uint64) {
 	params := append(strconv.AppendUint([]byte(`{"requestId":`), id, 10), `,"reason":"the client has disconnected"}`...)
-	process.sendToServer(jsonrpc.AppendNotification(nil, "notifications/cancelled", params))
+	process.sendToServerAnyway(jsonrpc.AppendNotification(nil, "notifications/cancelled", params))
 }
 
 // sendOwnRequest sends a request of SharedServers itself and returns its id. The caller
@@ -324,6 +324,13 @@ func (process *sharedProcess) sendOwnRequest(method string, params any) (id uint
 // of it.
 func (process *sharedProcess) sendToServer(message []byte) {
 	process.out.send(append(message, '\n')) //nolint:errcheck // the end of the process shows why
+}
+
+// sendToServerAnyway does so however much the server has not read yet: answers to its
+// questions, of which there are at most maxQuestions a host, and cancellations of pending
+// requests. Without them it would wait or work in vain.
+func (process *sharedProcess) sendToServerAnyway(message []byte) {
+	process.out.sendAnyway(append(message, '\n')) //nolint:errcheck // the end of the process shows why
 }
 
 // subscribersOf returns the hosts that are subscribed to a resource. The caller holds

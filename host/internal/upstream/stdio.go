@@ -82,10 +82,21 @@ func (s *stdio) closeOnce() {
 
 // send queues a message. For a large one it widens the pipe.
 func (s *stdio) send(line []byte) error {
+	s.widenFor(line)
+	return s.writer.send(line)
+}
+
+// sendAnyway does so however much is queued; see writer.sendAnyway.
+func (s *stdio) sendAnyway(line []byte) error {
+	s.widenFor(line)
+	return s.writer.sendAnyway(line)
+}
+
+// widenFor enlarges the buffer of the input for a large message.
+func (s *stdio) widenFor(line []byte) {
 	if len(line) > jsonrpc.DefaultPipeSize {
 		s.widen(s.proc.stdin)
 	}
-	return s.writer.send(line)
 }
 
 // widen enlarges the buffer of a pipe, for this and later messages. Pipes of idle

@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -56,15 +57,22 @@ func newWriter(file pipe, timeout time.Duration) *writer {
 
 // send queues a line that ends in a newline and takes ownership of it. Its error wraps
 // errNotSent if nothing of it will be written.
-func (w *writer) send(line []byte) error {
+func (w *writer) send(line []byte) error { return w.sendWithin(line, maxQueued) }
+
+// sendAnyway does so even if more than maxQueued bytes wait. The caller bounds the number
+// of such lines.
+func (w *writer) sendAnyway(line []byte) error { return w.sendWithin(line, math.MaxInt) }
+
+// sendWithin sends a line unless more than most bytes wait.
+func (w *writer) sendWithin(line []byte, most int) error {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
 		return fmt.Errorf("%w: the connection has ended", errNotSent)
 	}
-	if w.queued > maxQueued {
+	if w.queued > most {
 		w.mu.Unlock()
-		return toolerr.New(toolerr.LimitReached, "the server reads its input too slowly: %d bytes are waiting", maxQueued)
+		return toolerr.New(toolerr.LimitReached, "the server reads its input too slowly: %d bytes are waiting", most)
 	}
 	w.queue = append(w.queue, line)
 	w.queued += len(line)

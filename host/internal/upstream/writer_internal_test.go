@@ -69,3 +69,27 @@ func TestTheWriterIsWaitedFor(t *testing.T) {
 	require.True(t, p.done.Load())
 	require.ErrorIs(t, w.send([]byte("y\n")), errNotSent)
 }
+
+// A server that reads slowly gets no more requests, but the answers that it waits for.
+func TestAFullQueue(t *testing.T) {
+	r, file, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	defer file.Close()
+	w := newWriter(file, time.Minute)
+	require.NoError(t, w.send(bytes.Repeat([]byte("x"), 1<<20))) // more than the pipe holds: the goroutine waits
+	require.NoError(t, w.send(append(make([]byte, maxQueued-1), '\n')))
+	require.NoError(t, w.send([]byte("the last\n")))
+	require.ErrorContains(t, w.send([]byte("refused\n")), "reads its input too slowly")
+	require.NoError(t, w.sendAnyway([]byte("answer\n")))
+	var rest []byte
+	buf := make([]byte, 1<<20)
+	for total := 0; total < 1<<20+maxQueued+len("the last\nanswer\n"); {
+		n, err := r.Read(buf)
+		require.NoError(t, err)
+		total += n
+		rest = append(rest, buf[:n]...)
+		rest = rest[max(0, len(rest)-len("the last\nanswer\n")):]
+	}
+	require.Equal(t, "the last\nanswer\n", string(rest))
+}
