@@ -74,6 +74,9 @@ func (a *App) notifyChangedViews(before, now *snapshot) {
 	}
 }
 
+// The gateway takes a catalog without these methods for a catalog without meta-tools.
+var _, _ gateway.MetaTools = (*toolsearch.List)(nil), wholeCatalog{}
+
 // wholeCatalog is the view of clients without a profile, in the current configuration.
 type wholeCatalog struct{ app *App }
 
@@ -98,7 +101,7 @@ func (w wholeCatalog) Locate(ctx context.Context, kind call.ListKind, name strin
 // IsMetaTool implements gateway.MetaTools.
 func (w wholeCatalog) IsMetaTool(name string) bool { return w.view().IsMetaTool(name) }
 
-// Resolve implements gateway.MetaTools.
-func (w wholeCatalog) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
+// CallMetaTool implements gateway.MetaTools.
+func (w wholeCatalog) CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
 	return w.view().CallMetaTool(ctx, name, arguments)
 }

@@ -89,7 +89,7 @@ func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, mo
 		if arguments == nil || string(arguments) == "null" {
 			arguments = json.RawMessage(`{}`)
 		}
-		result, tool, args, err := s.Resolve(ctx, f.name, arguments)
+		result, tool, args, err := s.CallMetaTool(ctx, f.name, arguments)
 		if err == nil && tool != nil {
 			err = f.redirect(tool.Name, args)
 		}

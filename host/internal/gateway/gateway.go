@@ -43,9 +43,9 @@ type MetaTools interface {
 	// IsMetaTool reports whether name is a meta-tool.
 	IsMetaTool(name string) bool
 
-	// Resolve runs a call of a meta-tool. It returns its result, or the tool that must
+	// CallMetaTool runs a call of a meta-tool. It returns its result, or the tool that must
 	// be called instead with its arguments.
-	Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error)
+	CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error)
 }
 
 // Config configures a Gateway.

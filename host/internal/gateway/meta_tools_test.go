@@ -18,7 +18,7 @@ type standing struct{ gateway.Catalog }
 
 func (standing) IsMetaTool(name string) bool { return name == "find" || name == "run" }
 
-func (s standing) Resolve(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, *call.Tool, json.RawMessage, error) {
+func (s standing) CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, *call.Tool, json.RawMessage, error) {
 	if name == "find" {
 		return json.RawMessage(`{"content":[],"given":` + string(arguments) + `}`), nil, nil, nil
 	}
