@@ -44,12 +44,21 @@ func LinesThatRun(name string, content []byte) (lines []string) {
 	return lines
 }
 
-// WithoutLines returns content without the given lines.
+// WithoutLines returns content without the given lines and their line ends. Other line
+// ends stay as they are.
 func WithoutLines(content []byte, lines []string) (rest []byte) {
-	for line := range strings.SplitAfterSeq(strings.ReplaceAll(string(content), "\r", "\n"), "\n") {
-		if !slices.Contains(lines, strings.TrimSpace(line)) {
-			rest = append(rest, line...)
+	for text := string(content); text != ""; {
+		end := len(text)
+		if i := strings.IndexFunc(text, isLineEnd); i >= 0 {
+			end = i + 1
+			if strings.HasPrefix(text[i:], "\r\n") {
+				end++
+			}
 		}
+		if !slices.Contains(lines, strings.TrimSpace(text[:end])) {
+			rest = append(rest, text[:end]...)
+		}
+		text = text[end:]
 	}
 	return rest
 }

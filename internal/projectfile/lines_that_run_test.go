@@ -37,7 +37,8 @@ func TestRuns(t *testing.T) {
 	}{
 		{".npmrc", "registry=https://r\n//r/:_authToken=${T}\n; git=x\nsave-exact = true\n", nil, ""},
 		{".npmrc", "a=b\n init-module = ./x.js\nc=d\n", []string{"init-module = ./x.js"}, "a=b\nc=d\n"},
-		{".npmrc", "a=b\r\"git\"=./x\rc=d", []string{`"git"=./x`}, "a=b\nc=d"},
+		{".npmrc", "a=b\r\"git\"=./x\rc=d", []string{`"git"=./x`}, "a=b\rc=d"},
+		{".npmrc", "a=b\r\ngit=./x\r\n\r\nc=d\r\n", []string{"git=./x"}, "a=b\r\n\r\nc=d\r\n"},
 		{".npmrc", "script-shell[]=./x\nEditor=./x\nini${A?}t-module=./x", []string{"script-shell[]=./x", "Editor=./x", "ini${A?}t-module=./x"}, ""},
 		{"rust-toolchain.toml", "[toolchain]\nchannel = \"1.80\"\ncomponents = [\"rustfmt\"]\n# path\n", nil, ""},
 		{"rust-toolchain.toml", "[toolchain]\npath = \"/x\"\n", []string{`path = "/x"`}, "[toolchain]\n"},

@@ -57,6 +57,17 @@ func (s *shellText) simpleCommandWords(stmt *syntax.Stmt) []field {
 	return s.expandFields(call.Args, nil)
 }
 
+// lineSelectors lists the options of programs with which they only select or sort
+// lines: letters without a value, letters with a number, and long options.
+var lineSelectors = map[string]struct{ flags, numbers, long string }{
+	"head": {"qv", "n", "lines"},
+	"tail": {"qv", "n", "lines"},
+	"sort": {"bdfghinrRuVs", "k", "reverse unique numeric-sort version-sort human-numeric-sort key"},
+	"uniq": {"dui", "fsw", "unique repeated ignore-case"},
+	"tac":  {},
+	"shuf": {"", "n", "head-count"},
+}
+
 // onlySelectsLines reports whether words are a command that prints lines of its
 // standard input, unchanged, and nothing else: head, sort, grep with one
 // pattern. It returns false if that is not sure.
@@ -67,9 +78,7 @@ func onlySelectsLines(words []field) bool {
 	_, base := splitProgram(words[0].text)
 	switch base {
 	case "head", "tail", "sort", "uniq", "tac", "shuf":
-		return !slices.ContainsFunc(words[1:], func(f field) bool {
-			return f.hasUnknown() || f.text != "" && f.text[0] != '-' && f.text[0] != '+' && !isDigits(f.text)
-		})
+		return onlyLineSelectors(base, words[1:])
 	case "grep", "egrep", "fgrep":
 		operands := 0
 		for _, f := range words[1:] {
@@ -84,6 +93,50 @@ func onlySelectsLines(words []field) bool {
 	}
 	return false
 }
+
+// onlyLineSelectors reports whether all arguments are options of lineSelectors for the
+// program. An operand would be the name of a file to read, or a line to print.
+func onlyLineSelectors(program string, args []field) bool {
+	known := lineSelectors[program]
+	for i := 0; i < len(args); i++ {
+		text := args[i].text
+		if args[i].hasUnknown() || len(text) < 2 || text[0] != '-' {
+			return false
+		}
+		if name, ok := strings.CutPrefix(text, "--"); ok {
+			name, number, _ := strings.Cut(name, "=")
+			if !slices.Contains(strings.Fields(known.long), name) || !isNumberOption(number) {
+				return false
+			}
+			continue
+		}
+		if isDigits(text[1:]) && (program == "head" || program == "tail") {
+			continue
+		}
+		rest := strings.TrimLeft(text[1:], known.flags)
+		if rest == "" {
+			continue
+		}
+		if strings.IndexByte(known.numbers, rest[0]) < 0 {
+			return false
+		}
+		if number := rest[1:]; number != "" {
+			if !isNumberOption(number) {
+				return false
+			}
+			continue
+		}
+		i++
+		if i == len(args) || args[i].hasUnknown() || args[i].text == "" || !isNumberOption(args[i].text) {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumberOption reports whether text is the value of an option with a number: 5, +5,
+// -5, or a key of sort such as 2,3nr. It returns true for "".
+func isNumberOption(text string) bool { return strings.Trim(text, "0123456789,.+-bdfghinrRVM") == "" }
 
 // isDigits reports whether text has no other characters than ASCII digits. It
 // returns true for "".
