@@ -63,7 +63,7 @@ func newTeamWithPolicy(t *testing.T, format string, own bool, settings, limit, r
 	w := &team{front: prepareFront(t)}
 	w.limit, w.rule = limit, rule
 	tools := faultserver.Handler("-json")
-	w.behind = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+	w.behind = newServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
 			fmt.Fprintf(out, `{"resource": %q, "authorization_servers": [%q], "scopes_supported": ["read"]}`, w.behind.URL+"/mcp", w.provider)
 			return

@@ -66,10 +66,30 @@ func scopesAt(issuer func() string) func(token string) []string {
 	}
 }
 
-// replaceHandler puts a handler before that of a running server. The server must not have
-// served requests yet.
-func replaceHandler(s *httptest.Server, with func(http.Handler) http.Handler) {
-	s.Config.Handler = with(s.Config.Handler)
+// replaceable is a handler that can be replaced while its server runs.
+type replaceable struct {
+	current atomic.Pointer[http.Handler]
+}
+
+// ServeHTTP implements http.Handler.
+func (r *replaceable) ServeHTTP(out http.ResponseWriter, in *http.Request) {
+	(*r.current.Load()).ServeHTTP(out, in)
+}
+
+// newServer starts a server whose handler replaceHandler can replace.
+func newServer(h http.Handler) *httptest.Server {
+	r := &replaceable{}
+	r.current.Store(&h)
+	return httptest.NewServer(r)
+}
+
+// replaceHandler puts a handler before that of a server of newServer.
+func replaceHandler(t *testing.T, s *httptest.Server, with func(http.Handler) http.Handler) {
+	t.Helper()
+	r, ok := s.Config.Handler.(*replaceable)
+	require.True(t, ok)
+	h := with(*r.current.Load())
+	r.current.Store(&h)
 }
 
 // scopesOf returns the scopes that a link asks for.
@@ -87,7 +107,7 @@ func TestMoreScopesByLink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
 			var refused atomic.Int32
-			replaceHandler(w.mcp, func(next http.Handler) http.Handler {
+			replaceHandler(t, w.mcp, func(next http.Handler) http.Handler {
 				return demandScope(next, "write", scopesAt(func() string { return w.issuer }), &refused)
 			})
 			got := w.visit(s, "notes__toolroom_sign_in", "notes__echo", "notes__echo")
@@ -112,7 +132,7 @@ func TestMoreScopesByLink(t *testing.T) {
 func TestMoreScopesByCommand(t *testing.T) {
 	w := newWorld(t, "")
 	var refused atomic.Int32
-	replaceHandler(w.mcp, func(next http.Handler) http.Handler {
+	replaceHandler(t, w.mcp, func(next http.Handler) http.Handler {
 		return demandScope(next, "write", scopesAt(func() string { return w.issuer }), &refused)
 	})
 	w.succeeds("login", "notes")
@@ -130,7 +150,7 @@ func TestScopesWithoutEnd(t *testing.T) {
 	s := sessions["SDK 1"]
 	w := newWorld(t, "")
 	var refused atomic.Int32
-	replaceHandler(w.mcp, func(next http.Handler) http.Handler {
+	replaceHandler(t, w.mcp, func(next http.Handler) http.Handler {
 		return demandScope(next, "admin", scopesAt(func() string { return w.issuer }), &refused)
 	})
 	got := w.visit(s, "notes__toolroom_sign_in", "notes__echo", "notes__echo", "notes__echo", "notes__echo")
@@ -146,7 +166,7 @@ func TestMoreScopesOfAUser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTeam(t, "jwt", true, "credentials: caller")
 			var refused atomic.Int32
-			replaceHandler(w.behind, func(next http.Handler) http.Handler {
+			replaceHandler(t, w.behind, func(next http.Handler) http.Handler {
 				return demandScope(next, "write", scopesAt(func() string { return w.provider }), &refused)
 			})
 			v.Token, v.Text, v.Links, v.Calls = w.token("alice"), "from alice", true, []string{"notes__toolroom_sign_in", "notes__echo", "notes__echo"}

@@ -62,7 +62,7 @@ func newWorld(t *testing.T, oauth string) *world {
 	dir := t.TempDir()
 	w := &world{t: t, host: mcpkittest.Build(t, "./host"), config: filepath.Join(dir, "toolroom.yaml"), state: filepath.Join(dir, "state")}
 	tools := faultserver.Handler("-json")
-	w.mcp = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+	w.mcp = newServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
 			fmt.Fprintf(out, `{"resource": %q, "authorization_servers": [%q], "scopes_supported": ["read"]}`, w.mcp.URL+"/mcp", w.issuer)
 			return

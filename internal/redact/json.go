@@ -277,8 +277,8 @@ func (r *redactor) readString() (string, bool) {
 	return text, true
 }
 
-// AppendText appends text to dst as a JSON string, with credentials hidden, and
-// cut to maxTextBytes.
+// AppendText appends text to dst as a JSON string, with credentials hidden, cut to
+// maxTextBytes; "… (of N bytes)" follows a cut.
 func AppendText(dst []byte, text string) []byte { return appendRedacted(dst, text, len(text)) }
 
 // appendRedacted appends as AppendText does. text is the beginning of a text of

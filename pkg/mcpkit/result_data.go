@@ -111,10 +111,11 @@ func (t *Tool) fitOutputMember(name string, value *jsonNode) (fitted *jsonNode, 
 	return value, nil
 }
 
-// fitOutput converts v, which must encode as an object, to the form of
-// Def.Output. If failOnMisfit is set, a member that does not fit fails the
-// whole. Otherwise such members are omitted, and misfit describes the last of
-// them.
+// fitOutput converts v, which must encode as an object, to the members of the
+// form of Def.Output; null has none. If failOnMisfit is set, a member that does
+// not fit fails the whole. Otherwise such members are omitted, and misfit
+// describes the last of them. If v cannot be encoded, or not as an object,
+// members is nil, and misfit says so.
 func (t *Tool) fitOutput(v any, failOnMisfit bool) (members []jsonMember, misfit error) {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {

@@ -25,8 +25,10 @@ type File struct {
 func (f *File) Name() string { return f.Path }
 
 // Open opens a regular file for reading. It never blocks: for fifos, sockets and
-// devices it returns SPECIAL_FILE without opening them. The caller must bound its
-// reads, since the file may grow after Stat was taken.
+// devices it returns SPECIAL_FILE without opening them. It returns IS_A_DIRECTORY for
+// a directory, DENIED_PATH for another name of a secret, and the errors of the
+// resolution. The caller closes the file, and must bound its reads, since the file may
+// grow after Stat was taken.
 func (f *FS) Open(name string) (*File, error) {
 	defer runtime.KeepAlive(f)
 	for range maxOpenTries {

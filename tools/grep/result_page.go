@@ -28,7 +28,7 @@ type line struct {
 }
 
 // withNumber returns l with its number. context means that the line does not
-// match.
+// match; such a line has no column.
 func (l line) withNumber(number int, context bool) line {
 	l.number, l.context = number, context
 	if context {
@@ -189,8 +189,8 @@ func (p *resultPage) addNote(format string, args ...any) {
 	p.put("  … " + fmt.Sprintf(format, args...) + "\n")
 }
 
-// endFile finishes the part of a file. With numbersOnly it writes the line
-// numbers.
+// endFile finishes the part of a file: with numbersOnly it writes the line numbers
+// of its matches, and adds a row for each match. Otherwise it does nothing.
 func (p *resultPage) endFile() {
 	if !p.numbersOnly || len(p.lineNumbers) == 0 {
 		return
@@ -200,5 +200,6 @@ func (p *resultPage) endFile() {
 		numbers[i] = strconv.Itoa(n)
 		p.rows = append(p.rows, row{Path: p.path, Line: n})
 	}
-	p.put("  " + textfmt.Count(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(slices.Compact(numbers), ", ") + "\n")
+	numbers = slices.Compact(numbers)
+	p.put("  " + textfmt.Count(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(numbers, ", ") + "\n")
 }

@@ -175,7 +175,7 @@ func (p pipeline) stages() []call.Stage {
 func (p pipeline) close() {
 	p.approve.Close()
 	if p.audit != nil {
-		p.audit.Close() //nolint:errcheck // Audit tells
+		p.audit.Close() //nolint:errcheck // audit.Log.OnFault has told
 	}
 }
 

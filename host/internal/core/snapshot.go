@@ -50,8 +50,9 @@ type serverEntry struct {
 }
 
 // newSnapshot creates a snapshot of cfg without starting a server. It reuses the servers
-// of before that are unchanged, except those named in fresh, which get a replacement.
-func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (*snapshot, error) {
+// of before by their names, except those named in changed, which get a replacement: changed
+// must name each server whose configuration differs.
+func (a *App) newSnapshot(cfg config.Config, before *snapshot, changed []string) (*snapshot, error) {
 	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.List{}}
 	for _, one := range cfg.Profiles {
 		if err := one.Validate(); err != nil {
@@ -70,7 +71,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 		if _, taken := p.byName[sc.Name]; taken { // names in a configuration are unique
 			return nil, fmt.Errorf("server %s: this name is reserved for registered tools; choose another", sc.Name)
 		}
-		one, err := a.newServerEntry(sc, p, before, fresh)
+		one, err := a.newServerEntry(sc, p, before, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -92,14 +93,14 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (
 	return p, nil
 }
 
-// newServerEntry returns the entry of a server for the snapshot p: that of before if the
-// server is unchanged and not named in fresh, else a new one.
-func (a *App) newServerEntry(sc config.Server, p, before *snapshot, fresh []string) (*serverEntry, error) {
+// newServerEntry returns the entry of a server for the snapshot p: with the server of before
+// if there is one of this name and changed does not name it, else with a new one.
+func (a *App) newServerEntry(sc config.Server, p, before *snapshot, changed []string) (*serverEntry, error) {
 	var old *serverEntry
 	if before != nil {
 		old = before.byName[sc.Name]
 	}
-	if old != nil && !slices.Contains(fresh, sc.Name) {
+	if old != nil && !slices.Contains(changed, sc.Name) {
 		return &serverEntry{server: old.server, entry: a.catalogEntry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
 	if err := a.checkCallerCredentials(sc); err != nil {
@@ -307,7 +308,7 @@ func (a *App) retirePipeline(before, now *snapshot) {
 	a.work.Go(func() {
 		before.calls.Lock() // never released
 		if log != nil {
-			log.Close() //nolint:errcheck // Audit tells
+			log.Close() //nolint:errcheck // audit.Log.OnFault has told
 		}
 		if approval != nil {
 			approval.Close()

@@ -15,14 +15,14 @@ const (
 	netHTTPDrains = 256 << 10        // bytes
 )
 
-// AnswerAndDrain calls answer for a request whose body is unread, unless that is
-// http.NoBody, and then reads the rest of the body. A client that writes its whole
-// request before it reads would otherwise find the connection reset and lose the
-// answer. The connection is closed afterwards.
+// AnswerAndDrain calls answer for a request whose body is unread. If the body has
+// netHTTPDrains bytes or more, or an unknown length, it then reads the rest and closes the
+// connection: a client that writes its whole request before it reads would otherwise find
+// the connection reset and lose the answer.
 func AnswerAndDrain(w http.ResponseWriter, r *http.Request, answer func()) {
 	waits := r.Header.Get("Expect") != "" // the client waits for the answer before it sends the body
 	c := http.NewResponseController(w)
-	if r.Body == nil || r.Body == http.NoBody || waits || r.ContentLength >= 0 && r.ContentLength <= netHTTPDrains || c.EnableFullDuplex() != nil {
+	if r.Body == nil || r.Body == http.NoBody || waits || r.ContentLength >= 0 && r.ContentLength < netHTTPDrains || c.EnableFullDuplex() != nil {
 		answer()
 		return
 	}

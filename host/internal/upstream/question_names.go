@@ -147,8 +147,8 @@ func (c *conn) nameServerInURLError(e *call.MCPError) {
 	}
 }
 
-// decodeExactly decodes the named members of an object. It returns an error for a member
-// whose name differs only in letter case: the client could read that one instead.
+// decodeExactly decodes an object. It returns an error for a member whose name differs from
+// one of names only in letter case: the client could read that one instead.
 func decodeExactly(object json.RawMessage, into any, names ...string) error {
 	members, err := jsonrpc.Members(object)
 	if err == nil {

@@ -134,8 +134,8 @@ func (p *plan) replaceFile(c Change, create func(temp string) error) error {
 	return err
 }
 
-// copyToRoot copies a file, link or named pipe of the layer, with mode and
-// time, to name, which must not exist, in the root. It returns an error for a
+// copyToRoot copies a file, link or named pipe of the layer, with mode, time and user
+// attributes, to name, which must not exist, in the root. It returns an error for a
 // device. After an error an incomplete copy may be left.
 func (p *plan) copyToRoot(c Change, name string) error {
 	switch {

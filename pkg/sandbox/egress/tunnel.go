@@ -11,9 +11,11 @@ import (
 	"time"
 )
 
-// tunnel copies bytes in both directions until both have ended. Before it sends
-// the client's first bytes to the server, checkGreeting must accept them; for a
-// refusal the client gets a TLS alert.
+// tunnel answers a CONNECT request with 200, and copies bytes in both directions
+// until both have ended or one failed. Before it sends the client's first bytes
+// to the server, checkGreeting must accept them, within Config.HeadTime. A
+// refusal is recorded; a client that speaks TLS gets an alert, any other only the
+// end of the connection.
 func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader, server *stream) {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return

@@ -14,7 +14,7 @@ import (
 
 // Tree is an open directory, below which the methods open and change files
 // without following links. Paths are relative to it, with slashes; a link in a
-// path is an error. It is safe for concurrent use, except for Close.
+// path is an error, except as the last component for Lstat and Readlink. It is safe for concurrent use, except for Close.
 type Tree struct {
 	fd int // O_PATH
 }

@@ -53,8 +53,9 @@ func (s *shellText) checkTestOperand(x syntax.TestExpr) {
 	}
 }
 
-// checkArithmExpr checks one arithmetic expression, such as a subscript. nil is
-// allowed.
+// checkArithmExpr checks the variables and quoted texts that bash evaluates again in
+// one arithmetic expression, such as a subscript (see checkArithmetic). The output of
+// $(…) is not checked. x may be nil.
 func (s *shellText) checkArithmExpr(x syntax.ArithmExpr) {
 	if x == nil {
 		return

@@ -240,7 +240,7 @@ func (s *shellText) recordSetByBuiltin(builtin, text string) {
 }
 
 // markAssigned marks the variables that a statement at the top level of a text
-// certainly assigns when it runs.
+// certainly assigns when it runs. NAME+= marks none: it keeps a value from elsewhere.
 func (v *variables) markAssigned(stmt *syntax.Stmt) {
 	if stmt.Background || stmt.Coprocess {
 		return

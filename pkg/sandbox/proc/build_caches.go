@@ -83,10 +83,10 @@ func cacheDirName(roots []supervise.Root) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// appendCacheVars returns base, variables as NAME=value, with caches, the
+// appendMissingCacheVars returns base, variables as NAME=value, with caches, the
 // variables of the build caches, appended, except those that base sets to a
 // directory that commands may write.
-func appendCacheVars(base, caches, writable []string) []string {
+func appendMissingCacheVars(base, caches, writable []string) []string {
 	all := base[:len(base):len(base)]
 	for _, cache := range caches {
 		name, _, _ := strings.Cut(cache, "=")

@@ -22,7 +22,7 @@ func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.Fil
 			return super, reports, nil
 		}
 		super.kill()
-		if lost := (*supervisorLostError)(nil); !errors.As(err, &lost) {
+		if lost := (*supervisorEndedEarlyError)(nil); !errors.As(err, &lost) {
 			return nil, nil, err
 		}
 	}

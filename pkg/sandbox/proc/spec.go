@@ -106,7 +106,7 @@ func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *moved
 			environ.Writable = append(environ.Writable, root.Path)
 		}
 	}
-	environ.Base = appendCacheVars(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
+	environ.Base = appendMissingCacheVars(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
 	s.Env, s.refusedVars = environ.Build()
 	if len(c.Program) > 0 {
 		s.Argv = c.Program

@@ -53,15 +53,15 @@ func (s *supervisor) kill() {
 	s.process.Wait()
 }
 
-// supervisorLostError reports that a supervisor ended before it started the
+// supervisorEndedEarlyError reports that a supervisor ended before it started the
 // command. It unwraps to cause.
-type supervisorLostError struct{ cause error }
+type supervisorEndedEarlyError struct{ cause error }
 
-func (e *supervisorLostError) Error() string {
+func (e *supervisorEndedEarlyError) Error() string {
 	return "the supervisor of the command ended early: " + e.cause.Error()
 }
 
-func (e *supervisorLostError) Unwrap() error { return e.cause }
+func (e *supervisorEndedEarlyError) Unwrap() error { return e.cause }
 
 // startTimeout bounds the time to start a command. Without it, a file system
 // that does not answer would block for ever.
@@ -71,7 +71,7 @@ const startTimeout = time.Minute
 // started bash or reports an error. ctx and startTimeout apply until the
 // supervisor is ready to start bash. After that the command counts as started,
 // even if it has ended already, and the supervisor with it. The error wraps a
-// *supervisorLostError if the supervisor ended early.
+// *supervisorEndedEarlyError if the supervisor ended early.
 func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *bufio.Reader) error {
 	var mu sync.Mutex
 	ready := false
@@ -103,7 +103,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return toolerr.New(toolerr.Timeout, "the command was not started within %v: a file system that it needs may not answer", startTimeout)
 	}
-	return toolerr.New(toolerr.ExecutionError, "%w", &supervisorLostError{err})
+	return toolerr.New(toolerr.ExecutionError, "%w", &supervisorEndedEarlyError{err})
 }
 
 // sendSpec sends the spec and the files, and returns the supervisor's first

@@ -61,8 +61,8 @@ var (
 	hereDocument = regexp.MustCompile(`^<<[-~]?\s*["'\\]?[A-Za-z0-9_]`)
 )
 
-// readPEM reads a line of a key or certificate. In a comment, where BEGIN may
-// be mentioned only, its END has to follow.
+// readPEM notes whether a line begins or ends a key or certificate. In a comment, where
+// BEGIN may be mentioned only, its END has to follow.
 func (o *openQuotes) readPEM(line, rest []byte, comment bool) {
 	end := []byte("-----END ")
 	if i := bytes.LastIndex(line, []byte("-----BEGIN ")); i >= 0 && (!comment || bytes.Contains(rest, end)) {

@@ -89,7 +89,7 @@ func (s *editSearch) findPattern(p *pattern, step Step) []place {
 		if where.start == where.end { // only a final ending, which the last line lacks
 			return true
 		}
-		if p.atLineStart && !isLineStart(s.file, where.start) {
+		if p.atLineStart && !followsOnlyIndent(s.file, where.start) {
 			return true
 		}
 		if step == Indentation && !s.isUniformlyIndented(p, where) {
@@ -115,8 +115,8 @@ func (s *editSearch) findPattern(p *pattern, step Step) []place {
 	return found
 }
 
-// isLineStart reports whether only indentation precedes the offset in its line.
-func isLineStart(f *splice.File, at int) bool {
+// followsOnlyIndent reports whether only indentation precedes the offset in its line.
+func followsOnlyIndent(f *splice.File, at int) bool {
 	for at > f.BodyStart && (f.Text[at-1] == ' ' || f.Text[at-1] == '\t') {
 		at--
 	}

@@ -34,7 +34,7 @@
 //
 // So a call runs at most once for each approval. If the call did not reach its server (the
 // server did not start, the queue was full, the caller gave up while it waited), its approval
-// stays valid until it expires.
+// stays valid until it expires. An error POLICY_DENIED or INVALID_PARAMS uses it up.
 //
 // A denial is valid until it expires, or for one call if the decision says so; then the same
 // call asks again. Requests and decisions expire after five minutes. A caller may have 25
@@ -325,8 +325,8 @@ func shortTime(at, now time.Time) string {
 }
 
 // run makes an approved call with next, in the run of its record with this random id, and
-// records its outcome. If the call had no effect, or continues in another round, the
-// approval stays valid.
+// records its outcome. The approval stays valid if the call did not reach its server, except
+// for POLICY_DENIED and INVALID_PARAMS, or if it continues in another round.
 func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
 	key := of.key
 	approved, err := onlyShownMembers(req, r.Arguments(), r.Rounds > 0)

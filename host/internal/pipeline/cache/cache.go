@@ -232,8 +232,8 @@ func (c *Cache) keyOf(req *call.Request) (k key, directive string, ok bool) {
 	return sha256.Sum256(buf), directive, true
 }
 
-// cacheDirective returns the member toolroom/cache of _meta: bypass, refresh, or "" for
-// none. A malformed one counts as bypass.
+// cacheDirective returns the text of the member toolroom/cache of _meta: bypass, refresh, ""
+// for none, or another text, which counts as none. A member that is no text counts as bypass.
 func cacheDirective(meta json.RawMessage) string {
 	if !bytes.Contains(meta, []byte("toolroom/cache")) {
 		return ""
