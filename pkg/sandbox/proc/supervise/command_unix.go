@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 )
@@ -161,13 +160,6 @@ func superviseUnix(control *os.File, list func() []unixProcess, argv func(*Spec)
 	report(Report{Started: pid})
 	followCommand(control, in, s, &unixCommand{pid: pid, list: list})
 	return 0
-}
-
-// catchSignals keeps the signals that end or stop a program from reaching the supervisor.
-// The program gets their default actions, also of those that the server ignores.
-func catchSignals() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCHLD, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 }
 
 // receiveFilesPortably receives the descriptors and the text that sendFiles in package proc sends.

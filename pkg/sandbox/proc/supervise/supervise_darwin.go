@@ -2,6 +2,8 @@ package supervise
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,4 +63,11 @@ func setLimits(l Limits) error {
 		}
 	}
 	return nil
+}
+
+// catchSignals keeps the signals that end or stop a program from reaching the supervisor.
+// The program gets their default actions, also of those that the server ignores.
+func catchSignals() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCHLD, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 }
