@@ -231,12 +231,18 @@ func KillMarked(mark string) int {
 	return len(killed)
 }
 
+// environReads is the number of reads after which a process with arguments has no
+// environment. In each of them an exec may be under way while the environment is read,
+// and may have ended when the arguments are read. A machine that is busy has met three
+// such reads in succession.
+const environReads = 30
+
 // environOf returns the environment of a process, nil if it cannot be read. ok
 // is false if the process has none at the moment, as during an exec: the kernel
 // sets the addresses of arguments and environment at the end of it.
 func environOf(pid int) (env []byte, ok bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	for range 3 { // an exec may end, and the next one begin, between two reads
+	for range environReads {
 		env, err := os.ReadFile(dir + "/environ")
 		if err != nil || len(env) > 0 {
 			return env, true
