@@ -69,21 +69,16 @@ func newTeamWithPolicy(t *testing.T, format string, own bool, settings, limit, r
 			return
 		}
 		user := subjectOf(w.provider, w.behind.URL+"/mcp", in)
-		body, err := io.ReadAll(in.Body)
+		tool, text, err := readToolCall(in)
 		if err != nil {
 			return
-		}
-		in.Body = io.NopCloser(bytes.NewReader(body))
-		var call struct {
-			Method string
-			Params struct{ Arguments struct{ Text string } }
 		}
 		w.mu.Lock()
 		if token := in.Header.Get("Authorization"); token != "" {
 			w.tokens = append(w.tokens, strings.TrimPrefix(token, "Bearer "))
 		}
-		if json.Unmarshal(body, &call) == nil && call.Method == "tools/call" && user != "" {
-			w.said = append(w.said, user+": "+call.Params.Arguments.Text)
+		if tool != "" && user != "" {
+			w.said = append(w.said, user+": "+text)
 		}
 		w.mu.Unlock()
 		if user == "" {

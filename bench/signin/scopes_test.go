@@ -22,17 +22,12 @@ import (
 // scope, as the specification says for insufficient scopes at run time.
 func demandScope(next http.Handler, scope string, has func(token string) []string, refused *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
-		body, err := io.ReadAll(in.Body)
+		tool, _, err := readToolCall(in)
 		if err != nil {
 			return
 		}
-		in.Body = io.NopCloser(bytes.NewReader(body))
-		var call struct {
-			Method string
-			Params struct{ Name string }
-		}
 		token, ok := strings.CutPrefix(in.Header.Get("Authorization"), "Bearer ")
-		if ok && json.Unmarshal(body, &call) == nil && call.Method == "tools/call" && call.Params.Name == "echo" {
+		if ok && tool == "echo" {
 			if scopes := has(token); len(scopes) > 0 && !slices.Contains(scopes, scope) {
 				refused.Add(1)
 				out.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q, resource_metadata="http://%s/.well-known/oauth-protected-resource/mcp", error_description="echo writes"`, scope, in.Host))
@@ -42,6 +37,27 @@ func demandScope(next http.Handler, scope string, has func(token string) []strin
 		}
 		next.ServeHTTP(out, in)
 	})
+}
+
+// readToolCall reads the body of a request, which can be read again afterwards, and returns
+// the name and the argument text of the tool call in it; "" for another message.
+func readToolCall(in *http.Request) (tool, text string, err error) {
+	body, err := io.ReadAll(in.Body)
+	if err != nil {
+		return "", "", err
+	}
+	in.Body = io.NopCloser(bytes.NewReader(body))
+	var call struct {
+		Method string
+		Params struct {
+			Name      string
+			Arguments struct{ Text string }
+		}
+	}
+	if json.Unmarshal(body, &call) != nil || call.Method != "tools/call" {
+		return "", "", nil
+	}
+	return call.Params.Name, call.Params.Arguments.Text, nil
 }
 
 // scopesAt returns the function that asks an issuer for the scopes of a token.

@@ -272,20 +272,26 @@ func TestSignInOnDevice(t *testing.T) {
 	require.Equal(t, []string{"bob"}, slices.Compact(w.users))
 }
 
+// callAtOnce calls the tool echo in as many processes at the same time.
+func (w *world) callAtOnce(processes int) {
+	w.t.Helper()
+	var all sync.WaitGroup
+	for range processes {
+		all.Go(func() {
+			if out, ok := w.run(w.echo()...); !ok || !strings.Contains(out, "hello") {
+				w.t.Error(out)
+			}
+		})
+	}
+	all.Wait()
+}
+
 // The provider revokes all tokens of a sign-in if a refresh token is used twice.
 func TestTwentyProcessesRefreshOnce(t *testing.T) {
 	w := newWorld(t, "")
 	w.succeeds("login", "notes")
 	w.expire("AccessToken")
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			if out, ok := w.run(w.echo()...); !ok || !strings.Contains(out, "hello") {
-				t.Error(out)
-			}
-		})
-	}
-	all.Wait()
+	w.callAtOnce(20)
 	events := w.events()
 	require.Equal(t, 1, events["refresh_token.consumed"])
 	require.Zero(t, events["grant.revoked"])

@@ -83,7 +83,7 @@ func newAnswers(now func() time.Time) *introspectionCache {
 }
 
 // get returns the answer about the token with a hash; nil claims: not active. ok is false
-// if there is none or it is too old.
+// if no answer is cached or the answer is too old.
 func (a *introspectionCache) get(key [sha256.Size]byte) (c *claims, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

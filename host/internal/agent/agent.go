@@ -32,9 +32,9 @@
 // # The journal
 //
 // With a Journal each step is written before the next one begins, and Resume continues
-// a run that was killed. If a call was begun and its result was not written, it is
-// unknown whether the call took effect: it is made again if its tool is read-only or
-// idempotent; otherwise the model is told that the outcome is unknown.
+// a run that was killed. If a call was begun and its result was not written, Resume
+// does not know whether the call took effect. It makes the call again if the tool is
+// read-only or idempotent; otherwise it tells the model that the outcome is unknown.
 package agent
 
 import (

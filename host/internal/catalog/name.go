@@ -24,8 +24,9 @@ func (e Entry) servedName(own string, kind call.ListKind) string {
 	return ServedName(server, own, e.Plain)
 }
 
-// Names are those that a tool of the entry's is served, or meant by a pattern,
-// by the source's own name for it; and those of what it leads to.
+// Names returns the names under which patterns match a tool that its source calls own: the
+// served name, the name that ServedName gives it if that is another, and, for an alias, the
+// names of its target.
 func (e Entry) Names(own string) []string {
 	names := []string{e.servedName(own, call.Tools)}
 	if plain := ServedName(e.Source.Name(), own, e.Plain); plain != names[0] {
@@ -55,8 +56,8 @@ func (e Entry) MayServe(name string) bool {
 
 // ServedName returns the name a tool is served under, which depends on the
 // server's and the tool's names alone: plain, or SERVER__TOOL. A name that is
-// too long, or has other characters than clients take, or could be another
-// pair's, is told apart by 8 hex digits of the SHA-256 of the pair.
+// too long, has characters that clients refuse, or could belong to another pair
+// ends with 8 hex digits of the SHA-256 of the pair.
 func ServedName(server, tool string, plain bool) string {
 	if plain {
 		return cleanName(tool, server, tool, false)

@@ -68,7 +68,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	return nil
 }
 
-// startTime is the time in which a host usually has started its servers and listed them.
+// startTime is the usual time for a host to start its servers and list their tools.
 const startTime = 5 * time.Second
 
 // serveFlags are the flags of serve.

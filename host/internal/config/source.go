@@ -260,8 +260,8 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 	return specs, problems.Err()
 }
 
-// merge adds a server, or replaces the one with the same name. A disabled server, or
-// one that is left out because of an error, also replaces it.
+// merge adds a server, or replaces the one with the same name. A disabled server,
+// and a server left out because of an error, also replace it.
 func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
 	if raw.Disabled {
 		c.Off = append(removeServer(c.Off, raw.Name), raw)

@@ -20,7 +20,7 @@ import (
 
 // usesCallerCredentials reports whether requests to a server carry the calling user's own
 // credentials: the server is configured with credentials: caller or token_exchange, and
-// the host with auth, without which there is only one user.
+// the host with auth. Without auth, the host has a single user.
 func (a *App) usesCallerCredentials(sc config.Server) bool {
 	return a.Config.Auth != nil && (sc.Spec.Credentials == dialect.CallerCredentials || sc.Spec.TokenExchange.On)
 }
@@ -65,7 +65,7 @@ func (a *App) authFor(sc config.Server) func(call.Caller) (string, upstream.Auth
 	}
 }
 
-// exchanger supplies tokens for which the token of a user is exchanged at the issuer. It
+// exchanger exchanges users' tokens at the issuer for tokens of a server. It
 // implements upstream.Authorizer. The tokens are kept in memory only.
 type exchanger struct {
 	app    *App

@@ -120,7 +120,7 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 }
 
 // traceMember returns the member _meta with the trace context (traceparent, tracestate,
-// baggage) of params, with a leading comma; nil if there is none.
+// baggage) of params, with a leading comma; nil if params has no trace context.
 func traceMember(params json.RawMessage) json.RawMessage {
 	if !bytes.Contains(params, []byte("traceparent")) {
 		return nil

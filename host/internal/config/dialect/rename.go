@@ -123,7 +123,7 @@ func migrate(file string, text []byte, all []rename) ([]byte, []string, error) {
 
 // renameOnLine returns the text with the new name of a key on a line. It tries each place
 // where the old name stands, and returns the text that reads like root with the new name.
-// ok is false if there is none.
+// ok is false if no place gives such a text.
 func renameOnLine(file string, text []byte, root *node, line int, one renamedPair, all []rename) (next []byte, ok bool) {
 	lines := strings.SplitAfter(string(text), "\n")
 	if line < 1 || line > len(lines) {

@@ -282,7 +282,7 @@ func (c *tomlConverter) convert(value any, path string, line int) (*node, error)
 }
 
 // tomlLines finds the lines of tables and keys, which the library does not report, for
-// messages. In a file written in an unusual way, a line is that of the surrounding
+// messages. For a key written in an unusual way, it finds the line of the surrounding
 // table.
 func tomlLines(text string) map[string]int {
 	lines := map[string]int{}
