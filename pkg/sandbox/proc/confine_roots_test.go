@@ -204,3 +204,33 @@ func TestSecretsThatAppear(t *testing.T) {
 		require.Equal(t, "ran\n", out.Excerpt(0).Text())
 	}
 }
+
+// TestASecretThatIsWrittenAllTheTime: a program that makes and removes a secret as fast as
+// it can does not prevent the start of commands: a removed file needs no mask.
+func TestASecretThatIsWrittenAllTheTime(t *testing.T) {
+	t.Parallel()
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	root := filesIn(t, t.TempDir(), "keys/f")
+	secret := filepath.Join(root, "keys", "hidden")
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.WriteFile(secret, nil, 0o600)
+			os.Remove(secret)
+		}
+	}()
+	defer func() { close(stop); <-done }()
+	r := trusted(t, proc.L2)
+	for range 40 {
+		_, out := run(t, r, proc.Command{Script: "echo ran", Dir: root, Rules: roots{{Path: root}}})
+		require.Equal(t, "ran\n", out)
+	}
+}

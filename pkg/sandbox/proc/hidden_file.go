@@ -22,6 +22,7 @@ type hiddenFile struct {
 	path        string   // where it was last found
 	viaLink     bool     // hidden because a hidden link led to it, not by its own name or content
 	descriptor  *os.File // finds the file after it was moved; nil: not open
+	links       uint64   // hard links at the last scan; 0: unknown
 	lastSeenDay int64    // day when it was last found, in days since 1970
 	notFound    bool     // a search of the whole root did not find it
 }
@@ -49,7 +50,7 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, rules sc
 		if k == nil {
 			k = &hiddenFile{}
 		}
-		k.path, k.viaLink, k.lastSeenDay, k.notFound = path, viaLink, daysSince1970(), false
+		k.path, k.viaLink, k.links, k.lastSeenDay, k.notFound = path, viaLink, linksOf(info), daysSince1970(), false
 		hidden[id] = k
 	}
 	for _, path := range targets { // first: later their names alone may not make them secrets
@@ -65,6 +66,7 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, rules sc
 		if hidden[id] != nil {
 			continue
 		}
+		k.links = 0
 		switch path, where := k.locate(id); {
 		case where == fileLost:
 			lost[filepath.Base(k.path)] = append(lost[filepath.Base(k.path)], id)

@@ -22,6 +22,7 @@ const maxPassedDescriptors = 16
 type movedFiles struct {
 	attempts int             // failed attempts to start the command
 	ids      map[fileID]bool // the files that moved
+	paths    map[string]bool // their paths: another file may be there at the next attempt
 }
 
 // add records that path, one of the paths in s.Pinned, no longer led to its
@@ -31,11 +32,12 @@ func (m *movedFiles) add(s *spec, path string) error {
 	if m.attempts++; m.attempts > maxStartAttempts {
 		return errMovedTooFast(path)
 	}
+	if m.ids == nil {
+		m.ids, m.paths = map[fileID]bool{}, map[string]bool{}
+	}
+	m.paths[path] = true
 	for _, p := range s.Pinned {
 		if p.Path == path {
-			if m.ids == nil {
-				m.ids = map[fileID]bool{}
-			}
 			m.ids[fileID{p.Dev, p.Ino}] = true
 		}
 	}
@@ -43,10 +45,10 @@ func (m *movedFiles) add(s *spec, path string) error {
 }
 
 // passDescriptor adds a duplicate of the descriptor of a hidden file to
-// s.movedFiles, if the file is in m, so that the supervisor can find it under
-// any name.
+// s.movedFiles, if the file or its path is in m, so that the supervisor can find it
+// under any name, or see that it was removed.
 func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
-	if !m.ids[id] || k.descriptor == nil || s.movedFiles[id] != nil || len(s.movedFiles) >= maxPassedDescriptors {
+	if !m.ids[id] && !m.paths[k.path] || k.descriptor == nil || s.movedFiles[id] != nil || len(s.movedFiles) >= maxPassedDescriptors {
 		return
 	}
 	if f := duplicateFile(k.descriptor); f != nil {
@@ -57,13 +59,16 @@ func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
 	}
 }
 
-// noteLinks records how many hard links a hidden file has. If it is not at its path, it
-// may have several.
+// noteLinks records how many hard links a hidden file has. If it is not at its path, and
+// was not there at the last scan, it may have several.
 func (s *spec) noteLinks(id fileID, k *hiddenFile) {
 	if k.notFound {
 		return
 	}
-	links := uint64(2)
+	links := k.links
+	if links == 0 {
+		links = 2
+	}
 	if k.descriptor != nil {
 		if info, err := k.descriptor.Stat(); err == nil {
 			links = linksOf(info)

@@ -69,6 +69,38 @@ func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 	}
 }
 
+// TestLinksOfARemovedFile: a hidden file that is removed before it can be opened has the
+// number of hard links that the scan found.
+func TestLinksOfARemovedFile(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	byName := keysOnly
+	byName.isHidden = func(path string) bool { return filepath.Base(path) == "hidden" }
+	for name, more := range map[string]func(file string){
+		"one link":  func(string) {},
+		"two links": func(file string) { require.NoError(t, os.Link(file, file+".other")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(root, name)
+			file := filepath.Join(dir, "hidden")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.WriteFile(file, nil, 0o600))
+			more(file)
+			id := fileAt(t, file)
+			scan := newSecretScan(dir)
+			found := scan.scanRoot(byName)
+			found.closeDescriptors()
+			found.descriptors = nil
+			require.NoError(t, os.Remove(file))
+			scan.updateHidden(&found, nil, byName)
+			require.Nil(t, scan.hidden[id].descriptor)
+			s := &spec{}
+			s.noteLinks(id, scan.hidden[id])
+			require.Equal(t, name == "two links", s.hiddenLinks[id] == 2)
+		})
+	}
+}
+
 func fileAt(t *testing.T, path string) fileID {
 	t.Helper()
 	info, err := os.Lstat(path)

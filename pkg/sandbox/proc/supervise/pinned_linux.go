@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,8 +33,8 @@ func (s *Spec) takePassedFiles(files []uintptr) ([]uintptr, error) {
 	return files[:n], nil
 }
 
-// maskPinned masks a file. If the file has moved and its descriptor was
-// passed, it looks up the current path and tries again.
+// maskPinned masks a file. If the file has moved and its descriptor was passed, it
+// looks up the current path and tries again. A file that was removed needs no mask.
 func (s *Spec) maskPinned(p Pinned) error {
 	err := mountBlankOverFile(p)
 	if p.Held <= 0 || p.Held > len(s.held) {
@@ -48,9 +49,20 @@ func (s *Spec) maskPinned(p Pinned) error {
 		if linkErr != nil {
 			return err
 		}
+		if strings.HasSuffix(now, " (deleted)") && hasNoName(s.held[p.Held-1]) {
+			return nil
+		}
 		err = mountBlankOverFile(Pinned{Path: now, Dev: p.Dev, Ino: p.Ino})
 	}
 	return &movedError{p.Path}
+}
+
+// hasNoName reports whether an open file has no hard link any more. The kernel gives
+// such a file no name again (linkat(2)), unless it was made with O_TMPFILE. A file system
+// in user space may count no links at all, so the result alone proves nothing.
+func hasNoName(fd uintptr) bool {
+	var info unix.Stat_t
+	return unix.Fstat(int(fd), &info) == nil && info.Nlink == 0
 }
 
 // mountBlankOverFile mounts a blank over the file at p.Path. It returns a *movedError
