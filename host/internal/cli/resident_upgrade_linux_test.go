@@ -44,9 +44,9 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		return s
 	}
 	var stop atomic.Bool
-	var calls atomic.Int64
+	var ofOldCalls, ofNewerCalls atomic.Int64
 	var wrong sync.Map
-	load := func(c *stdioClient, all *sync.WaitGroup) {
+	load := func(c *stdioClient, all *sync.WaitGroup, calls *atomic.Int64) {
 		for range 4 {
 			all.Go(func() {
 				for i := 0; !stop.Load(); i++ {
@@ -65,9 +65,9 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	var ofOld, ofNewer sync.WaitGroup
 	for range 2 {
 		old = append(old, connectProgram(t, program, "", args...))
-		load(old[len(old)-1], &ofOld)
+		load(old[len(old)-1], &ofOld, &ofOldCalls)
 	}
-	require.Eventually(t, func() bool { return calls.Load() > 100 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return ofOldCalls.Load() > 100 }, time.Minute, time.Millisecond)
 	first := status()
 	require.NotNil(t, first)
 
@@ -76,10 +76,10 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.Nil(t, status(), "the new version has no process yet")
 	for range 2 {
 		newer = append(newer, connectProgram(t, program, "", args...))
-		load(newer[len(newer)-1], &ofNewer)
+		load(newer[len(newer)-1], &ofNewer, &ofNewerCalls)
 	}
-	before := calls.Load()
-	require.Eventually(t, func() bool { return calls.Load() > before+200 }, time.Minute, time.Millisecond)
+	before := ofOldCalls.Load()
+	require.Eventually(t, func() bool { return ofNewerCalls.Load() > 100 && ofOldCalls.Load() > before+100 }, time.Minute, time.Millisecond)
 	second := status()
 	require.NotNil(t, second)
 	require.NotEqual(t, first.PID, second.PID)
