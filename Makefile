@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all test-long raced conformance clients oracles lint cross wine race fuzz gosdk bench pictures docs site run dist dist-check dist-test check clean help
+.PHONY: build test test-all test-long corpora raced conformance clients oracles lint cross wine race fuzz gosdk bench pictures docs site run dist dist-check dist-test check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -23,6 +23,13 @@ RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e 
 # calls it is looked at.
 FOREIGN     := -gcflags='modernc.org/sqlite/lib=-race=false -N -l' -gcflags='modernc.org/libc=-race=false -N -l'
 
+# Long tests, of which make test runs a third of the cases (sandboxtest.InSample).
+CORPORA     := TestAppliedIsAsKept TestAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom TestHostileServerAsAPlainUser \
+	TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomMoves \
+	TestRandomSequences TestReplacedByALinkAtRandom TestRepositoriesOutsideTheRoot TestUsersOwnSettingsStayInOverlappingRoots \
+	TestVariantsAsAPlainUser TestWriteGuardAsAPlainUser
+EMPTY       :=
+
 build: ## build every binary into bin/
 	@for name in $(TOOLS); do \
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/mcp-$$name$(EXE) ./tools/$$name || exit 1; \
@@ -32,7 +39,7 @@ build: ## build every binary into bin/
 
 # Tests run the binaries. They are built first, so that no time limit of a test
 # depends on how long a compiler takes with empty caches.
-test raced conformance clients: build
+test corpora raced conformance clients: build
 
 # Vet is a part of lint, which looks for more than go test does. Many tests wait more
 # than they work, so that more packages than processors are tested at a time. The time
@@ -42,6 +49,7 @@ test: ## run the tests that need nothing but Go
 
 test-all: ## add the race detector, the oracles, real clients and fuzzing (installs them)
 	@.ci/step oracles $(MAKE) --no-print-directory oracles
+	@.ci/step corpora $(MAKE) --no-print-directory corpora
 	@.ci/step race+oracles $(MAKE) --no-print-directory raced
 	@.ci/step shared $(MAKE) --no-print-directory shared
 	@.ci/step conformance $(MAKE) --no-print-directory conformance
@@ -49,8 +57,11 @@ test-all: ## add the race detector, the oracles, real clients and fuzzing (insta
 	@.ci/step dist $(MAKE) --no-print-directory dist-test
 	@.ci/step fuzz $(MAKE) --no-print-directory fuzz
 
+corpora: ## run all cases of the long tests of the sandbox (a part of test-all)
+	TOOLROOM_SAMPLE=all $(PLAIN) $(GO) test -vet=off -p 4 -timeout 30m -run '^($(subst $(EMPTY) ,|,$(strip $(CORPORA))))$$' ./pkg/sandbox/... ./tools/bash ./host/internal/confine
+
 test-long: ## run the long attack corpora, races and 1 000 random sequences (an hour or two)
-	PROC_LONG=1 BASH_LONG=1 TOOLROOM_SOAK=5m PROC_MOVES=1000 CHANGES_SEQUENCES=1000 UNDO_SEQUENCES=1000 \
+	TOOLROOM_SAMPLE=all PROC_LONG=1 BASH_LONG=1 TOOLROOM_SOAK=5m PROC_MOVES=1000 CHANGES_SEQUENCES=1000 UNDO_SEQUENCES=1000 \
 		$(PLAIN) $(GO) test -vet=off -count=1 -timeout 4h ./pkg/sandbox/... ./tools/bash
 
 # The race detector's second of sleep at each process' end is for goroutines that are

@@ -9,12 +9,14 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,10 +52,9 @@ func (f goFile) imports() (own, others []string) {
 // skippedDirs hold what is built or installed, not what is written.
 var skippedDirs = []string{".git", "bin", "out", "node_modules", "testdata", "cache"}
 
-func goFiles(t *testing.T) []goFile {
-	t.Helper()
-	var files []goFile
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+// parseOnce parses all Go files of the repository, once for all tests.
+var parseOnce = sync.OnceValues(func() (files []goFile, err error) {
+	err = filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -79,6 +80,12 @@ func goFiles(t *testing.T) []goFile {
 		})
 		return nil
 	})
+	return files, err
+})
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	files, err := parseOnce()
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	return files
@@ -338,6 +345,35 @@ func TestMakefileTargetsHaveHelp(t *testing.T) {
 }
 
 // A tag of an action can be moved; a commit cannot.
+// TestCorporaRunAllSampledTests: a test that runs a sample of its cases in make test runs all
+// of them in make corpora.
+func TestCorporaRunAllSampledTests(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^CORPORA\s*:=((?:.*\\\n)*.*)`).FindSubmatch(makefile)
+	require.NotNil(t, list)
+	corpora := strings.Fields(strings.ReplaceAll(string(list[1]), "\\", ""))
+	require.True(t, slices.IsSorted(corpora))
+	sampled := map[string]bool{}
+	for _, f := range goFiles(t) {
+		for _, d := range f.tree.Decls {
+			test, ok := d.(*ast.FuncDecl)
+			if !ok || !f.test || !strings.HasPrefix(test.Name.Name, "Test") {
+				continue
+			}
+			ast.Inspect(test, func(n ast.Node) bool {
+				if call, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"SkipUnsampled", "InSample", "AsPlainUser", "Seeds"}, call.Sel.Name) {
+					if x, ok := call.X.(*ast.Ident); ok && x.Name == "sandboxtest" {
+						sampled[test.Name.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	require.Equal(t, corpora, slices.Sorted(maps.Keys(sampled)))
+}
+
 func TestActionsArePinned(t *testing.T) {
 	workflows, err := filepath.Glob(".github/workflows/*.yml")
 	require.NoError(t, err)

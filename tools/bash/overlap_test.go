@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // The tests of this file run servers whose roots contain one another, or whose
@@ -184,6 +185,7 @@ func TestOverlappingRootsShareTheBaseline(t *testing.T) {
 	t.Parallel()
 	for name, c := range overlapping {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			for _, level := range overlapLevels(t, name) {
 				if c.level != "" && c.level != level {
@@ -360,6 +362,7 @@ func TestUsersOwnSettingsStayInOverlappingRoots(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			for _, level := range overlapLevels(t, name) {
 				p := newOverlap(t, newOuterPlace(t))

@@ -66,6 +66,7 @@ func TestAppliedIsAsKept(t *testing.T) {
 	memory := benchWithStore(t, otherFileSystem(t))
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			if _, err := exec.LookPath("python3"); err != nil && strings.Contains(script, "python3") {
 				t.Skip(err)
 			}

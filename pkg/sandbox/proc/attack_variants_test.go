@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // payload makes git run $X, the planted program, when the user runs look in
@@ -248,5 +249,5 @@ func TestVariantsAsAPlainUser(t *testing.T) {
 	if !long {
 		t.Skip("PROC_LONG")
 	}
-	asPlainUser(t, "^TestVariants$")
+	sandboxtest.AsPlainUser(t, "TestVariants")
 }

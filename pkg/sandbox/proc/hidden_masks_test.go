@@ -4,9 +4,7 @@ package proc_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // rulesOf returns the rules of a sandbox with these roots.
@@ -319,33 +317,10 @@ func TestALaterServerFindsWhatWasMoved(t *testing.T) {
 	require.NotContains(t, string(text), "old\n", "names only")
 }
 
-// asPlainUser runs a test of this binary as a plain user.
-func asPlainUser(t *testing.T, name string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return
-	}
-	if _, err := exec.LookPath("setpriv"); err != nil || os.Getenv("PROC_PLAIN") != "" {
-		t.Log("as a plain user: not run")
-		return
-	}
-	dir := mcpkittest.OuterDir(t, "/srv") // place may be in a home that the plain user cannot enter
-	require.NoError(t, os.Chmod(dir, 0o755))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	program := filepath.Join(dir, "test")
-	mcpkittest.CopyProgram(t, self, program)
-	work := filepath.Join(dir, "work")
-	require.NoError(t, os.Mkdir(work, 0o777))
-	require.NoError(t, os.Chown(work, 65534, 65534))
-	cmd := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.run", name)
-	cmd.Dir = work
-	cmd.Env = append(os.Environ(), "PROC_PLAIN=1", "PROC_TEST_PLACE="+work, "HOME="+work, "XDG_CACHE_HOME="+work, "TMPDIR="+work, "PROC_MOVES=20")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, fmt.Sprintf("as nobody: %s", out))
-}
-
 // TestMasksAsAPlainUser runs the tests of this file again as a plain user.
 func TestMasksAsAPlainUser(t *testing.T) {
-	asPlainUser(t, "^(TestLinkedStoresAreMasked|TestSecretsInProjectSettings|TestStoresByOtherNames|TestMaskedFilesAreNotReadWithTheNetwork|TestCopiesOfSecretsAreMasked|TestStoresOfPrograms|TestSettingsOfAHomeThatIsARoot|TestALinkedStoreStaysMasked|TestTheAccountsOwnHome|TestAKeyThatIsMovedAllTheTime|TestALaterServerFindsWhatWasMoved)$")
+	sandboxtest.AsPlainUser(t,
+		"TestLinkedStoresAreMasked", "TestSecretsInProjectSettings", "TestStoresByOtherNames", "TestMaskedFilesAreNotReadWithTheNetwork",
+		"TestCopiesOfSecretsAreMasked", "TestStoresOfPrograms", "TestSettingsOfAHomeThatIsARoot", "TestALinkedStoreStaysMasked",
+		"TestTheAccountsOwnHome", "TestAKeyThatIsMovedAllTheTime", "TestALaterServerFindsWhatWasMoved")
 }

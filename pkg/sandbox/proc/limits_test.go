@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 func TestLimits(t *testing.T) {
@@ -183,6 +184,7 @@ func TestMemoryHogs(t *testing.T) {
 				continue
 			}
 			t.Run(hog.name+" "+string(level), func(t *testing.T) {
+				sandboxtest.SkipUnsampled(t)
 				limit := cmp.Or(hog.limit, 128<<20)
 				r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{Memory: limit}})
 				proc.TrustLevel(r, level)

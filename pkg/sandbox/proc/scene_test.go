@@ -3,6 +3,7 @@
 package proc_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // scene holds the targets of attacks.
@@ -56,7 +58,7 @@ var outsideNames = map[string]bool{"file": true, "dir": true, "log": true, "s": 
 // is not in /tmp, which is private at L2.
 func place(t testing.TB) string {
 	t.Helper()
-	return mcpkittest.OuterDir(t, os.Getenv("PROC_TEST_PLACE"))
+	return mcpkittest.OuterDir(t, cmp.Or(os.Getenv("PROC_TEST_PLACE"), sandboxtest.PlainUserDir()))
 }
 
 func newScene(t testing.TB) *scene {

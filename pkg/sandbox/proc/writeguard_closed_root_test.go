@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // TestClosedRootIsExamined: a command that removes its user's permissions on the
@@ -56,5 +57,5 @@ func TestClosedRootIsExamined(t *testing.T) {
 // TestWriteGuardAsAPlainUser runs TestClosedRootIsExamined and others as a plain
 // user, to whom permissions apply.
 func TestWriteGuardAsAPlainUser(t *testing.T) {
-	asPlainUser(t, "^(TestClosedRootIsExamined|TestSourcedFilesAreRestored|TestDirectoriesOfVersionControlAreWritable)$")
+	sandboxtest.AsPlainUser(t, "TestClosedRootIsExamined", "TestSourcedFilesAreRestored", "TestDirectoriesOfVersionControlAreWritable")
 }

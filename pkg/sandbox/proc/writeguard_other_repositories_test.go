@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // otherRepository is a planting in a root that a repository outside that root
@@ -124,6 +125,7 @@ func TestRepositoriesOutsideTheRoot(t *testing.T) {
 	enforced := levels(t)
 	for name, c := range otherRepositories {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			for _, level := range oneConfined(enforced, name) {
 				p := newProjectOf(t, c.roots, c.before)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // project is a root with a repository of the user. Commands plant files in it,
@@ -237,6 +238,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 	}
 	for name, c := range tried {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			for _, level := range oneConfined(enforced, name) {
 				p := newProject(t)

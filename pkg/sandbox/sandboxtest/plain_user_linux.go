@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,16 +13,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// plainEnv is set in the process that runs as a plain user.
+// plainEnv is the environment variable with the directory of the process that runs as a
+// plain user.
 const plainEnv = "SANDBOXTEST_PLAIN"
 
-// AsPlainUser runs those tests of this test binary whose names match a regular
-// expression, as a plain user, and fails if one of them fails. It skips the
-// test if the test does not run as root.
-func AsPlainUser(t *testing.T, names string) {
+// PlainUserDir returns the directory of this process if AsPlainUser has started it,
+// otherwise "". The plain user can write it.
+func PlainUserDir() string { return os.Getenv(plainEnv) }
+
+// AsPlainUser runs tests of this test binary again as a plain user, and fails if one of them
+// fails. Of several, those run that are in the sample, with all their cases; without
+// tests it runs nothing. It skips the test if the test does not run as root.
+func AsPlainUser(t *testing.T, tests ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 || os.Getenv(plainEnv) != "" {
 		t.Skip("the tests themselves run as a plain user")
+	}
+	if len(tests) > 1 {
+		tests = slices.DeleteFunc(tests, func(name string) bool { return !InSample(name + " as a plain user") })
+	}
+	if len(tests) == 0 {
+		t.Skip("none of the tests is in the sample; make corpora runs all")
 	}
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip(err)
@@ -36,9 +49,9 @@ func AsPlainUser(t *testing.T, names string) {
 	if err := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "test", "-x", work).Run(); err != nil {
 		t.Skip("no other user can enter " + dir)
 	}
-	cmd := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.v", "-test.run", names)
+	cmd := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
 	cmd.Dir = work
-	cmd.Env = append(os.Environ(), plainEnv+"=1", "HOME="+work, "XDG_CACHE_HOME="+work, "TMPDIR="+work)
+	cmd.Env = append(os.Environ(), plainEnv+"="+work, sampleEnv+"=all", "HOME="+work, "XDG_CACHE_HOME="+work, "TMPDIR="+work)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	t.Logf("%s", out)

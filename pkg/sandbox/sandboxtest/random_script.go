@@ -28,8 +28,8 @@ umask 022
 `
 
 // Seeds returns consecutive seeds for a random test. Their number is in the
-// environment variable named count, or else fallback. The first seed is in the
-// variable count_FROM, or else 0.
+// environment variable named count. Without it, those of fallback seeds are returned that
+// are in the sample, at least one. The first seed is in the variable count_FROM, or else 0.
 func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	t.Helper()
 	number := func(name string, fallback int) int {
@@ -43,7 +43,12 @@ func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	}
 	from := number(count+"_FROM", 0)
 	for n := range number(count, fallback) {
-		seeds = append(seeds, uint64(from+n))
+		if os.Getenv(count) != "" || InSample(t.Name()+strconv.Itoa(n)) {
+			seeds = append(seeds, uint64(from+n))
+		}
+	}
+	if seeds == nil {
+		seeds = []uint64{uint64(from)}
 	}
 	return seeds
 }

@@ -107,5 +107,5 @@ func (b *bench) sequenceOf(t *testing.T, seed uint64, initial string, random fun
 
 // A plain user cannot enter directories that the command has closed.
 func TestAsAPlainUser(t *testing.T) {
-	sandboxtest.AsPlainUser(t, "^(TestSteps|TestClosedDirectory|TestRandomMoves)$")
+	sandboxtest.AsPlainUser(t, "TestSteps", "TestClosedDirectory", "TestRandomMoves")
 }
