@@ -24,10 +24,10 @@ RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e 
 FOREIGN     := -gcflags='modernc.org/sqlite/lib=-race=false -N -l' -gcflags='modernc.org/libc=-race=false -N -l'
 
 # Long tests, of which make test runs a third of the cases (sandboxtest.InSample).
-CORPORA     := TestAppliedIsAsKept TestAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom TestHostileServerAsAPlainUser \
-	TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomMoves \
-	TestRandomSequences TestReplacedByALinkAtRandom TestRepositoriesOutsideTheRoot TestUsersOwnSettingsStayInOverlappingRoots \
-	TestVariantsAsAPlainUser TestWriteGuardAsAPlainUser
+CORPORA     := TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom TestHostileServerAsAPlainUser \
+	TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomMoves \
+	TestRandomSequences TestReplacedByALinkAtRandom TestRepositoriesOutsideTheRoot TestTheWholeDiskAsRoot \
+	TestUsersOwnSettingsStayInOverlappingRoots TestVariantsAsAPlainUser TestWriteGuardAsAPlainUser
 EMPTY       :=
 
 build: ## build every binary into bin/

@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // filesIn makes files below a directory and returns the directory with links
@@ -126,6 +127,7 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 			continue
 		}
 		t.Run(string(level), func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+filepath.Join(dir, "home"))})
 			proc.TrustLevel(r, level)
 			proc.HideCommands(r)

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // newRunner returns a runner. At the end of the test it closes the runner and
@@ -184,38 +184,13 @@ func TestBashIsThere(t *testing.T) {
 	require.NoError(t, err, "these tests run real bash")
 }
 
-// TestAsNobody runs the tests of the confinement again as a plain user, as
-// most people run them.
-func TestAsNobody(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("the other tests run as a user without rights already")
-	}
+// TestConfinementAsAPlainUser runs tests of the confinement again as a plain user, as most
+// people run them.
+func TestConfinementAsAPlainUser(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "nobody-")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	seen, err := os.MkdirTemp("/srv", "nobody-") // see place
-	if err != nil {
-		seen, err = os.MkdirTemp("/opt", "nobody-")
-	}
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(seen) })
-	for _, dir := range []string{dir, seen} {
-		require.NoError(t, os.Chown(dir, 65534, 65534))
-	}
-	tests := "TestSelfTest|TestRunsBash|TestRootsOfAnyKind|TestStaleDirectories|TestBuildCaches|TestNoDescriptorIsInherited"
+	tests := []string{"TestSelfTest", "TestRunsBash", "TestRootsOfAnyKind", "TestStaleDirectories", "TestBuildCaches", "TestNoDescriptorIsInherited"}
 	if !mcpkittest.RaceEnabled || long { // these tests do not look for races
-		tests += "|TestAttacks|TestTheWholeTreeDies"
+		tests = append(tests, "TestAttacks", "TestTheWholeTreeDies")
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^("+tests+")$")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PROC_TEST_PLACE="+seen)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "escapes") || strings.Contains(line, "not run") {
-			t.Log(strings.TrimSpace(line))
-		}
-	}
+	sandboxtest.AsPlainUser(t, tests...)
 }

@@ -3,7 +3,6 @@
 package proc_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,7 +57,7 @@ var outsideNames = map[string]bool{"file": true, "dir": true, "log": true, "s": 
 // is not in /tmp, which is private at L2.
 func place(t testing.TB) string {
 	t.Helper()
-	return mcpkittest.OuterDir(t, cmp.Or(os.Getenv("PROC_TEST_PLACE"), sandboxtest.PlainUserDir()))
+	return mcpkittest.OuterDir(t, sandboxtest.PlainUserDir())
 }
 
 func newScene(t testing.TB) *scene {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // tooLargePlantings replace or remove programs whose content is too large to be stored.
@@ -31,6 +32,7 @@ func TestLargeProgramsAreSetAside(t *testing.T) {
 				continue
 			}
 			t.Run(name+", "+string(level), func(t *testing.T) {
+				sandboxtest.SkipUnsampled(t)
 				t.Parallel()
 				p := newProject(t)
 				p.user(c.before)
