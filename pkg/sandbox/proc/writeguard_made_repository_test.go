@@ -24,6 +24,11 @@ type step struct {
 var madeByCommands = map[string][]step{
 	"removed":           {{script: "git init -q c; git -C c commit -q --allow-empty -m c"}, {script: "rm -rf c"}, {true, "test ! -e c", false}},
 	"renamed":           {{script: "git clone -q . c"}, {script: "mv c d"}, {true, "test ! -e c; git -C d fsck", false}, {script: "rm -r d"}, {true, "test ! -e d", false}},
+	"made again":        {{script: "git clone -q . c"}, {script: "rm -rf c; git clone -q . c; git -C c checkout -qb x"}, {script: "mv c d"}, {script: "mkdir e; mv d e/d"}, {true, "git -C e/d fsck", false}},
+	"in its inode":      {{script: "git init -q c"}, {script: "i=$(stat -c %i c/.git); for n in {1..20}; do rm -rf c; git init -q c; test $(stat -c %i c/.git) != $i || break; done"}, {script: "mv c d"}, {true, "test -e d/.git -a ! -e c", false}},
+	"made twice":        {{script: "git clone -q . c"}, {script: "rm -rf c"}, {script: "git clone -q . c"}, {script: "rm -rf c; git clone -q . c"}, {script: "mv c d"}, {true, "git -C d fsck", false}},
+	"the user's again":  {{script: "git init -q c"}, {script: "rm -rf c; git init -q c"}, {true, `printf '#!/bin/sh\n' > c/.git/hooks/pre-commit; chmod +x c/.git/hooks/pre-commit`, false}, {script: "printf x > c/.git/hooks/pre-commit", fails: true}, {script: "rm -rf c/.git/hooks", fails: true}, {true, `test "$(cat c/.git/hooks/pre-commit)" = '#!/bin/sh'`, false}},
+	"another of a user": {{script: "git init -q c"}, {script: "rm -rf c; git init -q c"}, {true, `rm -rf c; git clone -q . c`, false}, {script: "touch c/.git/hooks/x", fails: true}, {script: "rm -rf c", fails: true}},
 	"with settings":     {{script: "mkdir -p c/.vscode; git init -q c; echo '{}' > c/.vscode/settings.json"}, {script: "rm -rf c"}, {true, "test ! -e c", false}},
 	"a bare one":        {{script: "git clone -q --bare . b.git"}, {script: "git -C b.git gc -q; rm -rf b.git"}, {true, "test ! -e b.git", false}},
 	"a module":          {{script: "git init -q lib; git -C lib commit -q --allow-empty -m l; git -c protocol.file.allow=always submodule --quiet add $PWD/lib sub; git commit -qm s"}, {script: "git rm -qf sub; rm -rf .git/modules/sub lib"}, {true, "test ! -e .git/modules/sub -a ! -e lib", false}},

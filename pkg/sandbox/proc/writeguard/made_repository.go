@@ -13,32 +13,33 @@ import (
 // with encoding/gob.
 type madeRepository struct {
 	Node  [2]uint64 // device and inode of its directory
+	Born  int64     // birthTime of its directory
 	Since time.Time // when the command that created it ended
 	Tree  bool      // the directory with its .git is new, too
 }
 
 // recordMadeRepositories records the repositories that an ended command
-// created, and reports whether there are any.
+// created, or removed and created again, and reports whether there are any.
 func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed bool) {
 	if !s.complete { // b.Seen may lack directories of the user
 		return false
 	}
 	for repo := range s.repos {
-		if b.Repos[repo] || repo == "." {
+		was, known := b.Made[repo]
+		if repo == "." || b.Repos[repo] && !known {
 			continue
 		}
-		info, err := os.Lstat(filepath.Join(root, repo))
-		if err != nil {
-			continue
-		}
-		if was, ok := b.Made[repo]; ok && was.Node == deviceAndInode(info) {
+		path := filepath.Join(root, repo)
+		info, err := os.Lstat(path)
+		if err != nil || known && was.isAt(path) {
 			continue
 		}
 		if b.Made == nil {
 			b.Made = map[string]madeRepository{}
 		}
 		top := filepath.Dir(repo)
-		b.Made[repo] = madeRepository{Node: deviceAndInode(info), Since: time.Now(), Tree: isDotGitName(filepath.Base(repo)) && top != "." && !b.Seen.has(dirKey(top))}
+		tree := isDotGitName(filepath.Base(repo)) && top != "." && !b.Seen.has(dirKey(top))
+		b.Made[repo] = madeRepository{Node: deviceAndInode(info), Born: birthTime(path), Since: time.Now(), Tree: tree || was.Tree}
 		changed = true
 	}
 	return changed
@@ -49,14 +50,19 @@ func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed b
 // these are the user's. It reports whether it removed any.
 func (b *baseline) forgetMadeRepositories(root string) (changed bool) {
 	for repo, made := range b.Made {
-		info, err := os.Lstat(filepath.Join(root, repo))
-		if err == nil && b.Repos[repo] && deviceAndInode(info) == made.Node && !b.hasChangedAfterMade(repo, made) {
+		if b.Repos[repo] && made.isAt(filepath.Join(root, repo)) && !b.hasChangedAfterMade(repo, made) {
 			continue
 		}
 		delete(b.Made, repo)
 		changed = true
 	}
 	return changed
+}
+
+// isAt reports whether path is still the directory of the repository.
+func (m madeRepository) isAt(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && deviceAndInode(info) == m.Node && (m.Born == 0 || m.Born == birthTime(path))
 }
 
 // hasChangedAfterMade reports whether a watched file of a repository changed after
