@@ -53,7 +53,7 @@ func (r *run) modelResult(c *llm.ToolCall, res *call.Result, took time.Duration)
 		return errorResult(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
 	}
 	result.ExtraMembers = append(result.ExtraMembers, durationMember(took)...)
-	textOnly(result)
+	dropStructured(result)
 	if result.IsError {
 		var said []string
 		result.Content = slices.DeleteFunc(result.Content, func(p llm.Part) bool {
@@ -72,10 +72,10 @@ func (r *run) modelResult(c *llm.ToolCall, res *call.Result, took time.Duration)
 	return result
 }
 
-// textOnly leaves the model the content of a result without its structured content, which
+// dropStructured leaves the model the content of a result without its structured content, which
 // repeats it for programs. If the content says nothing, the structured content becomes
 // its text.
-func textOnly(result *llm.ToolResult) {
+func dropStructured(result *llm.ToolResult) {
 	empty := !slices.ContainsFunc(result.Content, func(p llm.Part) bool { return p.Type != llm.TextPart || p.Text != "" })
 	if empty && result.Structured != nil {
 		result.Content = []llm.Part{{Type: llm.TextPart, Text: string(result.Structured)}}

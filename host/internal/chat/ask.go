@@ -325,7 +325,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		}
 		return json.RawMessage(`{"action":"accept","content":{"decision":"deny"}}`), nil
 	}
-	value, err := c.askUser(ctx, func(ctx context.Context) (any, error) { return c.fill(ctx, f) })
+	value, err := c.askUser(ctx, func(ctx context.Context) (any, error) { return c.answerForm(ctx, f) })
 	if errors.Is(err, lineedit.ErrEscape) {
 		return json.RawMessage(`{"action":"cancel"}`), nil
 	}
@@ -335,8 +335,8 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 	return value.(json.RawMessage), nil //nolint:forcetypeassert // fill returns this type
 }
 
-// fill asks the user to fill in a form.
-func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
+// answerForm asks the user to fill in a form.
+func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) {
 	c.show(f.Message + "\n")
 	if f.Mode == "url" {
 		c.show("It asks you to visit " + f.URL + "\n")

@@ -111,8 +111,8 @@ func (c *Chat) append(ctx context.Context, book *conversation.Store, u *underway
 	return nil
 }
 
-// withdraw removes the stored messages of a turn without result.
-func (c *Chat) withdraw(ctx context.Context, u *underway) {
+// removeStoredTurn removes the stored messages of a turn without result.
+func (c *Chat) removeStoredTurn(ctx context.Context, u *underway) {
 	book := c.cfg.Host.Sessions
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()

@@ -48,7 +48,7 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 		c.history = append(append(c.history, asked), out.Messages...)
 		c.noteChanges(began, out)
 	} else { // as if the message had not been sent
-		c.withdraw(ctx, kept)
+		c.removeStoredTurn(ctx, kept)
 	}
 	if kept.fault != nil {
 		c.view.note("this turn is not saved: %v", kept.fault)

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/serverjson"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
@@ -363,7 +363,7 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 // startable returns what the configuration says against a server, such as a program
 // that does not exist.
 func (p *program) startable(name string) error {
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return exit(exitFailed, err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
@@ -188,7 +188,7 @@ func (p *program) open() (*core.App, error) {
 
 // openChanged opens a host with a changed configuration.
 func (p *program) openChanged(change func(config.Config) config.Config) (*core.App, error) {
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
@@ -117,7 +117,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	if err := doc.Problems.Err(); err != nil {
 		return exit(exitFailed, err)
 	}
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return exit(exitFailed, err)
 	}

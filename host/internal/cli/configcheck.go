@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/declared"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/policy"
@@ -142,7 +142,7 @@ func (p *program) printSettings(views []settingView) error {
 // runCheck checks the configuration and prints a summary. It returns an exit error if
 // there are problems.
 func (p *program) runCheck(ctx context.Context, f checkFlags) error {
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return exit(exitFailed, err)
 	}

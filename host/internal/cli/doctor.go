@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
@@ -137,7 +137,7 @@ func (e *examination) running(ctx context.Context) error {
 // files checks the configuration. starts means that a host can start with it in spite
 // of problems.
 func (e *examination) files() (starts bool) {
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err == nil {
 		_, err = e.load(dir)
 	}
@@ -302,7 +302,7 @@ func (e *examination) catalogue(ctx context.Context, a *core.App) {
 // configured.
 func unserved(a *core.App) []finding {
 	var names []string
-	for _, tool := range discover.Others(a.Config.Dir) {
+	for _, tool := range bundledtools.Others(a.Config.Dir) {
 		if !slices.ContainsFunc(a.Config.Servers, func(s config.Server) bool { return slices.Contains(s.Command, tool.Path) }) {
 			names = append(names, filepath.Base(tool.Path))
 		}

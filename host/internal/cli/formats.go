@@ -76,7 +76,7 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	list, losses := encodeTools(defs, how)
 	printed := list
 	if one {
-		printed = single(list)
+		printed = firstDefinition(list)
 	}
 	if how.json {
 		all := []llm.Loss{}
@@ -93,8 +93,8 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	return nil
 }
 
-// single returns the only definition of a list; Gemini groups definitions.
-func single(list *tree.Value) *tree.Value {
+// firstDefinition returns the only definition of a list; Gemini groups definitions.
+func firstDefinition(list *tree.Value) *tree.Value {
 	if inner := list.At("/0/functionDeclarations/0"); inner != nil {
 		return inner
 	}

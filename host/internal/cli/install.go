@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
@@ -201,17 +201,17 @@ func (p *program) installedServers(t target, f installFlags) ([]install.Server, 
 	if p.flags.Config != "" {
 		return nil, usage("--config is for the host, not for single tools: give only one of --config and --tools")
 	}
-	present, _ := discover.Siblings(dir)
+	present, _ := bundledtools.Siblings(dir)
 	var servers []install.Server
 	for _, tool := range f.tools {
-		if !slices.ContainsFunc(present, func(at discover.Tool) bool { return at.Name == tool }) {
-			return nil, usage("--tools: no tool %q; the tools are %s", tool, strings.Join(discover.Names(), ", "))
+		if !slices.ContainsFunc(present, func(at bundledtools.Tool) bool { return at.Name == tool }) {
+			return nil, usage("--tools: no tool %q; the tools are %s", tool, strings.Join(bundledtools.Names(), ", "))
 		}
 		path := filepath.Join(dir, "mcp-"+tool+exeSuffix())
 		servers = append(servers, install.Server{Name: f.name + "-" + tool, Command: path, Args: args})
 	}
 	if len(servers) == 0 {
-		return nil, usage("--tools names no tool; the tools are %s", strings.Join(discover.Names(), ", "))
+		return nil, usage("--tools names no tool; the tools are %s", strings.Join(bundledtools.Names(), ", "))
 	}
 	return servers, nil
 }
@@ -261,7 +261,7 @@ func exeSuffix() string {
 // of PATH if it leads to this program, since the directory behind its link can
 // change with each version (as with Homebrew), else this program's own.
 func programDir(getenv func(string) string) (string, error) {
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +273,7 @@ func programDir(getenv func(string) string) (string, error) {
 		return dir, nil
 	}
 	if real, err := filepath.EvalSymlinks(linked); err == nil && filepath.Dir(real) == dir {
-		if _, missing := discover.Siblings(filepath.Dir(linked)); len(missing) == 0 {
+		if _, missing := bundledtools.Siblings(filepath.Dir(linked)); len(missing) == 0 {
 			return filepath.Dir(linked), nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 )
 
@@ -134,7 +134,7 @@ func versionOf(ctx context.Context, path string, scope install.Scope) (found ins
 		}
 		return found
 	}
-	if own, err := discover.HostDir(); scope == install.Project && (err != nil || filepath.Dir(real) != own) {
+	if own, err := bundledtools.HostDir(); scope == install.Project && (err != nil || filepath.Dir(real) != own) {
 		found.Problem = "not run"
 		return found
 	}

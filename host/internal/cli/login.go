@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/keyring"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
@@ -92,7 +92,7 @@ func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err e
 // signIn returns the configuration of the sign-in to a server. The caller calls close after
 // its use.
 func (p *program) signIn(name string) (c oauth.Config, close func(), err error) {
-	dir, err := discover.HostDir()
+	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return c, nil, exit(exitFailed, err)
 	}

@@ -76,5 +76,5 @@ func (a asked) written(t *call.Tool) (string, error) {
 		return "", err
 	}
 	list, _ := encodeTools([]llm.Tool{d}, a)
-	return string(single(list).JSON()), nil
+	return string(firstDefinition(list).JSON()), nil
 }

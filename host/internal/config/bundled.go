@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
@@ -17,7 +17,7 @@ func (c *Config) addBundled(dir, version string, env, args []string, file string
 	if dir == "" {
 		return
 	}
-	found, missing := discover.Siblings(dir)
+	found, missing := bundledtools.Siblings(dir)
 	c.Missing = missing
 	for _, tool := range found {
 		args := args

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 )
 
 // fileNames returns the names of toolroom's configuration file.
@@ -241,7 +241,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 		}
 	}
 	for _, dir := range dirs {
-		tools, err := discover.In(dir)
+		tools, err := bundledtools.In(dir)
 		if err != nil {
 			problems = append(problems, dialect.Problem{File: c.File, Field: "tool_dirs", Text: err.Error()})
 		}

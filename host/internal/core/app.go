@@ -128,7 +128,7 @@ func Open(cfg config.Config) (*App, error) {
 	a.connectStore(cfg)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions(cfg.Roots),
-		Extensions: a.serverExtensions, Forward: a.tracedForward(), OnRoots: a.setClientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
+		Extensions: a.extensionsOfServers, Forward: a.tracedForward(), OnRoots: a.setClientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
 	}, wholeCatalog{a}, a.Handler)
 	return a, err
 }
@@ -163,9 +163,9 @@ func (a *App) Servers() []*upstream.Server {
 	return all
 }
 
-// serverExtensions returns the extensions that the running servers declare. If two declare
+// extensionsOfServers returns the extensions that the running servers declare. If two declare
 // the same one, the settings of the first are used.
-func (a *App) serverExtensions() map[string]any {
+func (a *App) extensionsOfServers() map[string]any {
 	all := map[string]any{}
 	for _, s := range a.Servers() {
 		for name, settings := range s.Extensions() {

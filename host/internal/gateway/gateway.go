@@ -208,7 +208,7 @@ func (g *Gateway) hooks() *server.Hooks {
 		g.subscribe(ctx, req.Params.URI)
 	})
 	h.AddAfterUnsubscribe(func(ctx context.Context, _ any, req *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
-		g.unsubscribe(ctx, req.Params.URI)
+		g.unsubscribeClient(ctx, req.Params.URI)
 	})
 	h.AddBeforeSubscriptionsListen(func(ctx context.Context, _ any, req *mcp.SubscriptionsListenRequest) {
 		g.serveSubscriptionStream(ctx, req.Params.Notifications.ResourceSubscriptions)

@@ -220,9 +220,9 @@ func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (j
 	return g.cfg.Forward(ctx, &call.ServerRequest{Server: server, Method: method, Params: params})
 }
 
-// unsubscribe handles resources/unsubscribe. It asks the server to stop notifications only
+// unsubscribeClient handles resources/unsubscribe. It asks the server to stop notifications only
 // if no other client has subscribed.
-func (g *Gateway) unsubscribe(ctx context.Context, uri string) {
+func (g *Gateway) unsubscribeClient(ctx context.Context, uri string) {
 	id := requestExchange(ctx).identity()
 	g.unsubscribeUpstream(ctx, g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id && w.uri == uri }))
 }

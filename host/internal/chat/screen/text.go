@@ -93,10 +93,10 @@ func NeedsEscape(before, r rune) bool {
 		return true
 	case r < 0xa0:
 		return false
-	case r == zeroWidthJoiner && joinsEmoji(before):
+	case r == zeroWidthJoiner && allowsEmojiJoiner(before):
 		return false
 	case r == zeroWidthJoiner || r == zeroWidthNonJoiner:
-		return !joinsLetters(before)
+		return !allowsLetterJoiner(before)
 	case unicode.Is(unicode.Variation_Selector, r):
 		return !hasVariants(before)
 	case r == 0x2028 || r == 0x2029 || r >= 0xe0000 && r <= 0xe0fff:
@@ -113,9 +113,9 @@ const (
 	emojiSelector      = '\ufe0f'
 )
 
-// joinsLetters reports whether a character is a letter or mark of a script in which
+// allowsLetterJoiner reports whether a character is a letter or mark of a script in which
 // joiners determine the shape of letters.
-func joinsLetters(r rune) bool {
+func allowsLetterJoiner(r rune) bool {
 	if r >= 0x64b && r <= 0x655 || r == 0x670 { // Arabic vowels, which other scripts use, too
 		return true
 	}
@@ -126,8 +126,8 @@ func joinsLetters(r rune) bool {
 	)
 }
 
-// joinsEmoji reports whether another emoji can be joined to a character.
-func joinsEmoji(r rune) bool {
+// allowsEmojiJoiner reports whether another emoji can be joined to a character.
+func allowsEmojiJoiner(r rune) bool {
 	return r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff || unicode.Is(unicode.So, r)
 }
 

@@ -20,9 +20,9 @@ func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
-// some returns a field for a list of at least one text: an empty list of permitted items
+// nonEmptyTexts returns a field for a list of at least one text: an empty list of permitted items
 // would be read as no list, which permits all.
-func some(name string, also []string, doc, otherwise string, into *[]string) field {
+func nonEmptyTexts(name string, also []string, doc, otherwise string, into *[]string) field {
 	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)
 		if len(list) == 0 {

@@ -14,7 +14,7 @@ import (
 func policyFields(s *Settings) []field {
 	p := &s.Stages.Policy
 	return named([]field{
-		some("allow", []string{"allowlist", "allowed_tools"}, "Patterns of served names; only matching tools can be called.", ", or write tool_choice: none", &p.Allow),
+		nonEmptyTexts("allow", []string{"allowlist", "allowed_tools"}, "Patterns of served names; only matching tools can be called.", ", or write tool_choice: none", &p.Allow),
 		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Patterns of served names; matching tools cannot be called.", &p.Block),
 		{"rules", nil, "Rules for single calls; the first matching rule decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
 			func(r *reader, n *node) { p.Rules = append(p.Rules, r.rules(n)...) }},

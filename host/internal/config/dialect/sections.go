@@ -99,7 +99,7 @@ func settings() []setting {
 func profileFields(p *catalog.Profile) []field {
 	return []field{
 		texts("servers", nil, "Patterns of server names; only the tools of matching servers are served.", &p.Servers),
-		some("allow", []string{"allow_tools", "tools", "allowlist"}, "Patterns of served names; only matching tools are served.", ", or block \"*\"", &p.Allow),
+		nonEmptyTexts("allow", []string{"allow_tools", "tools", "allowlist"}, "Patterns of served names; only matching tools are served.", ", or block \"*\"", &p.Allow),
 		texts("block", []string{"block_tools", "blocklist", "deny"}, "Patterns of served names; matching tools are not served.", &p.Block),
 	}
 }

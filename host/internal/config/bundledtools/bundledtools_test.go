@@ -1,4 +1,4 @@
-package discover_test
+package bundledtools_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 )
 
 func TestSiblingsAreTheFixedNamesThatAreRunnable(t *testing.T) {
@@ -28,8 +28,8 @@ func TestSiblingsAreTheFixedNamesThatAreRunnable(t *testing.T) {
 		require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "mcp-edit")))
 	}
 
-	found, missing := discover.Siblings(dir)
-	require.Equal(t, []discover.Tool{
+	found, missing := bundledtools.Siblings(dir)
+	require.Equal(t, []bundledtools.Tool{
 		{Name: "ls", Path: filepath.Join(dir, "mcp-ls"+suffix)},
 		{Name: "view", Path: filepath.Join(dir, "mcp-view"+suffix)},
 	}, found)
@@ -37,9 +37,9 @@ func TestSiblingsAreTheFixedNamesThatAreRunnable(t *testing.T) {
 }
 
 func TestSiblingsOfAMissingDirectoryAreNone(t *testing.T) {
-	found, missing := discover.Siblings(filepath.Join(t.TempDir(), "no"))
+	found, missing := bundledtools.Siblings(filepath.Join(t.TempDir(), "no"))
 	require.Empty(t, found)
-	require.Len(t, missing, len(discover.Names()))
+	require.Len(t, missing, len(bundledtools.Names()))
 }
 
 func TestInANamedDirectoryAllAreTools(t *testing.T) {
@@ -52,13 +52,13 @@ func TestInANamedDirectoryAllAreTools(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+suffix), nil, mode))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "mcp-dir"+suffix), 0o755))
-	found, err := discover.In(dir)
+	found, err := bundledtools.In(dir)
 	require.NoError(t, err)
-	require.Equal(t, []discover.Tool{
+	require.Equal(t, []bundledtools.Tool{
 		{Name: "a", Path: filepath.Join(dir, "mcp-a"+suffix)},
 		{Name: "b", Path: filepath.Join(dir, "mcp-b"+suffix)},
 	}, found)
-	_, err = discover.In(filepath.Join(dir, "none"))
+	_, err = bundledtools.In(filepath.Join(dir, "none"))
 	require.Error(t, err)
 }
 
@@ -71,6 +71,6 @@ func TestOthersAreNeitherBundledNorTheHost(t *testing.T) {
 	for _, name := range []string{"mcp-ls", "mcp-host", "mcp-wordcount", "mcp-dispatch_agent", "wordcount"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+suffix), nil, 0o755)) //nolint:gosec // a program
 	}
-	require.Equal(t, []discover.Tool{{Name: "wordcount", Path: filepath.Join(dir, "mcp-wordcount"+suffix)}}, discover.Others(dir))
-	require.Empty(t, discover.Others(filepath.Join(dir, "none")))
+	require.Equal(t, []bundledtools.Tool{{Name: "wordcount", Path: filepath.Join(dir, "mcp-wordcount"+suffix)}}, bundledtools.Others(dir))
+	require.Empty(t, bundledtools.Others(filepath.Join(dir, "none")))
 }

@@ -1,6 +1,6 @@
-// Package discover finds the programs of tools. It never starts them: a broken one is
+// Package bundledtools finds the programs of tools. It never starts them: a broken one is
 // noticed when it is first used.
-package discover
+package bundledtools
 
 import (
 	"fmt"
