@@ -101,7 +101,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 		return exit(exitFailed, err)
 	}
 	if revoke {
-		if err := config.Trust(state, name, nil); err != nil {
+		if err := config.Untrust(state, name); err != nil {
 			return exit(exitFailed, err)
 		}
 		return p.printf("no longer trusted: %s\n", name)

@@ -74,7 +74,7 @@ func TestSourcesAndWhatCountsMore(t *testing.T) {
 	write(t, local, text+"\n")
 	require.Contains(t, strings.Join(load(config.Flags{}).Notices, "\n"), "not trusted: changed since it was trusted")
 	write(t, local, text)
-	require.NoError(t, config.Trust(state, local, nil))
+	require.NoError(t, config.Untrust(state, local))
 	require.NotContains(t, serverNames(load(config.Flags{})), "c")
 }
 
@@ -86,9 +86,9 @@ func TestTrustThatCannotBeKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, c.Servers)
 	require.Contains(t, c.Notices[0], "no directory for trusted configurations")
-	require.ErrorContains(t, config.Trust("", "toolroom.yaml", nil), "no directory")
+	require.ErrorContains(t, config.Untrust("", "toolroom.yaml"), "no directory")
 	write(t, filepath.Join(state, "trusted.json"), "{")
-	require.ErrorContains(t, config.Trust(state, "toolroom.yaml", nil), "is damaged")
+	require.ErrorContains(t, config.Untrust(state, "toolroom.yaml"), "is damaged")
 	c, err = config.Load(config.Flags{State: state}, cwd, "1", env(), nil)
 	require.NoError(t, err)
 	require.Empty(t, c.Servers)

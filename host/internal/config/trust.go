@@ -73,16 +73,24 @@ func trustKey(name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
-// Trust records the current content of a file, or with a nil text removes the record.
-// In both cases it removes the records of the files that it referred to.
+// Trust records in a state directory that the user trusts a file with this content. It
+// removes the records of the files that its former content referred to.
 func Trust(state, name string, text []byte) error {
 	return changeTrust(state, func(trusted map[string]string) {
-		key := trustKey(name)
-		maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
-		if text != nil {
-			trusted[key] = contentHash(text)
-		}
+		forgetTrusted(trusted, name)
+		trusted[trustKey(name)] = contentHash(text)
 	})
+}
+
+// Untrust removes the records of a file and of the files that it referred to.
+func Untrust(state, name string) error {
+	return changeTrust(state, func(trusted map[string]string) { forgetTrusted(trusted, name) })
+}
+
+// forgetTrusted removes the hashes of a file and of the files that it referred to.
+func forgetTrusted(trusted map[string]string, name string) {
+	key := trustKey(name)
+	maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
 }
 
 // changeTrust changes the trusted hashes. One of two concurrent changes may be lost.

@@ -72,6 +72,14 @@ type Config struct {
 	Scope func(t *call.Tool) Scope
 }
 
+// withDefaults returns the settings with a lifetime of 5 minutes, unless Expires is set.
+func (c Config) withDefaults() Config {
+	if c.Expires <= 0 {
+		c.Expires = 5 * time.Minute
+	}
+	return c
+}
+
 // Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {

@@ -40,7 +40,7 @@ type Entry struct {
 type Store struct {
 	Keys    Keys
 	Now     func() time.Time // nil: time.Now
-	Expires time.Duration    // lifetime of a pending request and of an unused decision; 0: 5 min
+	Expires time.Duration    // lifetime of a pending request and of an unused decision; 0: as in Config
 	Lease   time.Duration    // time without renewal after which a run counts as interrupted; 0: 30 s
 }
 
@@ -52,13 +52,9 @@ func (b *Store) now() time.Time {
 	return time.Now()
 }
 
-// expires returns how long a request or decision is valid, by default 5 minutes.
-func (b *Store) expires() time.Duration {
-	if b.Expires > 0 {
-		return b.Expires
-	}
-	return 5 * time.Minute
-}
+// expires returns how long a request or decision is valid: Expires, or the default of
+// Config.Expires if it is 0.
+func (b *Store) expires() time.Duration { return Config{Expires: b.Expires}.withDefaults().Expires }
 
 // lease returns how long a run counts as running after its last renewal, by default 30 s.
 func (b *Store) lease() time.Duration {

@@ -38,9 +38,8 @@
 //
 // # Recordings
 //
-// recording: FILE, instead of answers, replays a recording: the answers of a Recorder, each for
-// its request, or a session of mcp-host record, in which each answer is the next call of the
-// client.
+// recording: FILE, instead of answers, replays a session of mcp-host record: each answer is the
+// next call of the client.
 package scripted
 
 import (
@@ -170,15 +169,11 @@ func decodeStrict(data []byte, into any) error {
 type Model struct {
 	info      provider.Info
 	script    Script
-	recording recording // answers from a recording; nil: none
+	recording sessionCalls
+	recorded  bool // answer from recording instead of script
 
 	mu         sync.Mutex
 	timesGiven map[*Answer]int // how often each answer was given
-}
-
-// recording answers requests from a recording.
-type recording interface {
-	answer(r *llm.Request) (*llm.Response, error)
 }
 
 // Open reads a script or recording. info has the model's properties that the file does
@@ -237,6 +232,7 @@ func newModel(s Script, file string, info provider.Info) (*Model, error) {
 		if m.recording, err = openRecording(name); err != nil {
 			return nil, err
 		}
+		m.recorded = true
 	}
 	return m, nil
 }
@@ -290,12 +286,8 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 	if err := provider.ContextError(ctx); err != nil {
 		return nil, err
 	}
-	if m.recording != nil {
-		res, err := m.recording.answer(r)
-		if err != nil {
-			return nil, err
-		}
-		return streamResponse(ctx, res, nil, on)
+	if m.recorded {
+		return streamResponse(ctx, m.recording.answer(r), nil, on)
 	}
 	s := newTurn(r)
 	a := m.chooseAnswer(s)

@@ -1,7 +1,6 @@
 package scripted_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -202,31 +201,6 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		_, err := scripted.Parse("a.yaml", []byte(text), provider.Info{})
 		require.ErrorContains(t, err, says, text)
 	}
-}
-
-func TestARecordingIsPlayed(t *testing.T) {
-	var out bytes.Buffer
-	r := scripted.Record(open(t, story), &out)
-	one := []llm.Message{user("fix it in a.go")}
-	first, err := ask(t, r, one...)
-	require.NoError(t, err)
-	_, err = ask(t, r, user("busy"))
-	require.Error(t, err)
-	require.NoError(t, r.Close())
-	name := filepath.Join(t.TempDir(), "r.jsonl")
-	require.NoError(t, os.WriteFile(name, out.Bytes(), 0o600))
-	m, err := scripted.Open(name, provider.Info{Name: "r"})
-	require.NoError(t, err)
-	for range 2 { // the last is given again
-		again, err := ask(t, m, one...)
-		require.NoError(t, err)
-		require.Equal(t, first, again)
-		again.Parts[0].Text = "changed by who asked"
-	}
-	_, err = ask(t, m, user("busy"))
-	require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
-	_, err = ask(t, m, user("another"))
-	require.ErrorContains(t, err, "has no answer to this request")
 }
 
 func TestASessionsCallsArePlayed(t *testing.T) {

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/llm"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
@@ -10,12 +9,9 @@ import (
 
 // DecodeRequest decodes the body of POST /v1/messages.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
-	v, err := tree.Parse(body)
+	v, err := tree.ParseRequest(body, "messages")
 	if err != nil {
-		return nil, nil, fmt.Errorf("the request: %w", err)
-	}
-	if !v.Get("messages").Is(tree.Array) {
-		return nil, nil, fmt.Errorf("the request has no array messages")
+		return nil, nil, err
 	}
 	d := &decoder{o: o}
 	r := &llm.Request{

@@ -35,12 +35,9 @@ func hasGeneratedIDs(messages []llm.Message) bool {
 
 // DecodeRequest decodes the body of generateContent.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
-	v, err := tree.Parse(body)
+	v, err := tree.ParseRequest(body, "contents")
 	if err != nil {
-		return nil, nil, fmt.Errorf("the request: %w", err)
-	}
-	if !v.Get("contents").Is(tree.Array) {
-		return nil, nil, fmt.Errorf("the request has no array contents")
+		return nil, nil, err
 	}
 	d := &decoder{o: o}
 	config := v.Take("generationConfig")

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +12,9 @@ import (
 
 // DecodeRequest decodes the body of POST /v1/chat/completions.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
-	v, err := tree.Parse(body)
+	v, err := tree.ParseRequest(body, "messages")
 	if err != nil {
-		return nil, nil, fmt.Errorf("the request: %w", err)
-	}
-	if !v.Get("messages").Is(tree.Array) {
-		return nil, nil, fmt.Errorf("the request has no array messages")
+		return nil, nil, err
 	}
 	d := &decoder{o: o}
 	r := &llm.Request{

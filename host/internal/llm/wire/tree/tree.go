@@ -65,6 +65,18 @@ func Parse(data []byte) (*Value, error) {
 	return p.parseValue(0)
 }
 
+// ParseRequest decodes the body of a request, which must have an array member list.
+func ParseRequest(body []byte, list string) (*Value, error) {
+	v, err := Parse(body)
+	if err != nil {
+		return nil, fmt.Errorf("the request: %w", err)
+	}
+	if !v.Get(list).Is(Array) {
+		return nil, fmt.Errorf("the request has no array %s", list)
+	}
+	return v, nil
+}
+
 // parser parses a text that is known to be valid JSON.
 type parser struct {
 	data   []byte
