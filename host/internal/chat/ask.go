@@ -71,7 +71,7 @@ func (c *Chat) letUserAnswer(q *question, interrupt func() error) (endErr error)
 	}
 	ctx, done := c.interruptible(q.ctx)
 	defer done()
-	defer c.hold()()
+	defer c.holdTerminal()()
 	value, err := q.put(ctx)
 	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
 		err, endErr = context.Canceled, interrupt()
@@ -80,9 +80,9 @@ func (c *Chat) letUserAnswer(q *question, interrupt func() error) (endErr error)
 	return endErr
 }
 
-// hold gives the terminal to a question until release is called. Keys that were
+// holdTerminal gives the terminal to a question until release is called. Keys that were
 // pressed before do not count as an answer.
-func (c *Chat) hold() (release func()) {
+func (c *Chat) holdTerminal() (release func()) {
 	if c.editor == nil {
 		return func() {}
 	}
@@ -105,15 +105,15 @@ type calling struct {
 // callingKey is the context key of the *calling of a call.
 type callingKey struct{}
 
-// asking wraps tools and asks the user about calls that need approval.
-type asking struct {
+// approvingTools wraps tools and asks the user about calls that need approval.
+type approvingTools struct {
 	agent.Tools
 	chat   *Chat
 	agreed bool // the user has agreed to the call that contains these calls
 }
 
 // Call makes a call, and repeats it after approval.
-func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(string)) (*call.Result, error) {
+func (a *approvingTools) Call(ctx context.Context, tc *llm.ToolCall, progress func(string)) (*call.Result, error) {
 	in := &calling{ctx: ctx, call: tc, agreed: a.agreed}
 	ctx = context.WithValue(ctx, callingKey{}, in)
 	for {
@@ -127,7 +127,7 @@ func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(strin
 			d, in.verdict = *in.verdict, nil
 		} else {
 			text := fmt.Sprintf("May %s be called? %s.", p.Pending.Tool, p.Pending.Reason)
-			if d, err = a.chat.approval(ctx, in, p.Pending.Tool, text, p.Pending.Args); err != nil {
+			if d, err = a.chat.askApproval(ctx, in, p.Pending.Tool, text, p.Pending.Args); err != nil {
 				return nil, err
 			}
 		}
@@ -147,8 +147,8 @@ type verdict struct {
 	args    json.RawMessage // replace the call's arguments; nil: unchanged
 }
 
-// approval asks the user to approve a call.
-func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
+// askApproval asks the user to approve a call.
+func (c *Chat) askApproval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
 	if in.agreed {
 		return verdict{approve: true}, nil
 	}
@@ -157,14 +157,14 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 			return verdict{approve: true}, nil
 		}
 		about := text + "\n" + proposal(args) + "\n"
-		shown, all := beginningOf(about)
+		shown, all := firstShown(about)
 		c.show(strings.TrimSuffix(shown, "\n") + "\n")
 		for {
-			prompt, keys := "Allow "+c.whole(about)+"? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae"
+			prompt, keys := "Allow "+c.itOrAllLines(about)+"? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae"
 			if !all {
 				prompt, keys = "[v]iew all of it, [n]o, [e]dit: ", "vne"
 			}
-			key, err := c.key(ctx, prompt, keys)
+			key, err := c.askKey(ctx, prompt, keys)
 			if err != nil {
 				return nil, err
 			}
@@ -181,7 +181,7 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 			case 'n':
 				return verdict{}, nil
 			}
-			edited, err := c.line(ctx, "arguments (Esc goes back): ", string(args))
+			edited, err := c.askLine(ctx, "arguments (Esc goes back): ", string(args))
 			if errors.Is(err, lineedit.ErrEscape) {
 				continue
 			}
@@ -201,9 +201,9 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 	return value.(verdict), nil //nolint:forcetypeassert // as above
 }
 
-// whole returns "it", or the length of the text if its beginning scrolled out of
+// itOrAllLines returns "it", or the length of the text if its beginning scrolled out of
 // sight, because that may be important.
-func (c *Chat) whole(about string) string {
+func (c *Chat) itOrAllLines(about string) string {
 	if c.cfg.Terminal == nil {
 		return "it"
 	}
@@ -218,8 +218,8 @@ func (c *Chat) whole(about string) string {
 	return fmt.Sprintf("all %d lines", n)
 }
 
-// indented formats JSON for a user's decision.
-func indented(args json.RawMessage) string {
+// formattedArgs formats JSON for a user's decision.
+func formattedArgs(args json.RawMessage) string {
 	return "  " + strings.ReplaceAll(approve.Shown(args), "\n", "\n  ")
 }
 
@@ -233,13 +233,13 @@ func (c *Chat) show(text string) {
 	fmt.Fprint(c.cfg.Err, text) //nolint:errcheck // likewise
 }
 
-// key asks for one of the keys in choices.
-func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
+// askKey asks for one of the keys in choices.
+func (c *Chat) askKey(ctx context.Context, prompt, choices string) (rune, error) {
 	if c.editor != nil {
 		return c.editor.ReadKey(ctx, prompt, choices)
 	}
 	for {
-		line, err := c.line(ctx, prompt, "")
+		line, err := c.askLine(ctx, prompt, "")
 		if err != nil {
 			return 0, err
 		}
@@ -249,8 +249,8 @@ func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
 	}
 }
 
-// line asks for a line. At a terminal, Esc cancels it with lineedit.ErrEscape.
-func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error) {
+// askLine asks for a line. At a terminal, Esc cancels it with lineedit.ErrEscape.
+func (c *Chat) askLine(ctx context.Context, prompt, initial string) (string, error) {
 	if c.editor != nil {
 		h := c.editor.History
 		c.editor.History = nil
@@ -261,15 +261,15 @@ func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error)
 	return c.source.ReadLine(ctx)
 }
 
-// yes asks a yes-or-no question of the chat itself.
-func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
+// confirm asks a yes-or-no question of the chat itself.
+func (c *Chat) confirm(ctx context.Context, text string) (bool, error) {
 	if !c.canAsk() {
 		return false, nil
 	}
 	ctx, done := c.interruptible(ctx)
 	defer done()
-	defer c.hold()()
-	key, err := c.key(ctx, text+" [y]es, [n]o: ", "yn")
+	defer c.holdTerminal()()
+	key, err := c.askKey(ctx, text+" [y]es, [n]o: ", "yn")
 	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
 		return false, nil
 	}
@@ -313,7 +313,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 			return dismiss, nil // it is about another tool and its arguments
 		}
 		text, _, _ := strings.Cut(f.Message, "\n")
-		v, err := c.approval(ctx, in, in.call.Name, text, in.call.Args)
+		v, err := c.askApproval(ctx, in, in.call.Name, text, in.call.Args)
 		switch {
 		case err != nil:
 			return nil, err
@@ -350,14 +350,14 @@ func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) 
 	}
 	slices.Sort(names[len(f.Schema.Required):])
 	if len(names) == 0 {
-		key, err := c.key(ctx, "Agree? [y]es, [n]o: ", "yn")
+		key, err := c.askKey(ctx, "Agree? [y]es, [n]o: ", "yn")
 		if key == 'y' {
 			return json.RawMessage(`{"action":"accept","content":{}}`), err
 		}
 		return json.RawMessage(`{"action":"decline"}`), err
 	}
 	for _, name := range names {
-		value, err := c.value(ctx, name, f.Schema.Properties[name], slices.Contains(f.Schema.Required, name))
+		value, err := c.askField(ctx, name, f.Schema.Properties[name], slices.Contains(f.Schema.Required, name))
 		if err != nil {
 			return nil, err
 		}
@@ -368,14 +368,14 @@ func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) 
 	return jsonrpc.Marshal(map[string]any{"action": "accept", "content": content})
 }
 
-// value asks for a field of a form; nil: the field is left out.
-func (c *Chat) value(ctx context.Context, name string, f field, required bool) (any, error) {
+// askField asks for a field of a form; nil: the field is left out.
+func (c *Chat) askField(ctx context.Context, name string, f field, required bool) (any, error) {
 	label := screen.OneLine(name, 40)
 	if f.Title != "" {
 		label = screen.OneLine(f.Title, 60)
 	}
 	if f.Type == "boolean" {
-		key, err := c.key(ctx, label+"? [y]es, [n]o: ", "yn")
+		key, err := c.askKey(ctx, label+"? [y]es, [n]o: ", "yn")
 		return key == 'y', err
 	}
 	if f.Description != "" {
@@ -385,7 +385,7 @@ func (c *Chat) value(ctx context.Context, name string, f field, required bool) (
 		label += " (" + screen.OneLine(strings.Join(f.Enum, ", "), 200) + ")"
 	}
 	for {
-		text, err := c.line(ctx, label+": ", "")
+		text, err := c.askLine(ctx, label+": ", "")
 		if err != nil {
 			return nil, err
 		}

@@ -116,7 +116,7 @@ type Chat struct {
 	cfg    Config
 	source *lineedit.Source
 	editor *lineedit.Editor // nil: no terminal
-	out    *sink
+	out    *errorKeepingWriter
 	view   view
 	screen *screen.Screen // nil: no terminal
 
@@ -141,7 +141,7 @@ var ErrFailed = errors.New("the turn failed")
 
 // New returns a chat. It requests the configured model from the models.
 func New(ctx context.Context, cfg Config) (*Chat, error) {
-	out := &sink{to: cfg.Out}
+	out := &errorKeepingWriter{to: cfg.Out}
 	if cfg.Terminal == nil {
 		cfg.Out = out
 	}
@@ -204,7 +204,7 @@ func (c *Chat) Once(ctx context.Context, prompt string) error {
 	if err := c.runTurn(ctx, prompt); err != nil {
 		return err
 	}
-	if err := c.out.failed(); err != nil || !c.failed {
+	if err := c.out.firstError(); err != nil || !c.failed {
 		return err
 	}
 	return ErrFailed
@@ -227,7 +227,7 @@ func (c *Chat) Talk(ctx context.Context) error {
 	}
 	interrupted := false
 	for !c.quitting {
-		said, err := c.prompt(ctx)
+		said, err := c.readMessage(ctx)
 		switch {
 		case errors.Is(err, lineedit.ErrInterrupt):
 			if c.editor == nil && !c.cfg.Typing {
@@ -240,7 +240,7 @@ func (c *Chat) Talk(ctx context.Context) error {
 			c.view.note("Press Ctrl-C again, Ctrl-D or type /quit to end the chat")
 			continue
 		case errors.Is(err, io.EOF):
-			return c.end()
+			return c.exitError()
 		case err != nil:
 			return err
 		}
@@ -255,12 +255,12 @@ func (c *Chat) Talk(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.end()
+	return c.exitError()
 }
 
-// end returns the result of a chat through pipes.
-func (c *Chat) end() error {
-	if err := c.out.failed(); err != nil {
+// exitError returns the result of a chat through pipes.
+func (c *Chat) exitError() error {
+	if err := c.out.firstError(); err != nil {
 		return err
 	}
 	if c.failed && c.editor == nil && !c.cfg.Typing {
@@ -276,9 +276,9 @@ func (c *Chat) handleInput(ctx context.Context, said string) error {
 	if !ok {
 		return c.runTurn(ctx, said)
 	}
-	why := refused(name, said)
+	why := whyNoCommand(name, said)
 	if why == "" {
-		return c.command(ctx, name, args)
+		return c.runCommand(ctx, name, args)
 	}
 	if c.model.Info().Name == commandModel && c.hasTool(ctx, name) {
 		return c.runTurn(ctx, said)
@@ -301,8 +301,8 @@ func (c *Chat) greet() {
 	}
 }
 
-// prompt reads the next message.
-func (c *Chat) prompt(ctx context.Context) (string, error) {
+// readMessage reads the next message.
+func (c *Chat) readMessage(ctx context.Context) (string, error) {
 	ctx, done := c.interruptible(ctx)
 	defer done()
 	var said string
@@ -312,7 +312,7 @@ func (c *Chat) prompt(ctx context.Context) (string, error) {
 		said, err = c.editor.Read(ctx, "> ", "")
 		c.screen.Release()
 	} else {
-		said, err = c.lines(ctx)
+		said, err = c.readContinuedLine(ctx)
 	}
 	if err != nil && context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // exactly this error
 		return "", lineedit.ErrInterrupt
@@ -320,8 +320,8 @@ func (c *Chat) prompt(ctx context.Context) (string, error) {
 	return said, err
 }
 
-// lines reads a line, and further lines while they end in a backslash.
-func (c *Chat) lines(ctx context.Context) (string, error) {
+// readContinuedLine reads a line, and further lines while they end in a backslash.
+func (c *Chat) readContinuedLine(ctx context.Context) (string, error) {
 	var all []string
 	for {
 		if c.cfg.Typing && !c.cfg.JSON {

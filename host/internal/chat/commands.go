@@ -58,8 +58,8 @@ func splitCommand(said string) (name string, args []string, ok bool) {
 	return fields[0], fields[1:], true
 }
 
-// refused returns the reason why a text is no valid command, or "".
-func refused(name, said string) string {
+// whyNoCommand returns the reason why a text is no valid command, or "".
+func whyNoCommand(name, said string) string {
 	var names []string
 	for _, c := range commands() {
 		names = append(names, "/"+c.name)
@@ -67,15 +67,15 @@ func refused(name, said string) string {
 	switch {
 	case !slices.Contains(names, "/"+name):
 		return fmt.Sprintf("/%s is not a command%s Commands: %s. To send text that begins with a slash, type a space before it",
-			name, suggested("/"+name, names), strings.Join(names, " "))
+			name, suggestion("/"+name, names), strings.Join(names, " "))
 	case strings.Contains(strings.TrimSpace(said), "\n"):
 		return "/" + name + " takes one line; nothing was done"
 	}
 	return ""
 }
 
-// suggested returns "; did you mean /NAME?", or "." if no command has a similar name.
-func suggested(name string, names []string) string {
+// suggestion returns "; did you mean /NAME?", or "." if no command has a similar name.
+func suggestion(name string, names []string) string {
 	for _, known := range names {
 		if strings.HasPrefix(known, name) {
 			return "; did you mean " + known + "?"
@@ -98,12 +98,12 @@ func completions(text string) []string {
 	return found
 }
 
-// command runs a command. An error ends the chat; a mistake in the command is only
+// runCommand runs a command. An error ends the chat; a mistake in the command is only
 // reported.
-func (c *Chat) command(ctx context.Context, name string, args []string) error {
+func (c *Chat) runCommand(ctx context.Context, name string, args []string) error {
 	if name == "undo" { // it handles interrupts itself
 		if err := c.undo(ctx); err != nil {
-			c.view.note("/undo: %s", message(err))
+			c.view.note("/undo: %s", errorText(err))
 		}
 		return nil
 	}
@@ -112,9 +112,9 @@ func (c *Chat) command(ctx context.Context, name string, args []string) error {
 	var err error
 	switch name {
 	case "tools":
-		err = c.tools(ctx, strings.Join(args, " "))
+		err = c.listTools(ctx, strings.Join(args, " "))
 	case "servers":
-		c.servers()
+		c.listServers()
 	case "model":
 		err = c.switchModel(ctx, args)
 	case "session":
@@ -122,16 +122,16 @@ func (c *Chat) command(ctx context.Context, name string, args []string) error {
 	case "save":
 		err = c.save(strings.Join(args, " "))
 	case "clear":
-		c.forget()
+		c.startNewSession()
 	case "cost":
 		c.showCosts()
 	case "help":
-		c.help()
+		c.showHelp()
 	case "quit":
 		c.quitting = true
 	}
 	if err != nil {
-		c.view.note("/%s: %s", name, message(err))
+		c.view.note("/%s: %s", name, errorText(err))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func formatColumns(rows [][]string) string {
 	return b.String()
 }
 
-func (c *Chat) help() {
+func (c *Chat) showHelp() {
 	var rows [][]string
 	for _, cmd := range commands() {
 		rows = append(rows, []string{"/" + cmd.name + " " + cmd.args, cmd.help})
@@ -163,7 +163,7 @@ func (c *Chat) help() {
 	c.view.print(text)
 }
 
-func (c *Chat) tools(ctx context.Context, text string) error {
+func (c *Chat) listTools(ctx context.Context, text string) error {
 	if c.cfg.Host.Tools == nil {
 		return toolerr.New(toolerr.NotFound, "no tools")
 	}
@@ -190,7 +190,7 @@ func (c *Chat) tools(ctx context.Context, text string) error {
 	return ctx.Err()
 }
 
-func (c *Chat) servers() {
+func (c *Chat) listServers() {
 	var rows [][]string
 	if c.cfg.Host.Servers != nil {
 		for _, s := range c.cfg.Host.Servers() {
@@ -228,13 +228,13 @@ func (c *Chat) switchModel(ctx context.Context, args []string) error {
 		if m.Name == c.model.Info().Name {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, m.Name, m.Provider, window(m)})
+		rows = append(rows, []string{mark, m.Name, m.Provider, windowText(m)})
 	}
 	c.view.print(formatColumns(rows))
 	return ctx.Err()
 }
 
-func window(m provider.Info) string {
+func windowText(m provider.Info) string {
 	if m.Window == 0 {
 		return ""
 	}

@@ -85,7 +85,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 		r.Text, r.Part = e.Delta.Text, string(e.Delta.Type)
 	case agent.AnswerEvent:
 		if e.Response != nil {
-			r.Text = spoken(e.Response.Message())
+			r.Text = messageText(e.Response.Message())
 			r.Usage = e.Response.Usage
 		}
 	case agent.ResultEvent:
@@ -109,7 +109,7 @@ func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
 	r := jsonLine{Type: string(agent.EndEvent), Why: out.Ending, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
 	if out.Response != nil {
-		r.Text = spoken(out.Response.Message())
+		r.Text = messageText(out.Response.Message())
 	}
 	if out.Err != nil {
 		r.Code, r.Error = toolerr.CodeOf(out.Err), out.Err.Error()

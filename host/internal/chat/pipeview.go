@@ -28,8 +28,8 @@ func newPipeView(out, err io.Writer, verbose bool) *pipeView {
 	return &pipeView{out: screen.NewCleaner(out), err: err, verbose: verbose}
 }
 
-// tell writes a line to standard error.
-func (v *pipeView) tell(format string, args ...any) {
+// writeErrLine writes a line to standard error.
+func (v *pipeView) writeErrLine(format string, args ...any) {
 	fmt.Fprintln(v.err, screen.Clean(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
 }
 
@@ -44,35 +44,35 @@ func (v *pipeView) event(e agent.Event, _ provider.Info) {
 			return
 		}
 		if v.within && v.index != e.Delta.Index {
-			v.end()
+			v.endPart()
 		}
 		v.within, v.index = true, e.Delta.Index
 		io.WriteString(v.out, e.Delta.Text) //nolint:errcheck // a pipe that is gone ends the program
 	case agent.ResultEvent:
-		v.end()
+		v.endPart()
 		state := "ok"
 		if e.Result != nil && e.Result.IsError {
 			state = "failed"
 		}
-		v.tell("%s: %s, %s: %s", screen.OneLine(described(e.Call), 200), state, duration(e.Took), screen.OneLine(outcome(e.Result), 200))
+		v.writeErrLine("%s: %s, %s: %s", screen.OneLine(callLine(e.Call), 200), state, duration(e.Took), screen.OneLine(resultLine(e.Result), 200))
 		if v.verbose && e.Result != nil {
-			v.tell("%s", beginning(resultText(e.Result), 2000))
+			v.writeErrLine("%s", truncate(resultText(e.Result), 2000))
 		}
 	case agent.CompactedEvent:
-		v.tell("%s", screen.OneLine(e.Text, 500))
+		v.writeErrLine("%s", screen.OneLine(e.Text, 500))
 	case agent.ErrorEvent:
-		v.end()
+		v.endPart()
 		if e.Err != nil {
-			v.told = message(e.Err)
-			v.tell("error: %s", v.told)
+			v.told = errorText(e.Err)
+			v.writeErrLine("error: %s", v.told)
 		}
 	default:
-		v.end()
+		v.endPart()
 	}
 }
 
-// end ends the current part of the answer, if there is one, with a line end.
-func (v *pipeView) end() {
+// endPart ends the current part of the answer, if there is one, with a line end.
+func (v *pipeView) endPart() {
 	if v.within {
 		v.out.End() //nolint:errcheck // as above
 		v.within = false
@@ -83,24 +83,24 @@ func (v *pipeView) end() {
 func (v *pipeView) ended(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.end()
-	if text := ending(out, v.told); text != "" {
-		v.tell("%s", text)
+	v.endPart()
+	if text := endReason(out, v.told); text != "" {
+		v.writeErrLine("%s", text)
 	}
 	v.told = ""
 	if v.verbose {
-		v.tell("%s", took(out, cost))
+		v.writeErrLine("%s", turnSummary(out, cost))
 	}
 }
 
 // note writes a note to standard error.
-func (v *pipeView) note(format string, args ...any) { v.tell(format, args...) }
+func (v *pipeView) note(format string, args ...any) { v.writeErrLine(format, args...) }
 
 // print writes the result of a command to the output.
 func (v *pipeView) print(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.end()
+	v.endPart()
 	io.WriteString(v.out, text) //nolint:errcheck // as above
 	v.out.End()                 //nolint:errcheck // as above
 }
@@ -111,5 +111,5 @@ func (v *pipeView) tick(time.Time) {}
 func (v *pipeView) idle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.end()
+	v.endPart()
 }

@@ -45,14 +45,14 @@ type replacement struct{ was, will string }
 func proposal(args json.RawMessage) string {
 	members, err := jsonrpc.Members(args)
 	if err != nil {
-		return indented(args)
+		return formattedArgs(args)
 	}
 	rest, all := replacements(members)
 	if len(all) == 0 {
-		return indented(args)
+		return formattedArgs(args)
 	}
 	var b strings.Builder
-	b.WriteString(indented(rest) + "\n")
+	b.WriteString(formattedArgs(rest) + "\n")
 	for i, r := range all {
 		if len(all) > 1 {
 			fmt.Fprintf(&b, "  edit %d of %d:\n", i+1, len(all))
@@ -70,7 +70,7 @@ func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replace
 	}
 	var left []jsonrpc.Member
 	for _, m := range members {
-		several, ok := severalOf(m)
+		several, ok := editsOf(m)
 		text, whole := textOf(m, contentNames()), hasPath(members)
 		switch {
 		case ok:
@@ -84,8 +84,8 @@ func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replace
 	return object(left), all
 }
 
-// severalOf parses a list of replacements whose objects have no other members.
-func severalOf(m jsonrpc.Member) (all []replacement, ok bool) {
+// editsOf parses a list of replacements whose objects have no other members.
+func editsOf(m jsonrpc.Member) (all []replacement, ok bool) {
 	var items []json.RawMessage
 	if m.Name != "edits" || json.Unmarshal(m.Value, &items) != nil || len(items) == 0 {
 		return nil, false
@@ -168,7 +168,7 @@ func (r replacement) diff() string {
 		case strings.HasPrefix(line, "\\"):
 			line = `\ without a line feed`
 		case strings.HasPrefix(line, "+"), strings.HasPrefix(line, "-"):
-			line = endings(line)
+			line = showTrailingBlanks(line)
 		}
 		b.WriteString("  " + line + "\n")
 	}
@@ -178,15 +178,15 @@ func (r replacement) diff() string {
 	return b.String()
 }
 
-// endings makes the blanks and tabs at the end of a line visible.
-func endings(line string) string {
+// showTrailingBlanks makes the blanks and tabs at the end of a line visible.
+func showTrailingBlanks(line string) string {
 	body := strings.TrimRight(line[1:], " \t")
 	return line[:1] + body + strings.NewReplacer(" ", "·", "\t", "→").Replace(line[1+len(body):])
 }
 
-// beginningOf returns the part of a proposal that is shown first. all means that it is
+// firstShown returns the part of a proposal that is shown first. all means that it is
 // complete.
-func beginningOf(text string) (shown string, all bool) {
+func firstShown(text string) (shown string, all bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) <= maxProposal && len(text) <= maxProposalBytes {
 		return text, true

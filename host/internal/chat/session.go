@@ -62,30 +62,30 @@ type underway struct {
 // newUnderway returns a turn of which nothing is saved yet.
 func (c *Chat) newUnderway(said string) *underway { return &underway{said: said, part: rand.Text()} }
 
-// noteTime limits storing a message.
-const noteTime = 10 * time.Second
+// storeTimeout limits storing a message.
+const storeTimeout = 10 * time.Second
 
-// keep stores the messages that were added to a turn, and earlier ones that could not
+// storeMessages stores the messages that were added to a turn, and earlier ones that could not
 // be stored.
-func (c *Chat) keep(ctx context.Context, u *underway, added ...llm.Message) {
+func (c *Chat) storeMessages(ctx context.Context, u *underway, added ...llm.Message) {
 	book := c.cfg.Host.Sessions
 	u.all = append(u.all, added...)
 	if book == nil || u.kept == len(u.all) {
 		return
 	}
 	// The messages are stored even if the turn is cancelled.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	u.fault = c.append(ctx, book, u)
+	u.fault = c.appendToSession(ctx, book, u)
 	if toolerr.Is(u.fault, toolerr.NotFound) && c.session != nil { // another program deleted it
 		c.session = nil
-		u.fault = c.append(ctx, book, u)
+		u.fault = c.appendToSession(ctx, book, u)
 	}
 }
 
-// append appends to the session the messages of the turn that it does not have; to a
+// appendToSession appends to the session the messages of the turn that it does not have; to a
 // new session, also the earlier messages.
-func (c *Chat) append(ctx context.Context, book *conversation.Store, u *underway) error {
+func (c *Chat) appendToSession(ctx context.Context, book *conversation.Store, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
 		s, err := book.Create(ctx, conversation.Session{Name: screen.OneLine(u.said, 60), Model: model})
@@ -114,7 +114,7 @@ func (c *Chat) append(ctx context.Context, book *conversation.Store, u *underway
 // removeStoredTurn removes the stored messages of a turn without result.
 func (c *Chat) removeStoredTurn(ctx context.Context, u *underway) {
 	book := c.cfg.Host.Sessions
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	switch {
 	case c.session == nil || u.kept == 0 && !u.made:
@@ -123,7 +123,7 @@ func (c *Chat) removeStoredTurn(ctx context.Context, u *underway) {
 		u.fault = book.Delete(ctx, c.session.ID)
 		c.session = nil
 	default:
-		s, err := book.Withdraw(ctx, c.session.ID, u.part)
+		s, err := book.RemovePart(ctx, c.session.ID, u.part)
 		if err == nil {
 			c.session = s
 		}
@@ -140,17 +140,17 @@ func (c *Chat) summary() string {
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
 		if m.Role == llm.UserRole && i == len(c.history)-1 {
-			text += "\nunanswered: " + screen.OneLine(spoken(m), 200)
+			text += "\nunanswered: " + screen.OneLine(messageText(m), 200)
 		}
-		if m.Role == llm.AssistantRole && spoken(m) != "" {
-			return text + "\nlast: " + screen.OneLine(spoken(m), 200)
+		if m.Role == llm.AssistantRole && messageText(m) != "" {
+			return text + "\nlast: " + screen.OneLine(messageText(m), 200)
 		}
 	}
 	return text
 }
 
-// spoken returns the text of a message.
-func spoken(m llm.Message) string {
+// messageText returns the text of a message.
+func messageText(m llm.Message) string {
 	var all []string
 	for _, p := range m.Parts {
 		if p.Type == llm.TextPart && p.Text != "" {
@@ -180,7 +180,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	case "list":
 		return c.listSessions(ctx)
 	case "new":
-		c.forget()
+		c.startNewSession()
 	case "name":
 		if c.session == nil || rest == "" {
 			return toolerr.New(toolerr.InvalidInput, "an empty session cannot be named")
@@ -205,11 +205,11 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if yes, err := c.yes(ctx, fmt.Sprintf("Delete %s (%s)?", s.ID, screen.OneLine(s.Name, 60))); !yes {
+		if yes, err := c.confirm(ctx, fmt.Sprintf("Delete %s (%s)?", s.ID, screen.OneLine(s.Name, 60))); !yes {
 			return err
 		}
 		if c.session != nil && c.session.ID == s.ID {
-			c.forget()
+			c.startNewSession()
 		}
 		return book.Delete(ctx, s.ID)
 	default:
@@ -221,10 +221,10 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	return nil
 }
 
-// mostListed bounds the listed sessions.
-const mostListed = 20
+// maxListedSessions bounds the listed sessions.
+const maxListedSessions = 20
 
-// listSessions shows the saved sessions, the last used first, at most mostListed. The
+// listSessions shows the saved sessions, the last used first, at most maxListedSessions. The
 // current one has a star.
 func (c *Chat) listSessions(ctx context.Context) error {
 	all, err := c.cfg.Host.Sessions.List(ctx)
@@ -236,7 +236,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		return nil
 	}
 	var rows [][]string
-	for _, s := range all[:min(len(all), mostListed)] {
+	for _, s := range all[:min(len(all), maxListedSessions)] {
 		mark := ""
 		if c.session != nil && c.session.ID == s.ID {
 			mark = "*"
@@ -244,15 +244,15 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), textfmt.Count(s.Messages, "message"), screen.OneLine(s.Name, 60)})
 	}
 	text := formatColumns(rows)
-	if len(all) > mostListed {
-		text += fmt.Sprintf("and %d older sessions", len(all)-mostListed)
+	if len(all) > maxListedSessions {
+		text += fmt.Sprintf("and %d older sessions", len(all)-maxListedSessions)
 	}
 	c.view.print(text)
 	return nil
 }
 
-// forget begins a new session.
-func (c *Chat) forget() {
+// startNewSession begins a new session.
+func (c *Chat) startNewSession() {
 	c.session, c.history, c.pending, c.turns = nil, nil, "", nil
 	c.view.print("a new session")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// described returns a call on one line: its tool and its most important arguments.
-func described(c *llm.ToolCall) string {
+// callLine returns a call on one line: its tool and its most important arguments.
+func callLine(c *llm.ToolCall) string {
 	if c == nil {
 		return ""
 	}
@@ -32,18 +32,18 @@ func described(c *llm.ToolCall) string {
 	for _, name := range []string{"command", "pattern", "file_path", "path", "url", "query", "prompt", "task", "name"} {
 		for _, m := range members {
 			if m.Name == name && len(shown) < 2 {
-				shown = append(shown, valued(m.Value))
+				shown = append(shown, shortValue(m.Value))
 			}
 		}
 	}
 	if len(shown) == 0 {
-		shown = append(shown, members[0].Name+"="+valued(members[0].Value))
+		shown = append(shown, members[0].Name+"="+shortValue(members[0].Value))
 	}
 	return c.Name + " " + strings.Join(shown, " ")
 }
 
-// valued returns an argument's value in one short line; a string is not quoted.
-func valued(raw json.RawMessage) string {
+// shortValue returns an argument's value in one short line; a string is not quoted.
+func shortValue(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return screen.OneLine(s, 60)
@@ -51,9 +51,9 @@ func valued(raw json.RawMessage) string {
 	return screen.OneLine(string(raw), 60)
 }
 
-// outcome returns the first line of a call's result, or its error if the agent has
+// resultLine returns the first line of a call's result, or its error if the agent has
 // added more lines.
-func outcome(r *llm.ToolResult) string {
+func resultLine(r *llm.ToolResult) string {
 	if r == nil {
 		return ""
 	}
@@ -87,22 +87,22 @@ func resultText(r *llm.ToolResult) string {
 		case p.Text != "":
 			all = append(all, p.Text)
 		case p.Media != nil:
-			all = append(all, pictured(p.Media))
+			all = append(all, imageText(p.Media))
 		}
 	}
 	return strings.Join(all, "\n")
 }
 
-// pictured returns the description of an image.
-func pictured(m *llm.Media) string {
+// imageText returns the description of an image.
+func imageText(m *llm.Media) string {
 	if m.Data == "" {
 		return "[image " + m.URL + "]"
 	}
 	return fmt.Sprintf("[image %s, %d bytes]", m.MIME, len(m.Data)*3/4)
 }
 
-// beginning returns the beginning of a text.
-func beginning(text string, most int) string {
+// truncate returns the beginning of a text.
+func truncate(text string, most int) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
@@ -120,8 +120,8 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// message returns an error with its code first.
-func message(err error) string {
+// errorText returns an error with its code first.
+func errorText(err error) string {
 	code := toolerr.CodeOf(err)
 	if code == "" || code == toolerr.Internal || strings.HasPrefix(err.Error(), string(code)) {
 		return err.Error()
@@ -129,9 +129,9 @@ func message(err error) string {
 	return string(code) + ": " + err.Error()
 }
 
-// ending returns the reason why a turn ended, "" if it reached its goal. told is the
+// endReason returns the reason why a turn ended, "" if it reached its goal. told is the
 // error that was already shown.
-func ending(out *agent.Outcome, told string) string {
+func endReason(out *agent.Outcome, told string) string {
 	var b bytes.Buffer
 	switch {
 	case out.Ending == agent.EndGoal && out.Err == nil:
@@ -149,14 +149,14 @@ func ending(out *agent.Outcome, told string) string {
 		return strings.TrimSpace(cmp.Or(b.String(), string(out.Ending)))
 	}
 	fmt.Fprintf(&b, "ended: %s", out.Ending)
-	if out.Err != nil && message(out.Err) != told {
-		fmt.Fprintf(&b, ": %s", message(out.Err))
+	if out.Err != nil && errorText(out.Err) != told {
+		fmt.Fprintf(&b, ": %s", errorText(out.Err))
 	}
 	return b.String()
 }
 
-// took describes the time, tokens and cost of a turn.
-func took(out *agent.Outcome, cost float64) string {
+// turnSummary describes the time, tokens and cost of a turn.
+func turnSummary(out *agent.Outcome, cost float64) string {
 	calls := 0
 	for _, n := range out.Calls {
 		calls += n

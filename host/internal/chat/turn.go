@@ -21,8 +21,8 @@ type spending struct {
 	price provider.Price
 }
 
-// words returns the parts of a message that is one text.
-func words(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
+// textParts returns the parts of a message that is one text.
+func textParts(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
 
 // runTurn sends a message to the model and shows the answer. Its error ends the chat.
 func (c *Chat) runTurn(ctx context.Context, said string) error {
@@ -31,12 +31,12 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 	if c.pending != "" {
 		text = c.pending + "\n\n" + said
 	}
-	asked := llm.Message{Role: llm.UserRole, Parts: words(text)}
+	asked := llm.Message{Role: llm.UserRole, Parts: textParts(text)}
 	kept := c.newUnderway(said)
-	c.keep(ctx, kept, asked)
+	c.storeMessages(ctx, kept, asked)
 	var out *agent.Outcome
 	err := c.runInterruptible(ctx, func(ctx context.Context) {
-		out = c.ask(ctx, append(slices.Clone(c.history), asked), func(added []llm.Message) { c.keep(ctx, kept, added...) })
+		out = c.runAgent(ctx, append(slices.Clone(c.history), asked), func(added []llm.Message) { c.storeMessages(ctx, kept, added...) })
 	})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 	c.failed = out.Ending != agent.EndGoal
 	if len(out.Messages) > 0 {
 		c.pending = ""
-		c.keep(ctx, kept, out.Messages[len(kept.all)-1:]...)
+		c.storeMessages(ctx, kept, out.Messages[len(kept.all)-1:]...)
 		c.history = append(append(c.history, asked), out.Messages...)
 		c.noteChanges(began, out)
 	} else { // as if the message had not been sent
@@ -53,16 +53,16 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 	if kept.fault != nil {
 		c.view.note("this turn is not saved: %v", kept.fault)
 	}
-	c.view.ended(out, c.cost(out))
+	c.view.ended(out, c.countUsage(out))
 	if out.Ending == agent.EndCancelled && c.editor == nil && !c.cfg.Typing {
 		c.quitting = true // further output cannot be seen
 	}
 	return ctx.Err()
 }
 
-// ask runs the agent for a conversation. whole gets the added messages: see
+// runAgent runs the agent for a conversation. whole gets the added messages: see
 // agent.Config.OnMessages.
-func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
+func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
 	c.waitTimes.reset()
 	ask := c.Ask
 	if !c.canAsk() {
@@ -70,7 +70,7 @@ func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm
 	}
 	tools := c.cfg.Host.Turn(ask)
 	out := agent.Run(ctx, agent.Config{
-		Model: c.model, Tools: &asking{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
+		Model: c.model, Tools: &approvingTools{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
 		Bounds: c.cfg.Bounds, OnMessages: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
 	}, messages)
 	if err := tools.End(); err != nil && out.Ending == agent.EndGoal {
@@ -79,8 +79,8 @@ func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm
 	return out
 }
 
-// cost counts the usage of a turn, and returns its cost.
-func (c *Chat) cost(out *agent.Outcome) float64 {
+// countUsage counts the usage of a turn, and returns its cost.
+func (c *Chat) countUsage(out *agent.Outcome) float64 {
 	info := c.model.Info()
 	s := c.spent[info.Name]
 	if s == nil {

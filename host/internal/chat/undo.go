@@ -24,8 +24,8 @@ import (
 // turn left it. A file that was changed since, or between two changes of the turn, is
 // not changed, and is named.
 
-// editor is the name of the tool that reverts changes.
-const editor = "edit"
+// editTool is the name of the tool that reverts changes.
+const editTool = "edit"
 
 // maxTurns bounds the turns that can be undone.
 const maxTurns = 50
@@ -47,7 +47,7 @@ func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
 	if len(all) == 0 {
 		return
 	}
-	named, others := touched(out.Messages)
+	named, others := filesOfCalls(out.Messages)
 	t := &turn{}
 	for _, change := range all {
 		own := others || slices.ContainsFunc(named, func(name string) bool { return sameFile(name, change.Path) })
@@ -66,9 +66,9 @@ func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
 	}
 }
 
-// touched returns the file names in the calls of a turn. others means that calls may
+// filesOfCalls returns the file names in the calls of a turn. others means that calls may
 // have made other calls.
-func touched(messages []llm.Message) (names []string, others bool) {
+func filesOfCalls(messages []llm.Message) (names []string, others bool) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			if p.ToolCall == nil {
@@ -139,7 +139,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	if len(good) == 0 {
 		return toolerr.New(toolerr.Stale, "no change of the last turn can be undone")
 	}
-	yes, err := c.yes(ctx, fmt.Sprintf("Undo the changes of %s?", textfmt.Count(len(good), "file")))
+	yes, err := c.confirm(ctx, fmt.Sprintf("Undo the changes of %s?", textfmt.Count(len(good), "file")))
 	if err != nil || !yes {
 		if err == nil && !c.canAsk() {
 			err = toolerr.New(toolerr.InvalidInput, "undo needs a confirmation, which is not possible here")
@@ -156,15 +156,15 @@ func (c *Chat) undo(ctx context.Context) error {
 			taken = append(taken, path)
 		}
 	})
-	c.undone(t, taken)
+	c.recordUndone(t, taken)
 	if err == nil {
 		err = failed
 	}
 	return err
 }
 
-// undone records which files of a turn are reverted, and informs the model.
-func (c *Chat) undone(t *turn, taken []string) {
+// recordUndone records which files of a turn are reverted, and informs the model.
+func (c *Chat) recordUndone(t *turn, taken []string) {
 	t.changes = slices.DeleteFunc(t.changes, func(change *state.Change) bool { return slices.Contains(taken, change.Path) })
 	if len(t.changes) == 0 {
 		c.turns = c.turns[:len(c.turns)-1]
@@ -226,7 +226,7 @@ func (c *Chat) whyNotRevertible(ctx context.Context, path string, changes []*sta
 		err = failed
 	}
 	if err != nil {
-		return message(err)
+		return errorText(err)
 	}
 	return ""
 }
@@ -253,8 +253,8 @@ func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 	}
 	tools := c.cfg.Host.Turn(ask)
 	defer tools.End() //nolint:errcheck // a turn without calls is no error here
-	in := &asking{Tools: tools, chat: c, agreed: true}
-	res, err := in.Call(ctx, &llm.ToolCall{Name: editor, Args: args}, nil)
+	in := &approvingTools{Tools: tools, chat: c, agreed: true}
+	res, err := in.Call(ctx, &llm.ToolCall{Name: editTool, Args: args}, nil)
 	if err != nil || !res.IsError() {
 		return err
 	}
@@ -264,7 +264,7 @@ func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 		} `json:"content"`
 	}
 	if json.Unmarshal(res.Raw, &said) != nil || len(said.Content) == 0 {
-		return toolerr.New(toolerr.ExecutionError, "%s failed without an error text", editor)
+		return toolerr.New(toolerr.ExecutionError, "%s failed without an error text", editTool)
 	}
 	return toolerr.New(cmp.Or(res.Code(), toolerr.ExecutionError), "%s", said.Content[0].Text)
 }

@@ -28,8 +28,8 @@ type view interface {
 // commandModel is the name of the model whose answers are unchanged results of tools.
 const commandModel = "command"
 
-// answering writes a part of an answer.
-type answering interface {
+// answerPart writes a part of an answer.
+type answerPart interface {
 	io.Writer
 	End() error
 }
@@ -48,8 +48,8 @@ type screenView struct {
 	verbose bool
 
 	mu      sync.Mutex
-	part    answering // the current part of the answer; nil: none
-	index   int       // of the part
+	part    answerPart // the current part of the answer; nil: none
+	index   int        // of the part
 	kind    llm.PartType
 	running []running
 	doing   string // activity in the status line while no tool runs
@@ -99,17 +99,17 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 	defer v.mu.Unlock()
 	switch e.Type {
 	case agent.TurnEvent:
-		v.close()
-		v.begin("thinking")
+		v.closePart()
+		v.setActivity("thinking")
 	case agent.DeltaEvent:
-		v.piece(e.Delta, m)
+		v.showDelta(e.Delta, m)
 	case agent.AnswerEvent:
-		v.close()
+		v.closePart()
 		v.doing = ""
 	case agent.CallEvent:
-		v.close()
+		v.closePart()
 		v.doing = ""
-		v.running = append(v.running, running{id: e.ID, text: described(e.Call), since: time.Now()})
+		v.running = append(v.running, running{id: e.ID, text: callLine(e.Call), since: time.Now()})
 	case agent.ProgressEvent:
 		for i := range v.running {
 			if v.running[i].id == e.ID {
@@ -118,36 +118,36 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 		}
 	case agent.ResultEvent:
 		v.running = slices.DeleteFunc(v.running, func(r running) bool { return r.id == e.ID })
-		v.returned(e)
+		v.showResult(e)
 	case agent.CompactedEvent:
 		v.write("%s\n", v.paint(faint, "… "+screen.OneLine(e.Text, 500)))
 	case agent.ErrorEvent:
 		if e.Err != nil {
-			v.close()
-			v.told = message(e.Err)
+			v.closePart()
+			v.told = errorText(e.Err)
 			v.write("%s %s\n", v.paint(red, "✗"), screen.Clean(v.told))
 		}
 	case agent.EndEvent:
-		v.close()
+		v.closePart()
 		v.doing, v.running = "", nil
 	}
-	v.line(time.Now())
+	v.showStatusLine(time.Now())
 }
 
-// begin sets the activity of the status line, and its time.
-func (v *screenView) begin(doing string) { v.doing, v.since = doing, time.Now() }
+// setActivity sets the activity of the status line, and its time.
+func (v *screenView) setActivity(doing string) { v.doing, v.since = doing, time.Now() }
 
-// piece shows a piece of an answer.
-func (v *screenView) piece(d llm.Delta, m provider.Info) {
+// showDelta shows a piece of an answer.
+func (v *screenView) showDelta(d llm.Delta, m provider.Info) {
 	if d.Type == llm.CallPart || d.Type == llm.ThinkingPart && !v.verbose || d.Type == llm.RedactedPart || d.Type == llm.OpaquePart {
 		if d.Type == llm.CallPart {
-			v.close()
+			v.closePart()
 			v.doing = "calling tools"
 		}
 		return
 	}
 	if v.part == nil || v.index != d.Index || v.kind != d.Type {
-		v.close()
+		v.closePart()
 		v.index, v.kind = d.Index, d.Type
 		switch {
 		case m.Name == commandModel || d.Type == llm.ThinkingPart:
@@ -161,13 +161,13 @@ func (v *screenView) piece(d llm.Delta, m provider.Info) {
 	}
 	v.doing = ""
 	if d.Part != nil && d.Part.Media != nil {
-		d.Text = pictured(d.Part.Media)
+		d.Text = imageText(d.Part.Media)
 	}
 	io.WriteString(v.part, d.Text) //nolint:errcheck // a terminal that is gone ends the chat
 }
 
-// close ends the current part.
-func (v *screenView) close() {
+// closePart ends the current part.
+func (v *screenView) closePart() {
 	if v.part != nil {
 		v.part.End() //nolint:errcheck // a terminal that is gone ends the chat
 		v.part = nil
@@ -178,28 +178,28 @@ func (v *screenView) close() {
 	v.notes = nil
 }
 
-// returned shows the line of a finished call.
-func (v *screenView) returned(e agent.Event) {
+// showResult shows the line of a finished call.
+func (v *screenView) showResult(e agent.Event) {
 	mark := v.paint(green, "✓")
-	text := outcome(e.Result)
+	text := resultLine(e.Result)
 	if e.Result != nil && e.Result.IsError {
 		mark = v.paint(red, "✗")
 	}
-	head := described(e.Call)
+	head := callLine(e.Call)
 	took := duration(e.Took)
 	room := max(v.width()-6-len(took), 20)
 	head = screen.OneLine(head, room*2/3)
 	rest := screen.OneLine(text, max(room-screen.Columns(head), 10))
 	v.write("%s %s  %s\n", mark, head, v.paint(faint, took+"  "+rest))
 	if v.verbose && e.Result != nil {
-		for line := range strings.Lines(beginning(resultText(e.Result), 2000)) {
+		for line := range strings.Lines(truncate(resultText(e.Result), 2000)) {
 			v.write("%s\n", v.paint(faint, "  │ "+screen.Clean(strings.TrimRight(line, "\r\n"))))
 		}
 	}
 }
 
-// line shows the status line.
-func (v *screenView) line(now time.Time) {
+// showStatusLine shows the status line.
+func (v *screenView) showStatusLine(now time.Time) {
 	var text string
 	switch n := len(v.running); {
 	case n > 0:
@@ -227,14 +227,14 @@ func (v *screenView) line(now time.Time) {
 func (v *screenView) tick(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.line(now)
+	v.showStatusLine(now)
 }
 
 // idle ends the current part of the answer and removes the status line.
 func (v *screenView) idle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.close()
+	v.closePart()
 	v.doing, v.running = "", nil
 	v.screen.SetStatusLine("")
 	v.screen.EndLine()
@@ -244,13 +244,13 @@ func (v *screenView) idle() {
 func (v *screenView) ended(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.close()
-	if text := ending(out, v.told); text != "" {
+	v.closePart()
+	if text := endReason(out, v.told); text != "" {
 		v.write("%s\n", v.paint(yellow, screen.Clean(text)))
 	}
 	v.told = ""
 	if v.verbose {
-		v.write("%s\n", v.paint(faint, took(out, cost)))
+		v.write("%s\n", v.paint(faint, turnSummary(out, cost)))
 	}
 }
 

@@ -94,7 +94,7 @@ func New(stateDir string) *Confiner {
 // Start starts a program. It returns SANDBOX_UNAVAILABLE if this machine does not
 // enforce the level or cannot restrict the network as the settings say.
 func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, error) {
-	network, err := networkOf(p.Command, s.Network)
+	network, err := parseNetwork(p.Command, s.Network)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 )
 
-// passed lists the variables of the host that each confined server gets.
-var passed = [...]string{
+// passedVariables lists the variables of the host that each confined server gets.
+var passedVariables = [...]string{
 	"PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
 	"TOOLROOM_RUN", "TOOLROOM_HOSTS",
@@ -21,7 +21,7 @@ func environment(p Program, s Settings, home string) []string {
 	var env []string
 	for _, pair := range p.Env {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "LC_") || slices.Contains(passed[:], name) || slices.Contains(s.Env, name) || slices.Contains(p.Configured, name) {
+		if strings.HasPrefix(name, "LC_") || slices.Contains(passedVariables[:], name) || slices.Contains(s.Env, name) || slices.Contains(p.Configured, name) {
 			env = append(env, pair)
 		}
 	}
@@ -44,8 +44,8 @@ func DefaultNetwork(program string) string {
 	return "off"
 }
 
-// networkOf parses the network setting of a server.
-func networkOf(command []string, setting string) (egress.Net, error) {
+// parseNetwork parses the network setting of a server.
+func parseNetwork(command []string, setting string) (egress.Net, error) {
 	if setting == "" {
 		setting = DefaultNetwork(command[0])
 	}

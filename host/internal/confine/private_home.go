@@ -11,15 +11,15 @@ import (
 
 // privateHome returns the home directory of a confined server, and makes it.
 func (c *Confiner) privateHome(server string) (string, error) {
-	dir := filepath.Join(c.dir, "servers", fileName(server), "home")
+	dir := filepath.Join(c.dir, "servers", uniqueFileName(server), "home")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", toolerr.New(toolerr.SandboxUnavailable, "the private home of server %s cannot be made: %w", server, err)
 	}
 	return filepath.EvalSymlinks(dir)
 }
 
-// fileName returns a name for a file that is unique for a server's name.
-func fileName(server string) string {
+// uniqueFileName returns a name for a file that is unique for a server's name.
+func uniqueFileName(server string) string {
 	var name strings.Builder
 	for i := range len(server) {
 		switch b := server[i]; {

@@ -40,7 +40,7 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 				p.Other = append(p.Other, "a connection to "+access.Name+" without the proxy that its variables name; network: on allows it")
 			}
 		case proc.AccessSocket:
-			if path, refused := v.refused(access.Name, hidden); refused {
+			if path, refused := v.refusedAccess(access.Name, hidden); refused {
 				p.Sockets = append(p.Sockets, path)
 			}
 		case proc.AccessWrite:
@@ -48,7 +48,7 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 				write[dir] = true
 			}
 		case proc.AccessRead:
-			if path, refused := v.refused(access.Name, hidden); refused {
+			if path, refused := v.refusedAccess(access.Name, hidden); refused {
 				read[path] = true
 			}
 		}
@@ -80,9 +80,9 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 	return p
 }
 
-// refused returns the path outside of the sandbox that an access to a path meant, and
+// refusedAccess returns the path outside of the sandbox that an access to a path meant, and
 // whether that exists and is hidden. In the private home, it is the path in the user's.
-func (v *view) refused(path string, hidden []string) (string, bool) {
+func (v *view) refusedAccess(path string, hidden []string) (string, bool) {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if isBeneath(dir, path) {
 			return "", false

@@ -57,11 +57,11 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 		name := filepath.Join(dir, entry.Name())
 		switch {
 		case name == own:
-		case strings.HasSuffix(name, fresh):
+		case strings.HasSuffix(name, newSuffix):
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
 				os.Remove(name) //nolint:errcheck // the next search tries again
 			}
-		case strings.HasSuffix(name, ending):
+		case strings.HasSuffix(name, socketSuffix):
 			turns <- struct{}{}
 			all.Go(func() {
 				defer func() { <-turns }()
@@ -126,12 +126,12 @@ func (h Host) Ask(ctx context.Context, method string, params, result any) error 
 			return err
 		}
 	}
-	if err = write(conn, jsonrpc.AppendRequest(nil, json.RawMessage("1"), method, raw)); err != nil {
-		return h.lost(ctx, err)
+	if err = writeLine(conn, jsonrpc.AppendRequest(nil, json.RawMessage("1"), method, raw)); err != nil {
+		return h.noAnswerError(ctx, err)
 	}
 	line, err := jsonrpc.NewReader(bufio.NewReader(conn), maxAnswer).ReadLine()
 	if err != nil {
-		return h.lost(ctx, err)
+		return h.noAnswerError(ctx, err)
 	}
 	m, err := jsonrpc.Split(line)
 	switch {
@@ -143,9 +143,9 @@ func (h Host) Ask(ctx context.Context, method string, params, result any) error 
 	return json.Unmarshal(m.Result, result)
 }
 
-// lost returns the error for a host that did not answer. The end of ctx takes
+// noAnswerError returns the error for a host that did not answer. The end of ctx takes
 // precedence over err.
-func (h Host) lost(ctx context.Context, err error) error {
+func (h Host) noAnswerError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}

@@ -26,7 +26,7 @@ func Join(name, token string) func(ctx context.Context, in io.Reader, out io.Wri
 		if err != nil {
 			return err
 		}
-		if err := write(conn, jsonrpc.AppendRequest(nil, json.RawMessage("0"), Enter, params)); err != nil {
+		if err := writeLine(conn, jsonrpc.AppendRequest(nil, json.RawMessage("0"), Enter, params)); err != nil {
 			return err
 		}
 		answers := bufio.NewReader(conn)

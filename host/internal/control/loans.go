@@ -69,7 +69,7 @@ func (t *Loans) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 		end()
 		return nil, err
 	}
-	l.bound = context.AfterFunc(ctx, func() { t.drop(l.key, l.lease) })
+	l.bound = context.AfterFunc(ctx, func() { t.endLease(l.key, l.lease) })
 	return l, nil
 }
 
@@ -98,7 +98,7 @@ func (t *Loans) add(l *Loan) error {
 // It may be called again.
 func (l *Loan) GiveBack(outlives bool) {
 	if !l.bound() || !outlives || l.lease.over.Err() != nil {
-		l.loans.drop(l.key, l.lease)
+		l.loans.endLease(l.key, l.lease)
 		return
 	}
 	l.loans.mu.Lock()
@@ -106,13 +106,13 @@ func (l *Loan) GiveBack(outlives bool) {
 	l.loans.mu.Unlock()
 	// A client can still enter meanwhile, such as an agent that waited for another
 	// one.
-	late := time.AfterFunc(agentLifetime, func() { l.loans.drop(l.key, l.lease) })
+	late := time.AfterFunc(agentLifetime, func() { l.loans.endLease(l.key, l.lease) })
 	context.AfterFunc(l.lease.over, func() { late.Stop() })
 }
 
-// drop removes a lease, unless the key has another one by now, and closes its
+// endLease removes a lease, unless the key has another one by now, and closes its
 // connections.
-func (t *Loans) drop(key [sha256.Size]byte, l *lease) {
+func (t *Loans) endLease(key [sha256.Size]byte, l *lease) {
 	t.mu.Lock()
 	if t.leases[key] == l {
 		delete(t.leases, key)
@@ -143,7 +143,7 @@ func (t *Loans) enter(token string) (as call.Caller, over context.Context, leave
 		last := l.conns == 0 && l.outlivesCall
 		t.mu.Unlock()
 		if last {
-			t.drop(key, l)
+			t.endLease(key, l)
 		}
 	}, true
 }

@@ -4,5 +4,5 @@ package control
 
 import "io/fs"
 
-// isOwnSocket reports true: this system has no owner in fs.FileInfo.
-func isOwnSocket(fs.FileInfo) bool { return true }
+// isOwn reports true: this system has no owner in fs.FileInfo.
+func isOwn(fs.FileInfo) bool { return true }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isOwnSocket reports whether a file is this user's.
-func isOwnSocket(info fs.FileInfo) bool {
+// isOwn reports whether a file is this user's.
+func isOwn(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(stat.Uid) == os.Getuid()
 }

@@ -4,8 +4,8 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// peerOf returns the user at the other end; see unix(4).
-func peerOf(fd int) (uid int, err error) {
+// peerOfDescriptor returns the user at the other end; see unix(4).
+func peerOfDescriptor(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
 		return 0, err

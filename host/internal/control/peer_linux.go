@@ -25,8 +25,8 @@ func PeerPID(conn net.Conn) (pid int) {
 	return pid
 }
 
-// peerOf returns the user at the other end; see unix(7).
-func peerOf(fd int) (uid int, err error) {
+// peerOfDescriptor returns the user at the other end; see unix(7).
+func peerOfDescriptor(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err

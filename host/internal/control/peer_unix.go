@@ -12,7 +12,7 @@ func peerUID(conn *net.UnixConn) (uid int, known bool) {
 		return uid, true
 	}
 	err = raw.Control(func(fd uintptr) {
-		if peer, err := peerOf(int(fd)); err == nil {
+		if peer, err := peerOfDescriptor(int(fd)); err == nil {
 			uid = peer
 		}
 	})

@@ -219,7 +219,7 @@ func (s *Server) serve(conn net.Conn) {
 		}
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			write(conn, jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line of more than %d bytes", maxLine))) //nolint:errcheck // it ends here
+			writeLine(conn, jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line of more than %d bytes", maxLine))) //nolint:errcheck // it ends here
 		}
 		if err != nil {
 			return
@@ -227,7 +227,7 @@ func (s *Server) serve(conn net.Conn) {
 		m, err := jsonrpc.Split(bytes.Clone(bytes.TrimRight(line, "\r\n")))
 		var fault *jsonrpc.Error
 		if errors.As(err, &fault) {
-			write(conn, jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message)) //nolint:errcheck // it ends here
+			writeLine(conn, jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message)) //nolint:errcheck // it ends here
 			return
 		}
 		if err != nil || m.Kind != jsonrpc.Request {
@@ -235,10 +235,10 @@ func (s *Server) serve(conn net.Conn) {
 		}
 		s.moveBehindSilent(conn, true)
 		if m.Method == Enter {
-			s.enter(conn, in, m)
+			s.serveEntered(conn, in, m)
 			return
 		}
-		if write(conn, s.answer(m)) != nil {
+		if writeLine(conn, s.answer(m)) != nil {
 			return
 		}
 		s.moveBehindSilent(conn, false)
@@ -262,8 +262,8 @@ func (s *Server) answer(m jsonrpc.Message) []byte {
 	return jsonrpc.AppendResult(nil, m.ID, raw)
 }
 
-// enter serves MCP on a connection with a valid token.
-func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
+// serveEntered serves MCP on a connection with a valid token.
+func (s *Server) serveEntered(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	var p struct {
 		Token string `json:"token"`
 	}
@@ -272,11 +272,11 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	}
 	as, over, leave, ok := s.loans.enter(p.Token)
 	if !ok {
-		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
+		writeLine(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
 		return
 	}
 	defer leave()
-	if write(conn, jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`))) != nil || conn.SetReadDeadline(time.Time{}) != nil {
+	if writeLine(conn, jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`))) != nil || conn.SetReadDeadline(time.Time{}) != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(s.life)
@@ -314,8 +314,8 @@ func refusal(id json.RawMessage, err error) []byte {
 	return jsonrpc.AppendErrorObject(nil, id, object)
 }
 
-// write writes a message as one line, within the time limit.
-func write(conn net.Conn, message []byte) error {
+// writeLine writes a message as one line, within the time limit.
+func writeLine(conn net.Conn, message []byte) error {
 	_, err := watchedWriter{conn}.Write(append(message, '\n'))
 	return err
 }

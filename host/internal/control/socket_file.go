@@ -38,28 +38,28 @@ func checkDir(dir string) error {
 		return nil
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("private socket: %s is accessible to other users (mode %v); chmod 700 it", dir, info.Mode().Perm())
-	case !isOwnSocket(info):
+	case !isOwn(info):
 		return fmt.Errorf("private socket: %s belongs to another user", dir)
 	}
 	return nil
 }
 
 const (
-	ending = ".sock"
-	fresh  = ".new" // suffix of a socket before it is listened at
+	socketSuffix = ".sock"
+	newSuffix    = ".new" // suffix of a socket before it is listened at
 )
 
 // listen opens a socket in dir. The socket gets its final name after it is listened
 // at, so a socket that refuses connections was left behind by a host that has ended.
 func listen(dir string) (*net.UnixListener, string, error) {
-	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+ending)
+	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+socketSuffix)
 	listener, err := listenAs(name)
 	return listener, name, err
 }
 
 // listenAs opens a socket with a path. It does not exist before it is listened at.
 func listenAs(name string) (listener *net.UnixListener, err error) {
-	err = withShortPath(name+fresh, func(short string) (err error) {
+	err = withShortPath(name+newSuffix, func(short string) (err error) {
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 		return err
 	})
@@ -67,12 +67,12 @@ func listenAs(name string) (listener *net.UnixListener, err error) {
 		return nil, err
 	}
 	listener.SetUnlinkOnClose(false)
-	if err = os.Chmod(name+fresh, 0o600); err == nil {
-		err = os.Rename(name+fresh, name)
+	if err = os.Chmod(name+newSuffix, 0o600); err == nil {
+		err = os.Rename(name+newSuffix, name)
 	}
 	if err != nil {
-		listener.Close()        //nolint:errcheck // it is not used
-		os.Remove(name + fresh) //nolint:errcheck // likewise
+		listener.Close()            //nolint:errcheck // it is not used
+		os.Remove(name + newSuffix) //nolint:errcheck // likewise
 		return nil, err
 	}
 	return listener, nil

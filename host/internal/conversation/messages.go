@@ -40,7 +40,7 @@ func (b *Store) Append(ctx context.Context, id string, messages ...llm.Message) 
 func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil || len(messages) == 0 {
-		return session(k), err
+		return sessionOf(k), err
 	}
 	content, err := jsonrpc.Marshal(messages)
 	if err != nil {
@@ -50,20 +50,20 @@ func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm
 		return nil, toolerr.New(toolerr.LimitReached, "the session %s would have %d bytes, more than %d; start a new one, or fork it from an earlier message", id, k.Bytes+int64(len(content)), most)
 	}
 	t := turn{Count: len(messages), Bytes: int64(len(content)), Messages: messages, Part: part}
-	if len(content) > inRecord {
+	if len(content) > maxInRecord {
 		t.Messages, t.Blob = nil, "session-"+strings.ToLower(rand.Text())
 		if _, err := b.Blobs.Create(ctx, t.Blob, bytes.NewReader(content)); err != nil {
 			return nil, err
 		}
 	}
-	return b.record(ctx, id, t)
+	return b.appendRecord(ctx, id, t)
 }
 
-// Withdraw removes the messages that were appended under the name of a part. If there
+// RemovePart removes the messages that were appended under the name of a part. If there
 // are none, it does the same as Get.
-func (b *Store) Withdraw(ctx context.Context, id, part string) (*Session, error) {
+func (b *Store) RemovePart(ctx context.Context, id, part string) (*Session, error) {
 	void := turn{Void: part}
-	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+	_, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {
 		switch {
 		case t.Void == part: // earlier records of the part are void
 			void.Count, void.Bytes = 0, 0
@@ -78,27 +78,27 @@ func (b *Store) Withdraw(ctx context.Context, id, part string) (*Session, error)
 	if part == "" || void.Count == 0 {
 		return b.Get(ctx, id)
 	}
-	return b.record(ctx, id, void)
+	return b.appendRecord(ctx, id, void)
 }
 
-// record appends a record.
-func (b *Store) record(ctx context.Context, id string, t turn) (*Session, error) {
+// appendRecord appends a record.
+func (b *Store) appendRecord(ctx context.Context, id string, t turn) (*Session, error) {
 	record, err := jsonrpc.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := b.Log.Append(ctx, keyOf(id), record); err != nil {
-		return nil, errors.Join(err, b.forget(ctx, t))
+		return nil, errors.Join(err, b.deleteBlob(ctx, t))
 	}
 	s, err := b.updateCounts(ctx, id)
 	if toolerr.Is(err, toolerr.NotFound) { // deleted meanwhile
-		return nil, errors.Join(err, b.drop(ctx, id))
+		return nil, errors.Join(err, b.dropMessages(ctx, id))
 	}
 	return s, err
 }
 
-// session returns the session of a record; nil for nil.
-func session(k *storedSession) *Session {
+// sessionOf returns the session of a record; nil for nil.
+func sessionOf(k *storedSession) *Session {
 	if k == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func session(k *storedSession) *Session {
 // was killed before it could update them.
 func (b *Store) updateCounts(ctx context.Context, id string) (*Session, error) {
 	return b.change(ctx, id, func(k *storedSession) error {
-		_, err := b.each(ctx, id, k.Cursor, func(t turn, at store.Cursor) error {
+		_, err := b.eachTurn(ctx, id, k.Cursor, func(t turn, at store.Cursor) error {
 			k.Cursor = at
 			k.Turns++
 			k.Messages += t.Count
@@ -122,8 +122,8 @@ func (b *Store) updateCounts(ctx context.Context, id string) (*Session, error) {
 	})
 }
 
-// each visits the turns of a session after a cursor.
-func (b *Store) each(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
+// eachTurn visits the turns of a session after a cursor.
+func (b *Store) eachTurn(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
 	for {
 		page, err := b.Log.Read(ctx, keyOf(id), after, store.MaxPage)
 		if err != nil || len(page) == 0 {
@@ -162,13 +162,13 @@ func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 	}
 	var turns []turn
 	lost := false
-	n, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+	n, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {
 		if t.Void != "" {
 			turns = slices.DeleteFunc(turns, func(old turn) bool { return old.Part == t.Void })
 			return nil
 		}
 		if t.Blob != "" {
-			err := b.fetch(ctx, &t)
+			err := b.readBlob(ctx, &t)
 			if toolerr.Is(err, toolerr.NotFound) {
 				turns, lost = nil, true
 				return nil
@@ -202,9 +202,9 @@ func dropBeforeUser(turns []turn) []turn {
 	return nil
 }
 
-// fetch reads the messages of a turn that are stored as a blob into t. It returns
+// readBlob reads the messages of a turn that are stored as a blob into t. It returns
 // INTERNAL if the blob is malformed.
-func (b *Store) fetch(ctx context.Context, t *turn) error {
+func (b *Store) readBlob(ctx context.Context, t *turn) error {
 	content, _, err := b.Blobs.Open(ctx, t.Blob)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (b *Store) Fork(ctx context.Context, id, name string, upTo int) (*Session, 
 		return nil, err
 	}
 	if upTo != 0 {
-		if turns, err = first(turns, upTo); err != nil {
+		if turns, err = firstMessages(turns, upTo); err != nil {
 			return nil, err
 		}
 	}
@@ -250,8 +250,8 @@ func (b *Store) Fork(ctx context.Context, id, name string, upTo int) (*Session, 
 	return s, nil
 }
 
-// first returns the turns up to the nth message.
-func first(turns []turn, n int) ([]turn, error) {
+// firstMessages returns the turns up to the nth message.
+func firstMessages(turns []turn, n int) ([]turn, error) {
 	var out []turn
 	open := map[string]bool{}
 	left := n
@@ -262,7 +262,7 @@ func first(turns []turn, n int) ([]turn, error) {
 		t.Messages = t.Messages[:min(left, len(t.Messages))]
 		left -= len(t.Messages)
 		for _, m := range t.Messages {
-			noteCalls(m, open)
+			trackOpenCalls(m, open)
 		}
 		out = append(out, t)
 	}
@@ -275,9 +275,9 @@ func first(turns []turn, n int) ([]turn, error) {
 	return out, nil
 }
 
-// noteCalls adds the calls of a message to open, and removes the calls that it
+// trackOpenCalls adds the calls of a message to open, and removes the calls that it
 // answers.
-func noteCalls(m llm.Message, open map[string]bool) {
+func trackOpenCalls(m llm.Message, open map[string]bool) {
 	for _, p := range m.Parts {
 		switch {
 		case p.ToolCall != nil:
@@ -288,22 +288,22 @@ func noteCalls(m llm.Message, open map[string]bool) {
 	}
 }
 
-// drop removes the messages of a session that was deleted.
-func (b *Store) drop(ctx context.Context, id string) error {
+// dropMessages removes the messages of a session that was deleted.
+func (b *Store) dropMessages(ctx context.Context, id string) error {
 	var blobs []turn
-	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+	_, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {
 		blobs = append(blobs, turn{Blob: t.Blob})
 		return nil
 	})
 	err = errors.Join(err, b.Log.Drop(ctx, keyOf(id)))
 	for _, t := range blobs {
-		err = errors.Join(err, b.forget(ctx, t))
+		err = errors.Join(err, b.deleteBlob(ctx, t))
 	}
 	return err
 }
 
-// forget removes the blob of a turn, if it has one.
-func (b *Store) forget(ctx context.Context, t turn) error {
+// deleteBlob removes the blob of a turn, if it has one.
+func (b *Store) deleteBlob(ctx context.Context, t turn) error {
 	if t.Blob == "" {
 		return nil
 	}

@@ -68,13 +68,13 @@ type Store struct {
 
 	// Forgot is called with a session that was removed to make space for a new one,
 	// and the limit of sessions. It may be nil.
-	Forgot func(s Session, most int)
+	OnRemoved func(s Session, most int)
 }
 
 const (
-	maxName  = 200
-	maxTries = 1000 // attempts of a change while other processes change the session
-	inRecord = 512 << 10
+	maxName     = 200
+	maxTries    = 1000 // attempts of a change while other processes change the session
+	maxInRecord = 512 << 10
 )
 
 // now returns the current time in UTC.
@@ -96,7 +96,7 @@ func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	if err := checkName(s.Name); err != nil {
 		return nil, err
 	}
-	if err := b.makeRoom(ctx); err != nil {
+	if err := b.removeExcess(ctx); err != nil {
 		return nil, err
 	}
 	now := b.now()
@@ -108,8 +108,8 @@ func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	return &made.Session, err
 }
 
-// makeRoom removes the least recently used sessions beyond the limit.
-func (b *Store) makeRoom(ctx context.Context) error {
+// removeExcess removes the least recently used sessions beyond the limit.
+func (b *Store) removeExcess(ctx context.Context) error {
 	all, err := b.List(ctx)
 	if err != nil {
 		return err
@@ -121,8 +121,8 @@ func (b *Store) makeRoom(ctx context.Context) error {
 		case toolerr.Is(err, toolerr.NotFound):
 		case err != nil:
 			return err
-		case b.Forgot != nil:
-			b.Forgot(all[i], most)
+		case b.OnRemoved != nil:
+			b.OnRemoved(all[i], most)
 		}
 	}
 	return nil
@@ -161,13 +161,13 @@ func (b *Store) read(ctx context.Context, id string) (*storedSession, store.Vers
 	if err != nil {
 		return nil, 0, err
 	}
-	k, err := parse(entry)
+	k, err := parseSession(entry)
 	return k, entry.Version, err
 }
 
-// parse decodes the record of a session. It returns INTERNAL if the record is
+// parseSession decodes the record of a session. It returns INTERNAL if the record is
 // malformed.
-func parse(entry store.Entry) (*storedSession, error) {
+func parseSession(entry store.Entry) (*storedSession, error) {
 	k := new(storedSession)
 	if err := json.Unmarshal(entry.Value, k); err != nil {
 		return nil, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", entry.Key, err)
@@ -209,7 +209,7 @@ func (b *Store) List(ctx context.Context) ([]Session, error) {
 		}
 		for _, entry := range page {
 			after = entry.Key
-			if k, err := parse(entry); err == nil {
+			if k, err := parseSession(entry); err == nil {
 				all = append(all, k.Session)
 			}
 		}
@@ -278,5 +278,5 @@ func (b *Store) Delete(ctx context.Context, id string) error {
 	if err := b.Keys.Delete(ctx, keyOf(id), store.Any); err != nil {
 		return err
 	}
-	return b.drop(ctx, id)
+	return b.dropMessages(ctx, id)
 }

@@ -186,7 +186,7 @@ func TestWhatIsBounded(t *testing.T) {
 	b := bookOf(kept)
 	b.Now, b.Size, b.Most, b.Age = clock, 1000, 3, time.Hour
 	var forgot []string
-	b.Forgot = func(s conversation.Session, most int) { forgot = append(forgot, fmt.Sprint(s.Name, " of ", most)) }
+	b.OnRemoved = func(s conversation.Session, most int) { forgot = append(forgot, fmt.Sprint(s.Name, " of ", most)) }
 	var ids []string
 	for i := range 4 {
 		now = now.Add(time.Minute)
@@ -320,7 +320,7 @@ func TestAPartIsTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, messages, 6)
 
-	after, err := b.Withdraw(t.Context(), s.ID, "p")
+	after, err := b.RemovePart(t.Context(), s.ID, "p")
 	require.NoError(t, err)
 	require.Equal(t, before.Messages+1, after.Messages)
 	require.Less(t, after.Bytes, other.Bytes)
@@ -330,7 +330,7 @@ func TestAPartIsTakenBack(t *testing.T) {
 	_, err = b.AppendPart(t.Context(), s.ID, "p2", said(llm.UserRole, "next"))
 	require.NoError(t, err)
 	for _, part := range []string{"p", "nosuch", ""} {
-		_, err = b.Withdraw(t.Context(), s.ID, part)
+		_, err = b.RemovePart(t.Context(), s.ID, part)
 		require.NoError(t, err)
 		last, err := b.Get(t.Context(), s.ID)
 		require.NoError(t, err)
@@ -342,6 +342,6 @@ func TestAPartIsTakenBack(t *testing.T) {
 	messages, err = b.Messages(t.Context(), fork.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{"user q", "assistant a", "user other", "user next"}, texts(messages))
-	_, err = b.Withdraw(t.Context(), "sess_nosuch", "p")
+	_, err = b.RemovePart(t.Context(), "sess_nosuch", "p")
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 }

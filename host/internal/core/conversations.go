@@ -23,7 +23,7 @@ func (a *App) Store() *store.Store {
 func (a *App) Sessions() *conversations.Store {
 	s := a.Store()
 	book := &conversations.Store{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
-	book.Forgot = func(old conversations.Session, most int) {
+	book.OnRemoved = func(old conversations.Session, most int) {
 		a.notify(fmt.Sprintf("the session %s (%q, last used %s) was deleted to make space for a new one: at most %d are kept; delete unneeded sessions", old.ID, old.Name, old.Updated.Format(time.DateOnly), most))
 	}
 	if a.store == nil { // conversations use memory

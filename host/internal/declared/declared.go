@@ -165,14 +165,14 @@ func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawM
 	}
 	add("outputSchema", output)
 	add("annotations", annotations(spec))
-	add("_meta", meta(spec))
+	add("_meta", metaMembers(spec))
 	return append(d, '}')
 }
 
-// meta returns the content of metaTool: the version, and properties for the pipeline.
+// metaMembers returns the content of metaTool: the version, and properties for the pipeline.
 // Tools that call other tools have no limits of their own, because the called tools
 // have them.
-func meta(spec manifest.Tool) json.RawMessage {
+func metaMembers(spec manifest.Tool) json.RawMessage {
 	var members []string
 	if spec.Version != "" {
 		members = append(members, `"`+metaTool+`":{"version":`+string(jsonrpc.AppendString(nil, spec.Version))+`}`)

@@ -42,11 +42,11 @@ func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.T
 			return nil, err
 		}
 	}
-	return tools, s.notify(ctx)
+	return tools, s.changeState(ctx)
 }
 
-// notify tells other hosts that the stored tools have changed.
-func (s Stored) notify(ctx context.Context) error {
+// changeState tells other hosts that the stored tools have changed.
+func (s Stored) changeState(ctx context.Context) error {
 	_, err := s.Keys.Put(ctx, stateKey, nil, store.Any, time.Time{})
 	return err
 }
@@ -74,7 +74,7 @@ func (s Stored) Delete(ctx context.Context, name string) error {
 	if err := s.Keys.Delete(ctx, keyPrefix+name, store.Any); err != nil {
 		return err
 	}
-	return s.notify(ctx)
+	return s.changeState(ctx)
 }
 
 // Get returns the tool with a served name, or NOT_FOUND.

@@ -36,7 +36,7 @@ const (
 
 // NewReader returns a reader of events of at most max bytes.
 func NewReader(src io.Reader, max int) *Reader {
-	return &Reader{lines: jsonrpc.NewReader(&lineEnds{src: src}, max+len("data: ")), max: max}
+	return &Reader{lines: jsonrpc.NewReader(&lineEndReader{src: src}, max+len("data: ")), max: max}
 }
 
 // Next returns the next event with data. The error is the stream's, or a
@@ -58,7 +58,7 @@ func (r *Reader) Next() (Event, error) {
 			value = bytes.TrimPrefix(value, []byte(" "))
 			switch {
 			case string(name) != "data":
-				r.field(&e, string(name), value)
+				r.applyField(&e, string(name), value)
 			case len(e.Data)+len(value) > r.max:
 				long = &jsonrpc.TooLongError{Max: r.max, Head: bytes.Clone(e.Data[:min(len(e.Data), 256)])}
 				e.Data = nil
@@ -78,8 +78,8 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// field applies a field to the event, or to the reader's last id and retry time.
-func (r *Reader) field(e *Event, name string, value []byte) {
+// applyField applies a field to the event, or to the reader's last id and retry time.
+func (r *Reader) applyField(e *Event, name string, value []byte) {
 	switch name {
 	case "event":
 		e.Name = string(value[:min(len(value), maxField)])
@@ -94,14 +94,14 @@ func (r *Reader) field(e *Event, name string, value []byte) {
 	}
 }
 
-// lineEnds converts CR, LF and CRLF to LF. JSON has none of them inside strings.
-type lineEnds struct {
+// lineEndReader converts CR, LF and CRLF to LF. JSON has none of them inside strings.
+type lineEndReader struct {
 	src io.Reader
 	cr  bool // the last byte was a CR
 }
 
 // Read reads from the source with all line ends as \n.
-func (l *lineEnds) Read(p []byte) (int, error) {
+func (l *lineEndReader) Read(p []byte) (int, error) {
 	for {
 		n, err := l.src.Read(p)
 		if n = l.convert(p[:n]); n > 0 || err != nil || len(p) == 0 {
@@ -112,7 +112,7 @@ func (l *lineEnds) Read(p []byte) (int, error) {
 
 // convert replaces CR and CR LF by LF in p, also across reads, and returns the new
 // length.
-func (l *lineEnds) convert(p []byte) int {
+func (l *lineEndReader) convert(p []byte) int {
 	if l.cr && len(p) > 0 && p[0] == '\n' {
 		l.cr = false
 		copy(p, p[1:])

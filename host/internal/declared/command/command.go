@@ -99,7 +99,7 @@ func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, b
 			}
 			return nil, &call.TimeoutError{Tool: req.Tool.Name, After: c.Timeout}
 		}
-		return answer(req, shape, output, said, err)
+		return convertOutput(req, shape, output, said, err)
 	}, nil
 }
 
@@ -121,8 +121,8 @@ func (c Config) environment(lookup func(string) (string, bool)) []string {
 	return env
 }
 
-// answer converts the program's output into the tool's result.
-func answer(req *call.Request, shape executor.Shape, output []byte, said string, failed error) (*call.Result, error) {
+// convertOutput converts the program's output into the tool's result.
+func convertOutput(req *call.Request, shape executor.Shape, output []byte, said string, failed error) (*call.Result, error) {
 	tool := req.Tool.Name
 	output = bytes.TrimSpace(output)
 	valid := len(output) > 0 && jsonrpc.Valid(output) == nil
@@ -154,9 +154,9 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 	}
 	switch {
 	case failed != nil:
-		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + lastLines(said), Cause: failed}
+		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + quotedOutput(said), Cause: failed}
 	case !valid:
-		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", lastLines(said))
+		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", quotedOutput(said))
 	case result == nil:
 		result = output
 	}
@@ -172,8 +172,8 @@ func isNothing(value json.RawMessage) bool {
 	return false
 }
 
-// lastLines returns the end of a program's output for an error, "" for an empty output.
-func lastLines(said string) string {
+// quotedOutput returns the end of a program's output for an error, "" for an empty output.
+func quotedOutput(said string) string {
 	said = strings.TrimSpace(strings.ToValidUTF8(said, "\ufffd"))
 	if said == "" {
 		return ""

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// sink is standard output that is no terminal. It keeps the first error of writing for
+// errorKeepingWriter is standard output that is no terminal. It keeps the first error of writing for
 // the exit status.
-type sink struct {
+type errorKeepingWriter struct {
 	to io.Writer
 
 	mu  sync.Mutex
@@ -16,7 +16,7 @@ type sink struct {
 }
 
 // Write writes and remembers the first error.
-func (s *sink) Write(text []byte) (int, error) {
+func (s *errorKeepingWriter) Write(text []byte) (int, error) {
 	n, err := s.to.Write(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,8 +26,8 @@ func (s *sink) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// failed returns the first error of a write; nil: all was written.
-func (s *sink) failed() error {
+// firstError returns the first error of a write; nil: all was written.
+func (s *errorKeepingWriter) firstError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
