@@ -72,9 +72,8 @@ func (r *run) modelResult(c *llm.ToolCall, res *call.Result, took time.Duration)
 	return result
 }
 
-// dropStructured leaves the model the content of a result without its structured content, which
-// repeats it for programs. If the content says nothing, the structured content becomes
-// its text.
+// dropStructured removes the structured content of a result, which repeats the content for
+// programs. If the content is empty, the structured content becomes its text.
 func dropStructured(result *llm.ToolResult) {
 	empty := !slices.ContainsFunc(result.Content, func(p llm.Part) bool { return p.Type != llm.TextPart || p.Text != "" })
 	if empty && result.Structured != nil {

@@ -23,8 +23,8 @@ import (
 // A question is a question to the user during a turn. The goroutine that owns the
 // terminal asks it.
 type question struct {
-	ctx    context.Context
-	put    func(ctx context.Context) (any, error)
+	ctx    context.Context                        // when it ends, nobody waits for the answer
+	put    func(ctx context.Context) (any, error) // asks, and returns the answer
 	answer chan<- reply
 }
 
@@ -34,11 +34,13 @@ type reply struct {
 	err   error
 }
 
-// canAsk reports whether a user can answer questions.
+// canAsk reports whether a user can answer questions: at a terminal, or typed into a pipe,
+// except with JSON output.
 func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.Typing) }
 
-// askUser queues a question and waits for the answer. The time does not count for the
-// call or the turn.
+// askUser queues a question and waits for the answer, which put returns in the goroutine
+// of the terminal. The time does not count for the call or the turn. It returns ctx.Err()
+// if ctx ends before the answer.
 func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
 	if in, ok := ctx.Value(callingKey{}).(*calling); ok {
 		if in.ctx != nil {
@@ -105,14 +107,15 @@ type calling struct {
 // callingKey is the context key of the *calling of a call.
 type callingKey struct{}
 
-// approvingTools wraps tools and asks the user about calls that need approval.
+// approvingTools are tools that ask the user about calls that need approval.
 type approvingTools struct {
 	agent.Tools
 	chat   *Chat
 	agreed bool // the user has agreed to the call that contains these calls
 }
 
-// Call makes a call, and repeats it after approval.
+// Call makes a call. While it needs approval, it asks the user, decides the request, and
+// repeats the call. If the user cannot be asked, the call's PendingError is returned.
 func (a *approvingTools) Call(ctx context.Context, tc *llm.ToolCall, progress func(string)) (*call.Result, error) {
 	in := &calling{ctx: ctx, call: tc, agreed: a.agreed}
 	ctx = context.WithValue(ctx, callingKey{}, in)
@@ -147,7 +150,9 @@ type verdict struct {
 	args    json.RawMessage // replace the call's arguments; nil: unchanged
 }
 
-// askApproval asks the user to approve a call.
+// askApproval asks the user to approve a call of tool with args; text is the question. It
+// approves without asking if the user agreed to the call that contains it, or to all calls
+// of the tool.
 func (c *Chat) askApproval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
 	if in.agreed {
 		return verdict{approve: true}, nil
@@ -201,8 +206,8 @@ func (c *Chat) askApproval(ctx context.Context, in *calling, tool, text string, 
 	return value.(verdict), nil //nolint:forcetypeassert // as above
 }
 
-// itOrAllLines returns "it", or the length of the text if its beginning scrolled out of
-// sight, because that may be important.
+// itOrAllLines returns "it", or "all N lines" if the text about the call is longer than the
+// terminal, so that its beginning has scrolled out of sight.
 func (c *Chat) itOrAllLines(about string) string {
 	if c.cfg.Terminal == nil {
 		return "it"
@@ -218,12 +223,13 @@ func (c *Chat) itOrAllLines(about string) string {
 	return fmt.Sprintf("all %d lines", n)
 }
 
-// formattedArgs formats JSON for a user's decision.
+// formattedArgs formats arguments for a user's decision, indented by two spaces.
 func formattedArgs(args json.RawMessage) string {
 	return "  " + strings.ReplaceAll(approve.Shown(args), "\n", "\n  ")
 }
 
-// show shows text above a question.
+// show shows text above a question, with control characters escaped: at the terminal, or on
+// standard error.
 func (c *Chat) show(text string) {
 	text = screen.Clean(text)
 	if c.editor != nil {
@@ -233,7 +239,8 @@ func (c *Chat) show(text string) {
 	fmt.Fprint(c.cfg.Err, text) //nolint:errcheck // likewise
 }
 
-// askKey asks for one of the keys in choices.
+// askKey asks for one of the keys in choices, until one is pressed, and returns it in lower
+// case. Without a terminal it takes the first character of a line.
 func (c *Chat) askKey(ctx context.Context, prompt, choices string) (rune, error) {
 	if c.editor != nil {
 		return c.editor.ReadKey(ctx, prompt, choices)
@@ -249,7 +256,8 @@ func (c *Chat) askKey(ctx context.Context, prompt, choices string) (rune, error)
 	}
 }
 
-// askLine asks for a line. At a terminal, Esc cancels it with lineedit.ErrEscape.
+// askLine asks for a line, which at a terminal begins as initial. There, Esc cancels it with
+// lineedit.ErrEscape.
 func (c *Chat) askLine(ctx context.Context, prompt, initial string) (string, error) {
 	if c.editor != nil {
 		h := c.editor.History
@@ -261,7 +269,8 @@ func (c *Chat) askLine(ctx context.Context, prompt, initial string) (string, err
 	return c.source.ReadLine(ctx)
 }
 
-// confirm asks a yes-or-no question of the chat itself.
+// confirm asks a yes-or-no question of the chat itself. It returns false after an interrupt,
+// and if the user cannot be asked.
 func (c *Chat) confirm(ctx context.Context, text string) (bool, error) {
 	if !c.canAsk() {
 		return false, nil
@@ -335,7 +344,9 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 	return value.(json.RawMessage), nil //nolint:forcetypeassert // fill returns this type
 }
 
-// answerForm asks the user to fill in a form.
+// answerForm asks the user to fill in a form, and returns the result of elicitation/create:
+// accept with the content, or decline. The error is that of reading the input;
+// lineedit.ErrEscape means that the user cancelled.
 func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) {
 	c.show(f.Message + "\n")
 	if f.Mode == "url" {
@@ -368,7 +379,8 @@ func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) 
 	return jsonrpc.Marshal(map[string]any{"action": "accept", "content": content})
 }
 
-// askField asks for a field of a form; nil: the field is left out.
+// askField asks for a field of a form, until the answer fits its type. It returns a bool,
+// string, json.Number or the default; nil: the field is left out.
 func (c *Chat) askField(ctx context.Context, name string, f field, required bool) (any, error) {
 	label := screen.OneLine(name, 40)
 	if f.Title != "" {

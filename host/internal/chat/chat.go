@@ -50,6 +50,9 @@ type Models interface {
 // Tools are the tools of one turn. Call End after the turn.
 type Tools interface {
 	agent.Tools
+
+	// End ends the turn. It returns an error if the policy does not permit the turn to end,
+	// for example without a required call.
 	End() error
 }
 
@@ -139,7 +142,9 @@ type Chat struct {
 // reason.
 var ErrFailed = errors.New("the turn failed")
 
-// New returns a chat. It requests the configured model from the models.
+// New returns a chat with the configured model, and with the session to continue, if one is
+// configured. It returns an error if either does not exist; without a configured model it
+// uses the session's, or the default.
 func New(ctx context.Context, cfg Config) (*Chat, error) {
 	out := &errorKeepingWriter{to: cfg.Out}
 	if cfg.Terminal == nil {
@@ -193,7 +198,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 // Notice shows a notice to the user. Any goroutine may call it.
 func (c *Chat) Notice(text string) { c.view.note("%s", text) }
 
-// Close ends the reading of the input. The chat must not be used afterwards.
+// Close stops reading the input. The chat must not be used afterwards.
 func (c *Chat) Close() { c.source.Close() }
 
 // Once sends one message, and returns after the answer. It returns ErrFailed if there
@@ -258,7 +263,8 @@ func (c *Chat) Talk(ctx context.Context) error {
 	return c.exitError()
 }
 
-// exitError returns the result of a chat through pipes.
+// exitError returns the error with which the chat ends: that of the output, or through
+// pipes ErrFailed if the last message had no answer.
 func (c *Chat) exitError() error {
 	if err := c.out.firstError(); err != nil {
 		return err
@@ -301,7 +307,8 @@ func (c *Chat) greet() {
 	}
 }
 
-// readMessage reads the next message.
+// readMessage reads the next message of the user. It returns lineedit.ErrInterrupt after an
+// interrupt, and io.EOF at the end of the input.
 func (c *Chat) readMessage(ctx context.Context) (string, error) {
 	ctx, done := c.interruptible(ctx)
 	defer done()
@@ -320,7 +327,8 @@ func (c *Chat) readMessage(ctx context.Context) (string, error) {
 	return said, err
 }
 
-// readContinuedLine reads a line, and further lines while they end in a backslash.
+// readContinuedLine reads a line, and further lines while they end in a backslash, which it
+// replaces by the line end.
 func (c *Chat) readContinuedLine(ctx context.Context) (string, error) {
 	var all []string
 	for {
@@ -341,8 +349,8 @@ func (c *Chat) readContinuedLine(ctx context.Context) (string, error) {
 	}
 }
 
-// interruptible returns a context that an interrupt ends, with ErrInterrupt as its
-// cause.
+// interruptible returns a context that an interrupt ends, with lineedit.ErrInterrupt as its
+// cause, and a function that stops waiting for interrupts.
 func (c *Chat) interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})

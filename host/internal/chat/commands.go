@@ -39,8 +39,9 @@ func commands() []command {
 	}
 }
 
-// splitCommand splits a command: a slash and a word, and arguments. A path
-// (/etc/hosts) is no command, nor is a text that begins with a blank.
+// splitCommand splits the first line of a command into its name and arguments. ok is false
+// for a text that does not begin with a slash and a word: a path (/etc/hosts) is no command,
+// nor is a text that begins with a blank. The name exit becomes quit.
 func splitCommand(said string) (name string, args []string, ok bool) {
 	rest, ok := strings.CutPrefix(said, "/")
 	first, _, _ := strings.Cut(rest, "\n")
@@ -58,7 +59,8 @@ func splitCommand(said string) (name string, args []string, ok bool) {
 	return fields[0], fields[1:], true
 }
 
-// whyNoCommand returns the reason why a text is no valid command, or "".
+// whyNoCommand returns the reason why a text is no valid command; "": it is one. It is
+// invalid if the name is unknown, or if the text has several lines.
 func whyNoCommand(name, said string) string {
 	var names []string
 	for _, c := range commands() {
@@ -98,8 +100,7 @@ func completions(text string) []string {
 	return found
 }
 
-// runCommand runs a command. An error ends the chat; a mistake in the command is only
-// reported.
+// runCommand runs a command. It shows errors of the command, and always returns nil.
 func (c *Chat) runCommand(ctx context.Context, name string, args []string) error {
 	if name == "undo" { // it handles interrupts itself
 		if err := c.undo(ctx); err != nil {
@@ -150,6 +151,7 @@ func formatColumns(rows [][]string) string {
 	return b.String()
 }
 
+// showHelp shows the commands.
 func (c *Chat) showHelp() {
 	var rows [][]string
 	for _, cmd := range commands() {
@@ -163,6 +165,7 @@ func (c *Chat) showHelp() {
 	c.view.print(text)
 }
 
+// listTools shows the tools whose name, title or description contains text, in any case.
 func (c *Chat) listTools(ctx context.Context, text string) error {
 	if c.cfg.Host.Tools == nil {
 		return toolerr.New(toolerr.NotFound, "no tools")
@@ -190,6 +193,7 @@ func (c *Chat) listTools(ctx context.Context, text string) error {
 	return ctx.Err()
 }
 
+// listServers shows the servers with their state, and their last error or number of tools.
 func (c *Chat) listServers() {
 	var rows [][]string
 	if c.cfg.Host.Servers != nil {
@@ -234,6 +238,7 @@ func (c *Chat) switchModel(ctx context.Context, args []string) error {
 	return ctx.Err()
 }
 
+// windowText returns the size of a model's context; "": unknown.
 func windowText(m provider.Info) string {
 	if m.Window == 0 {
 		return ""
@@ -241,7 +246,7 @@ func windowText(m provider.Info) string {
 	return fmt.Sprintf("%d tokens", m.Window)
 }
 
-// showCosts shows the token usage.
+// showCosts shows the turns, tokens and costs of each model, and all costs together.
 func (c *Chat) showCosts() {
 	rows := [][]string{}
 	total := 0.0
@@ -268,7 +273,8 @@ func (c *Chat) showCosts() {
 	c.view.print(formatColumns(rows))
 }
 
-// save writes the conversation to a new file.
+// save writes the conversation to a new file: as JSON if its name ends in .json, else as
+// Markdown. It returns an error if the file exists.
 func (c *Chat) save(name string) error {
 	switch {
 	case name == "":
@@ -298,7 +304,8 @@ func (c *Chat) save(name string) error {
 	return err
 }
 
-// transcript formats a conversation as Markdown.
+// transcript formats a conversation as Markdown: quoted questions, answers, and calls and
+// results as code. It leaves out other parts, such as thinking.
 func transcript(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// errorKeepingWriter is standard output that is no terminal. It keeps the first error of writing for
-// the exit status.
+// errorKeepingWriter is standard output that is no terminal. It keeps the first error of
+// writing for the exit status.
 type errorKeepingWriter struct {
 	to io.Writer
 

@@ -41,7 +41,8 @@ func contentNames() []string { return []string{"content", "contents", "file_text
 // replacement is the change of one text to another.
 type replacement struct{ was, will string }
 
-// proposal returns the arguments of a call for a user to approve.
+// proposal formats the arguments of a call for a user to approve, with replacements of text
+// as diffs.
 func proposal(args json.RawMessage) string {
 	members, err := jsonrpc.Members(args)
 	if err != nil {
@@ -62,8 +63,8 @@ func proposal(args json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// replacements returns the replacements in a call's arguments. rest holds the other
-// members.
+// replacements returns the replacements in a call's arguments: old and new text, a list
+// named edits, or the whole text of a named file. rest is the object of the other members.
 func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replacement) {
 	if left, one, ok := replacementOf(members); ok {
 		members, all = left, append(all, one)
@@ -84,7 +85,8 @@ func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replace
 	return object(left), all
 }
 
-// editsOf parses a list of replacements whose objects have no other members.
+// editsOf parses a member edits: a list of replacements. ok is false for another member, for
+// an empty list, and if an object in it has other members, too.
 func editsOf(m jsonrpc.Member) (all []replacement, ok bool) {
 	var items []json.RawMessage
 	if m.Name != "edits" || json.Unmarshal(m.Value, &items) != nil || len(items) == 0 {
@@ -104,7 +106,8 @@ func editsOf(m jsonrpc.Member) (all []replacement, ok bool) {
 	return all, true
 }
 
-// replacementOf returns the old and the new text of members. rest holds the others.
+// replacementOf returns the old and the new text among members. rest holds the others. ok is
+// false if one of the two is missing.
 func replacementOf(members []jsonrpc.Member) (rest []jsonrpc.Member, r replacement, ok bool) {
 	was, will := false, false
 	for _, m := range members {
@@ -121,7 +124,8 @@ func replacementOf(members []jsonrpc.Member) (rest []jsonrpc.Member, r replaceme
 	return rest, r, was && will
 }
 
-// textOf returns a string member with one of these names; nil: it is another member.
+// textOf returns the value of a string member with one of these names; nil: it has another
+// name, is no string, or contains invalid characters.
 func textOf(m jsonrpc.Member, names []string) *string {
 	var text *string
 	if !slices.Contains(names, m.Name) || json.Unmarshal(m.Value, &text) != nil || text == nil || strings.ContainsRune(*text, utf8.RuneError) {
@@ -130,7 +134,7 @@ func textOf(m jsonrpc.Member, names []string) *string {
 	return text
 }
 
-// hasPath reports whether an argument names a file.
+// hasPath reports whether a member has the name of a path parameter.
 func hasPath(members []jsonrpc.Member) bool {
 	return slices.ContainsFunc(members, func(m jsonrpc.Member) bool { return textOf(m, []string{"file_path", "path", "filePath"}) != nil })
 }
@@ -184,8 +188,8 @@ func showTrailingBlanks(line string) string {
 	return line[:1] + body + strings.NewReplacer(" ", "·", "\t", "→").Replace(line[1+len(body):])
 }
 
-// firstShown returns the part of a proposal that is shown first. all means that it is
-// complete.
+// firstShown returns the part of a proposal that is shown first: all of it, or its beginning
+// and how much is missing. all reports whether it is complete.
 func firstShown(text string) (shown string, all bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) <= maxProposal && len(text) <= maxProposalBytes {

@@ -17,7 +17,8 @@ import (
 // Last is the name for the last used session.
 const Last = "last"
 
-// resume continues a session.
+// resume continues the session with an id or name, or the last one. The chat then has its
+// messages. It returns NOT_FOUND for an unknown one.
 func (c *Chat) resume(ctx context.Context, name string) error {
 	s, err := c.find(ctx, name)
 	if err != nil {
@@ -65,8 +66,8 @@ func (c *Chat) newUnderway(said string) *underway { return &underway{said: said,
 // storeTimeout limits storing a message.
 const storeTimeout = 10 * time.Second
 
-// storeMessages stores the messages that were added to a turn, and earlier ones that could not
-// be stored.
+// storeMessages adds messages to a turn, and stores those that are not stored yet. It does
+// nothing if sessions are not stored. u.fault tells why storing failed; nil: it did not.
 func (c *Chat) storeMessages(ctx context.Context, u *underway, added ...llm.Message) {
 	book := c.cfg.Host.Sessions
 	u.all = append(u.all, added...)
@@ -83,8 +84,8 @@ func (c *Chat) storeMessages(ctx context.Context, u *underway, added ...llm.Mess
 	}
 }
 
-// appendToSession appends to the session the messages of the turn that it does not have; to a
-// new session, also the earlier messages.
+// appendToSession appends to the session the messages of the turn that it does not have. If
+// there is no session yet, it creates one with the earlier messages.
 func (c *Chat) appendToSession(ctx context.Context, book *conversation.Store, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
@@ -111,7 +112,8 @@ func (c *Chat) appendToSession(ctx context.Context, book *conversation.Store, u 
 	return nil
 }
 
-// removeStoredTurn removes the stored messages of a turn without result.
+// removeStoredTurn removes from the session the stored messages of a turn without result, or
+// the session if it was created for the turn. u.fault tells why that failed; nil: it did not.
 func (c *Chat) removeStoredTurn(ctx context.Context, u *underway) {
 	book := c.cfg.Host.Sessions
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -134,7 +136,8 @@ func (c *Chat) removeStoredTurn(ctx context.Context, u *underway) {
 	}
 }
 
-// summary returns the session's name and its last message.
+// summary returns the id, name and number of messages of the session, and the model's last
+// text or the user's unanswered message.
 func (c *Chat) summary() string {
 	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, textfmt.Count(len(c.history), "message"))
 	for i := len(c.history) - 1; i >= 0; i-- {
@@ -149,7 +152,7 @@ func (c *Chat) summary() string {
 	return text
 }
 
-// messageText returns the text of a message.
+// messageText returns the text parts of a message, one per line; "": it has none.
 func messageText(m llm.Message) string {
 	var all []string
 	for _, p := range m.Parts {
@@ -160,7 +163,8 @@ func messageText(m llm.Message) string {
 	return strings.Join(all, "\n")
 }
 
-// sessionCommand lists sessions, or switches to another session.
+// sessionCommand runs the command /session: it shows, lists, names, forks or deletes sessions,
+// or continues another one.
 func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	book := c.cfg.Host.Sessions
 	if book == nil {
@@ -251,7 +255,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 	return nil
 }
 
-// startNewSession begins a new session.
+// startNewSession begins a new session. The old one stays stored.
 func (c *Chat) startNewSession() {
 	c.session, c.history, c.pending, c.turns = nil, nil, "", nil
 	c.view.print("a new session")

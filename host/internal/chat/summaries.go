@@ -16,7 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// callLine returns a call on one line: its tool and its most important arguments.
+// callLine returns a call on one line: its tool, and the values of at most two arguments that
+// usually say most, or its first argument.
 func callLine(c *llm.ToolCall) string {
 	if c == nil {
 		return ""
@@ -42,7 +43,8 @@ func callLine(c *llm.ToolCall) string {
 	return c.Name + " " + strings.Join(shown, " ")
 }
 
-// shortValue returns an argument's value in one short line; a string is not quoted.
+// shortValue returns an argument's value in one line of at most 60 columns; a string is not
+// quoted.
 func shortValue(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -93,7 +95,7 @@ func resultText(r *llm.ToolResult) string {
 	return strings.Join(all, "\n")
 }
 
-// imageText returns the description of an image.
+// imageText returns the description of an image: its URL, or its type and size.
 func imageText(m *llm.Media) string {
 	if m.Data == "" {
 		return "[image " + m.URL + "]"
@@ -101,7 +103,7 @@ func imageText(m *llm.Media) string {
 	return fmt.Sprintf("[image %s, %d bytes]", m.MIME, len(m.Data)*3/4)
 }
 
-// truncate returns the beginning of a text.
+// truncate returns the first most bytes of a text, with "…" if it is longer.
 func truncate(text string, most int) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
@@ -120,7 +122,7 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// errorText returns an error with its code first.
+// errorText returns the text of an error, with its code first unless that is INTERNAL.
 func errorText(err error) string {
 	code := toolerr.CodeOf(err)
 	if code == "" || code == toolerr.Internal || strings.HasPrefix(err.Error(), string(code)) {

@@ -24,7 +24,8 @@ type spending struct {
 // textParts returns the parts of a message that is one text.
 func textParts(text string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: text}} }
 
-// runTurn sends a message to the model and shows the answer. Its error ends the chat.
+// runTurn sends a message to the model, shows the answer, and stores both. Its error ends
+// the chat: errStuck, or that of ctx. c.failed tells whether the turn reached its goal.
 func (c *Chat) runTurn(ctx context.Context, said string) error {
 	began := time.Now()
 	text := said
@@ -60,8 +61,8 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 	return ctx.Err()
 }
 
-// runAgent runs the agent for a conversation. whole gets the added messages: see
-// agent.Config.OnMessages.
+// runAgent runs the agent for a conversation and returns its outcome. whole gets the added
+// messages: see agent.Config.OnMessages.
 func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
 	c.waitTimes.reset()
 	ask := c.Ask
@@ -79,7 +80,8 @@ func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, whole func(
 	return out
 }
 
-// countUsage counts the usage of a turn, and returns its cost.
+// countUsage adds the usage of a turn to that of its model, and returns the turn's cost; 0 if
+// the price is unknown.
 func (c *Chat) countUsage(out *agent.Outcome) float64 {
 	info := c.model.Info()
 	s := c.spent[info.Name]
@@ -155,4 +157,5 @@ func (c *Chat) runInterruptible(ctx context.Context, work func(context.Context))
 	}
 }
 
+// errStuck means that the user gave up waiting for the end of an interrupted turn.
 var errStuck = fmt.Errorf("interrupted before the current turn had stopped: %w", os.ErrDeadlineExceeded)

@@ -93,8 +93,8 @@ func filesOfCalls(messages []llm.Message) (names []string, others bool) {
 	return names, others
 }
 
-// sameFile reports whether a name in a call can mean a file. A name is relative to a
-// root that only the tool knows, so only its end is compared.
+// sameFile reports whether a name in a call can mean the file at path. A relative name
+// belongs to a root that only the tool knows, so only the end of path is compared.
 func sameFile(name, path string) bool {
 	if filepath.IsAbs(name) {
 		resolved, err := filepath.EvalSymlinks(name)
@@ -107,7 +107,8 @@ func sameFile(name, path string) bool {
 	return strings.HasSuffix(filepath.ToSlash(path), "/"+name)
 }
 
-// undo reverts the file changes of the last turn that changed files, after a question.
+// undo shows the file changes of the last turn that changed files, and reverts them if the
+// user confirms. It returns NOT_FOUND if there are none, and STALE if none can be reverted.
 func (c *Chat) undo(ctx context.Context) error {
 	if len(c.turns) == 0 {
 		return toolerr.New(toolerr.NotFound, "nothing to undo: no turn of this chat changed files with the tools, or all changes are undone (file changes by commands cannot be undone)")
@@ -163,7 +164,8 @@ func (c *Chat) undo(ctx context.Context) error {
 	return err
 }
 
-// recordUndone records which files of a turn are reverted, and informs the model.
+// recordUndone removes the reverted files from a turn, and from the list of turns a turn
+// without others. It tells the user now, and the model with the next message.
 func (c *Chat) recordUndone(t *turn, taken []string) {
 	t.changes = slices.DeleteFunc(t.changes, func(change *state.Change) bool { return slices.Contains(taken, change.Path) })
 	if len(t.changes) == 0 {
@@ -231,7 +233,7 @@ func (c *Chat) whyNotRevertible(ctx context.Context, path string, changes []*sta
 	return ""
 }
 
-// revert reverts the last n changes of a file.
+// revert reverts the last n changes of a file. It stops at the first error.
 func (c *Chat) revert(ctx context.Context, path string, n int) error {
 	for range n {
 		if err := c.callUndo(ctx, path, false); err != nil {
@@ -241,7 +243,8 @@ func (c *Chat) revert(ctx context.Context, path string, n int) error {
 	return nil
 }
 
-// callUndo calls edit to revert its last change of a file.
+// callUndo calls edit to revert the last change of a file; with dryRun, only to check that
+// this is possible. It returns the call's error, or the failure in its result.
 func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 	args, err := jsonrpc.Marshal(map[string]any{"file_path": path, "undo": true, "dry_run": dryRun})
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 
 // A view shows the events of a chat. Several goroutines may call its methods.
 type view interface {
-	event(e agent.Event, m provider.Info)
-	ended(out *agent.Outcome, cost float64)
-	note(format string, args ...any) // a note of the chat
-	print(text string)               // the result of a command
-	tick(now time.Time)
-	idle() // nothing is running any more
+	event(e agent.Event, m provider.Info)   // an event of the agent with this model
+	ended(out *agent.Outcome, cost float64) // the end of a turn
+	note(format string, args ...any)        // a note of the chat
+	print(text string)                      // the result of a command
+	tick(now time.Time)                     // once a second while a turn runs
+	idle()                                  // nothing is running any more
 }
 
 // commandModel is the name of the model whose answers are unchanged results of tools.
@@ -72,7 +72,8 @@ func newScreenView(s *screen.Screen, waited func(string) time.Duration, width fu
 	return &screenView{screen: s, waited: waited, width: width, styled: styled, verbose: verbose}
 }
 
-// paint returns text in a colour or faint.
+// paint returns text with a style of SGR (see the constants), or unchanged if the view has no
+// styles.
 func (v *screenView) paint(sgr, text string) string {
 	if !v.styled {
 		return text
@@ -80,6 +81,7 @@ func (v *screenView) paint(sgr, text string) string {
 	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
 }
 
+// The parameters of SGR that the view uses.
 const (
 	faint  = "2"
 	red    = "31"
@@ -137,7 +139,8 @@ func (v *screenView) event(e agent.Event, m provider.Info) {
 // setActivity sets the activity of the status line, and its time.
 func (v *screenView) setActivity(doing string) { v.doing, v.since = doing, time.Now() }
 
-// showDelta shows a piece of an answer.
+// showDelta shows a piece of an answer: text, images, and in verbose mode the thinking. A
+// piece of a call only changes the status line.
 func (v *screenView) showDelta(d llm.Delta, m provider.Info) {
 	if d.Type == llm.CallPart || d.Type == llm.ThinkingPart && !v.verbose || d.Type == llm.RedactedPart || d.Type == llm.OpaquePart {
 		if d.Type == llm.CallPart {
@@ -166,7 +169,8 @@ func (v *screenView) showDelta(d llm.Delta, m provider.Info) {
 	io.WriteString(v.part, d.Text) //nolint:errcheck // a terminal that is gone ends the chat
 }
 
-// closePart ends the current part.
+// closePart ends the current part of the answer, if there is one, and shows the notes that
+// waited for its end.
 func (v *screenView) closePart() {
 	if v.part != nil {
 		v.part.End() //nolint:errcheck // a terminal that is gone ends the chat
@@ -178,7 +182,8 @@ func (v *screenView) closePart() {
 	v.notes = nil
 }
 
-// showResult shows the line of a finished call.
+// showResult shows the line of a finished call, and in verbose mode the beginning of its
+// result.
 func (v *screenView) showResult(e agent.Event) {
 	mark := v.paint(green, "✓")
 	text := resultLine(e.Result)
@@ -198,7 +203,8 @@ func (v *screenView) showResult(e agent.Event) {
 	}
 }
 
-// showStatusLine shows the status line.
+// showStatusLine shows in the status line the running calls or the activity, with their
+// time; an empty line if there is neither.
 func (v *screenView) showStatusLine(now time.Time) {
 	var text string
 	switch n := len(v.running); {

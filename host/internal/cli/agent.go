@@ -183,7 +183,8 @@ func onlyMembers(what string, object json.RawMessage, of any) error {
 }
 
 // startsObject reports whether the first character that is not white space begins an
-// object.
+// object. It consumes nothing. It returns false if the input ends before, or if there is none
+// in the first 4096 bytes.
 func startsObject(in *bufio.Reader) bool {
 	for n := 1; n <= 4096; n++ {
 		head, err := in.Peek(n)

@@ -93,7 +93,8 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	return nil
 }
 
-// firstDefinition returns the only definition of a list; Gemini groups definitions.
+// firstDefinition returns the first definition of a list, or nil if it is empty. Gemini
+// groups definitions in one item.
 func firstDefinition(list *tree.Value) *tree.Value {
 	if inner := list.At("/0/functionDeclarations/0"); inner != nil {
 		return inner

@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// fileNames returns the names of toolroom's configuration file.
+// fileNames returns the names of toolroom's configuration file, the preferred one first.
 func fileNames() []string {
 	return []string{"toolroom.yaml", "toolroom.yml", "toolroom.json", "toolroom.jsonc", "toolroom.toml"}
 }

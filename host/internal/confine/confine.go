@@ -91,8 +91,8 @@ func New(stateDir string) *Confiner {
 	return &Confiner{store: store, dir: stateDir, tested: map[proc.Level]*proc.Report{}}
 }
 
-// Start starts a program. It returns SANDBOX_UNAVAILABLE if this machine does not
-// enforce the level or cannot restrict the network as the settings say.
+// Start starts a program. Call Wait of the process. It returns SANDBOX_UNAVAILABLE if this
+// machine does not enforce the level or cannot restrict the network as the settings say.
 func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, error) {
 	network, err := parseNetwork(p.Command, s.Network)
 	if err != nil {
@@ -156,13 +156,14 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 	return started, nil
 }
 
-// howToAllow says how to allow a host that the proxy refused.
+// howToAllow says how to allow a host that the proxy refused; entry is its entry in the
+// setting.
 func howToAllow(entry string) string {
 	return fmt.Sprintf("add %q to sandbox.network of this server in toolroom.yaml", entry)
 }
 
-// checkLevel returns a SANDBOX_UNAVAILABLE error if settings need L2 and the machine
-// does not enforce it, and at the level of macOS.
+// checkLevel returns SANDBOX_UNAVAILABLE if the settings need more than the machine enforces:
+// single hosts and sockets need L2. It also returns it at the level of macOS.
 func checkLevel(report proc.Report, network egress.Net, s Settings) error {
 	switch {
 	case report.Level == proc.Seatbelt: // servers with a private home were not tried at it

@@ -15,8 +15,9 @@ var passedVariables = [...]string{
 	"TOOLROOM_RUN", "TOOLROOM_HOSTS",
 }
 
-// environment returns the variables of a confined server. HOME is the private home,
-// unless the server's own settings set it.
+// environment returns the variables of a confined server: those of the program's that
+// passedVariables or the settings name, the configured ones, and all LC_*. HOME is the
+// private home, unless the server's own settings set it.
 func environment(p Program, s Settings, home string) []string {
 	var env []string
 	for _, pair := range p.Env {
@@ -44,7 +45,8 @@ func DefaultNetwork(program string) string {
 	return "off"
 }
 
-// parseNetwork parses the network setting of a server.
+// parseNetwork parses the network setting of a server; "" is that of DefaultNetwork for the
+// command.
 func parseNetwork(command []string, setting string) (egress.Net, error) {
 	if setting == "" {
 		setting = DefaultNetwork(command[0])

@@ -32,7 +32,8 @@ type view struct {
 	dir      string   // working directory
 }
 
-// newView returns the view of a server with a private home.
+// newView returns the view of a server with a private home. It shows the server's program,
+// the directories of its PATH, and the working directory unless that contains a home.
 func newView(p Program, s Settings, home string) *view {
 	if p.Dir == "" {
 		p.Dir, _ = os.Getwd() //nolint:errcheck // then it is the private home
@@ -59,7 +60,8 @@ func (v *view) isWritable(path string) bool {
 	return slices.ContainsFunc(v.settings.Write, func(dir string) bool { return isBeneath(realPath(dir), realPath(path)) })
 }
 
-// addReadable adds a directory or file that the server may read.
+// addReadable adds a directory or file that the server may read, unless the server may write
+// it.
 func (v *view) addReadable(path string) {
 	if slices.Contains(v.settings.Write, path) {
 		return
@@ -156,8 +158,8 @@ func (v *view) programFiles() (files []string) {
 var packageFiles = [...]string{"package.json", "pyproject.toml", "pyvenv.cfg", "go.mod", "Cargo.toml", "deno.json", "composer.json", "Gemfile"}
 
 // packageOf returns the directory to show for a file: the top of its package, with the
-// packages beside it in node_modules, or of an installation with a bin directory. It returns the path itself for a directory, and
-// for a file whose package would contain a home.
+// packages beside it in node_modules, or of an installation with a bin directory. It returns
+// the path itself for a directory, and for a file whose package would contain a home.
 func (v *view) packageOf(path string) string {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return path
@@ -186,9 +188,9 @@ var versionManagers = [...]string{
 	".local/pipx", ".local/share/fnm", ".local/share/mise", ".local/share/pipx", ".local/share/pnpm", ".local/share/uv", ".local/share/rtx", "go/bin",
 }
 
-// prefixOf returns the installation that a directory of programs belongs to: that of a
-// version manager, or the parent of a bin directory. It returns dir if the parent holds
-// other data, too.
+// prefixOf returns the directory of the installation that a directory of programs belongs to:
+// that of a version manager, or the parent of a bin directory. It returns dir if there is
+// none, or if the parent holds other data, too.
 func (v *view) prefixOf(dir string) string {
 	for _, home := range v.homes {
 		for _, name := range versionManagers {

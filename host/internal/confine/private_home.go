@@ -9,7 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// privateHome returns the home directory of a confined server, and makes it.
+// privateHome returns the home directory of a confined server, with links resolved. It
+// creates the directory if it does not exist; the error is SANDBOX_UNAVAILABLE.
 func (c *Confiner) privateHome(server string) (string, error) {
 	dir := filepath.Join(c.dir, "servers", uniqueFileName(server), "home")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -18,7 +19,8 @@ func (c *Confiner) privateHome(server string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// uniqueFileName returns a name for a file that is unique for a server's name.
+// uniqueFileName returns a file name for a server's name. Different names have different file
+// names, also on file systems that ignore the case of letters.
 func uniqueFileName(server string) string {
 	var name strings.Builder
 	for i := range len(server) {

@@ -25,8 +25,8 @@ func (p *Process) Proposal() Proposal {
 	return p.propose(p.result)
 }
 
-// Wait waits for the end of the program and of its descendants. It returns an error if
-// the program did not exit with status 0.
+// Wait waits for the end of the program and of its descendants. It returns an error that says
+// how the program ended, unless with status 0. It may be called several times.
 func (p *Process) Wait() error {
 	<-p.closed
 	switch r := p.result; {
@@ -42,7 +42,7 @@ func (p *Process) Wait() error {
 	return nil
 }
 
-// Network returns the network access, as Settings.Network; never "".
+// Network returns the network access in the syntax of Settings.Network; never "".
 func (p *Process) Network() string { return p.network }
 
 // Sandbox describes the confinement: its level and its network access.
@@ -57,8 +57,9 @@ func describeRefusal(r egress.Refusal) string {
 	return text
 }
 
-// Refused returns what the program was refused so far, each with the setting that
-// would allow it.
+// Refused returns descriptions of what the program was refused so far, each with the setting
+// that would allow it. After the end of the program, it includes the changes that were
+// reverted.
 func (p *Process) Refused() (refused []string) {
 	hosts, more := p.RefusedHosts()
 	for _, host := range hosts {

@@ -80,8 +80,9 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 	return p
 }
 
-// refusedAccess returns the path outside of the sandbox that an access to a path meant, and
-// whether that exists and is hidden. In the private home, it is the path in the user's.
+// refusedAccess returns the path that an access to a path would have reached without the
+// sandbox: for a path in the private home, that in the user's home. It returns true if that
+// path exists and the sandbox hides it.
 func (v *view) refusedAccess(path string, hidden []string) (string, bool) {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if isBeneath(dir, path) {
@@ -126,8 +127,9 @@ func (v *view) isShown(path string) bool {
 	})
 }
 
-// refusedWrite returns the directory that a write to a path needs, and whether the
-// server must not write there.
+// refusedWrite returns the nearest existing directory of a path, which the server must be
+// given for a write to it, and true. It returns false if the server may write there already,
+// or never needs a setting for it, as in /tmp.
 func (v *view) refusedWrite(path string) (string, bool) {
 	for _, dir := range []string{v.home, "/tmp", "/var/tmp", "/dev", "/proc"} {
 		if isBeneath(dir, path) {
@@ -146,8 +148,8 @@ func (v *view) refusedWrite(path string) (string, bool) {
 	}
 }
 
-// collapse replaces many paths of one directory by the directory, and drops paths in
-// others. It never returns a home or a directory that contains one.
+// collapse returns paths in order. It replaces more than maxListed paths of one directory by
+// the directory, except a home or one that contains a home, and drops paths below others.
 func (v *view) collapse(paths map[string]bool) (all []string) {
 	inDir := map[string]int{}
 	for path := range paths {

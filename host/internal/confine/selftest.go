@@ -8,8 +8,8 @@ import (
 )
 
 // selfTest tests whether this machine enforces a level. It returns a
-// SANDBOX_UNAVAILABLE error if it does not. A passed test is kept, since it takes some
-// 20 ms.
+// SANDBOX_UNAVAILABLE error if it does not. It keeps the report of a passed test, since each
+// takes some 20 ms.
 func (c *Confiner) selfTest(ctx context.Context, level proc.Level) (*proc.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

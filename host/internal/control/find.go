@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// findTime is the longest time to wait for a host's answer.
+// findTime is the longest time to wait for a connection to a host.
 const findTime = 2 * time.Second
 
 // maxAnswer bounds the answer of a host, in bytes.
@@ -31,8 +31,9 @@ type Host struct {
 	PID    int // from the socket's name
 }
 
-// Find returns the hosts with sockets in a state directory, sorted by name, and
-// removes the sockets of hosts that have ended.
+// Find returns the running hosts with sockets in a state directory, sorted by the names of
+// their sockets, and removes the sockets of hosts that have ended. It returns an error if the
+// directory is accessible to others; one that does not exist has no hosts.
 func Find(ctx context.Context, state string) ([]Host, error) {
 	return findOthers(ctx, state, "")
 }
@@ -80,8 +81,8 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 	return slices.Clip(hosts), nil
 }
 
-// isRunning reports whether a process listens at a socket, and removes the socket if
-// not.
+// isRunning reports whether a process listens at a socket. If the socket refuses
+// connections, it removes the socket. A host that does not accept in time counts as running.
 func isRunning(ctx context.Context, name string) bool {
 	conn, err := dial(ctx, name)
 	if errors.Is(err, syscall.ECONNREFUSED) {
@@ -95,10 +96,10 @@ func isRunning(ctx context.Context, name string) bool {
 	return true
 }
 
-// IsListening reports whether the host still runs.
+// IsListening reports whether the host still runs, and removes its socket if not.
 func (h Host) IsListening(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
 
-// dial connects to a host's socket, for at most findTime.
+// dial connects to a socket, and gives up after findTime.
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
@@ -109,7 +110,9 @@ func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// Ask calls a method of the host and decodes the result. params may be nil.
+// Ask calls a method of the host and decodes the result into result. params may be nil. It
+// waits for the answer until ctx ends. An error that the host returned has its toolerr
+// code.
 func (h Host) Ask(ctx context.Context, method string, params, result any) error {
 	conn, err := dial(ctx, h.Socket)
 	if err != nil {
@@ -152,7 +155,7 @@ func (h Host) noAnswerError(ctx context.Context, err error) error {
 	return fmt.Errorf("host %d did not answer: %w", h.PID, err)
 }
 
-// parseError returns the error in a host's answer.
+// parseError returns the error in a host's answer, with its toolerr code.
 func parseError(object json.RawMessage) error {
 	var e struct {
 		Message string

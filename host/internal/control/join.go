@@ -12,8 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Join returns a server function (upstream.Config.Serve) that connects to a host's
-// socket with a token and forwards messages in both directions until one side ends.
+// Join returns a server function (upstream.Config.Serve) that connects to the host whose
+// socket is name, enters with a token, and forwards messages in both directions until one
+// side ends, or ctx. The function returns an error only if it could not enter.
 func Join(name, token string) func(ctx context.Context, in io.Reader, out io.Writer) error {
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		conn, err := dial(ctx, name)

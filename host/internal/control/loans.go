@@ -33,8 +33,8 @@ type Loans struct {
 
 // lease lets a client call as a caller, until it is over.
 type lease struct {
-	as           call.Caller
-	over         context.Context
+	as           call.Caller     // for whom the client calls
+	over         context.Context // ends with the loan
 	end          context.CancelFunc
 	conns        int  // entered connections; protected by Loans.mu
 	outlivesCall bool // the call was answered while the agent still runs; protected by Loans.mu
@@ -93,9 +93,9 @@ func (t *Loans) add(l *Loan) error {
 	return nil
 }
 
-// GiveBack ends a loan. With outlives, the call was answered while its agent still
-// runs: then the loan ends after the last entered connection, or after agentLifetime.
-// It may be called again.
+// GiveBack ends a loan. outlives means that the call was answered while its agent still
+// runs: then the loan ends when the last entered connection does, or after agentLifetime.
+// GiveBack may be called again.
 func (l *Loan) GiveBack(outlives bool) {
 	if !l.bound() || !outlives || l.lease.over.Err() != nil {
 		l.loans.endLease(l.key, l.lease)
@@ -110,8 +110,8 @@ func (l *Loan) GiveBack(outlives bool) {
 	context.AfterFunc(l.lease.over, func() { late.Stop() })
 }
 
-// endLease removes a lease, unless the key has another one by now, and closes its
-// connections.
+// endLease ends a lease and so its connections. It removes the lease, unless the key has
+// another one by now. It may be called again.
 func (t *Loans) endLease(key [sha256.Size]byte, l *lease) {
 	t.mu.Lock()
 	if t.leases[key] == l {

@@ -23,7 +23,8 @@ func ListenAt(dir, name string) (*net.UnixListener, error) {
 	return listenAs(name)
 }
 
-// Dial connects to a socket, for at most two seconds.
+// Dial connects to a socket, and gives up after two seconds. The path may be longer than the
+// system permits for sockets on Linux.
 func Dial(ctx context.Context, name string) (net.Conn, error) { return dial(ctx, name) }
 
 // IsOwner reports whether the process at the other end of a connection belongs to this

@@ -4,7 +4,8 @@ package control
 
 import "net"
 
-// peerUID returns the user at the other end. known is false after an error.
+// peerUID returns the user id at the other end, and true. After an error it is -1, which
+// belongs to no user.
 func peerUID(conn *net.UnixConn) (uid int, known bool) {
 	uid = -1
 	raw, err := conn.SyscallConn()

@@ -1,30 +1,27 @@
-// Package control serves the private socket of a running host: a unix socket in the
-// state directory, by which other programs of the same user ask the host what
-// it does, and by which an agent that a call started gets at the host's tools.
+// Package control serves the private socket of a running host: a unix socket in the state
+// directory. Other programs of the same user ask the host about its state through it. An
+// agent that a call started calls the host's tools through it.
 //
-// # Where
+// # Sockets
 //
-// Each host has its own socket, hosts/PID-RANDOM.sock below the state
-// directory; Find asks all that are there. The directory is open to its owner
-// alone, so is the socket, and where the system tells who is at the other end
-// anybody but the same user is turned away. A socket that nobody listens at,
-// as a killed host leaves it, is removed by who finds it: it gets its name
-// only when it is listened at.
+// Each host has its own socket, hosts/PID-RANDOM.sock below the state directory; Find finds
+// them all. Only the owner can access the directory and the socket. Where the system tells the
+// user at the other end, connections of other users are closed. A socket gets its name only
+// after the host listens at it, so one that refuses connections was left by a killed host:
+// whichever program finds it removes it.
 //
-// # What is spoken
+// # Protocol
 //
-// JSON-RPC, a message a line, as over stdio. The first line decides:
+// JSON-RPC, one message a line, as over stdio. The first line decides:
 //
 //	{"jsonrpc":"2.0","id":1,"method":"toolroom/servers"}
 //	{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"…"}}
 //
-// After toolroom/enter and its answer the connection is an MCP client's, for
-// as long as the token is good: one is made for one call (see Tokens), and
-// who has it calls in the name of who made that call, one level deeper, under
-// the same policy, limits and audit. It is good for as long as the call takes;
-// where the call was answered while its agent goes on, until that is done.
-// Without a token there are no tools, only the methods that Config.Control
-// names.
+// After toolroom/enter and its answer, the client speaks MCP on the connection while its token
+// is valid. A token is made for one call (see Loans). Its owner calls tools on behalf of that
+// call's caller, one level deeper, under the same policy, limits and audit. The token is valid
+// until the call ends, or, if the call was answered while its agent continues, until the
+// agent ends. Without a token there are no tools, only the methods of Config.Control.
 package control
 
 import (
@@ -56,7 +53,7 @@ const (
 // Enter is the method that turns a connection into an MCP connection.
 const Enter = "toolroom/enter"
 
-// A Method answers a request of another program.
+// A Method answers a request of another program. Its result is encoded as JSON.
 type Method func(ctx context.Context, params json.RawMessage) (any, error)
 
 // Config holds the methods and limits of a Server.
@@ -88,7 +85,8 @@ type Server struct {
 	idle  list.List                  // of net.Conn, the one that is silent for longest first
 }
 
-// Listen opens the socket of this process and serves it.
+// Listen opens a socket for this process and serves it until Close. tokens holds the tokens
+// with which clients can enter.
 func Listen(cfg Config, tokens *Loans) (*Server, error) {
 	return listenFor(cfg, tokens, os.Getuid())
 }
@@ -182,8 +180,9 @@ func (s *Server) admit(conn net.Conn) bool {
 	return true
 }
 
-// moveBehindSilent moves a connection behind the silent ones. Connections that have entered, or
-// that are being answered, are not in the list.
+// moveBehindSilent moves a connection to the end of the list of silent connections; with busy,
+// it only removes it: connections that have entered, or that are being answered, are not in
+// the list.
 func (s *Server) moveBehindSilent(conn net.Conn, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +199,7 @@ func (s *Server) moveBehindSilent(conn net.Conn, busy bool) {
 	}
 }
 
-// leave closes a connection and forgets it.
+// leave closes a connection and removes it from the server.
 func (s *Server) leave(conn net.Conn) {
 	s.moveBehindSilent(conn, true)
 	conn.Close() //nolint:errcheck // all is said
@@ -245,7 +244,7 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// answer calls a method of Control.
+// answer calls the method of Control that a request names, and returns the encoded response.
 func (s *Server) answer(m jsonrpc.Message) []byte {
 	method, ok := s.cfg.Control[m.Method]
 	if !ok {
@@ -262,7 +261,8 @@ func (s *Server) answer(m jsonrpc.Message) []byte {
 	return jsonrpc.AppendResult(nil, m.ID, raw)
 }
 
-// serveEntered serves MCP on a connection with a valid token.
+// serveEntered serves MCP on a connection whose request m has a valid token, until the
+// connection or the loan ends. Otherwise it answers with AUTH_FAILED.
 func (s *Server) serveEntered(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	var p struct {
 		Token string `json:"token"`
@@ -314,7 +314,7 @@ func refusal(id json.RawMessage, err error) []byte {
 	return jsonrpc.AppendErrorObject(nil, id, object)
 }
 
-// writeLine writes a message as one line, within the time limit.
+// writeLine writes a message and a line end, within writeTime.
 func writeLine(conn net.Conn, message []byte) error {
 	_, err := watchedWriter{conn}.Write(append(message, '\n'))
 	return err

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// makeDir returns the directory of the sockets. It creates the directory, or checks
-// that only its owner can use it.
+// makeDir returns the directory of the sockets in a state directory. It creates it if it does
+// not exist. It returns an error if others can use it.
 func makeDir(state string) (string, error) {
 	if state == "" {
 		return "", errors.New("private socket: no state directory; use --state DIR")
@@ -44,20 +44,23 @@ func checkDir(dir string) error {
 	return nil
 }
 
+// Suffixes of the names of sockets.
 const (
 	socketSuffix = ".sock"
 	newSuffix    = ".new" // suffix of a socket before it is listened at
 )
 
-// listen opens a socket in dir. The socket gets its final name after it is listened
-// at, so a socket that refuses connections was left behind by a host that has ended.
+// listen opens a socket with a new name in dir, and returns its path. It has this name only
+// after it is listened at, so a socket that refuses connections was left by a host that has
+// ended.
 func listen(dir string) (*net.UnixListener, string, error) {
 	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+socketSuffix)
 	listener, err := listenAs(name)
 	return listener, name, err
 }
 
-// listenAs opens a socket with a path. It does not exist before it is listened at.
+// listenAs opens a socket at a path. The path does not exist, or leads to another socket,
+// until the new one is listened at.
 func listenAs(name string) (listener *net.UnixListener, err error) {
 	err = withShortPath(name+newSuffix, func(short string) (err error) {
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
@@ -81,7 +84,9 @@ func listenAs(name string) (listener *net.UnixListener, err error) {
 // maxPath bounds the length of a socket's path on all systems.
 const maxPath = 103
 
-// withShortPath calls do with a path of name that is short enough for the system.
+// withShortPath calls do with a path of the socket name that is short enough for the system.
+// It returns do's error, or on systems other than Linux an error for a name of more than
+// maxPath bytes.
 func withShortPath(name string, do func(short string) error) error {
 	if len(name) <= maxPath {
 		return do(name)
@@ -97,7 +102,7 @@ func withShortPath(name string, do func(short string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(name)))
 }
 
-// pidOf returns the process id in a socket's name.
+// pidOf returns the process id in a socket's name; 0: the name has none.
 func pidOf(name string) int {
 	digits, _, _ := strings.Cut(filepath.Base(name), "-")
 	pid, err := strconv.Atoi(digits)

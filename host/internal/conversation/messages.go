@@ -17,26 +17,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// turn is a record of a session's log: messages that were appended together, or the
-// blob that contains them, or the mark that all records of a part are void, whose
-// counts are subtracted.
+// turn is a record of a session's log: messages that were appended together, or the name of
+// the blob that contains them. A record with Void says that all earlier records of that part
+// are void; its counts are negative.
 type turn struct {
-	Count    int           `json:"count"`
-	Bytes    int64         `json:"bytes"`
+	Count    int           `json:"count"` // messages
+	Bytes    int64         `json:"bytes"` // of the encoded messages
 	Messages []llm.Message `json:"messages,omitempty"`
 	Blob     string        `json:"blob,omitempty"`
 	Part     string        `json:"part,omitempty"`
 	Void     string        `json:"void,omitempty"` // a Part
 }
 
-// Append adds messages to the end of a session, all or none. Without messages it does
-// the same as Get.
+// Append adds messages to the end of a session, all or none, and returns the session. It
+// returns NOT_FOUND for an unknown session and LIMIT_REACHED above Size. Without messages it
+// does the same as Get.
 func (b *Store) Append(ctx context.Context, id string, messages ...llm.Message) (*Session, error) {
 	return b.AppendPart(ctx, id, "", messages...)
 }
 
-// AppendPart does the same as Append. Withdraw removes all messages that were appended
-// with the same part.
+// AppendPart does the same as Append. part names the messages for RemovePart; "": none.
 func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil || len(messages) == 0 {
@@ -59,8 +59,8 @@ func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm
 	return b.appendRecord(ctx, id, t)
 }
 
-// RemovePart removes the messages that were appended under the name of a part. If there
-// are none, it does the same as Get.
+// RemovePart removes the messages that were appended with a part, and returns the session.
+// If there are none, it does the same as Get.
 func (b *Store) RemovePart(ctx context.Context, id, part string) (*Session, error) {
 	void := turn{Void: part}
 	_, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {
@@ -81,7 +81,8 @@ func (b *Store) RemovePart(ctx context.Context, id, part string) (*Session, erro
 	return b.appendRecord(ctx, id, void)
 }
 
-// appendRecord appends a record.
+// appendRecord appends a record to the log of a session and counts it. If that fails, it
+// removes the record's blob. It returns NOT_FOUND if the session was deleted meanwhile.
 func (b *Store) appendRecord(ctx context.Context, id string, t turn) (*Session, error) {
 	record, err := jsonrpc.Marshal(t)
 	if err != nil {
@@ -122,7 +123,8 @@ func (b *Store) updateCounts(ctx context.Context, id string) (*Session, error) {
 	})
 }
 
-// eachTurn visits the turns of a session after a cursor.
+// eachTurn calls visit for the records of a session after a cursor, the oldest first, and
+// returns their number. It stops at the first error, also of visit.
 func (b *Store) eachTurn(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
 	for {
 		page, err := b.Log.Read(ctx, keyOf(id), after, store.MaxPage)
@@ -143,7 +145,8 @@ func (b *Store) eachTurn(ctx context.Context, id string, after store.Cursor, vis
 	}
 }
 
-// Messages returns the messages of a session, the oldest first.
+// Messages returns the messages of a session, the oldest first. It returns NOT_FOUND for an
+// unknown session.
 func (b *Store) Messages(ctx context.Context, id string) ([]llm.Message, error) {
 	turns, err := b.turns(ctx, id)
 	var all []llm.Message
@@ -153,8 +156,8 @@ func (b *Store) Messages(ctx context.Context, id string) ([]llm.Message, error) 
 	return all, err
 }
 
-// turns returns the turns of a session with their messages. If the oldest turns were
-// trimmed, turns that depend on them are dropped.
+// turns returns the turns of a session with their messages, without void ones. If the
+// store has trimmed the oldest turns, the first message is one of the user.
 func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil {
@@ -189,7 +192,8 @@ func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 	return turns, nil
 }
 
-// dropBeforeUser drops the messages before the first one of the user.
+// dropBeforeUser returns the turns without the messages before the first one of the user; nil
+// if there is none.
 func dropBeforeUser(turns []turn) []turn {
 	for i, t := range turns {
 		for j, m := range t.Messages {
@@ -220,8 +224,9 @@ func (b *Store) readBlob(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// Fork creates a session with the first upTo messages of another, or all if upTo is 0.
-// A call and its results must not be separated.
+// Fork creates a session with the first upTo messages of another, or all if upTo is 0. It
+// returns INVALID_PARAMS if there are fewer, or if a call and its results would be
+// separated. name "" is the other session's name.
 func (b *Store) Fork(ctx context.Context, id, name string, upTo int) (*Session, error) {
 	from, err := b.Get(ctx, id)
 	if err != nil {
@@ -250,7 +255,8 @@ func (b *Store) Fork(ctx context.Context, id, name string, upTo int) (*Session, 
 	return s, nil
 }
 
-// firstMessages returns the turns up to the nth message.
+// firstMessages returns the turns up to the nth message. It returns INVALID_PARAMS as Fork
+// does.
 func firstMessages(turns []turn, n int) ([]turn, error) {
 	var out []turn
 	open := map[string]bool{}
@@ -288,7 +294,7 @@ func trackOpenCalls(m llm.Message, open map[string]bool) {
 	}
 }
 
-// dropMessages removes the messages of a session that was deleted.
+// dropMessages removes the log and blobs of a session that was deleted.
 func (b *Store) dropMessages(ctx context.Context, id string) error {
 	var blobs []turn
 	_, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {
@@ -302,7 +308,7 @@ func (b *Store) dropMessages(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteBlob removes the blob of a turn, if it has one.
+// deleteBlob removes the blob of a turn, if it has one. A missing blob is no error.
 func (b *Store) deleteBlob(ctx context.Context, t turn) error {
 	if t.Blob == "" {
 		return nil

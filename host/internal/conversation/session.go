@@ -9,11 +9,11 @@
 //
 // The messages of one Append are stored together or not at all, without others between them:
 // append a whole turn with the results of its calls, or, whenever each call has its result, the
-// part that exists (AppendPart; Withdraw removes it). Concurrent appends are all kept, in some
+// part that exists (AppendPart; RemovePart removes it). Concurrent appends are all kept, in some
 // order. An append to a session that is being deleted returns NOT_FOUND.
 //
 // A session without an append for Age is removed. A session has at most Size bytes. Beyond Most
-// sessions, the least recently used ones are removed, and Forgot is called for each. The host
+// sessions, the least recently used ones are removed, and OnRemoved is called for each. The host
 // trims the oldest records of its store (30 days, 256 MiB): if a session lost some, its
 // history begins with the first remaining message of the user.
 package conversation
@@ -66,11 +66,12 @@ type Store struct {
 	Size int64         // bytes of a session; 0: 64 MiB
 	Most int           // sessions; 0: 1000
 
-	// Forgot is called with a session that was removed to make space for a new one,
+	// OnRemoved is called with a session that was removed to make space for a new one,
 	// and the limit of sessions. It may be nil.
 	OnRemoved func(s Session, most int)
 }
 
+// Limits of a session.
 const (
 	maxName     = 200
 	maxTries    = 1000 // attempts of a change while other processes change the session
@@ -91,7 +92,9 @@ func (b *Store) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
 // keyOf returns the key of a session.
 func keyOf(id string) string { return "session/" + id }
 
-// Create creates a session with the name, model and parent of s.
+// Create creates a session with the name, model and parent of s, and returns it with its id.
+// It may remove old sessions first. It returns INVALID_PARAMS for a name that is too long or
+// not one line.
 func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	if err := checkName(s.Name); err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	return &made.Session, err
 }
 
-// removeExcess removes the least recently used sessions beyond the limit.
+// removeExcess removes the least recently used sessions until there is room for one more.
 func (b *Store) removeExcess(ctx context.Context) error {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -175,7 +178,8 @@ func parseSession(entry store.Entry) (*storedSession, error) {
 	return k, nil
 }
 
-// change applies f to a session, again if another process changed it meanwhile.
+// change applies f to the record of a session, and stores it. It calls f again if another
+// process changed the record meanwhile, at most maxTries times. An error of f ends it.
 func (b *Store) change(ctx context.Context, id string, f func(*storedSession) error) (*Session, error) {
 	var err error
 	for range maxTries {
@@ -196,7 +200,7 @@ func (b *Store) change(ctx context.Context, id string, f func(*storedSession) er
 	return nil, err
 }
 
-// List returns all sessions, the last used first.
+// List returns all sessions, the last used first, without malformed ones.
 func (b *Store) List(ctx context.Context) ([]Session, error) {
 	var all []Session
 	for after := ""; ; {
@@ -225,8 +229,8 @@ func (b *Store) Get(ctx context.Context, id string) (*Session, error) {
 	return &k.Session, nil
 }
 
-// Find returns the session with this id or name, or the only one whose id begins with
-// it.
+// Find returns the session whose id is text, or the only one whose name is text or whose id
+// begins with it, with or without "sess_". It returns NOT_FOUND, or NOT_UNIQUE for several.
 func (b *Store) Find(ctx context.Context, text string) (*Session, error) {
 	s, err := b.Get(ctx, text)
 	if err == nil || !toolerr.Is(err, toolerr.NotFound) || text == "" {
@@ -251,7 +255,8 @@ func (b *Store) Find(ctx context.Context, text string) (*Session, error) {
 	return nil, toolerr.New(toolerr.NotUnique, "%d sessions match %.80q: %s and %s …; give the id", len(found), text, found[0].ID, found[1].ID)
 }
 
-// Rename changes the name of a session.
+// Rename changes the name of a session, which counts as a use. It returns NOT_FOUND, or
+// INVALID_PARAMS for a name that is too long or not one line.
 func (b *Store) Rename(ctx context.Context, id, name string) (*Session, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -262,7 +267,7 @@ func (b *Store) Rename(ctx context.Context, id, name string) (*Session, error) {
 	})
 }
 
-// SetModel sets the last used model of a session.
+// SetModel sets the last used model of a session, or returns NOT_FOUND.
 func (b *Store) SetModel(ctx context.Context, id, model string) (*Session, error) {
 	return b.change(ctx, id, func(k *storedSession) error {
 		k.Model = model
@@ -270,7 +275,7 @@ func (b *Store) SetModel(ctx context.Context, id, model string) (*Session, error
 	})
 }
 
-// Delete deletes a session and its messages.
+// Delete deletes a session and its messages, or returns NOT_FOUND.
 func (b *Store) Delete(ctx context.Context, id string) error {
 	if _, _, err := b.read(ctx, id); err != nil {
 		return err

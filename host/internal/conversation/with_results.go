@@ -2,8 +2,9 @@ package conversation
 
 import "github.com/toolroom-mcp/toolroom/host/internal/llm"
 
-// WithResults returns the conversation with the results of each call directly after it, as models require: concurrent requests can have added to a session, and a call can have
-// no result.
+// WithResults returns the conversation with the results of each call directly after it, as
+// models require: concurrent requests can have added to a session. A call without a result
+// gets one that says so; a result without a call is left out.
 func WithResults(messages []llm.Message) []llm.Message {
 	results := map[string][]llm.Part{}
 	for _, m := range messages {

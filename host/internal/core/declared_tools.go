@@ -59,7 +59,8 @@ func (a *App) buildDeclared(p, before *snapshot) error {
 }
 
 // declaredEntry returns the catalog entry of a declared tool. For an alias it includes
-// the names of the target.
+// the names of the target; depth is the number of aliases followed so far, at most
+// maxDepth.
 func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 	e := t.Entry()
 	if t.Spec.MCP == nil || depth > maxDepth {

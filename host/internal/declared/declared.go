@@ -54,7 +54,8 @@ type Tool struct {
 	handler    call.Handler
 }
 
-// New returns the tool of a declaration that package manifest has checked.
+// New returns the tool of a declaration that package manifest has checked. Its error is
+// dialect.Problems that name the place in the manifest.
 func New(spec manifest.Tool, deps Deps) (*Tool, error) {
 	t := &Tool{Spec: spec, name: ServedName(spec)}
 	shape := executor.Shape{Declared: spec.Output != nil, Wrapped: spec.Output != nil && !isObjectSchema(spec.Output)}
@@ -100,7 +101,7 @@ func (t *Tool) Name() string { return t.name }
 // is not used.
 func (t *Tool) Version() string { return t.version }
 
-// List returns the tool's definition.
+// List returns the tool's definition; nil for other kinds than tools. Its error is nil.
 func (t *Tool) List(_ context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	if kind != call.Tools {
 		return nil, nil
@@ -119,7 +120,7 @@ func (t *Tool) Known(kind call.ListKind) []json.RawMessage {
 // Entry returns the tool as a catalog entry.
 func (t *Tool) Entry() catalog.Entry { return catalog.Entry{Source: t, Plain: true} }
 
-// Handle runs the tool.
+// Handle runs the tool with its executor.
 func (t *Tool) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
 	return t.handler(ctx, req)
 }
@@ -138,7 +139,7 @@ func isObjectSchema(schema json.RawMessage) bool {
 // metaTool is the _meta member with properties that MCP has no member for.
 const metaTool = "io.github.toolroom-mcp/tool"
 
-// definition returns the entry of tools/list.
+// definition returns the tool's entry of tools/list.
 func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawMessage {
 	d := []byte(`{`)
 	add := func(member string, value json.RawMessage) {
@@ -169,9 +170,9 @@ func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawM
 	return append(d, '}')
 }
 
-// metaMembers returns the content of metaTool: the version, and properties for the pipeline.
-// Tools that call other tools have no limits of their own, because the called tools
-// have them.
+// metaMembers returns the _meta of the definition: the version under metaTool, and properties
+// for the pipeline; nil: none. Tools that call other tools have no limits of their own,
+// because the called tools have them.
 func metaMembers(spec manifest.Tool) json.RawMessage {
 	var members []string
 	if spec.Version != "" {
@@ -202,7 +203,7 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 	return with
 }
 
-// annotations returns the declared annotations, completed by the defaults of the mode.
+// annotations returns the declared annotations, completed by hints; nil: none.
 func annotations(spec manifest.Tool) json.RawMessage {
 	out := spec.Annotations
 	if out == nil {

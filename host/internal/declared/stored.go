@@ -30,8 +30,8 @@ const stateKey = "tools/state"
 // maxTools bounds the registered tools.
 const maxTools = 10_000
 
-// Put stores the tools of a manifest file, replaces those with the same names, and
-// returns them. If one is wrong, none is stored.
+// Put stores the tools of a manifest, replaces those with the same names, and returns them.
+// file names the manifest in errors. If a tool is wrong, none is stored.
 func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.Tool, error) {
 	tools, texts, err := manifest.ReadStored(file, text, s.Options)
 	if err != nil {
@@ -45,13 +45,15 @@ func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.T
 	return tools, s.changeState(ctx)
 }
 
-// changeState tells other hosts that the stored tools have changed.
+// changeState changes the version that State returns, so that other hosts notice that the
+// stored tools have changed.
 func (s Stored) changeState(ctx context.Context) error {
 	_, err := s.Keys.Put(ctx, stateKey, nil, store.Any, time.Time{})
 	return err
 }
 
-// State returns a version that changes with the stored tools.
+// State returns a version that changes with the stored tools; store.Absent: nothing was
+// stored.
 func (s Stored) State(ctx context.Context) (store.Version, error) {
 	if !s.Exists() {
 		return store.Absent, nil
@@ -89,7 +91,8 @@ func (s Stored) Get(ctx context.Context, name string) (manifest.Tool, error) {
 	return s.read(entry)
 }
 
-// List returns all tools, and the errors of those that cannot be used.
+// List returns the tools, at most about maxTools, and the errors of those that cannot be
+// used. err means that the store could not be read.
 func (s Stored) List(ctx context.Context) (tools []manifest.Tool, wrong []error, err error) {
 	if !s.Exists() {
 		return nil, nil, nil

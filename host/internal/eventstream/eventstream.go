@@ -39,8 +39,9 @@ func NewReader(src io.Reader, max int) *Reader {
 	return &Reader{lines: jsonrpc.NewReader(&lineEndReader{src: src}, max+len("data: ")), max: max}
 }
 
-// Next returns the next event with data. The error is the stream's, or a
-// *jsonrpc.TooLongError after which reading can continue.
+// Next returns the next event with data. It skips events without data and a last event
+// that is incomplete. The error is the stream's (io.EOF at its end), or a
+// *jsonrpc.TooLongError for an event above the bound, after which reading can continue.
 func (r *Reader) Next() (Event, error) {
 	var e Event
 	var some bool
@@ -78,7 +79,8 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// applyField applies a field to the event, or to the reader's last id and retry time.
+// applyField applies a field other than data to the event, or to the reader's last id and
+// retry time. It ignores unknown fields and wrong values.
 func (r *Reader) applyField(e *Event, name string, value []byte) {
 	switch name {
 	case "event":

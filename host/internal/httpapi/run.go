@@ -134,7 +134,8 @@ func (c *completion) known(ctx context.Context) error {
 	return nil
 }
 
-// run runs the agent.
+// run runs the agent, whose events go to on (nil: to nobody), and ends the turn. If the
+// policy refuses the end of the turn, an answer becomes EndDenied.
 func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outcome {
 	c.cfg.On = on
 	o := agent.Run(ctx, c.cfg, c.history)

@@ -2,8 +2,8 @@ package httpapi
 
 import "strings"
 
-// schemas returns the schemas of the description by name. For the vendors' own types
-// they describe only what the API reads.
+// schemas returns the component schemas of the OpenAPI description by name. For the
+// vendors' own types they describe only what the API reads.
 func schemas() map[string]any {
 	all := map[string]any{
 		"Object":         typed("object"),

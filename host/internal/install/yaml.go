@@ -151,7 +151,9 @@ func yamlKeyText(name string) string {
 	return jsonString(name)
 }
 
-// removeYAML returns the text without the entry, unchanged if it has no such entry.
+// removeYAML returns the text without the entry, unchanged if it has no such entry. It
+// returns an error for a file that it cannot edit: no mapping, several documents, or written
+// in braces.
 func removeYAML(text []byte, member, name string) ([]byte, error) {
 	p, err := findYAMLEntry(text, member, name)
 	if err != nil || p.entryLine < 0 {

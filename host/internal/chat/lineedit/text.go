@@ -162,9 +162,10 @@ type rendering struct {
 	row, col int
 }
 
-// render returns a text as rows of at most width columns, with the prompt before the
-// first line and spaces before the others. At most height rows around the cursor are
-// returned.
+// render returns a text as rows of at most width-1 columns, with the prompt before the
+// first line and as many spaces before the others; none if the prompt is wider than half
+// the width. At most height rows are returned, with the cursor's among them; the cursor's
+// row counts from the first one returned.
 func (t *text) render(prompt string, width, height int) rendering {
 	margin := screen.Columns(prompt)
 	if margin > width/2 {

@@ -114,7 +114,7 @@ const (
 )
 
 // allowsLetterJoiner reports whether a character is a letter or mark of a script in which
-// joiners determine the shape of letters.
+// a joiner after it determines the shape of letters.
 func allowsLetterJoiner(r rune) bool {
 	if r >= 0x64b && r <= 0x655 || r == 0x670 { // Arabic vowels, which other scripts use, too
 		return true
@@ -126,7 +126,8 @@ func allowsLetterJoiner(r rune) bool {
 	)
 }
 
-// allowsEmojiJoiner reports whether another emoji can be joined to a character.
+// allowsEmojiJoiner reports whether a zero width joiner after a character joins it to the
+// next emoji.
 func allowsEmojiJoiner(r rune) bool {
 	return r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff || unicode.Is(unicode.So, r)
 }

@@ -20,8 +20,9 @@ func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
-// nonEmptyTexts returns a field for a list of at least one text: an empty list of permitted items
-// would be read as no list, which permits all.
+// nonEmptyTexts returns a field for a list of at least one pattern of tools, whose items are
+// added to into: an empty list of permitted tools would be read as no list, which permits
+// all. otherwise ends the message about an empty list with another way to allow none.
 func nonEmptyTexts(name string, also []string, doc, otherwise string, into *[]string) field {
 	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)

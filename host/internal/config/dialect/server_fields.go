@@ -302,7 +302,9 @@ func (r *reader) allow(n *node) {
 	}
 }
 
-// readTools reads {allow, block, rename, describe}, or a list of the allowed.
+// readTools reads a server's field tools: {allow, block, rename, describe}, or a list of the
+// allowed. It also reads other products' names for these and enabled, and warns of settings of
+// single tools.
 func readTools(r *reader, n *node) {
 	f := &r.server.Tools
 	if n.kind == listNode {

@@ -67,13 +67,15 @@ func InheritedVariables() []string {
 		"SYSTEMROOT", "SystemRoot", "TEMP", "TMP", "USERPROFILE", "PATHEXT", "COMSPEC"}
 }
 
-// Run starts a program; see upstream.Spawner.
+// Run runs a program to its end, and returns its standard output and the end of its
+// standard error; see upstream.Spawner.
 type Run func(ctx context.Context, o upstream.OneShot) (output []byte, said string, err error)
 
 // maxQuoted bounds the quoted end of a program's standard error, in bytes.
 const maxQuoted = 2 << 10
 
-// New returns the handler for a valid configuration.
+// New returns the handler for a configuration, or the error of Validate. lookup returns a
+// variable of the host's environment. A call above c.Timeout returns *call.TimeoutError.
 func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, bool)) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -103,8 +105,8 @@ func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, b
 	}, nil
 }
 
-// environment returns the environment of the program: the inherited variables and the
-// configured ones.
+// environment returns the environment of the program: the inherited variables that lookup
+// has, and the configured ones, which replace them.
 func (c Config) environment(lookup func(string) (string, bool)) []string {
 	env := []string{}
 	for _, name := range InheritedVariables() {
@@ -121,7 +123,9 @@ func (c Config) environment(lookup func(string) (string, bool)) []string {
 	return env
 }
 
-// convertOutput converts the program's output into the tool's result.
+// convertOutput converts a program's output into the tool's result. said is the end of its
+// standard error, and failed how it failed; a valid error or pending member takes precedence.
+// The error is *call.PendingError, *call.ExecutionError, or that of an invalid result.
 func convertOutput(req *call.Request, shape executor.Shape, output []byte, said string, failed error) (*call.Result, error) {
 	tool := req.Tool.Name
 	output = bytes.TrimSpace(output)
@@ -172,7 +176,8 @@ func isNothing(value json.RawMessage) bool {
 	return false
 }
 
-// quotedOutput returns the end of a program's output for an error, "" for an empty output.
+// quotedOutput returns the end of a program's standard error for an error message; "" if it
+// is empty.
 func quotedOutput(said string) string {
 	said = strings.TrimSpace(strings.ToValidUTF8(said, "\ufffd"))
 	if said == "" {
@@ -184,8 +189,8 @@ func quotedOutput(said string) string {
 	return " (output: " + said + ")"
 }
 
-// pendingError returns the error for a call whose program wants to wait for a
-// decision.
+// pendingError returns the *call.PendingError of a program that wants to wait for a
+// decision, or the error for a malformed member pending.
 func pendingError(req *call.Request, raw json.RawMessage) error {
 	var p call.Pending
 	if err := json.Unmarshal(raw, &p); err != nil {

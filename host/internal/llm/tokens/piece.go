@@ -91,7 +91,9 @@ func classOf(r rune) charClass {
 	return other
 }
 
-// matchWord matches the first two alternatives and returns the end; 0: no match.
+// matchWord matches the first two alternatives of nextPiece's expression, the words, at the
+// beginning of text, whose first character has the class first and size bytes. It returns
+// the length of the match in bytes; 0: no match.
 func matchWord(text string, first charClass, size int) int {
 	// A mark before the letters also counts as a letter.
 	mark := first == both && isMark(text)
