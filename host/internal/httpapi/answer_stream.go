@@ -15,20 +15,20 @@ import (
 
 // An answerWriter writes a completion in a vendor's format.
 type answerWriter interface {
-	apart() string // separator between the texts of two turns
+	turnSeparator() string // separator between the texts of two turns
 
 	// stream prepares a streamed answer to out: its pieces in order, then its end or
 	// an error.
-	stream(out *events)
-	beats() []byte
-	tell(p piece)
-	event(e map[string]any)
-	end(r *llm.Response, extra []any)
-	broken(err error)
+	stream(out *eventWriter)
+	keepAlive() []byte
+	sendPiece(p piece)
+	sendHostEvent(e map[string]any)
+	finish(r *llm.Response, extra []any)
+	sendError(err error)
 
-	// whole returns an answer that is not streamed. extra holds names and values of
+	// wholeAnswer returns an answer that is not streamed. extra holds names and values of
 	// further members.
-	whole(r *llm.Response, extra []any) *tree.Value
+	wholeAnswer(r *llm.Response, extra []any) *tree.Value
 }
 
 // A pieceKind says which fields of a piece are set.
@@ -72,59 +72,59 @@ type answerStream struct {
 	told   []string     // the ids of these calls
 }
 
-// note turns an event of the agent loop into parts of the answer.
-func (t *answerStream) note(e agent.Event) {
+// handleEvent turns an event of the agent loop into parts of the answer.
+func (t *answerStream) handleEvent(e agent.Event) {
 	switch e.Type {
 	case agent.TurnEvent:
 		t.pieces, t.spoken, t.calls, t.told = false, false, map[int]bool{}, nil
 	case agent.DeltaEvent:
 		if t.streams {
-			t.piece(e.Delta)
+			t.sendDelta(e.Delta)
 		}
 	case agent.AnswerEvent:
 		if t.streams && !t.pieces {
 			for _, d := range e.Response.Deltas() {
-				t.piece(d)
+				t.sendDelta(d)
 			}
 		}
-		t.answered(e.Response)
+		t.endTurn(e.Response)
 	case agent.CallEvent, agent.ResultEvent, agent.ErrorEvent:
-		t.happened(e)
+		t.sendHostCall(e)
 	}
 }
 
-// piece sends the part of a delta that the client gets.
-func (t *answerStream) piece(d llm.Delta) {
+// sendDelta sends the part of a delta that the client gets.
+func (t *answerStream) sendDelta(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {
 	case llm.TextPart:
 		if d.Text != "" {
-			t.form.tell(piece{kind: pieceText, part: d.Index, text: t.text(d.Text)})
+			t.form.sendPiece(piece{kind: pieceText, part: d.Index, text: t.separated(d.Text)})
 		}
 	case llm.RefusalPart:
 		if d.Text != "" {
-			t.form.tell(piece{kind: pieceRefusal, part: d.Index, text: d.Text})
+			t.form.sendPiece(piece{kind: pieceRefusal, part: d.Index, text: d.Text})
 		}
 	case llm.ThinkingPart:
 		if d.Text != "" {
-			t.form.tell(piece{kind: pieceThinking, part: d.Index, text: d.Text})
+			t.form.sendPiece(piece{kind: pieceThinking, part: d.Index, text: d.Text})
 		}
 		if d.Signature != nil {
-			t.form.tell(piece{kind: pieceSigned, part: d.Index, text: d.Signature.Value})
+			t.form.sendPiece(piece{kind: pieceSigned, part: d.Index, text: d.Signature.Value})
 		}
 	case llm.RedactedPart:
 		if d.Signature != nil {
-			t.form.tell(piece{kind: pieceRedacted, part: d.Index, text: d.Signature.Value})
+			t.form.sendPiece(piece{kind: pieceRedacted, part: d.Index, text: d.Signature.Value})
 		}
 	case llm.CallPart:
 		t.sendCall(d)
 	}
 }
 
-// text returns the text for the client, separated from earlier turns.
-func (t *answerStream) text(text string) string {
+// separated returns the text for the client, separated from earlier turns.
+func (t *answerStream) separated(text string) string {
 	if !t.spoken && t.said.Len() > 0 {
-		text = t.form.apart() + text
+		text = t.form.turnSeparator() + text
 	}
 	t.spoken = true
 	t.said.WriteString(text)
@@ -134,23 +134,23 @@ func (t *answerStream) text(text string) string {
 // sendCall sends a call of the client's tools. Calls of the host's tools are not sent.
 func (t *answerStream) sendCall(d llm.Delta) {
 	if !t.calls[d.Index] {
-		if d.Name == "" || !t.c.declared(d.Name) {
+		if d.Name == "" || !t.c.isClientTool(d.Name) {
 			return
 		}
 		id := t.c.newID()
 		t.calls[d.Index], t.told = true, append(t.told, id)
-		t.form.tell(piece{kind: pieceCall, part: d.Index, id: id, name: d.Name})
+		t.form.sendPiece(piece{kind: pieceCall, part: d.Index, id: id, name: d.Name})
 	}
 	if d.Args != "" {
-		t.form.tell(piece{kind: pieceArguments, part: d.Index, text: d.Args})
+		t.form.sendPiece(piece{kind: pieceArguments, part: d.Index, text: d.Args})
 	}
 }
 
-// answered handles the complete answer of a turn.
-func (t *answerStream) answered(r *llm.Response) {
-	t.c.name(r, t.told)
+// endTurn handles the complete answer of a turn.
+func (t *answerStream) endTurn(r *llm.Response) {
+	t.c.assignIDs(r, t.told)
 	if t.streams {
-		t.unsent(r)
+		t.sendUnsentCalls(r)
 	}
 	for _, p := range r.Parts {
 		switch {
@@ -163,33 +163,33 @@ func (t *answerStream) answered(r *llm.Response) {
 			named.ID = id
 			p.ToolCall = &named
 		case p.Type == llm.TextPart && !t.streams:
-			p.Text = t.text(p.Text)
+			p.Text = t.separated(p.Text)
 		}
 		t.parts = append(t.parts, p)
 	}
 	if t.streams {
-		t.form.tell(piece{kind: pieceTurned})
+		t.form.sendPiece(piece{kind: pieceTurned})
 	}
 }
 
-// unsent sends calls of the client's tools that were in no piece.
-func (t *answerStream) unsent(r *llm.Response) {
+// sendUnsentCalls sends calls of the client's tools that were in no piece.
+func (t *answerStream) sendUnsentCalls(r *llm.Response) {
 	for i, one := range t.c.clientCalls(r.Calls()) {
 		if i < len(t.told) {
 			continue
 		}
 		part := len(r.Parts) + i
-		t.form.tell(piece{kind: pieceCall, part: part, id: t.c.ids[one.ID], name: one.Name})
-		t.form.tell(piece{kind: pieceArguments, part: part, text: string(one.Args) + one.Malformed})
+		t.form.sendPiece(piece{kind: pieceCall, part: part, id: t.c.ids[one.ID], name: one.Name})
+		t.form.sendPiece(piece{kind: pieceArguments, part: part, text: string(one.Args) + one.Malformed})
 	}
 }
 
-// happened sends an event about a call of the host's tools, if the client wants that.
-func (t *answerStream) happened(e agent.Event) {
+// sendHostCall sends an event about a call of the host's tools, if the client wants that.
+func (t *answerStream) sendHostCall(e agent.Event) {
 	if !t.c.q.events {
 		return
 	}
-	told := map[string]any{"id": "evt_" + random(), "type": string(e.Type)}
+	told := map[string]any{"id": "evt_" + randomText(), "type": string(e.Type)}
 	if e.ID != "" {
 		told["call_id"] = e.ID
 	}
@@ -212,7 +212,7 @@ func (t *answerStream) happened(e agent.Event) {
 		told["message"], told["code"] = f.message, f.code
 	}
 	if t.streams {
-		t.form.event(told)
+		t.form.sendHostEvent(told)
 		return
 	}
 	t.events = append(t.events, told)
@@ -236,7 +236,7 @@ func contentOf(r *llm.ToolResult) []any {
 
 // storeOutcome stores the result of a run. The client gets its error instead of the end.
 func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error {
-	if err := failure(ctx, o); err != nil {
+	if err := outcomeError(ctx, o); err != nil {
 		if f := apiErrorOf(err); t.c.q.response != nil && f.param == "messages" {
 			named := *f
 			named.param = "input"
@@ -247,29 +247,29 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 	if o.Ending == agent.EndPending {
 		t.spoken = false
 		for _, p := range o.Pending {
-			text := t.text(p.Tool + ": " + p.Message)
+			text := t.separated(p.Tool + ": " + p.Message)
 			t.parts = append(t.parts, llm.Part{Type: llm.TextPart, Text: text})
 			if t.streams {
-				t.form.tell(piece{kind: pieceText, part: -1, text: text})
-				t.form.tell(piece{kind: pieceTurned})
+				t.form.sendPiece(piece{kind: pieceText, part: -1, text: text})
+				t.form.sendPiece(piece{kind: pieceTurned})
 			}
 			t.spoken = false
 		}
 	}
-	err := t.c.keep(ctx, o, t.said.String())
+	err := t.c.storeMessages(ctx, o, t.said.String())
 	if err != nil && t.c.q.session == "" { // the client has the messages of the turn itself
 		t.c.api.cfg.Logf("the parts of an answer that the client does not receive could not be stored: %v", err)
 		err = nil
 	}
 	if f, ok := t.form.(*responseWriter); ok && err == nil {
-		f.keepAnswer(ctx, t.c.renamed(o.Messages), t.response(o), t.extra(o))
+		f.storeIfAsked(ctx, t.c.withClientIDs(o.Messages), t.finalResponse(o), t.extraMembers(o))
 	}
 	return err
 }
 
-// response returns the answer.
-func (t *answerStream) response(o *agent.Outcome) *llm.Response {
-	r := &llm.Response{Parts: t.parts, StopReason: stop(o), Usage: &o.Usage}
+// finalResponse returns the answer.
+func (t *answerStream) finalResponse(o *agent.Outcome) *llm.Response {
+	r := &llm.Response{Parts: t.parts, StopReason: stopReason(o), Usage: &o.Usage}
 	for _, p := range r.Parts {
 		if p.ToolCall != nil { // also if the run ended for another reason: they were sent
 			r.StopReason = llm.StopCalls
@@ -281,10 +281,10 @@ func (t *answerStream) response(o *agent.Outcome) *llm.Response {
 	return r
 }
 
-// extra returns members of an answer that the vendors' formats do not have.
-func (t *answerStream) extra(o *agent.Outcome) []any {
+// extraMembers returns members of an answer that the vendors' formats do not have.
+func (t *answerStream) extraMembers(o *agent.Outcome) []any {
 	var extra []any
-	if why := ending(o); why != "" {
+	if why := endingText(o); why != "" {
 		extra = append(extra, "x_ending", why)
 	}
 	if len(o.Pending) > 0 {
@@ -300,9 +300,9 @@ func (t *answerStream) extra(o *agent.Outcome) []any {
 func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
 	ctx, give := context.WithCancelCause(r.Context())
 	defer give(nil)
-	c, done, err := a.begin(ctx, q)
+	c, done, err := a.prepare(ctx, q)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	defer done()
@@ -312,36 +312,36 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions
 	t := &answerStream{c: c, form: as(c), streams: q.Request.Stream}
 	if !t.streams {
 		c.cfg.Retries = 2
-		o := c.run(ctx, t.note)
+		o := c.run(ctx, t.handleEvent)
 		if err := t.storeOutcome(ctx, o); err != nil {
-			fail(w, r, err)
+			writeError(w, r, err)
 			return
 		}
-		raw(w, http.StatusOK, t.form.whole(t.response(o), t.extra(o)).JSON())
+		writeJSON(w, http.StatusOK, t.form.wholeAnswer(t.finalResponse(o), t.extraMembers(o)).JSON())
 		return
 	}
-	out := newEvents(w, give, t.form.beats(), a.cfg.Beat)
+	out := newEvents(w, give, t.form.keepAlive(), a.cfg.KeepAlive)
 	defer out.close()
 	t.form.stream(out)
-	o := c.run(ctx, t.note)
+	o := c.run(ctx, t.handleEvent)
 	err = t.storeOutcome(ctx, o)
 	if err == nil {
-		t.form.end(t.response(o), t.extra(o))
+		t.form.finish(t.finalResponse(o), t.extraMembers(o))
 		return
 	}
 	out.close()
 	if out.started() {
-		t.form.broken(err)
+		t.form.sendError(err)
 		return
 	}
-	fail(w, r, err)
+	writeError(w, r, err)
 }
 
-// random returns a random text for ids.
-func random() string { return strings.ToLower(rand.Text()) }
+// randomText returns a random text for ids.
+func randomText() string { return strings.ToLower(rand.Text()) }
 
-// value returns v as a JSON tree.
-func value(v any) *tree.Value {
+// jsonTree returns v as a JSON tree.
+func jsonTree(v any) *tree.Value {
 	text, err := jsonrpc.Marshal(v)
 	if err != nil {
 		return &tree.Value{}
@@ -349,9 +349,9 @@ func value(v any) *tree.Value {
 	return tree.Raw(text)
 }
 
-// object reads a body that must be a JSON object.
-func object(w http.ResponseWriter, r *http.Request) (*tree.Value, error) {
-	text, err := body(w, r)
+// readObject reads a body that must be a JSON object.
+func readObject(w http.ResponseWriter, r *http.Request) (*tree.Value, error) {
+	text, err := readBody(w, r)
 	if err != nil {
 		return nil, err
 	}

@@ -101,13 +101,13 @@ type Config struct {
 	Bounds    agent.Bounds
 	Version   string
 
-	Rate     float64       // requests of a client per second; 0: 100
-	Burst    int           // further requests for a short time; 0: 1000
-	Runs     int           // concurrent completions; 0: 1000
-	Beat     time.Duration // interval of keep-alive messages in a silent stream; 0: 15 s
-	Patience time.Duration // time limit for a client to read; 0: 30 s
-	Now      func() time.Time
-	Logf     func(format string, args ...any) // logs errors that no client gets; nil: not logged
+	Rate         float64       // requests of a client per second; 0: 100
+	Burst        int           // further requests for a short time; 0: 1000
+	Runs         int           // concurrent completions; 0: 1000
+	KeepAlive    time.Duration // interval of keep-alive messages in a silent stream; 0: 15 s
+	WriteTimeout time.Duration // time limit for a client to read; 0: 30 s
+	Now          func() time.Time
+	Logf         func(format string, args ...any) // logs errors that no client gets; nil: not logged
 }
 
 // EntryPoint is the entry point of calls through the API.
@@ -131,11 +131,11 @@ func New(c Config) *API {
 	if c.Logf == nil {
 		c.Logf = func(string, ...any) {}
 	}
-	if c.Beat == 0 {
-		c.Beat = 15 * time.Second
+	if c.KeepAlive == 0 {
+		c.KeepAlive = 15 * time.Second
 	}
-	if c.Patience == 0 {
-		c.Patience = 30 * time.Second
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = 30 * time.Second
 	}
 	if c.Rate == 0 {
 		c.Rate = 100
@@ -148,9 +148,9 @@ func New(c Config) *API {
 	}
 	a := &API{cfg: c, mux: http.NewServeMux(), running: make(chan struct{}, c.Runs)}
 	a.rate = rates{each: c.Rate, burst: float64(c.Burst), clients: map[string]*bucket{}}
-	a.routes = a.served()
+	a.routes = a.allRoutes()
 	for _, r := range a.routes {
-		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, c.Patience}, req) })
+		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, c.WriteTimeout}, req) })
 	}
 	a.openapi = sync.OnceValue(a.describe)
 	return a
@@ -166,21 +166,21 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.mux.ServeHTTP(w, r)
 		return
 	}
-	fail(w, r, a.missing(w, r))
+	writeError(w, r, a.routeError(w, r))
 }
 
 // tooOften counts a request. If the client exceeds its rate, it answers with an error
 // and returns true.
 func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
-	wait := a.rate.take(clientOf(r), a.cfg.Now())
+	wait := a.rate.take(clientAddress(r), a.cfg.Now())
 	if wait > 0 {
-		fail(w, r, tooMany(wait))
+		writeError(w, r, tooMany(wait))
 	}
 	return wait > 0
 }
 
-// missing returns the error for a request without a route.
-func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
+// routeError returns the error for a request without a route.
+func (a *API) routeError(w http.ResponseWriter, r *http.Request) error {
 	found := false
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
 		other := *r
@@ -193,7 +193,7 @@ func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
 	if found {
 		return &apiError{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: r.Method + " is not supported here; the Allow header lists the methods"}
 	}
-	return &apiError{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
+	return &apiError{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + truncate(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
 }
 
 // Callback returns the handler for requests with a one-time token in the URL.
@@ -201,10 +201,10 @@ func (a *API) Callback() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes {
 		if r.open {
-			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, a.cfg.Patience}, req) })
+			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, a.cfg.WriteTimeout}, req) })
 		}
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, r, a.missing(w, r)) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, r, a.routeError(w, r)) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.tooOften(w, r) { // limits guessing of tokens, too
 			mux.ServeHTTP(w, r)
@@ -221,11 +221,11 @@ func (a *API) Refuse(w http.ResponseWriter, r *http.Request, status int, message
 	case http.StatusForbidden:
 		code = "POLICY_DENIED"
 	}
-	fail(w, r, &apiError{status: status, code: code, message: message})
+	writeError(w, r, &apiError{status: status, code: code, message: message})
 }
 
-// raw writes a JSON text.
-func raw(w http.ResponseWriter, status int, body []byte) {
+// writeJSON writes a JSON text.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))

@@ -31,7 +31,7 @@ func approvalView(r *approve.Record) approval {
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	records, err := a.cfg.Approvals.Approvals().List(r.Context())
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	all := make([]approval, 0, len(records))
@@ -41,7 +41,7 @@ func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("state") != "all" {
 		all = slices.DeleteFunc(all, func(one approval) bool { return one.State != approve.Pending })
 	}
-	answer(w, http.StatusOK, listOf(all))
+	writeAnswer(w, http.StatusOK, listOf(all))
 }
 
 // showApproval answers GET /v1/approvals/{id}. With the query wait it waits that long,
@@ -52,7 +52,7 @@ func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("wait"); err == nil && text != "" {
 		wait, fault := time.ParseDuration(text)
 		if fault != nil || wait < 0 {
-			fail(w, r, invalid("wait", "wait must be a duration like 30s, not %.40q", text))
+			writeError(w, r, invalid("wait", "wait must be a duration like 30s, not %.40q", text))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(wait, maxWait))
@@ -63,10 +63,10 @@ func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, approvalView(record))
+	writeAnswer(w, http.StatusOK, approvalView(record))
 }
 
 // decideApproval answers POST /v1/approvals/{id}.
@@ -85,24 +85,24 @@ func (a *API) redeemApproval(w http.ResponseWriter, r *http.Request) {
 
 // decide reads a decision and passes it to do.
 func decide(w http.ResponseWriter, r *http.Request, by string, do func(context.Context, approve.Decision) (*approve.Record, error)) {
-	d, err := read(w, r)
+	d, err := readDecision(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	d.By = by
 	record, err := do(r.Context(), d)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, approvalView(record))
+	writeAnswer(w, http.StatusOK, approvalView(record))
 }
 
-// read reads a decision from the body. The error names a wrong member.
-func read(w http.ResponseWriter, r *http.Request) (d approve.Decision, err error) {
+// readDecision reads a decision from the body. The error names a wrong member.
+func readDecision(w http.ResponseWriter, r *http.Request) (d approve.Decision, err error) {
 	var decision string
-	err = members(w, r, map[string]func([]byte) error{
+	err = readMembers(w, r, map[string]func([]byte) error{
 		"decision": func(v []byte) error { return json.Unmarshal(v, &decision) },
 		"note":     func(v []byte) error { return json.Unmarshal(v, &d.Note) },
 		"arguments": func(v []byte) error {

@@ -29,9 +29,9 @@ type artifact struct {
 }
 
 const (
-	artifactsFor = 90 * 24 * time.Hour // the lifetime of blobs
-	maxArtifacts = 10000
-	maxFileName  = 200
+	artifactLifetime = 90 * 24 * time.Hour // the lifetime of blobs
+	maxArtifacts     = 10000
+	maxFileName      = 200
 )
 
 // artifactKey returns the store key of an artifact.
@@ -39,23 +39,23 @@ func artifactKey(id string) string { return "artifact/" + id }
 
 // createArtifact answers POST /artifact.
 func (a *API) createArtifact(w http.ResponseWriter, r *http.Request) {
-	made, err := a.keepArtifact(w, r)
+	made, err := a.storeArtifact(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	w.Header().Set("Location", "/artifact/"+made.ID)
-	answer(w, http.StatusCreated, made)
+	writeAnswer(w, http.StatusCreated, made)
 }
 
-// keepArtifact stores the body of a request as an artifact with its type and name. It
+// storeArtifact stores the body of a request as an artifact with its type and name. It
 // returns TOO_LARGE above maxArtifact, and an error with status 507 if the store is
 // full.
-func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, error) {
+func (a *API) storeArtifact(w http.ResponseWriter, r *http.Request) (*artifact, error) {
 	if r.ContentLength > maxArtifact {
 		return nil, tooLarge(w, maxArtifact)
 	}
-	kind, err := typeOf(r.Header.Get("Content-Type"))
+	kind, err := contentType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +65,19 @@ func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, e
 			name = params["filename"]
 		}
 	}
-	reading(w, artifactTime)
+	setReadTimeout(w, artifactTime)
 	now := a.cfg.Now().UTC()
-	made := &artifact{ID: "artifact-" + random(), Object: "artifact", Name: fileName(name), Type: kind, Created: now, Expires: now.Add(artifactsFor)}
+	made := &artifact{ID: "artifact-" + randomText(), Object: "artifact", Name: safeFileName(name), Type: kind, Created: now, Expires: now.Add(artifactLifetime)}
 	blob, err := a.cfg.Blobs.Create(r.Context(), made.ID, http.MaxBytesReader(w, r.Body, maxArtifact))
 	switch {
 	case toolerr.Is(err, toolerr.LimitReached), toolerr.Is(err, toolerr.NoSpace):
 		return nil, &apiError{status: http.StatusInsufficientStorage, code: string(toolerr.CodeOf(err)), message: err.Error(), final: true}
 	case err != nil && r.Context().Err() == nil:
-		return nil, unread(w, err, maxArtifact)
+		return nil, bodyError(w, err, maxArtifact)
 	case err != nil:
 		return nil, err
 	}
-	reading(w, 0)
+	setReadTimeout(w, 0)
 	made.Size = blob.Size
 	value, err := jsonrpc.Marshal(made)
 	if err == nil {
@@ -90,8 +90,8 @@ func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, e
 	return made, nil
 }
 
-// typeOf returns a content type in the form in which it is stored.
-func typeOf(header string) (string, error) {
+// contentType returns a content type in the form in which it is stored.
+func contentType(header string) (string, error) {
 	if header == "" {
 		return "application/octet-stream", nil
 	}
@@ -102,9 +102,9 @@ func typeOf(header string) (string, error) {
 	return mime.FormatMediaType(media, params), nil
 }
 
-// fileName returns a name without directories and without characters that are special
+// safeFileName returns a name without directories and without characters that are special
 // for a terminal or a file system.
-func fileName(name string) string {
+func safeFileName(name string) string {
 	name = path.Base("/" + strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
 	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) || strings.ContainsRune(`<>:"/\|?*`, c) {
@@ -148,7 +148,7 @@ func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 	for after := ""; len(all) < maxArtifacts; {
 		page, err := a.cfg.Keys.List(r.Context(), artifactKey(""), after, store.MaxPage)
 		if err != nil {
-			fail(w, r, err)
+			writeError(w, r, err)
 			return
 		}
 		if len(page) == 0 {
@@ -162,7 +162,7 @@ func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	answer(w, http.StatusOK, listOf(all))
+	writeAnswer(w, http.StatusOK, listOf(all))
 }
 
 // showArtifact answers GET and HEAD /artifact/{id} with the content of the artifact. The
@@ -174,7 +174,7 @@ func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
 		content, _, err = a.cfg.Blobs.Open(r.Context(), kept.ID)
 	}
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	defer content.Close() //nolint:errcheck // it was read
@@ -215,8 +215,8 @@ func (a *API) deleteArtifact(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, deleted{kept.ID, "artifact.deleted", true})
+	writeAnswer(w, http.StatusOK, deleted{kept.ID, "artifact.deleted", true})
 }

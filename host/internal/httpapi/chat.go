@@ -17,11 +17,11 @@ const (
 	anthropicPrefix = "toolu_"
 )
 
-// chat answers POST /v1/chat/completions.
-func (a *API) chat(w http.ResponseWriter, r *http.Request) {
+// serveChat answers POST /v1/chat/completions.
+func (a *API) serveChat(w http.ResponseWriter, r *http.Request) {
 	q, err := readChat(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	a.complete(w, r, q, func(c *completion) answerWriter { return newChatWriter(c) })
@@ -29,32 +29,32 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request) {
 
 // readChat reads the body of POST /v1/chat/completions.
 func readChat(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
-	v, err := object(w, r)
+	v, err := readObject(w, r)
 	if err != nil {
 		return nil, err
 	}
 	q := &requestOptions{prefix: openaiPrefix, formatParam: "response_format"}
-	tools, err := q.extensions(v, r)
+	tools, err := q.takeExtensions(v, r)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkChat(v); err != nil {
 		return nil, err
 	}
-	q.caller = caller(r, cmp.Or(v.Take("safety_identifier").Str(), v.Take("user").Str()))
-	q.old = v.Get("functions").Is(tree.Array) && !v.Get("tools").Is(tree.Array)
+	q.caller = callerOf(r, cmp.Or(v.Take("safety_identifier").Str(), v.Take("user").Str()))
+	q.oldFunctions = v.Get("functions").Is(tree.Array) && !v.Get("tools").Is(tree.Array)
 	request, losses, err := openai.DecodeRequest(v.JSON(), openai.Options{Extensions: true})
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidInput, "%w", err)
 	}
-	if err := q.taken(request, losses); err != nil {
+	if err := q.setRequest(request, losses); err != nil {
 		return nil, err
 	}
-	if q.old { // the old format has room for only one
+	if q.oldFunctions { // the old format has room for only one
 		one := false
 		q.Parallel = &one
 	}
-	return q, q.choose(tools)
+	return q, q.selectTools(tools)
 }
 
 // checkChat refuses malformed requests, and options that the host does not support.
@@ -62,7 +62,7 @@ func checkChat(v *tree.Value) error {
 	if err := chatRule().check(v, "", ""); err != nil {
 		return err
 	}
-	if n := v.Get("n"); !absent(n) && !(n.Is(tree.Number) && n.Text == "1") {
+	if n := v.Get("n"); !isAbsent(n) && !(n.Is(tree.Number) && n.Text == "1") {
 		return invalid("n", "n must be 1: a request gets one answer; send the request again for another")
 	}
 	if err := checkFormat(v.Get("response_format")); err != nil {
@@ -72,22 +72,22 @@ func checkChat(v *tree.Value) error {
 		return invalid("logprobs", "logprobs are not supported")
 	}
 	for _, m := range v.Get("modalities").PeekItems() {
-		if !is(m, "text") {
+		if !isString(m, "text") {
 			return invalid("modalities", "modalities must be text")
 		}
 	}
 	for _, name := range []string{"audio", "web_search_options"} {
-		if !absent(v.Get(name)) {
+		if !isAbsent(v.Get(name)) {
 			return invalid(name, "%s is not supported", name)
 		}
 	}
 	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
-		if err := between(v, name, most); err != nil {
+		if err := checkRange(v, name, most); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		if err := whole(v, name); err != nil {
+		if err := checkPositive(v, name); err != nil {
 			return err
 		}
 	}
@@ -95,12 +95,12 @@ func checkChat(v *tree.Value) error {
 		return invalid("tool_choice", "tool_choice must be auto, none, required or an object, not %.40q", choice.Text)
 	}
 	for i, t := range v.Get("tools").PeekItems() {
-		if !is(t.Get("type"), "function") || !named(t.Get("function")) {
+		if !isString(t.Get("type"), "function") || !hasName(t.Get("function")) {
 			return invalid(llm.AppendIndex("tools", i), "a tool must be of type function and have a name")
 		}
 	}
 	for i, f := range v.Get("functions").PeekItems() {
-		if !named(f) {
+		if !hasName(f) {
 			return invalid(llm.AppendIndex("functions", i), "a function must have a name")
 		}
 	}
@@ -119,9 +119,9 @@ func checkChatMessages(list *tree.Value) error {
 		switch role := m.Get("role"); {
 		case !role.Is(tree.String) || !slices.Contains([]string{"system", "developer", "user", "assistant", "tool", "function"}, role.Text):
 			return invalid(at, "the role of message %d must be system, developer, user, assistant or tool", i)
-		case !absent(content) && !content.Is(tree.String) && !content.Is(tree.Array):
+		case !isAbsent(content) && !content.Is(tree.String) && !content.Is(tree.Array):
 			return invalid(at, "the content of message %d must be text or a list of parts", i)
-		case absent(content) && role.Text != "assistant":
+		case isAbsent(content) && role.Text != "assistant":
 			return invalid(at, "message %d has no content", i)
 		case role.Text == "tool" && !m.Get("tool_call_id").Is(tree.String):
 			return invalid(at, "message %d is a tool result without tool_call_id", i)
@@ -138,7 +138,7 @@ func checkChatMessages(list *tree.Value) error {
 			}
 		}
 		for _, c := range m.Get("tool_calls").PeekItems() {
-			if !c.Get("id").Is(tree.String) || !named(c.Get("function")) {
+			if !c.Get("id").Is(tree.String) || !hasName(c.Get("function")) {
 				return invalid(at, "message %d has a tool call without an id or a function name", i)
 			}
 		}
@@ -152,24 +152,24 @@ type chatWriter struct {
 	id      string
 	created int64
 
-	out   *events // nil: the answer is not streamed
-	first bool    // a chunk was sent
+	out   *eventWriter // nil: the answer is not streamed
+	first bool         // a chunk was sent
 	parts map[int]int
 	calls int
 }
 
 // newChatWriter returns a writer for c with a new id.
 func newChatWriter(c *completion) *chatWriter {
-	return &chatWriter{completion: c, id: "chatcmpl-" + random(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
+	return &chatWriter{completion: c, id: "chatcmpl-" + randomText(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
 }
 
-// beats returns a comment, which clients ignore.
-func (f *chatWriter) beats() []byte { return []byte(": the host is working\n\n") }
+// keepAlive returns a comment, which clients ignore.
+func (f *chatWriter) keepAlive() []byte { return []byte(": the host is working\n\n") }
 
-func (f *chatWriter) stream(out *events) { f.out = out }
+func (f *chatWriter) stream(out *eventWriter) { f.out = out }
 
-// chunk sends a chunk.
-func (f *chatWriter) chunk(choices []any, with ...any) {
+// sendChunk sends a chunk.
+func (f *chatWriter) sendChunk(choices []any, with ...any) {
 	body := map[string]any{"id": f.id, "object": "chat.completion.chunk", "created": f.created, "model": f.model, "choices": choices}
 	if f.q.StreamUsage {
 		body["usage"] = nil
@@ -180,69 +180,69 @@ func (f *chatWriter) chunk(choices []any, with ...any) {
 	f.out.send("", body)
 }
 
-// delta sends a chunk with members of the message, after the role if it is the first.
-func (f *chatWriter) delta(members map[string]any) {
+// sendDelta sends a chunk with members of the message, after the role if it is the first.
+func (f *chatWriter) sendDelta(members map[string]any) {
 	if !f.first {
 		f.first = true
-		f.delta(map[string]any{"role": "assistant", "content": ""})
+		f.sendDelta(map[string]any{"role": "assistant", "content": ""})
 	}
-	f.chunk([]any{map[string]any{"index": 0, "delta": members, "logprobs": nil, "finish_reason": nil}})
+	f.sendChunk([]any{map[string]any{"index": 0, "delta": members, "logprobs": nil, "finish_reason": nil}})
 }
 
-// tell sends a piece.
-func (f *chatWriter) tell(p piece) {
+// sendPiece sends a piece.
+func (f *chatWriter) sendPiece(p piece) {
 	switch p.kind {
 	case pieceText:
-		f.delta(map[string]any{"content": p.text})
+		f.sendDelta(map[string]any{"content": p.text})
 	case pieceThinking:
-		f.delta(map[string]any{"reasoning_content": p.text})
+		f.sendDelta(map[string]any{"reasoning_content": p.text})
 	case pieceRefusal:
-		f.delta(map[string]any{"refusal": p.text})
+		f.sendDelta(map[string]any{"refusal": p.text})
 	case pieceCall:
 		f.parts[p.part] = f.calls
 		f.calls++
 		function := map[string]any{"name": p.name, "arguments": ""}
-		if f.q.old {
-			f.delta(map[string]any{"function_call": function})
+		if f.q.oldFunctions {
+			f.sendDelta(map[string]any{"function_call": function})
 			return
 		}
-		f.delta(map[string]any{"tool_calls": []any{map[string]any{"index": f.parts[p.part], "id": p.id, "type": "function", "function": function}}})
+		f.sendDelta(map[string]any{"tool_calls": []any{map[string]any{"index": f.parts[p.part], "id": p.id, "type": "function", "function": function}}})
 	case pieceArguments:
 		function := map[string]any{"arguments": p.text}
-		if f.q.old {
-			f.delta(map[string]any{"function_call": function})
+		if f.q.oldFunctions {
+			f.sendDelta(map[string]any{"function_call": function})
 			return
 		}
-		f.delta(map[string]any{"tool_calls": []any{map[string]any{"index": f.parts[p.part], "function": function}}})
+		f.sendDelta(map[string]any{"tool_calls": []any{map[string]any{"index": f.parts[p.part], "function": function}}})
 	case pieceTurned:
 		clear(f.parts)
 	}
 }
 
-// apart returns the separator between the texts of two turns.
-func (f *chatWriter) apart() string { return "\n\n" }
+// turnSeparator returns the separator between the texts of two turns.
+func (f *chatWriter) turnSeparator() string { return "\n\n" }
 
-// event sends a chunk with the extension x_event, which other clients ignore.
-func (f *chatWriter) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }
+// sendHostEvent sends a chunk with the extension x_event, which other clients ignore.
+func (f *chatWriter) sendHostEvent(e map[string]any) { f.sendChunk([]any{}, "x_event", e) }
 
-// end sends the end of a stream.
-func (f *chatWriter) end(r *llm.Response, extra []any) {
+// finish sends the end of a stream.
+func (f *chatWriter) finish(r *llm.Response, extra []any) {
 	if !f.first { // also for an empty answer
-		f.delta(map[string]any{"content": ""})
+		f.sendDelta(map[string]any{"content": ""})
 	}
-	whole, _ := openai.EncodeResponse(&llm.Response{StopReason: r.StopReason}, openai.Options{OldFunctions: f.q.old})
+	whole, _ := openai.EncodeResponse(&llm.Response{StopReason: r.StopReason}, openai.Options{OldFunctions: f.q.oldFunctions})
 	reason := whole.Get("choices").PeekItems()[0].Get("finish_reason")
-	f.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "logprobs": nil, "finish_reason": reason}}, extra...)
+	f.sendChunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "logprobs": nil, "finish_reason": reason}}, extra...)
 	if f.q.StreamUsage {
-		f.chunk([]any{}, "usage", openai.EncodeUsage(r.Usage))
+		f.sendChunk([]any{}, "usage", openai.EncodeUsage(r.Usage))
 	}
-	f.out.text("", []byte("[DONE]"))
+	f.out.sendText("", []byte("[DONE]"))
 }
 
-func (f *chatWriter) broken(err error) { f.out.send("", apiErrorOf(err).body()) }
+func (f *chatWriter) sendError(err error) { f.out.send("", apiErrorOf(err).body()) }
 
-// whole returns an answer that is not streamed: one text, and the calls.
-func (f *chatWriter) whole(r *llm.Response, extra []any) *tree.Value {
+// wholeAnswer returns an answer that is not streamed: one text, and the calls.
+func (f *chatWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
 	r.ID, r.Created, r.Model = f.id, f.created, f.model
 	var parts []llm.Part
 	for _, kind := range []llm.PartType{llm.ThinkingPart, llm.TextPart, llm.RefusalPart} {
@@ -262,9 +262,9 @@ func (f *chatWriter) whole(r *llm.Response, extra []any) *tree.Value {
 		}
 	}
 	r.Parts = parts
-	v, _ := openai.EncodeResponse(r, openai.Options{Extensions: true, OldFunctions: f.q.old})
+	v, _ := openai.EncodeResponse(r, openai.Options{Extensions: true, OldFunctions: f.q.oldFunctions})
 	for i := 0; i+1 < len(extra); i += 2 {
-		v.Set(extra[i].(string), value(extra[i+1]))
+		v.Set(extra[i].(string), jsonTree(extra[i+1]))
 	}
 	return v
 }

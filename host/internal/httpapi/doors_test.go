@@ -415,7 +415,7 @@ func TestTwoHundredStreamsAtOnce(t *testing.T) {
 // A client that does not read is hung up on, and what is done for it ends.
 func TestAClientThatDoesNotReadEndsTheRun(t *testing.T) {
 	ended := make(chan struct{})
-	s := newScene(t, func(c *httpapi.Config) { c.Patience = 20 * time.Millisecond }, nil)
+	s := newScene(t, func(c *httpapi.Config) { c.WriteTimeout = 20 * time.Millisecond }, nil)
 	var life context.Context
 	s.until = func(ctx context.Context) { life = ctx }
 	s.think = func(_ *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
@@ -439,7 +439,7 @@ func TestAClientThatDoesNotReadEndsTheRun(t *testing.T) {
 func TestASilentStreamShowsThatItIsAlive(t *testing.T) {
 	for _, path := range []string{"/v1/chat/completions", "/v1/messages"} {
 		ended := make(chan struct{})
-		s := newScene(t, func(c *httpapi.Config) { c.Beat = time.Millisecond }, script())
+		s := newScene(t, func(c *httpapi.Config) { c.KeepAlive = time.Millisecond }, script())
 		s.until = func(ctx context.Context) { <-ctx.Done(); close(ended) }
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		require.NoError(t, err)

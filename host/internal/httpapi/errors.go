@@ -166,8 +166,8 @@ func forAnthropic(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/v1/messages") || r.Header.Get("Anthropic-Version") != ""
 }
 
-// fail answers with an error.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
+// writeError answers with an error.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	f := apiErrorOf(err)
 	body := f.body()
 	if forAnthropic(r) {
@@ -179,20 +179,20 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.final {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	gateway.AnswerAndDrain(w, r, func() { answer(w, f.status, body) })
+	gateway.AnswerAndDrain(w, r, func() { writeAnswer(w, f.status, body) })
 }
 
-// answer sends a status and v as JSON.
-func answer(w http.ResponseWriter, status int, v any) {
+// writeAnswer sends a status and v as JSON.
+func writeAnswer(w http.ResponseWriter, status int, v any) {
 	body, err := jsonrpc.Marshal(v)
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":"INTERNAL"}}`)
 	}
-	raw(w, status, body)
+	writeJSON(w, status, body)
 }
 
-// cut returns the beginning of a text.
-func cut(text string, most int) string {
+// truncate returns the beginning of a text.
+func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

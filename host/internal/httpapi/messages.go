@@ -12,11 +12,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// messages answers POST /v1/messages.
-func (a *API) messages(w http.ResponseWriter, r *http.Request) {
+// serveMessages answers POST /v1/messages.
+func (a *API) serveMessages(w http.ResponseWriter, r *http.Request) {
 	q, err := readMessages(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	a.complete(w, r, q, func(c *completion) answerWriter { return newMessageWriter(c) })
@@ -27,12 +27,12 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 	q, err := readMessages(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	c, done, err := a.begin(r.Context(), q)
+	c, done, err := a.prepare(r.Context(), q)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	defer done()
@@ -41,7 +41,7 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 	if c.cfg.Tools != nil {
 		ours, _, err := c.cfg.Tools.List(r.Context(), q.Choice)
 		if err != nil {
-			fail(w, r, err)
+			writeError(w, r, err)
 			return
 		}
 		all = slices.Concat(ours, all)
@@ -51,32 +51,32 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 		definition, _ := anthropic.EncodeTools([]llm.Tool{t}, anthropic.Options{})
 		n += tokens.EstimateJSON(definition.JSON())
 	}
-	answer(w, http.StatusOK, map[string]int{"input_tokens": n})
+	writeAnswer(w, http.StatusOK, map[string]int{"input_tokens": n})
 }
 
 // readMessages reads the body of POST /v1/messages.
 func readMessages(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
-	v, err := object(w, r)
+	v, err := readObject(w, r)
 	if err != nil {
 		return nil, err
 	}
 	q := &requestOptions{prefix: anthropicPrefix}
-	only, err := q.extensions(v, r)
+	only, err := q.takeExtensions(v, r)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkMessages(v); err != nil {
 		return nil, err
 	}
-	q.caller = caller(r, v.Get("metadata").Get("user_id").Str())
+	q.caller = callerOf(r, v.Get("metadata").Get("user_id").Str())
 	request, losses, err := anthropic.DecodeRequest(v.JSON(), anthropic.Options{})
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidInput, "%w", err)
 	}
-	if err := q.taken(request, losses); err != nil {
+	if err := q.setRequest(request, losses); err != nil {
 		return nil, err
 	}
-	return q, q.choose(only)
+	return q, q.selectTools(only)
 }
 
 // checkMessages refuses malformed requests, and options that the host does not
@@ -86,34 +86,34 @@ func checkMessages(v *tree.Value) error {
 		return err
 	}
 	for name, most := range map[string]float64{"temperature": 1, "top_p": 1} {
-		if err := between(v, name, most); err != nil {
+		if err := checkRange(v, name, most); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"max_tokens", "top_k"} {
-		if err := whole(v, name); err != nil {
+		if err := checkPositive(v, name); err != nil {
 			return err
 		}
 	}
-	if choice := v.Get("tool_choice"); !absent(choice) && !slices.ContainsFunc([]string{"auto", "any", "none", "tool"}, func(kind string) bool { return is(choice.Get("type"), kind) }) {
+	if choice := v.Get("tool_choice"); !isAbsent(choice) && !slices.ContainsFunc([]string{"auto", "any", "none", "tool"}, func(kind string) bool { return isString(choice.Get("type"), kind) }) {
 		return invalid("tool_choice", "the type of tool_choice must be auto, any, none or tool")
 	}
 	for i, t := range v.Get("tools").PeekItems() {
 		kind := t.Get("type")
-		if !named(t) || !absent(kind) && !is(kind, "custom") {
+		if !hasName(t) || !isAbsent(kind) && !isString(kind, "custom") {
 			return invalid(llm.AppendIndex("tools", i), "a tool must have a name and be of type custom; tools that the vendor executes are not supported")
 		}
 	}
 	for _, name := range []string{"mcp_servers", "container"} {
-		if m := v.Get(name); !absent(m) && len(m.PeekItems()) > 0 {
+		if m := v.Get(name); !isAbsent(m) && len(m.PeekItems()) > 0 {
 			return invalid(name, "%s is not supported", name)
 		}
 	}
-	if !absent(v.Get("output_format")) || !absent(v.Get("output_config").Get("format")) {
+	if !isAbsent(v.Get("output_format")) || !isAbsent(v.Get("output_config").Get("format")) {
 		return invalid("output_format", "a schema for the answer is not supported; declare a tool with this schema as its arguments")
 	}
 	for i, b := range v.Get("system").PeekItems() {
-		if !is(b.Get("type"), "text") || !b.Get("text").Is(tree.String) {
+		if !isString(b.Get("type"), "text") || !b.Get("text").Is(tree.String) {
 			return invalid("system", "block %d of system must be a text block", i)
 		}
 	}
@@ -132,7 +132,7 @@ func checkMessages(v *tree.Value) error {
 // checkMessage returns an error if message i of an Anthropic request is malformed. at
 // names it in the error.
 func checkMessage(m *tree.Value, i int, at string) error {
-	if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return is(m.Get("role"), role) }) {
+	if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return isString(m.Get("role"), role) }) {
 		return invalid(at, "the role of message %d must be user or assistant", i)
 	}
 	content := m.Get("content")
@@ -170,7 +170,7 @@ func checkBlock(b *tree.Value, i int, at string) error {
 		return nil
 	}
 	for _, inner := range b.Get("content").PeekItems() {
-		if !inner.Get("type").Is(tree.String) || is(inner.Get("type"), "text") && !inner.Get("text").Is(tree.String) || is(inner.Get("type"), "image") && lacksImage(inner) {
+		if !inner.Get("type").Is(tree.String) || isString(inner.Get("type"), "text") && !inner.Get("text").Is(tree.String) || isString(inner.Get("type"), "image") && lacksImage(inner) {
 			return invalid(at, "message %d has a tool result with an incomplete block", i)
 		}
 	}
@@ -182,7 +182,7 @@ func checkBlock(b *tree.Value, i int, at string) error {
 type messageWriter struct {
 	*completion
 	id   string
-	out  *events
+	out  *eventWriter
 	head bool // the beginning was sent
 
 	index int // of the next block
@@ -199,20 +199,22 @@ type block struct {
 
 // newMessageWriter returns a writer that answers in Anthropic's format.
 func newMessageWriter(c *completion) *messageWriter {
-	return &messageWriter{completion: c, id: "msg_" + random(), held: map[int][]piece{}}
+	return &messageWriter{completion: c, id: "msg_" + randomText(), held: map[int][]piece{}}
 }
 
-func (f *messageWriter) apart() string { return "" }
+func (f *messageWriter) turnSeparator() string { return "" }
 
-func (f *messageWriter) stream(out *events) { f.out = out }
+func (f *messageWriter) stream(out *eventWriter) { f.out = out }
 
-func (f *messageWriter) beats() []byte { return []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n") }
+func (f *messageWriter) keepAlive() []byte {
+	return []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n")
+}
 
 // send sends an event of a type.
 func (f *messageWriter) send(kind string, members ...any) {
 	if !f.head {
 		f.head = true
-		start := f.body(&llm.Response{Usage: &llm.Usage{}})
+		start := f.encode(&llm.Response{Usage: &llm.Usage{}})
 		f.send("message_start", "message", start)
 	}
 	body := map[string]any{"type": kind}
@@ -222,23 +224,23 @@ func (f *messageWriter) send(kind string, members ...any) {
 	f.out.send(kind, body)
 }
 
-// body returns an answer that is not streamed.
-func (f *messageWriter) body(r *llm.Response) *tree.Value {
+// encode returns an answer that is not streamed.
+func (f *messageWriter) encode(r *llm.Response) *tree.Value {
 	r.ID, r.Model = f.id, f.model
 	v, _ := anthropic.EncodeResponse(r, anthropic.Options{})
 	return v
 }
 
-// tell sends a piece, or holds it back: the block of a call ends with the model's
+// sendPiece sends a piece, or holds it back: the block of a call ends with the model's
 // turn, because more of the call can arrive until then.
-func (f *messageWriter) tell(p piece) {
+func (f *messageWriter) sendPiece(p piece) {
 	if p.kind == pieceTurned {
-		f.stop()
+		f.closeBlock()
 		for _, part := range f.order {
 			for _, held := range f.held[part] {
-				f.add(held)
+				f.sendInBlock(held)
 			}
-			f.stop()
+			f.closeBlock()
 		}
 		clear(f.held)
 		f.order = nil
@@ -251,56 +253,56 @@ func (f *messageWriter) tell(p piece) {
 		f.held[p.part] = append(f.held[p.part], p)
 		return
 	}
-	f.add(p)
+	f.sendInBlock(p)
 }
 
-// add sends a piece in its block.
-func (f *messageWriter) add(p piece) {
+// sendInBlock sends a piece in its block.
+func (f *messageWriter) sendInBlock(p piece) {
 	ours := f.cfg.Model.Info().Vendor == llm.Anthropic // clients may return signatures of this vendor
 	switch p.kind {
 	case pieceText, pieceRefusal:
-		f.open(pieceText, p.part, tree.Obj("type", tree.Str("text"), "text", tree.Str(""), "citations", &tree.Value{}))
-		f.grow("text_delta", "text", p.text)
+		f.openBlock(pieceText, p.part, tree.Obj("type", tree.Str("text"), "text", tree.Str(""), "citations", &tree.Value{}))
+		f.sendMore("text_delta", "text", p.text)
 	case pieceThinking, pieceSigned:
 		if !ours {
 			return
 		}
-		f.open(pieceThinking, p.part, tree.Obj("type", tree.Str("thinking"), "thinking", tree.Str(""), "signature", tree.Str("")))
+		f.openBlock(pieceThinking, p.part, tree.Obj("type", tree.Str("thinking"), "thinking", tree.Str(""), "signature", tree.Str("")))
 		if p.kind == pieceSigned {
-			f.grow("signature_delta", "signature", p.text)
+			f.sendMore("signature_delta", "signature", p.text)
 			return
 		}
-		f.grow("thinking_delta", "thinking", p.text)
+		f.sendMore("thinking_delta", "thinking", p.text)
 	case pieceRedacted:
 		if ours {
-			f.open(pieceRedacted, p.part, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.text)))
+			f.openBlock(pieceRedacted, p.part, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.text)))
 		}
 	case pieceCall:
-		f.open(pieceCall, p.part, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(p.id), "name", tree.Str(p.name), "input", tree.Obj(),
+		f.openBlock(pieceCall, p.part, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(p.id), "name", tree.Str(p.name), "input", tree.Obj(),
 			"caller", tree.Obj("type", tree.Str("direct"))))
 	case pieceArguments:
-		f.grow("input_json_delta", "partial_json", p.text)
+		f.sendMore("input_json_delta", "partial_json", p.text)
 	}
 }
 
-// open starts a block, unless it is the current one.
-func (f *messageWriter) open(kind pieceKind, part int, start *tree.Value) {
+// openBlock starts a block, unless it is the current one.
+func (f *messageWriter) openBlock(kind pieceKind, part int, start *tree.Value) {
 	if f.now != nil && f.now.kind == kind && f.now.part == part {
 		return
 	}
-	f.stop()
+	f.closeBlock()
 	f.now = &block{kind, part}
 	f.send("content_block_start", "index", f.index, "content_block", start)
 }
 
-// grow sends more text of the open block; kind and member name the type of the delta
+// sendMore sends more text of the open block; kind and member name the type of the delta
 // and its text.
-func (f *messageWriter) grow(kind, member, text string) {
+func (f *messageWriter) sendMore(kind, member, text string) {
 	f.send("content_block_delta", "index", f.index, "delta", map[string]any{"type": kind, member: text})
 }
 
-// stop ends the current block.
-func (f *messageWriter) stop() {
+// closeBlock ends the current block.
+func (f *messageWriter) closeBlock() {
 	if f.now == nil {
 		return
 	}
@@ -309,23 +311,23 @@ func (f *messageWriter) stop() {
 	f.index++
 }
 
-func (f *messageWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }
+func (f *messageWriter) sendHostEvent(e map[string]any) { f.send("x_event", "x_event", e) }
 
-// end sends the end of a stream.
-func (f *messageWriter) end(r *llm.Response, extra []any) {
-	last := f.body(&llm.Response{StopReason: r.StopReason, MatchedStop: r.MatchedStop, Usage: r.Usage})
+// finish sends the end of a stream.
+func (f *messageWriter) finish(r *llm.Response, extra []any) {
+	last := f.encode(&llm.Response{StopReason: r.StopReason, MatchedStop: r.MatchedStop, Usage: r.Usage})
 	members := append([]any{"delta", tree.Obj("stop_reason", last.Get("stop_reason"), "stop_sequence", last.Get("stop_sequence")), "usage", last.Get("usage")}, extra...)
 	f.send("message_delta", members...)
 	f.send("message_stop")
 }
 
-func (f *messageWriter) broken(err error) { f.out.send("error", apiErrorOf(err).bodyForAnthropic()) }
+func (f *messageWriter) sendError(err error) { f.out.send("error", apiErrorOf(err).bodyForAnthropic()) }
 
-// whole returns an answer that is not streamed.
-func (f *messageWriter) whole(r *llm.Response, extra []any) *tree.Value {
-	v := f.body(r)
+// wholeAnswer returns an answer that is not streamed.
+func (f *messageWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
+	v := f.encode(r)
 	for i := 0; i+1 < len(extra); i += 2 {
-		v.Set(extra[i].(string), value(extra[i+1]))
+		v.Set(extra[i].(string), jsonTree(extra[i+1]))
 	}
 	return v
 }

@@ -40,20 +40,20 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 	if len(all) > 0 {
 		page["first_id"], page["last_id"] = all[0].ID, all[len(all)-1].ID
 	}
-	answer(w, http.StatusOK, page)
+	writeAnswer(w, http.StatusOK, page)
 }
 
 // showModel answers GET /v1/models/{id}.
 func (a *API) showModel(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(r.PathValue("id"), "|") // without the chosen tools, which follow the name
 	if id == "" {
-		fail(w, r, modelError(toolerr.New(toolerr.NoModel, "the model's name is missing; GET /v1/models lists the models")))
+		writeError(w, r, modelError(toolerr.New(toolerr.NoModel, "the model's name is missing; GET /v1/models lists the models")))
 		return
 	}
 	m, err := a.cfg.Models.Get(r.Context(), id)
 	if err != nil {
-		fail(w, r, modelError(err))
+		writeError(w, r, modelError(err))
 		return
 	}
-	answer(w, http.StatusOK, modelOf(id, m.Info()))
+	writeAnswer(w, http.StatusOK, modelOf(id, m.Info()))
 }

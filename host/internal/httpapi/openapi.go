@@ -51,7 +51,7 @@ func version(v string) string {
 
 // operation returns the description of a route.
 func (r route) operation() map[string]any {
-	responses := map[string]any{strconv.Itoa(r.status): r.good()}
+	responses := map[string]any{strconv.Itoa(r.status): r.successResponse()}
 	if r.id == "callTool" {
 		responses["202"] = withSchema("the call needs approval and is pending", "PendingCall")
 	}
@@ -86,8 +86,8 @@ func (r route) operation() map[string]any {
 	return op
 }
 
-// good returns the description of the successful response.
-func (r route) good() map[string]any {
+// successResponse returns the description of the successful response.
+func (r route) successResponse() map[string]any {
 	if r.answer == anyBytes {
 		return map[string]any{"description": "the file", "content": map[string]any{"*/*": map[string]any{"schema": typed("string", "format", "binary")}}}
 	}

@@ -22,14 +22,14 @@ const (
 	maxArtifact  = 50 << 20
 	bodyTime     = 30 * time.Second
 	artifactTime = 5 * time.Minute
-	atOnce       = 64 << 10
+	maxPiece     = 64 << 10
 )
 
 // deadlineWriter limits the time in which the client must read each piece. After that
 // it closes the connection.
 type deadlineWriter struct {
 	http.ResponseWriter
-	most time.Duration // time limit for each piece
+	timeout time.Duration // time limit for each piece
 }
 
 // Unwrap is for http.ResponseController.
@@ -38,10 +38,10 @@ func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter 
 // Write writes in pieces, each with its own time limit.
 func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 	for first := true; first || len(text) > 0; first = false {
-		if err := p.setDeadline(time.Now().Add(p.most)); err != nil {
+		if err := p.setDeadline(time.Now().Add(p.timeout)); err != nil {
 			return n, err
 		}
-		written, err := p.ResponseWriter.Write(text[:min(len(text), atOnce)])
+		written, err := p.ResponseWriter.Write(text[:min(len(text), maxPiece)])
 		n, text = n+written, text[written:]
 		if err != nil {
 			return n, err
@@ -60,27 +60,27 @@ func (p *deadlineWriter) setDeadline(t time.Time) error {
 	return err
 }
 
-// body reads the body of a request. It returns an error with status 415 if the body is not
+// readBody reads the body of a request. It returns an error with status 415 if the body is not
 // declared as JSON, 413 above maxBody, and otherwise the error of unread.
-func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: string(toolerr.InvalidInput), message: "Content-Type must be application/json"}
 	}
 	if r.ContentLength > maxBody {
 		return nil, tooLarge(w, maxBody)
 	}
-	reading(w, bodyTime)
+	setReadTimeout(w, bodyTime)
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		return nil, unread(w, err, maxBody)
+		return nil, bodyError(w, err, maxBody)
 	}
-	reading(w, 0) // later input can only be the end of the connection
+	setReadTimeout(w, 0) // later input can only be the end of the connection
 	r.Body = http.NoBody
 	return text, nil
 }
 
-// reading limits the time for reading from the client to d from now; 0: no limit.
-func reading(w http.ResponseWriter, d time.Duration) {
+// setReadTimeout limits the time for reading from the client to d from now; 0: no limit.
+func setReadTimeout(w http.ResponseWriter, d time.Duration) {
 	var until time.Time
 	if d > 0 {
 		until = time.Now().Add(d)
@@ -88,9 +88,9 @@ func reading(w http.ResponseWriter, d time.Duration) {
 	http.NewResponseController(w).SetReadDeadline(until) //nolint:errcheck // the connection is gone, or there is none
 }
 
-// unread returns the error for a body whose read failed with err: TOO_LARGE above most
+// bodyError returns the error for a body whose read failed with err: TOO_LARGE above most
 // bytes, TIMEOUT, or INVALID_INPUT.
-func unread(w http.ResponseWriter, err error, most int64) error {
+func bodyError(w http.ResponseWriter, err error, most int64) error {
 	var large *http.MaxBytesError
 	var slow net.Error
 	switch {
@@ -109,14 +109,14 @@ func tooLarge(w http.ResponseWriter, most int64) error {
 	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
 }
 
-// members reads a body with an object, and passes each member that is not null to the
+// readMembers reads a body with an object, and passes each member that is not null to the
 // function of its name in take. Unknown members are an error. An empty body has no
 // members.
-func members(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
+func readMembers(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	text, err := body(w, r)
+	text, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (r *rates) take(client string, now time.Time) time.Duration {
 	b := r.clients[client]
 	if b == nil {
 		if len(r.clients) >= maxClients {
-			r.forget(now)
+			r.dropIdle(now)
 		}
 		b = &bucket{left: r.burst, at: now}
 		r.clients[client] = b
@@ -185,8 +185,8 @@ func (r *rates) take(client string, now time.Time) time.Duration {
 	return 0
 }
 
-// forget removes clients with full buckets, or all clients if there are none.
-func (r *rates) forget(now time.Time) {
+// dropIdle removes clients with full buckets, or all clients if there are none.
+func (r *rates) dropIdle(now time.Time) {
 	for client, b := range r.clients {
 		if b.left+r.each*now.Sub(b.at).Seconds() >= r.burst {
 			delete(r.clients, client)
@@ -197,9 +197,9 @@ func (r *rates) forget(now time.Time) {
 	}
 }
 
-// clientOf returns the client of a request: all clients with the token at one address
+// clientAddress returns the client of a request: all clients with the token at one address
 // are the same.
-func clientOf(r *http.Request) string {
+func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr

@@ -16,26 +16,26 @@ const eventsHeader = "X-Toolroom-Events"
 // maxModel bounds the name of a model with the chosen tools, in bytes.
 const maxModel = 4096
 
-// extensions reads the host's own members of a request. It returns the patterns of the
+// takeExtensions reads the host's own members of a request. It returns the patterns of the
 // chosen tools; nil: all tools.
-func (q *requestOptions) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
+func (q *requestOptions) takeExtensions(v *tree.Value, r *http.Request) (tools []string, err error) {
 	if header := r.Header.Get(eventsHeader); header != "" {
 		if q.events, err = strconv.ParseBool(header); err != nil {
 			return nil, invalid(eventsHeader, "%s must be true or false, not %.20q", eventsHeader, header)
 		}
 	}
-	if e := v.Get("x_events"); !absent(e) {
+	if e := v.Get("x_events"); !isAbsent(e) {
 		if e.Flag() == nil {
 			return nil, invalid("x_events", "x_events must be true or false")
 		}
 		q.events = e.True()
 	}
-	if s := v.Get("x_session"); !absent(s) {
+	if s := v.Get("x_session"); !isAbsent(s) {
 		if q.session = s.Str(); q.session == "" {
 			return nil, invalid("x_session", "x_session must be the id of a session")
 		}
 	}
-	if list := v.Get("x_tools"); !absent(list) {
+	if list := v.Get("x_tools"); !isAbsent(list) {
 		if !list.Is(tree.Array) {
 			return nil, invalid("x_tools", "x_tools must be a list of names")
 		}
@@ -56,9 +56,9 @@ func (q *requestOptions) extensions(v *tree.Value, r *http.Request) (tools []str
 	return tools, nil
 }
 
-// taken stores the decoded request. Members that were not read are errors or hints
+// setRequest stores the decoded request. Members that were not read are errors or hints
 // that are ignored. Options that would change the answer were refused before.
-func (q *requestOptions) taken(r *llm.Request, losses llm.Losses) error {
+func (q *requestOptions) setRequest(r *llm.Request, losses llm.Losses) error {
 	q.Request = *r
 	for _, l := range losses {
 		if l.Kind != llm.Lost {
@@ -74,11 +74,11 @@ func (q *requestOptions) taken(r *llm.Request, losses llm.Losses) error {
 			q.ignore(name)
 		}
 	}
-	return q.unique()
+	return q.checkUnique()
 }
 
-// unique refuses two client tools with the same name.
-func (q *requestOptions) unique() error {
+// checkUnique refuses two client tools with the same name.
+func (q *requestOptions) checkUnique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
 		if seen[t.Name] {
@@ -97,25 +97,25 @@ func (q *requestOptions) ignore(name string) {
 			return '?'
 		}
 		return c
-	}, cut(name, 60))
+	}, truncate(name, 60))
 	if !slices.Contains(q.ignored, clean) && len(q.ignored) < 30 {
 		q.ignored = append(q.ignored, clean)
 	}
 }
 
-// absent reports whether a member is missing or null.
-func absent(v *tree.Value) bool { return v == nil || v.Kind == tree.Null }
+// isAbsent reports whether a member is missing or null.
+func isAbsent(v *tree.Value) bool { return v == nil || v.Kind == tree.Null }
 
-// is reports whether a value is the string text.
-func is(v *tree.Value, text string) bool { return v.Is(tree.String) && v.Text == text }
+// isString reports whether a value is the string text.
+func isString(v *tree.Value, text string) bool { return v.Is(tree.String) && v.Text == text }
 
-// named reports whether v has a name that is not empty.
-func named(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
+// hasName reports whether v has a name that is not empty.
+func hasName(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
 
-// between returns an error for a number that is not from 0 to most.
-func between(v *tree.Value, name string, most float64) error {
+// checkRange returns an error for a number that is not from 0 to most.
+func checkRange(v *tree.Value, name string, most float64) error {
 	n := v.Get(name)
-	if absent(n) {
+	if isAbsent(n) {
 		return nil
 	}
 	if f := n.Float(); f == nil || *f < 0 || *f > most {
@@ -124,10 +124,10 @@ func between(v *tree.Value, name string, most float64) error {
 	return nil
 }
 
-// whole returns an error for a number that is not a positive integer.
-func whole(v *tree.Value, name string) error {
+// checkPositive returns an error for a number that is not a positive integer.
+func checkPositive(v *tree.Value, name string) error {
 	n := v.Get(name)
-	if absent(n) {
+	if isAbsent(n) {
 		return nil
 	}
 	if !n.Is(tree.Number) || n.Int() <= 0 {

@@ -18,9 +18,9 @@ type responseWriter struct {
 	id      string
 	created int64
 
-	out    *events // nil: the answer is not streamed
-	head   bool    // response.created was sent
-	number int     // of the next event
+	out    *eventWriter // nil: the answer is not streamed
+	head   bool         // response.created was sent
+	number int          // of the next event
 
 	items []*tree.Value     // items of the output; open ones as they began
 	open  map[int]*openItem // by part of the turn
@@ -41,15 +41,15 @@ type openItem struct {
 // newResponseWriter returns a writer that answers in the format of OpenAI's Responses
 // API.
 func newResponseWriter(c *completion) *responseWriter {
-	return &responseWriter{completion: c, id: "resp_" + random(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
+	return &responseWriter{completion: c, id: "resp_" + randomText(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
 }
 
-func (f *responseWriter) apart() string { return "" }
+func (f *responseWriter) turnSeparator() string { return "" }
 
-// beats returns a comment, which clients ignore.
-func (f *responseWriter) beats() []byte { return []byte(": the host is working\n\n") }
+// keepAlive returns a comment, which clients ignore.
+func (f *responseWriter) keepAlive() []byte { return []byte(": the host is working\n\n") }
 
-func (f *responseWriter) stream(out *events) { f.out = out }
+func (f *responseWriter) stream(out *eventWriter) { f.out = out }
 
 // send sends an event of a type, after the events that begin a response.
 func (f *responseWriter) send(kind string, members ...any) {
@@ -58,8 +58,8 @@ func (f *responseWriter) send(kind string, members ...any) {
 	}
 	if !f.head {
 		f.head = true
-		f.send("response.created", "response", f.body(responses.InProgress, nil, nil))
-		f.send("response.in_progress", "response", f.body(responses.InProgress, nil, nil))
+		f.send("response.created", "response", f.responseObject(responses.InProgress, nil, nil))
+		f.send("response.in_progress", "response", f.responseObject(responses.InProgress, nil, nil))
 	}
 	body := map[string]any{"type": kind, "sequence_number": f.number}
 	f.number++
@@ -69,8 +69,8 @@ func (f *responseWriter) send(kind string, members ...any) {
 	f.out.send(kind, body)
 }
 
-// body returns the response object with the items so far.
-func (f *responseWriter) body(status string, usage *llm.Usage, extra []any) *tree.Value {
+// responseObject returns the response object with the items so far.
+func (f *responseWriter) responseObject(status string, usage *llm.Usage, extra []any) *tree.Value {
 	null := &tree.Value{}
 	v := tree.Obj("id", tree.Str(f.id), "object", tree.Str("response"), "created_at", tree.Int(int(f.created)), "status", tree.Str(status),
 		"background", tree.Boolean(false), "completed_at", null, "error", null, "incomplete_details", null, "model", tree.Str(f.model), "output", tree.List(f.items...),
@@ -86,32 +86,32 @@ func (f *responseWriter) body(status string, usage *llm.Usage, extra []any) *tre
 		v.Set("usage", responses.EncodeUsage(usage))
 	}
 	for i := 0; i+1 < len(extra); i += 2 {
-		v.Set(extra[i].(string), value(extra[i+1]))
+		v.Set(extra[i].(string), jsonTree(extra[i+1]))
 	}
 	return v
 }
 
-// tell handles a piece. Items with text and thinking follow each other; items with
+// sendPiece handles a piece. Items with text and thinking follow each other; items with
 // calls can grow at the same time.
-func (f *responseWriter) tell(p piece) {
+func (f *responseWriter) sendPiece(p piece) {
 	switch p.kind {
 	case pieceTurned:
-		f.close(func(*openItem) bool { return true })
+		f.closeItems(func(*openItem) bool { return true })
 	case pieceText, pieceRefusal, pieceThinking:
 		item := f.open[p.part]
 		if item == nil || item.kind != p.kind {
-			f.close(func(i *openItem) bool { return i.kind != pieceCall })
-			item = f.begin(p)
+			f.closeItems(func(i *openItem) bool { return i.kind != pieceCall })
+			item = f.beginItem(p)
 		}
 		item.text.WriteString(p.text)
-		f.grow(item, p.text)
+		f.sendText(item, p.text)
 	case pieceCall:
-		f.close(func(i *openItem) bool { return i.kind != pieceCall })
-		f.begin(p)
+		f.closeItems(func(i *openItem) bool { return i.kind != pieceCall })
+		f.beginItem(p)
 	case pieceArguments:
 		if item := f.open[p.part]; item != nil && item.kind == pieceCall {
 			item.text.WriteString(p.text)
-			f.grow(item, p.text)
+			f.sendText(item, p.text)
 		}
 	}
 }
@@ -122,9 +122,9 @@ func (f *responseWriter) itemID(kind string) string {
 	return kind + "_" + strings.TrimPrefix(f.id, "resp_") + "_" + strconv.Itoa(len(f.items))
 }
 
-// begin opens an output item for a part of the answer, and sends the events that
+// beginItem opens an output item for a part of the answer, and sends the events that
 // announce it.
-func (f *responseWriter) begin(p piece) *openItem {
+func (f *responseWriter) beginItem(p piece) *openItem {
 	item := &openItem{kind: p.kind, index: len(f.items)}
 	var kind string
 	switch p.kind {
@@ -136,71 +136,71 @@ func (f *responseWriter) begin(p piece) *openItem {
 		kind = "msg"
 	}
 	item.id = f.itemID(kind)
-	begun := item.written(responses.InProgress, false)
+	begun := item.encode(responses.InProgress, false)
 	f.send("response.output_item.added", "output_index", item.index, "item", begun)
 	f.items = append(f.items, begun)
 	f.open[p.part], f.order = item, append(f.order, p.part)
 	switch p.kind {
 	case pieceText, pieceRefusal:
-		f.of("response.content_part.added", item, "content_index", 0, "part", item.part(""))
+		f.sendItemEvent("response.content_part.added", item, "content_index", 0, "part", item.part(""))
 	case pieceThinking:
-		f.of("response.reasoning_summary_part.added", item, "summary_index", 0, "part", item.part(""))
+		f.sendItemEvent("response.reasoning_summary_part.added", item, "summary_index", 0, "part", item.part(""))
 	}
 	return item
 }
 
-// of sends an event about an item.
-func (f *responseWriter) of(kind string, item *openItem, members ...any) {
+// sendItemEvent sends an event about an item.
+func (f *responseWriter) sendItemEvent(kind string, item *openItem, members ...any) {
 	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
 }
 
-// grow sends more text of an open item.
-func (f *responseWriter) grow(item *openItem, text string) {
+// sendText sends more text of an open item.
+func (f *responseWriter) sendText(item *openItem, text string) {
 	switch {
 	case item.kind == pieceText:
-		f.of("response.output_text.delta", item, "content_index", 0, "delta", text, "logprobs", []any{})
+		f.sendItemEvent("response.output_text.delta", item, "content_index", 0, "delta", text, "logprobs", []any{})
 	case item.kind == pieceRefusal:
-		f.of("response.refusal.delta", item, "content_index", 0, "delta", text)
+		f.sendItemEvent("response.refusal.delta", item, "content_index", 0, "delta", text)
 	case item.kind == pieceThinking:
-		f.of("response.reasoning_summary_text.delta", item, "summary_index", 0, "delta", text)
+		f.sendItemEvent("response.reasoning_summary_text.delta", item, "summary_index", 0, "delta", text)
 	case !item.tool.Custom: // the input of a custom tool is known when its JSON is complete
-		f.of("response.function_call_arguments.delta", item, "delta", text)
+		f.sendItemEvent("response.function_call_arguments.delta", item, "delta", text)
 	}
 }
 
-// close completes the open items that which selects.
-func (f *responseWriter) close(which func(*openItem) bool) {
+// closeItems completes the open items that which selects.
+func (f *responseWriter) closeItems(which func(*openItem) bool) {
 	f.order = slices.DeleteFunc(f.order, func(part int) bool {
 		item := f.open[part]
 		if !which(item) {
 			return false
 		}
 		delete(f.open, part)
-		f.done(item)
+		f.finishItem(item)
 		return true
 	})
 }
 
-// done sends the events that end an item.
-func (f *responseWriter) done(item *openItem) {
+// finishItem sends the events that end an item.
+func (f *responseWriter) finishItem(item *openItem) {
 	text := item.text.String()
 	switch {
 	case item.kind == pieceText:
-		f.of("response.output_text.done", item, "content_index", 0, "text", text, "logprobs", []any{})
-		f.of("response.content_part.done", item, "content_index", 0, "part", item.part(text))
+		f.sendItemEvent("response.output_text.done", item, "content_index", 0, "text", text, "logprobs", []any{})
+		f.sendItemEvent("response.content_part.done", item, "content_index", 0, "part", item.part(text))
 	case item.kind == pieceRefusal:
-		f.of("response.refusal.done", item, "content_index", 0, "refusal", text)
-		f.of("response.content_part.done", item, "content_index", 0, "part", item.part(text))
+		f.sendItemEvent("response.refusal.done", item, "content_index", 0, "refusal", text)
+		f.sendItemEvent("response.content_part.done", item, "content_index", 0, "part", item.part(text))
 	case item.kind == pieceThinking:
-		f.of("response.reasoning_summary_text.done", item, "summary_index", 0, "text", text)
-		f.of("response.reasoning_summary_part.done", item, "summary_index", 0, "part", item.part(text))
+		f.sendItemEvent("response.reasoning_summary_text.done", item, "summary_index", 0, "text", text)
+		f.sendItemEvent("response.reasoning_summary_part.done", item, "summary_index", 0, "part", item.part(text))
 	case item.tool.Custom:
-		f.of("response.custom_tool_call_input.delta", item, "delta", responses.CustomInput(text))
-		f.of("response.custom_tool_call_input.done", item, "input", responses.CustomInput(text))
+		f.sendItemEvent("response.custom_tool_call_input.delta", item, "delta", responses.CustomInput(text))
+		f.sendItemEvent("response.custom_tool_call_input.done", item, "input", responses.CustomInput(text))
 	default:
-		f.of("response.function_call_arguments.done", item, "arguments", text, "name", item.tool.Name)
+		f.sendItemEvent("response.function_call_arguments.done", item, "arguments", text, "name", item.tool.Name)
 	}
-	f.items[item.index] = item.written(responses.Completed, true)
+	f.items[item.index] = item.encode(responses.Completed, true)
 	f.send("response.output_item.done", "output_index", item.index, "item", f.items[item.index])
 }
 
@@ -215,8 +215,8 @@ func (i *openItem) part(text string) *tree.Value {
 	return responses.TextPart(text)
 }
 
-// written returns the item: as it begins, or with whole, complete.
-func (i *openItem) written(status string, whole bool) *tree.Value {
+// encode returns the item: as it begins, or with whole, complete.
+func (i *openItem) encode(status string, whole bool) *tree.Value {
 	if i.kind == pieceCall {
 		arguments := i.text.String()
 		if i.tool.Custom && !whole {
@@ -234,73 +234,73 @@ func (i *openItem) written(status string, whole bool) *tree.Value {
 	return responses.MessageItem(i.id, status, parts...)
 }
 
-func (f *responseWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }
+func (f *responseWriter) sendHostEvent(e map[string]any) { f.send("x_event", "x_event", e) }
 
-// ended returns the complete response.
-func (f *responseWriter) ended(r *llm.Response, extra []any) *tree.Value {
+// finalBody returns the complete response.
+func (f *responseWriter) finalBody(r *llm.Response, extra []any) *tree.Value {
 	if r.StopReason != llm.StopLength && r.StopReason != llm.StopContext {
-		return f.body(responses.Completed, r.Usage, extra)
+		return f.responseObject(responses.Completed, r.Usage, extra)
 	}
-	v := f.body(responses.Incomplete, r.Usage, extra)
+	v := f.responseObject(responses.Incomplete, r.Usage, extra)
 	v.Set("incomplete_details", tree.Obj("reason", tree.Str("max_output_tokens")))
 	return v
 }
 
-// end sends the end of a stream.
-func (f *responseWriter) end(r *llm.Response, extra []any) {
-	v := f.ended(r, extra)
+// finish sends the end of a stream.
+func (f *responseWriter) finish(r *llm.Response, extra []any) {
+	v := f.finalBody(r, extra)
 	f.send("response."+textOf(v, "status"), "response", v)
 }
 
-func (f *responseWriter) broken(err error) {
+func (f *responseWriter) sendError(err error) {
 	why := apiErrorOf(err)
 	var param any
 	if why.param != "" {
 		param = why.param
 	}
 	f.send("error", "code", why.code, "message", why.message, "param", param)
-	v := f.body(responses.Failed, nil, nil)
+	v := f.responseObject(responses.Failed, nil, nil)
 	v.Set("error", tree.Obj("code", tree.Str(why.code), "message", tree.Str(why.message)))
 	f.send("response.failed", "response", v)
 }
 
-// whole returns an answer that is not streamed.
-func (f *responseWriter) whole(r *llm.Response, extra []any) *tree.Value {
-	f.output(r)
-	return f.ended(r, extra)
+// wholeAnswer returns an answer that is not streamed.
+func (f *responseWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
+	f.setItems(r)
+	return f.finalBody(r, extra)
 }
 
-// output sets the items of an answer that is not streamed.
-func (f *responseWriter) output(r *llm.Response) {
+// setItems sets the items of an answer that is not streamed.
+func (f *responseWriter) setItems(r *llm.Response) {
 	if f.out != nil || len(f.items) > 0 {
 		return
 	}
 	for i, p := range r.Parts {
 		switch p.Type {
 		case llm.TextPart:
-			f.tell(piece{kind: pieceText, part: i, text: p.Text})
+			f.sendPiece(piece{kind: pieceText, part: i, text: p.Text})
 		case llm.RefusalPart:
-			f.tell(piece{kind: pieceRefusal, part: i, text: p.Text})
+			f.sendPiece(piece{kind: pieceRefusal, part: i, text: p.Text})
 		case llm.ThinkingPart:
 			if p.Text != "" {
-				f.tell(piece{kind: pieceThinking, part: i, text: p.Text})
+				f.sendPiece(piece{kind: pieceThinking, part: i, text: p.Text})
 			}
 		case llm.CallPart:
-			f.tell(piece{kind: pieceCall, part: i, id: p.ToolCall.ID, name: p.ToolCall.Name})
-			f.tell(piece{kind: pieceArguments, part: i, text: string(p.ToolCall.Args) + p.ToolCall.Malformed})
+			f.sendPiece(piece{kind: pieceCall, part: i, id: p.ToolCall.ID, name: p.ToolCall.Name})
+			f.sendPiece(piece{kind: pieceArguments, part: i, text: string(p.ToolCall.Args) + p.ToolCall.Malformed})
 		}
 	}
-	f.tell(piece{kind: pieceTurned})
+	f.sendPiece(piece{kind: pieceTurned})
 }
 
-// keepAnswer stores the response if the request asks for it. If that fails, the response
+// storeIfAsked stores the response if the request asks for it. If that fails, the response
 // says "store": false.
-func (f *responseWriter) keepAnswer(ctx context.Context, messages []llm.Message, r *llm.Response, extra []any) {
+func (f *responseWriter) storeIfAsked(ctx context.Context, messages []llm.Message, r *llm.Response, extra []any) {
 	if !f.q.response.store {
 		return
 	}
-	f.output(r)
-	if err := f.api.storeResponse(ctx, f, messages, f.ended(r, extra)); err != nil {
+	f.setItems(r)
+	if err := f.api.storeResponse(ctx, f, messages, f.finalBody(r, extra)); err != nil {
 		f.api.cfg.Logf("a response could not be stored: %v", err)
 		f.q.response.store = false
 	}

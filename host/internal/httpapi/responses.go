@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// responseAsked holds the members of a request that only the Responses API has.
-type responseAsked struct {
+// responseOptions holds the members of a request that only the Responses API has.
+type responseOptions struct {
 	previous     string // id of the response to continue
 	store        bool
 	instructions string
@@ -28,11 +28,11 @@ type responseAsked struct {
 	before int64 // bytes of the conversation that is continued
 }
 
-// respond answers POST /v1/responses.
-func (a *API) respond(w http.ResponseWriter, r *http.Request) {
+// serveResponses answers POST /v1/responses.
+func (a *API) serveResponses(w http.ResponseWriter, r *http.Request) {
 	q, err := a.readResponse(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	a.complete(w, r, q, func(c *completion) answerWriter { return newResponseWriter(c) })
@@ -40,38 +40,38 @@ func (a *API) respond(w http.ResponseWriter, r *http.Request) {
 
 // readResponse reads the body of POST /v1/responses.
 func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
-	v, err := object(w, r)
+	v, err := readObject(w, r)
 	if err != nil {
 		return nil, err
 	}
 	q := &requestOptions{prefix: openaiPrefix, formatParam: "text.format"}
-	only, err := q.extensions(v, r)
+	only, err := q.takeExtensions(v, r)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkResponse(v); err != nil {
 		return nil, err
 	}
-	q.caller = caller(r, cmp.Or(textOf(v, "safety_identifier"), textOf(v, "user")))
-	q.response = &responseAsked{
+	q.caller = callerOf(r, cmp.Or(textOf(v, "safety_identifier"), textOf(v, "user")))
+	q.response = &responseOptions{
 		previous: textOf(v, "previous_response_id"), store: !v.Get("store").False() && a.cfg.Responses != nil && q.session == "",
 		instructions: textOf(v, "instructions"),
 	}
 	if err := a.readInput(r.Context(), q, v); err != nil {
-		return nil, decoded(err)
+		return nil, paramError(err)
 	}
 	if err := q.readOptions(v); err != nil {
-		return nil, decoded(err)
+		return nil, paramError(err)
 	}
 	if q.session != "" && q.response.previous != "" {
 		return nil, invalid("previous_response_id", "previous_response_id and x_session both name a conversation; give one of them")
 	}
 	q.ignoreHints(v)
-	return q, q.choose(only)
+	return q, q.selectTools(only)
 }
 
-// decoded converts an error of the decoder for clients.
-func decoded(err error) error {
+// paramError converts an error of the decoder for clients.
+func paramError(err error) error {
 	var f *responses.RequestError
 	if errors.As(err, &f) {
 		return invalid(f.Path, "%s", f.Message)
@@ -97,25 +97,25 @@ func checkResponse(v *tree.Value) error {
 		"conversation": "continue a response with previous_response_id, or a session with x_session",
 		"prompt":       "send the text of the prompt as instructions and input",
 	} {
-		if !absent(v.Get(name)) {
+		if !isAbsent(v.Get(name)) {
 			return invalid(name, "%s is not supported; %s", name, why)
 		}
 	}
 	switch {
 	case v.Get("background").True():
 		return invalid("background", "background is not supported, because a response ends with the connection of its request; use stream")
-	case !absent(v.Get("max_tool_calls")):
+	case !isAbsent(v.Get("max_tool_calls")):
 		return invalid("max_tool_calls", "max_tool_calls is not supported; the host's policy limits the calls of a turn")
-	case !absent(v.Get("top_logprobs")) && v.Get("top_logprobs").Text != "0",
-		slices.ContainsFunc(v.Get("include").PeekItems(), func(i *tree.Value) bool { return is(i, "message.output_text.logprobs") }):
+	case !isAbsent(v.Get("top_logprobs")) && v.Get("top_logprobs").Text != "0",
+		slices.ContainsFunc(v.Get("include").PeekItems(), func(i *tree.Value) bool { return isString(i, "message.output_text.logprobs") }):
 		return invalid("top_logprobs", "logprobs are not supported")
 	}
 	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
-		if err := between(v, name, most); err != nil {
+		if err := checkRange(v, name, most); err != nil {
 			return err
 		}
 	}
-	if err := whole(v, "max_output_tokens"); err != nil {
+	if err := checkPositive(v, "max_output_tokens"); err != nil {
 		return err
 	}
 	if m := v.Get("metadata"); len(m.PeekMembers()) > 16 {
@@ -154,7 +154,7 @@ func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) e
 	case len(input.PeekItems()) == 0:
 		return invalid("input", "input must be text or a list of at least one item")
 	}
-	resolved, err := a.resolve(ctx, q, input)
+	resolved, err := a.resolveReferences(ctx, q, input)
 	if err != nil {
 		return err
 	}
@@ -184,18 +184,18 @@ func (q *requestOptions) readOptions(v *tree.Value) error {
 	for _, kind := range tools.Ignored {
 		q.ignore("tools." + kind)
 	}
-	if err := q.unique(); err != nil {
+	if err := q.checkUnique(); err != nil {
 		return err
 	}
 	format := v.Get("text").Get("format")
 	switch kind := textOf(format, "type"); {
-	case absent(format) || kind == "text":
+	case isAbsent(format) || kind == "text":
 	case kind == "json_object":
 		q.Format = json.RawMessage(`{"type":"json_object"}`)
-	case kind == "json_schema" && named(format) && format.Get("schema").Is(tree.Object):
+	case kind == "json_schema" && hasName(format) && format.Get("schema").Is(tree.Object):
 		inner := tree.Obj("name", format.Get("name"), "schema", format.Get("schema"))
 		for _, name := range []string{"description", "strict"} {
-			if m := format.Get(name); !absent(m) {
+			if m := format.Get(name); !isAbsent(m) {
 				inner.Set(name, m)
 			}
 		}
@@ -214,11 +214,11 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 		"temperature", "top_p", "tools", "tool_choice", "text", "include", "metadata", "user", "safety_identifier", "stream_options", "top_logprobs",
 	}
 	for _, m := range v.PeekMembers() {
-		if !slices.Contains(followed, m.Name) && !absent(m.Value) {
+		if !slices.Contains(followed, m.Name) && !isAbsent(m.Value) {
 			q.ignore(m.Name)
 		}
 	}
-	if !absent(v.Get("text").Get("verbosity")) {
+	if !isAbsent(v.Get("text").Get("verbosity")) {
 		q.ignore("text.verbosity")
 	}
 	null := &tree.Value{}
@@ -231,42 +231,42 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 		{"tool_choice", tree.Str("auto")}, {"tools", tree.List()}, {"top_p", null}, {"truncation", tree.Str("disabled")}, {"user", null},
 	} {
 		value := v.Get(member.name)
-		if absent(value) {
+		if isAbsent(value) {
 			value = member.value
 		}
 		q.response.echo = append(q.response.echo, member.name, value)
 	}
 }
 
-// resolve replaces references by the items that they name.
-func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
+// resolveReferences replaces references by the items that they name.
+func (a *API) resolveReferences(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
 	for i, item := range input.PeekItems() {
 		if textOf(item, "type") != responses.ReferenceType {
 			out.Items = append(out.Items, item)
 			continue
 		}
-		found, err := a.itemOf(ctx, q, textOf(item, "id"))
+		found, err := a.storedItem(ctx, q, textOf(item, "id"))
 		if err != nil {
 			return nil, err
 		}
 		if found == nil {
 			return nil, &apiError{status: http.StatusNotFound, code: string(toolerr.NotFound), param: llm.AppendIndex("input", i),
-				message: "Item with id '" + cut(textOf(item, "id"), 80) + "' not found."}
+				message: "Item with id '" + truncate(textOf(item, "id"), 80) + "' not found."}
 		}
 		out.Items = append(out.Items, found)
 	}
 	return out, nil
 }
 
-// follow sets the conversation of a response: that of the previous response, and the
+// continueResponse sets the conversation of a response: that of the previous response, and the
 // input of this one.
-func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
+func (c *completion) continueResponse(ctx context.Context, messages []llm.Message) error {
 	asked := c.q.response
 	var earlier []llm.Message
 	if asked.previous != "" {
 		var err error
-		if earlier, asked.before, err = c.api.earlier(ctx, c.q); err != nil {
+		if earlier, asked.before, err = c.api.previousConversation(ctx, c.q); err != nil {
 			return err
 		}
 	}
@@ -275,24 +275,24 @@ func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
 		return err
 	}
 	all := slices.Concat(earlier, fresh)
-	if err := answered(all); err != nil {
+	if err := checkAnswered(all); err != nil {
 		return err
 	}
-	c.fresh = fresh
-	c.history = append(c.q.system(), conversation.WithResults(all)...)
+	c.newMessages = fresh
+	c.history = append(c.q.instructionMessages(), conversation.WithResults(all)...)
 	return nil
 }
 
-// system returns the instructions, which apply to one request.
-func (q *requestOptions) system() []llm.Message {
+// instructionMessages returns the instructions, which apply to one request.
+func (q *requestOptions) instructionMessages() []llm.Message {
 	if q.response == nil || q.response.instructions == "" {
 		return nil
 	}
 	return []llm.Message{{Role: llm.SystemRole, Parts: []llm.Part{{Type: llm.TextPart, Text: q.response.instructions}}}}
 }
 
-// answered returns an error for calls without outputs and outputs without calls.
-func answered(messages []llm.Message) error {
+// checkAnswered returns an error for calls without outputs and outputs without calls.
+func checkAnswered(messages []llm.Message) error {
 	called := llm.CallNames(messages)
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -304,7 +304,7 @@ func answered(messages []llm.Message) error {
 			}
 		}
 	}
-	if ids := open(messages); len(ids) > 0 {
+	if ids := openCalls(messages); len(ids) > 0 {
 		return invalid("input", "No tool output found for function call %.200s.", strings.Join(ids, ", "))
 	}
 	return nil

@@ -22,8 +22,8 @@ const responseTools = `"tools":[{"type":"function","name":"weather","parameters"
 	`{"type":"namespace","name":"agents","description":"x","tools":[{"type":"function","name":"spawn","parameters":{"type":"object"}}]},` +
 	`{"type":"web_search"},{"type":"local_shell"}]`
 
-// told checks the events of a stream as OpenAI sends them, and returns the response.
-func told(t *testing.T, stream string) map[string]any {
+// writeSession checks the events of a stream as OpenAI sends them, and returns the response.
+func writeSession(t *testing.T, stream string) map[string]any {
 	t.Helper()
 	type item struct{ added, done, text, final string }
 	items := map[float64]*item{}
@@ -83,7 +83,7 @@ func (s *scene) respond(t *testing.T, stream bool, body string) map[string]any {
 	status, text, _ := s.text(t, "POST", "/v1/responses", fmt.Sprintf(`{"stream":%v,%s}`, stream, body))
 	require.Equal(t, 200, status, text)
 	if stream {
-		return told(t, text)
+		return writeSession(t, text)
 	}
 	return parsed(t, text)
 }

@@ -25,11 +25,11 @@ type parameter struct{ name, what string }
 // anyBytes is the body or answer of a route that transfers a file.
 const anyBytes = "bytes"
 
-// served returns all routes.
-func (a *API) served() []route {
+// allRoutes returns all routes.
+func (a *API) allRoutes() []route {
 	routes := []route{{
 		method: "GET", path: "/openapi.json", id: "describe", tag: "description", summary: "Get this OpenAPI description",
-		status: 200, answer: "Object", serve: func(w http.ResponseWriter, _ *http.Request) { raw(w, http.StatusOK, a.openapi()) },
+		status: 200, answer: "Object", serve: func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.openapi()) },
 	}}
 	if a.cfg.Models != nil {
 		routes = append(routes, a.modelRoutes()...)
@@ -57,13 +57,13 @@ func (a *API) modelRoutes() []route {
 	failures := []int{404, 409, 429, 500, 503, 504}
 	return []route{{
 		method: "POST", path: "/v1/chat/completions", id: "createChatCompletion", tag: "models", summary: "Create a chat completion (OpenAI) by a model that can use the host's tools",
-		body: "ChatCompletionRequest", status: 200, answer: "ChatCompletion", streams: true, serve: a.chat, errors: failures,
+		body: "ChatCompletionRequest", status: 200, answer: "ChatCompletion", streams: true, serve: a.serveChat, errors: failures,
 	}, {
 		method: "POST", path: "/v1/responses", id: "createResponse", tag: "models", summary: "Create a response (OpenAI Responses API) by a model that can use the host's tools",
-		body: "ResponseRequest", status: 200, answer: "Response", streams: true, serve: a.respond, errors: failures,
+		body: "ResponseRequest", status: 200, answer: "Response", streams: true, serve: a.serveResponses, errors: failures,
 	}, {
 		method: "POST", path: "/v1/messages", id: "createMessage", tag: "models", summary: "Create a message (Anthropic) by a model that can use the host's tools",
-		body: "MessageRequest", status: 200, answer: "Message", streams: true, serve: a.messages, errors: failures,
+		body: "MessageRequest", status: 200, answer: "Message", streams: true, serve: a.serveMessages, errors: failures,
 	}, {
 		method: "POST", path: "/v1/messages/count_tokens", id: "countTokens", tag: "models", summary: "Estimate the input tokens of a message request, including the host's tools",
 		body: "MessageRequest", status: 200, answer: "TokenCount", serve: a.countTokens, errors: failures,

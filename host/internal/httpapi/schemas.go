@@ -38,14 +38,14 @@ func schemas() map[string]any {
 		"Event": objectSchema("id", "string", "type", typed("string", "enum", []string{"tool.call", "tool.response", "error"}), "call_id?", "string", "name?", "string",
 			"arguments?", map[string]any{}, "content?", typed("array", "items", typed("object")), "is_error?", "boolean", "duration_ms?", "integer", "message?", "string", "code?", "string"),
 	}
-	for name, schema := range vendors() {
+	for name, schema := range vendorSchemas() {
 		all[name] = schema
 	}
 	return all
 }
 
-// vendors returns the schemas of types that the vendors document.
-func vendors() map[string]any {
+// vendorSchemas returns the schemas of types that the vendors document.
+func vendorSchemas() map[string]any {
 	ours := []any{
 		"x_tools?", typed("array", "items", typed("string"), "description", "names of the host's tools that the model can use, with *; [] for none (default all)"),
 		"x_events?", typed("boolean", "description", "whether the answer includes the host's tool calls"),
@@ -64,7 +64,7 @@ func vendors() map[string]any {
 			"functions?", typed("array", "items", typed("object")), "function_call?", map[string]any{},
 			"max_tokens?", typed("integer", "minimum", 1), "max_completion_tokens?", typed("integer", "minimum", 1),
 			"temperature?", typed("number", "minimum", 0, "maximum", 2), "top_p?", typed("number", "minimum", 0, "maximum", 1), "stop?", map[string]any{},
-			"n?", typed("integer", "enum", []int{1}), "response_format?", objectSchema("type", typed("string", "enum", append([]string{"text"}, formats()...)), "json_schema?", typed("object")), "user?", "string",
+			"n?", typed("integer", "enum", []int{1}), "response_format?", objectSchema("type", typed("string", "enum", append([]string{"text"}, formatTypes()...)), "json_schema?", typed("object")), "user?", "string",
 		}, ours...)...),
 		"ChatCompletion": objectSchema(append([]any{
 			"id", "string", "object", "string", "created", "integer", "model", "string",

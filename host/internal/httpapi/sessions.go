@@ -11,51 +11,51 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// text returns a function that decodes a string into to.
-func text(to *string) func([]byte) error {
+// intoString returns a function that decodes a string into to.
+func intoString(to *string) func([]byte) error {
 	return func(v []byte) error { return json.Unmarshal(v, to) }
 }
 
-// told answers with a session.
-func told(w http.ResponseWriter, r *http.Request, status int, s *conversation.Session, err error) {
+// writeSession answers with a session.
+func writeSession(w http.ResponseWriter, r *http.Request, status int, s *conversation.Session, err error) {
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, status, s)
+	writeAnswer(w, status, s)
 }
 
 // createSession answers POST /v1/sessions.
 func (a *API) createSession(w http.ResponseWriter, r *http.Request) {
 	var s conversation.Session
-	if err := members(w, r, map[string]func([]byte) error{"name": text(&s.Name), "model": text(&s.Model)}); err != nil {
-		fail(w, r, err)
+	if err := readMembers(w, r, map[string]func([]byte) error{"name": intoString(&s.Name), "model": intoString(&s.Model)}); err != nil {
+		writeError(w, r, err)
 		return
 	}
 	made, err := a.cfg.Sessions.Create(r.Context(), s)
-	told(w, r, http.StatusCreated, made, err)
+	writeSession(w, r, http.StatusCreated, made, err)
 }
 
 // listSessions answers GET /v1/sessions.
 func (a *API) listSessions(w http.ResponseWriter, r *http.Request) {
 	all, err := a.cfg.Sessions.List(r.Context())
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, listOf(append([]conversation.Session{}, all...)))
+	writeAnswer(w, http.StatusOK, listOf(append([]conversation.Session{}, all...)))
 }
 
 // showSession answers GET /v1/sessions/{id}.
 func (a *API) showSession(w http.ResponseWriter, r *http.Request) {
 	s, err := a.cfg.Sessions.Get(r.Context(), r.PathValue("id"))
-	told(w, r, http.StatusOK, s, err)
+	writeSession(w, r, http.StatusOK, s, err)
 }
 
 // renameSession answers POST /v1/sessions/{id}: it changes the name or the model.
 func (a *API) renameSession(w http.ResponseWriter, r *http.Request) {
 	var name, model *string
-	err := members(w, r, map[string]func([]byte) error{
+	err := readMembers(w, r, map[string]func([]byte) error{
 		"name":  func(v []byte) error { return json.Unmarshal(v, &name) },
 		"model": func(v []byte) error { return json.Unmarshal(v, &model) },
 	})
@@ -70,17 +70,17 @@ func (a *API) renameSession(w http.ResponseWriter, r *http.Request) {
 	if err == nil && model != nil {
 		s, err = a.cfg.Sessions.SetModel(r.Context(), id, *model)
 	}
-	told(w, r, http.StatusOK, s, err)
+	writeSession(w, r, http.StatusOK, s, err)
 }
 
 // deleteSession answers DELETE /v1/sessions/{id}.
 func (a *API) deleteSession(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if err := a.cfg.Sessions.Delete(r.Context(), id); err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, deleted{id, "session.deleted", true})
+	writeAnswer(w, http.StatusOK, deleted{id, "session.deleted", true})
 }
 
 // forkSession answers POST /v1/sessions/{id}/fork: it copies all messages or the first
@@ -88,8 +88,8 @@ func (a *API) deleteSession(w http.ResponseWriter, r *http.Request) {
 func (a *API) forkSession(w http.ResponseWriter, r *http.Request) {
 	var name string
 	upTo := 0
-	err := members(w, r, map[string]func([]byte) error{
-		"name": text(&name),
+	err := readMembers(w, r, map[string]func([]byte) error{
+		"name": intoString(&name),
 		"messages": func(v []byte) error {
 			err := json.Unmarshal(v, &upTo)
 			if err == nil && upTo <= 0 {
@@ -102,31 +102,31 @@ func (a *API) forkSession(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		s, err = a.cfg.Sessions.Fork(r.Context(), r.PathValue("id"), name, upTo)
 	}
-	told(w, r, http.StatusCreated, s, err)
+	writeSession(w, r, http.StatusCreated, s, err)
 }
 
 // listMessages answers GET /v1/sessions/{id}/messages, in OpenAI's format.
 func (a *API) listMessages(w http.ResponseWriter, r *http.Request) {
 	all, err := a.cfg.Sessions.Messages(r.Context(), r.PathValue("id"))
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	request, _ := openai.EncodeRequest(&llm.Request{Messages: all}, openai.Options{Extensions: true})
-	answer(w, http.StatusOK, listOf(request.Get("messages")))
+	writeAnswer(w, http.StatusOK, listOf(request.Get("messages")))
 }
 
 // addMessages adds messages of another source to a session.
 func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
-	v, err := object(w, r)
+	v, err := readObject(w, r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	list := v.Get("messages")
 	for _, m := range v.PeekMembers() {
 		if m.Name != "messages" {
-			fail(w, r, invalid(cut(m.Name, 40), "%.40s: unknown member", m.Name))
+			writeError(w, r, invalid(truncate(m.Name, 40), "%.40s: unknown member", m.Name))
 			return
 		}
 	}
@@ -135,17 +135,17 @@ func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 		err = checkChatMessages(list)
 	}
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	request, _, err := openai.DecodeRequest(tree.Obj("messages", list).JSON(), openai.Options{Extensions: true})
 	if err == nil {
-		err = paired(request.Messages)
+		err = checkPairs(request.Messages)
 	}
 	if err != nil {
-		fail(w, r, toolerr.New(toolerr.InvalidParams, "%w", err).With("param", "messages"))
+		writeError(w, r, toolerr.New(toolerr.InvalidParams, "%w", err).With("param", "messages"))
 		return
 	}
 	s, err := a.cfg.Sessions.Append(r.Context(), r.PathValue("id"), request.Messages...)
-	told(w, r, http.StatusOK, s, err)
+	writeSession(w, r, http.StatusOK, s, err)
 }

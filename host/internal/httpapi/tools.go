@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// caller returns the caller of an API request, on behalf of a user if it names one.
-func caller(r *http.Request, user string) call.Caller {
+// callerOf returns the caller of an API request, on behalf of a user if it names one.
+func callerOf(r *http.Request, user string) call.Caller {
 	c := call.Caller{EntryPoint: EntryPoint, ID: EntryPoint, Account: gateway.Account(r.RemoteAddr)}
 	if user != "" {
 		c.ID = strings.Map(func(r rune) rune {
@@ -27,7 +27,7 @@ func caller(r *http.Request, user string) call.Caller {
 				return '?'
 			}
 			return r
-		}, cut(user, 100))
+		}, truncate(user, 100))
 	}
 	return c
 }
@@ -46,7 +46,7 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	var list *tree.Value
 	switch format {
 	case "", "mcp":
-		answer(w, http.StatusOK, listOf(append([]json.RawMessage{}, definitions...)))
+		writeAnswer(w, http.StatusOK, listOf(append([]json.RawMessage{}, definitions...)))
 		return
 	case "openai":
 		list, _ = openai.EncodeTools(tools, openai.Options{})
@@ -55,39 +55,39 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	case "gemini":
 		list, _ = gemini.EncodeTools(tools, gemini.Options{})
 	default:
-		fail(w, r, invalid("format", "format must be mcp, openai, anthropic or gemini, not %.40q", format))
+		writeError(w, r, invalid("format", "format must be mcp, openai, anthropic or gemini, not %.40q", format))
 		return
 	}
-	answer(w, http.StatusOK, listOf(list))
+	writeAnswer(w, http.StatusOK, listOf(list))
 }
 
 // callTool makes one call, through all stages.
 func (a *API) callTool(w http.ResponseWriter, r *http.Request) {
 	args := []byte(`{}`)
-	err := members(w, r, map[string]func([]byte) error{"arguments": func(v []byte) error {
+	err := readMembers(w, r, map[string]func([]byte) error{"arguments": func(v []byte) error {
 		_, err := jsonrpc.Members(v)
 		args = v
 		return err
 	}})
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	name := r.PathValue("name")
 	t, ok := a.cfg.Tools.Get(r.Context(), name)
 	if !ok {
-		fail(w, r, toolerr.New(toolerr.ToolNotFound, "no tool %.100q; GET /v1/tools lists the tools", name))
+		writeError(w, r, toolerr.New(toolerr.ToolNotFound, "no tool %.100q; GET /v1/tools lists the tools", name))
 		return
 	}
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
-	res, err := a.cfg.Call(r.Context(), &call.Request{Tool: t, Params: append(params, '}'), Caller: caller(r, "")})
+	res, err := a.cfg.Call(r.Context(), &call.Request{Tool: t, Params: append(params, '}'), Caller: callerOf(r, "")})
 	var pending *call.PendingError
 	switch {
 	case errors.As(err, &pending):
-		answer(w, http.StatusAccepted, map[string]any{"status": call.StatusPending, "pending": pending.Pending})
+		writeAnswer(w, http.StatusAccepted, map[string]any{"status": call.StatusPending, "pending": pending.Pending})
 	case err != nil:
-		fail(w, r, err)
+		writeError(w, r, err)
 	default:
-		raw(w, http.StatusOK, res.Raw)
+		writeJSON(w, http.StatusOK, res.Raw)
 	}
 }

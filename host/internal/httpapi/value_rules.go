@@ -66,7 +66,7 @@ func (w valueRule) orRule(other valueRule) valueRule {
 
 // check reports a value that does not fit, by its place.
 func (w valueRule) check(v *tree.Value, at, param string) error {
-	if absent(v) {
+	if isAbsent(v) {
 		return nil
 	}
 	if !w.fits(v) {
@@ -91,7 +91,7 @@ func (w valueRule) check(v *tree.Value, at, param string) error {
 		if w.items.members != nil && strings.Count(at, "/") == 1 {
 			inner = llm.AppendIndex(param, i)
 		}
-		if absent(item) {
+		if isAbsent(item) {
 			return invalid(inner, "%.200s must be %s, not null", strings.TrimPrefix(here, "/"), w.items.words)
 		}
 		if err := w.items.check(item, here, inner); err != nil {
@@ -159,26 +159,26 @@ func messageRule() valueRule {
 func lacksImage(b *tree.Value) bool {
 	source := b.Get("source")
 	switch kind := source.Get("type"); {
-	case is(kind, "base64"):
+	case isString(kind, "base64"):
 		return !source.Get("data").Is(tree.String) || !source.Get("media_type").Is(tree.String)
-	case is(kind, "url"):
+	case isString(kind, "url"):
 		return !source.Get("url").Is(tree.String)
 	}
 	return true
 }
 
-// formats are the types of response_format that are not text.
-func formats() []string { return []string{"json_object", "json_schema"} }
+// formatTypes are the types of response_format that are not text.
+func formatTypes() []string { return []string{"json_object", "json_schema"} }
 
 // checkFormat refuses a response_format that nobody can read.
 func checkFormat(f *tree.Value) error {
 	kind := f.Get("type")
 	switch {
-	case absent(f) || is(kind, "text"):
+	case isAbsent(f) || isString(kind, "text"):
 		return nil
-	case !kind.Is(tree.String) || !slices.Contains(formats(), kind.Text):
-		return invalid("response_format", "the type of response_format must be one of text, %s", strings.Join(formats(), ", "))
-	case kind.Text == "json_schema" && (!named(f.Get("json_schema")) || !f.Get("json_schema").Get("schema").Is(tree.Object)):
+	case !kind.Is(tree.String) || !slices.Contains(formatTypes(), kind.Text):
+		return invalid("response_format", "the type of response_format must be one of text, %s", strings.Join(formatTypes(), ", "))
+	case kind.Text == "json_schema" && (!hasName(f.Get("json_schema")) || !f.Get("json_schema").Get("schema").Is(tree.Object)):
 		return invalid("response_format", "response_format of type json_schema must have json_schema with a name and a schema")
 	}
 	return nil

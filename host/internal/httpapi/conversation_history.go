@@ -25,8 +25,8 @@ type storedTurn struct {
 }
 
 const (
-	turnTime = 24 * time.Hour
-	turnMost = 512 << 10
+	turnLifetime    = 24 * time.Hour
+	maxTurnInRecord = 512 << 10
 )
 
 // turnKey returns the store key of the turn with a tool call.
@@ -35,13 +35,13 @@ func turnKey(call string) string { return "turn/" + call }
 // storeTurn stores the messages of an answer under the id of the first call that the
 // client must make.
 func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string) error {
-	ids := open(messages)
+	ids := openCalls(messages)
 	content, err := jsonrpc.Marshal(messages)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	kept := storedTurn{Said: said, Messages: messages}
-	if len(content) > turnMost {
+	if len(content) > maxTurnInRecord {
 		if a.cfg.Blobs == nil {
 			return nil
 		}
@@ -54,12 +54,12 @@ func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string
 	if err != nil {
 		return err
 	}
-	_, err = a.cfg.Keys.Put(ctx, turnKey(ids[0]), value, store.Any, a.cfg.Now().Add(turnTime))
+	_, err = a.cfg.Keys.Put(ctx, turnKey(ids[0]), value, store.Any, a.cfg.Now().Add(turnLifetime))
 	return err
 }
 
-// open returns the ids of calls without a result.
-func open(messages []llm.Message) []string {
+// openCalls returns the ids of calls without a result.
+func openCalls(messages []llm.Message) []string {
 	var ids []string
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -81,7 +81,7 @@ func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Messag
 	}
 	var out []llm.Message
 	for _, m := range messages {
-		whole, err := a.whole(ctx, m)
+		whole, err := a.storedAnswer(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -94,9 +94,9 @@ func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Messag
 	return out, nil
 }
 
-// whole returns the stored messages of an answer; nil: none, or the client has changed
+// storedAnswer returns the stored messages of an answer; nil: none, or the client has changed
 // the answer.
-func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
+func (a *API) storedAnswer(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 	for _, p := range m.Parts {
 		if p.ToolCall == nil || !strings.HasPrefix(p.ToolCall.ID, openaiPrefix) && !strings.HasPrefix(p.ToolCall.ID, anthropicPrefix) || len(p.ToolCall.ID) > 64 {
 			continue
@@ -113,11 +113,11 @@ func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 			return nil, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", entry.Key, err)
 		}
 		if kept.Blob != "" {
-			if err := a.fetch(ctx, &kept); err != nil {
+			if err := a.readBlob(ctx, &kept); err != nil {
 				return nil, err
 			}
 		}
-		if same(m, kept) {
+		if isUnchanged(m, kept) {
 			return kept.Messages, nil
 		}
 		return nil, nil
@@ -125,9 +125,9 @@ func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 	return nil, nil
 }
 
-// fetch reads the content of a stored turn. If it was removed, the turn stays empty
+// readBlob reads the content of a stored turn. If it was removed, the turn stays empty
 // without an error.
-func (a *API) fetch(ctx context.Context, kept *storedTurn) error {
+func (a *API) readBlob(ctx context.Context, kept *storedTurn) error {
 	content, _, err := a.cfg.Blobs.Open(ctx, kept.Blob)
 	if toolerr.Is(err, toolerr.NotFound) {
 		return nil
@@ -143,8 +143,8 @@ func (a *API) fetch(ctx context.Context, kept *storedTurn) error {
 	return json.Unmarshal(text, &kept.Messages)
 }
 
-// same reports whether a message equals the stored answer as the client got it.
-func same(m llm.Message, kept storedTurn) bool {
+// isUnchanged reports whether a message equals the stored answer as the client got it.
+func isUnchanged(m llm.Message, kept storedTurn) bool {
 	if len(kept.Messages) == 0 {
 		return false
 	}
@@ -157,7 +157,7 @@ func same(m llm.Message, kept storedTurn) bool {
 			calls[p.ToolCall.ID] = p.ToolCall
 		}
 	}
-	ids := open(kept.Messages)
+	ids := openCalls(kept.Messages)
 	if strings.TrimSpace(said) != strings.TrimSpace(kept.Said) || len(ids) != len(calls) {
 		return false
 	}
@@ -167,7 +167,7 @@ func same(m llm.Message, kept storedTurn) bool {
 				continue
 			}
 			c := calls[p.ToolCall.ID]
-			if c == nil || c.Name != p.ToolCall.Name || c.Malformed != p.ToolCall.Malformed || !equal(c.Args, p.ToolCall.Args) {
+			if c == nil || c.Name != p.ToolCall.Name || c.Malformed != p.ToolCall.Malformed || !sameJSON(c.Args, p.ToolCall.Args) {
 				return false
 			}
 		}
@@ -175,24 +175,24 @@ func same(m llm.Message, kept storedTurn) bool {
 	return true
 }
 
-// equal reports whether two JSON texts have the same value.
-func equal(a, b json.RawMessage) bool {
+// sameJSON reports whether two JSON texts have the same value.
+func sameJSON(a, b json.RawMessage) bool {
 	one, ok := jsonrpc.Canonical(nil, a)
 	two, also := jsonrpc.Canonical(nil, b)
 	return ok && also && bytes.Equal(one, two) || bytes.Equal(a, b)
 }
 
-// converse sets the conversation for the model.
-func (c *completion) converse(ctx context.Context) error {
+// setHistory sets the conversation for the model.
+func (c *completion) setHistory(ctx context.Context) error {
 	messages := c.q.Messages
 	c.q.Messages = nil
 	if c.q.session != "" {
-		return c.resume(ctx, append(c.q.system(), messages...))
+		return c.continueSession(ctx, append(c.q.instructionMessages(), messages...))
 	}
 	if c.q.response != nil {
-		return c.follow(ctx, messages)
+		return c.continueResponse(ctx, messages)
 	}
-	if err := paired(messages); err != nil {
+	if err := checkPairs(messages); err != nil {
 		return err
 	}
 	var err error
@@ -200,8 +200,8 @@ func (c *completion) converse(ctx context.Context) error {
 	return err
 }
 
-// resume continues a session. System messages apply only to this request.
-func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
+// continueSession continues a session. System messages apply only to this request.
+func (c *completion) continueSession(ctx context.Context, messages []llm.Message) error {
 	if c.api.cfg.Sessions == nil {
 		return invalid("x_session", "this host does not store sessions")
 	}
@@ -218,17 +218,17 @@ func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
 			system = append(system, m)
 			continue
 		}
-		c.fresh = append(c.fresh, m)
+		c.newMessages = append(c.newMessages, m)
 	}
-	called := llm.CallNames(slices.Concat(earlier, c.fresh))
-	for _, m := range c.fresh {
+	called := llm.CallNames(slices.Concat(earlier, c.newMessages))
+	for _, m := range c.newMessages {
 		for _, p := range m.Parts {
 			if p.ToolResult != nil && called[p.ToolResult.ID] == "" {
 				return unknownResult(p.ToolResult.ID)
 			}
 		}
 	}
-	c.history = append(system, conversation.WithResults(slices.Concat(earlier, c.fresh))...)
+	c.history = append(system, conversation.WithResults(slices.Concat(earlier, c.newMessages))...)
 	return nil
 }
 
@@ -237,8 +237,8 @@ func unknownResult(id string) error {
 	return invalid("messages", "the tool result with the id %.60q has no call before it", id)
 }
 
-// paired reports calls without results, and results without calls: models refuse both.
-func paired(messages []llm.Message) error {
+// checkPairs reports calls without results, and results without calls: models refuse both.
+func checkPairs(messages []llm.Message) error {
 	var calls []string // all earlier calls have results
 	waiting, n := map[string]int{}, 0
 	for _, m := range messages {

@@ -12,31 +12,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// events writes server-sent events. The first event sends the header of the response,
+// eventWriter writes server-sent events. The first event sends the header of the response,
 // so an earlier error can still have its own status. Nothing is buffered: a write
 // waits until the client reads, and a client that does not read ends the request and
 // its work.
-type events struct {
-	w    http.ResponseWriter
-	give context.CancelCauseFunc
+type eventWriter struct {
+	w      http.ResponseWriter
+	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex
-	begun bool
-	gone  error
-	beats []byte
+	mu       sync.Mutex
+	begun    bool
+	writeErr error
+	beats    []byte
 
 	stop chan struct{}
 	once sync.Once
 	done sync.WaitGroup
 }
 
-// errUnread is the cause for ending work for a client that does not read.
-var errUnread = errors.New("the client does not read, or has disconnected")
+// errNotReading is the cause for ending work for a client that does not read.
+var errNotReading = errors.New("the client does not read, or has disconnected")
 
 // newEvents returns a stream. beats is sent regularly when nothing else is, so that
 // proxies see that the connection is alive. The caller must call close.
-func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte, every time.Duration) *events {
-	e := &events{w: w, give: give, beats: beats, stop: make(chan struct{})}
+func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte, every time.Duration) *eventWriter {
+	e := &eventWriter{w: w, cancel: give, beats: beats, stop: make(chan struct{})}
 	e.done.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -53,30 +53,30 @@ func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte
 }
 
 // close stops the heartbeat and waits for it.
-func (e *events) close() {
+func (e *eventWriter) close() {
 	e.once.Do(func() { close(e.stop) })
 	e.done.Wait()
 }
 
 // started reports whether the answer has begun.
-func (e *events) started() bool {
+func (e *eventWriter) started() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.begun
 }
 
 // send sends one event; without a name it is a message.
-func (e *events) send(name string, v any) {
+func (e *eventWriter) send(name string, v any) {
 	data, err := jsonrpc.Marshal(v)
 	if err != nil {
-		e.give(err)
+		e.cancel(err)
 		return
 	}
-	e.text(name, data)
+	e.sendText(name, data)
 }
 
-// text sends an event whose data is a line of text.
-func (e *events) text(name string, data []byte) {
+// sendText sends an event whose data is a line of text.
+func (e *eventWriter) sendText(name string, data []byte) {
 	var b bytes.Buffer
 	if name != "" {
 		fmt.Fprintf(&b, "event: %s\n", name)
@@ -89,10 +89,10 @@ func (e *events) text(name string, data []byte) {
 
 // write writes text to the client, after the headers if it is the first. After a failed
 // write it does nothing.
-func (e *events) write(text []byte) {
+func (e *eventWriter) write(text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone != nil {
+	if e.writeErr != nil {
 		return
 	}
 	if !e.begun {
@@ -108,7 +108,7 @@ func (e *events) write(text []byte) {
 		err = http.NewResponseController(e.w).Flush()
 	}
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		e.gone = err
-		e.give(fmt.Errorf("%w: %w", errUnread, err))
+		e.writeErr = err
+		e.cancel(fmt.Errorf("%w: %w", errNotReading, err))
 	}
 }

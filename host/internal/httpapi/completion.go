@@ -19,22 +19,22 @@ import (
 
 // requestOptions is a requested completion, independent of the vendor's format.
 type requestOptions struct {
-	llm.Request          // Tools are the client's tools
-	base        string   // name of the model without the chosen tools
-	only        []string // patterns of the host's tools that are offered; nil: all
-	events      bool
-	session     string
-	caller      call.Caller
-	ignored     []string
-	old         bool   // OpenAI's functions, the predecessor of tools
-	prefix      string // prefix of the ids of calls
-	formatParam string // name of the parameter with the format of the answer
+	llm.Request           // Tools are the client's tools
+	base         string   // name of the model without the chosen tools
+	only         []string // patterns of the host's tools that are offered; nil: all
+	events       bool
+	session      string
+	caller       call.Caller
+	ignored      []string
+	oldFunctions bool   // OpenAI's functions, the predecessor of tools
+	prefix       string // prefix of the ids of calls
+	formatParam  string // name of the parameter with the format of the answer
 
-	response *responseAsked // nil: the request is not for POST /v1/responses
+	response *responseOptions // nil: the request is not for POST /v1/responses
 }
 
-// choose parses MODEL|TOOL|TOOL, and combines the tools with x_tools.
-func (q *requestOptions) choose(tools []string) error {
+// selectTools parses MODEL|TOOL|TOOL, and combines the tools with x_tools.
+func (q *requestOptions) selectTools(tools []string) error {
 	base, names, some := strings.Cut(q.Model, "|")
 	q.base, q.Model, q.only = strings.TrimSpace(base), "", tools
 	if !some {
@@ -54,19 +54,19 @@ func (q *requestOptions) choose(tools []string) error {
 
 // A completion is a running completion.
 type completion struct {
-	api     *API
-	q       *requestOptions
-	cfg     agent.Config
-	history []llm.Message // conversation for the model
-	fresh   []llm.Message // its messages from the request that a session does not have
-	model   string        // name in the answer
-	end     func() error
+	api         *API
+	q           *requestOptions
+	cfg         agent.Config
+	history     []llm.Message // conversation for the model
+	newMessages []llm.Message // its messages from the request that a session does not have
+	model       string        // name in the answer
+	end         func() error
 
 	ids map[string]string // ids of the client's calls: the run's id → the client's id
 }
 
-// begin prepares a completion. The caller must call done.
-func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
+// prepare prepares a completion. The caller must call done.
+func (a *API) prepare(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
 	if a.cfg.Models == nil {
 		return nil, nil, &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
 	}
@@ -89,7 +89,7 @@ func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done
 		return nil, nil, invalid(q.formatParam, `for the model %.100[2]s, %[1]s must be {"type":"text"}; ask for JSON in the prompt, declare a tool with this schema as its arguments, or use a model of an OpenAI-compatible provider`, q.formatParam, model.Info().Name)
 	}
 	c = &completion{api: a, q: q, model: cmp.Or(q.base, model.Info().Name), ids: map[string]string{}, end: func() error { return nil }}
-	if err := c.converse(ctx); err != nil {
+	if err := c.setHistory(ctx); err != nil {
 		return nil, nil, err
 	}
 	c.cfg = agent.Config{Model: model, CallerTools: q.Tools, Request: q.Request, Bounds: a.cfg.Bounds}
@@ -97,15 +97,15 @@ func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done
 	if a.cfg.Tools != nil && (q.only == nil || len(q.only) > 0) {
 		c.cfg.Tools, c.end = a.cfg.Tools.Turn(q.caller, q.only)
 	}
-	if err := c.known(ctx); err != nil {
+	if err := c.checkTools(ctx); err != nil {
 		c.end() //nolint:errcheck // no call was made yet
 		return nil, nil, err
 	}
 	return c, leave, nil
 }
 
-// known returns an error for a chosen tool that does not exist.
-func (c *completion) known(ctx context.Context) error {
+// checkTools returns an error for a chosen tool that does not exist.
+func (c *completion) checkTools(ctx context.Context) error {
 	choice := c.q.Choice
 	if c.q.only == nil && (choice == nil || len(choice.ToolNames) == 0) {
 		return nil
@@ -117,7 +117,7 @@ func (c *completion) known(ctx context.Context) error {
 	for _, pattern := range c.q.only {
 		if !slices.ContainsFunc(all, func(t *call.Tool) bool { return catalog.MatchesAny([]string{pattern}, t.Name) }) {
 			return &apiError{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "x_tools",
-				message: "no tool " + cut(pattern, 100) + "; GET /v1/tools lists the tools"}
+				message: "no tool " + truncate(pattern, 100) + "; GET /v1/tools lists the tools"}
 		}
 	}
 	if choice == nil {
@@ -128,7 +128,7 @@ func (c *completion) known(ctx context.Context) error {
 		ours := slices.ContainsFunc(all, func(t *call.Tool) bool { return t.Name == name }) && (c.q.only == nil || catalog.MatchesAny(c.q.only, name))
 		if !theirs && !ours {
 			return &apiError{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "tool_choice",
-				message: "tool_choice names " + cut(name, 100) + ", which is not a tool of this request"}
+				message: "tool_choice names " + truncate(name, 100) + ", which is not a tool of this request"}
 		}
 	}
 	return nil
@@ -147,11 +147,11 @@ func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outco
 
 // clientCalls returns the calls that the client has to make.
 func (c *completion) clientCalls(calls []*llm.ToolCall) []*llm.ToolCall {
-	return slices.DeleteFunc(calls, func(one *llm.ToolCall) bool { return !c.declared(one.Name) })
+	return slices.DeleteFunc(calls, func(one *llm.ToolCall) bool { return !c.isClientTool(one.Name) })
 }
 
-// declared reports whether the client has declared a tool.
-func (c *completion) declared(name string) bool {
+// isClientTool reports whether the client has declared a tool.
+func (c *completion) isClientTool(name string) bool {
 	return slices.ContainsFunc(c.q.Tools, func(t llm.Tool) bool { return t.Name == name })
 }
 
@@ -159,9 +159,9 @@ func (c *completion) declared(name string) bool {
 // it.
 func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.Text()) }
 
-// name sets the ids of the calls of an answer: those that were sent, in their order,
+// assignIDs sets the ids of the calls of an answer: those that were sent, in their order,
 // and new ones for the rest.
-func (c *completion) name(answer *llm.Response, told []string) {
+func (c *completion) assignIDs(answer *llm.Response, told []string) {
 	for i, one := range c.clientCalls(answer.Calls()) {
 		if i < len(told) {
 			c.ids[one.ID] = told[i]
@@ -171,8 +171,8 @@ func (c *completion) name(answer *llm.Response, told []string) {
 	}
 }
 
-// renamed returns messages of the run with the ids that the client got.
-func (c *completion) renamed(messages []llm.Message) []llm.Message {
+// withClientIDs returns messages of the run with the ids that the client got.
+func (c *completion) withClientIDs(messages []llm.Message) []llm.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
 		for j, p := range m.Parts {
@@ -192,27 +192,27 @@ func (c *completion) renamed(messages []llm.Message) []llm.Message {
 // disconnected.
 const storeTimeout = 10 * time.Second
 
-// keep stores the session's new messages, and the messages of an answer with client
+// storeMessages stores the session's new messages, and the messages of an answer with client
 // calls that the client does not get.
-func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) error {
+func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, said string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	messages := c.renamed(o.Messages)
+	messages := c.withClientIDs(o.Messages)
 	if c.q.session != "" {
-		_, err := c.api.cfg.Sessions.Append(ctx, c.q.session, append(slices.Clone(c.fresh), messages...)...)
+		_, err := c.api.cfg.Sessions.Append(ctx, c.q.session, append(slices.Clone(c.newMessages), messages...)...)
 		if err == nil {
 			_, err = c.api.cfg.Sessions.SetModel(ctx, c.q.session, c.model)
 		}
 		return err
 	}
-	if len(o.CallerCalls) == 0 || c.q.old || c.api.cfg.Keys == nil {
+	if len(o.CallerCalls) == 0 || c.q.oldFunctions || c.api.cfg.Keys == nil {
 		return nil
 	}
 	return c.api.storeTurn(ctx, messages, said)
 }
 
-// failure returns the error of a run without an answer; nil: there is an answer.
-func failure(ctx context.Context, o *agent.Outcome) error {
+// outcomeError returns the error of a run without an answer; nil: there is an answer.
+func outcomeError(ctx context.Context, o *agent.Outcome) error {
 	said := o.Response != nil && len(o.Response.Parts) > 0
 	switch o.Ending {
 	case agent.EndGoal, agent.EndCallerTools, agent.EndLength, agent.EndRefused, agent.EndEmpty, agent.EndPending:
@@ -242,8 +242,8 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 	return nil
 }
 
-// ending describes the end of a run that did not reach its goal; "": it did.
-func ending(o *agent.Outcome) string {
+// endingText describes the end of a run that did not reach its goal; "": it did.
+func endingText(o *agent.Outcome) string {
 	switch o.Ending {
 	case agent.EndGoal, agent.EndCallerTools, agent.EndLength, agent.EndRefused:
 		return ""
@@ -251,9 +251,9 @@ func ending(o *agent.Outcome) string {
 	return string(o.Ending)
 }
 
-// stop returns the reason for the end of the answer, from which the vendor's name
+// stopReason returns the reason for the end of the answer, from which the vendor's name
 // follows.
-func stop(o *agent.Outcome) llm.StopReason {
+func stopReason(o *agent.Outcome) llm.StopReason {
 	switch {
 	case len(o.CallerCalls) > 0:
 		return llm.StopCalls

@@ -30,16 +30,16 @@ func (a *API) storeResponse(ctx context.Context, f *responseWriter, messages []l
 	}
 	return a.cfg.Responses.Create(ctx, responsestore.Response{
 		ID: f.id, Previous: q.response.previous, Account: q.caller.Account, Caller: q.caller.ID, Chain: q.response.before,
-	}, responsestore.Content{Body: body.JSON(), Input: input, Messages: append(slices.Clone(f.fresh), messages...)})
+	}, responsestore.Content{Body: body.JSON(), Input: input, Messages: append(slices.Clone(f.newMessages), messages...)})
 }
 
-// earlier returns the conversation that a request continues, and its size in bytes.
-func (a *API) earlier(ctx context.Context, q *requestOptions) ([]llm.Message, int64, error) {
+// previousConversation returns the conversation that a request continues, and its size in bytes.
+func (a *API) previousConversation(ctx context.Context, q *requestOptions) ([]llm.Message, int64, error) {
 	gone := func(message string) error {
 		return &apiError{status: http.StatusBadRequest, code: "previous_response_not_found", param: "previous_response_id", message: message}
 	}
 	id := q.response.previous
-	unknown := gone("Previous response with id '" + cut(id, 80) + "' not found.")
+	unknown := gone("Previous response with id '" + truncate(id, 80) + "' not found.")
 	if a.cfg.Responses == nil {
 		return nil, 0, unknown
 	}
@@ -57,8 +57,8 @@ func (a *API) earlier(ctx context.Context, q *requestOptions) ([]llm.Message, in
 	return messages, bytes, err
 }
 
-// itemOf returns an item of a stored response of the same caller; nil if it is not found.
-func (a *API) itemOf(ctx context.Context, q *requestOptions, id string) (*tree.Value, error) {
+// storedItem returns an item of a stored response of the same caller; nil if it is not found.
+func (a *API) storedItem(ctx context.Context, q *requestOptions, id string) (*tree.Value, error) {
 	parts := strings.Split(id, "_")
 	if a.cfg.Responses == nil || len(parts) != 3 {
 		return nil, nil
@@ -87,8 +87,8 @@ func jsonList(items []json.RawMessage) json.RawMessage {
 	return list.JSON()
 }
 
-// stored returns the response of the request's path, or NOT_FOUND if it is another account's.
-func (a *API) stored(r *http.Request) (*responsestore.Response, *responsestore.Content, error) {
+// findResponse returns the response of the request's path, or NOT_FOUND if it is another account's.
+func (a *API) findResponse(r *http.Request) (*responsestore.Response, *responsestore.Content, error) {
 	id := r.PathValue("id")
 	found, content, err := a.cfg.Responses.Get(r.Context(), id)
 	if err == nil && found.Account != gateway.Account(r.RemoteAddr) {
@@ -100,43 +100,43 @@ func (a *API) stored(r *http.Request) (*responsestore.Response, *responsestore.C
 // showResponse answers GET /v1/responses/{id}.
 func (a *API) showResponse(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("stream") == "true" {
-		fail(w, r, invalid("stream", "a stored response cannot be streamed; request it without stream"))
+		writeError(w, r, invalid("stream", "a stored response cannot be streamed; request it without stream"))
 		return
 	}
-	_, content, err := a.stored(r)
+	_, content, err := a.findResponse(r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	raw(w, http.StatusOK, content.Body)
+	writeJSON(w, http.StatusOK, content.Body)
 }
 
 // deleteResponse answers DELETE /v1/responses/{id}.
 func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) {
-	found, _, err := a.stored(r)
+	found, _, err := a.findResponse(r)
 	if err == nil {
 		err = a.cfg.Responses.Delete(r.Context(), found.ID)
 	}
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, deleted{found.ID, "response.deleted", true})
+	writeAnswer(w, http.StatusOK, deleted{found.ID, "response.deleted", true})
 }
 
 // listInput lists the items of a stored response's request, the last one first unless
 // order is asc.
 func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
-	_, content, err := a.stored(r)
+	_, content, err := a.findResponse(r)
 	if err != nil {
-		fail(w, r, err)
+		writeError(w, r, err)
 		return
 	}
 	query := r.URL.Query()
 	limit := 20
 	if text := query.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
-			fail(w, r, invalid("limit", "limit must be a number from 1 to 100"))
+			writeError(w, r, invalid("limit", "limit must be a number from 1 to 100"))
 			return
 		}
 	}
@@ -146,14 +146,14 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
 		slices.Reverse(items)
 	case "asc":
 	default:
-		fail(w, r, invalid("order", "order must be asc or desc, not %.20q", query.Get("order")))
+		writeError(w, r, invalid("order", "order must be asc or desc, not %.20q", query.Get("order")))
 		return
 	}
 	idOf := func(item json.RawMessage) string { return textOf(tree.Raw(item), "id") }
 	if after := query.Get("after"); after != "" {
 		at := slices.IndexFunc(items, func(item json.RawMessage) bool { return idOf(item) == after })
 		if at < 0 {
-			fail(w, r, invalid("after", "after must be the id of an item of this response"))
+			writeError(w, r, invalid("after", "after must be the id of an item of this response"))
 			return
 		}
 		items = items[at+1:]
@@ -164,5 +164,5 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
 	if len(items) > 0 {
 		page["first_id"], page["last_id"] = idOf(items[0]), idOf(items[len(items)-1])
 	}
-	answer(w, http.StatusOK, page)
+	writeAnswer(w, http.StatusOK, page)
 }
