@@ -16,13 +16,13 @@ import (
 // An answerWriter writes a completion in a vendor's format.
 type answerWriter interface {
 	turnSeparator() string // separator between the texts of two turns
+	keepAlive() []byte     // the text of a stream that clients ignore
 
-	// stream prepares a streamed answer to out: its pieces in order, then its end or
-	// an error.
+	// stream begins a streamed answer to out. Then sendPiece and sendHostEvent are called
+	// in order, and at the end finish or sendError.
 	stream(out *eventWriter)
-	keepAlive() []byte
 	sendPiece(p piece)
-	sendHostEvent(e map[string]any)
+	sendHostEvent(e map[string]any) // of x_events
 	finish(r *llm.Response, extra []any)
 	sendError(err error)
 
@@ -72,7 +72,8 @@ type answerStream struct {
 	told   []string     // the ids of these calls
 }
 
-// handleEvent turns an event of the agent loop into parts of the answer.
+// handleEvent adds an event of the agent loop to the answer, and sends it if the answer is
+// streamed.
 func (t *answerStream) handleEvent(e agent.Event) {
 	switch e.Type {
 	case agent.TurnEvent:
@@ -93,7 +94,7 @@ func (t *answerStream) handleEvent(e agent.Event) {
 	}
 }
 
-// sendDelta sends the part of a delta that the client gets.
+// sendDelta sends what the client gets of a delta: texts, thinking, and calls of its own tools.
 func (t *answerStream) sendDelta(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {
@@ -121,7 +122,8 @@ func (t *answerStream) sendDelta(d llm.Delta) {
 	}
 }
 
-// separated returns the text for the client, separated from earlier turns.
+// separated adds a text to t.said and returns it, after the separator if it is the first text
+// of a later turn.
 func (t *answerStream) separated(text string) string {
 	if !t.spoken && t.said.Len() > 0 {
 		text = t.form.turnSeparator() + text
@@ -131,7 +133,8 @@ func (t *answerStream) separated(text string) string {
 	return text
 }
 
-// sendCall sends a call of the client's tools. Calls of the host's tools are not sent.
+// sendCall sends a delta of a call of the client's tools, with a new id. It does not send calls
+// of the host's tools.
 func (t *answerStream) sendCall(d llm.Delta) {
 	if !t.calls[d.Index] {
 		if d.Name == "" || !t.c.isClientTool(d.Name) {
@@ -146,7 +149,8 @@ func (t *answerStream) sendCall(d llm.Delta) {
 	}
 }
 
-// endTurn handles the complete answer of a turn.
+// endTurn adds the complete answer of a turn to t.parts, with the ids of the calls that the
+// client gets.
 func (t *answerStream) endTurn(r *llm.Response) {
 	t.c.assignIDs(r, t.told)
 	if t.streams {
@@ -218,7 +222,7 @@ func (t *answerStream) sendHostCall(e agent.Event) {
 	t.events = append(t.events, told)
 }
 
-// contentOf returns a tool's result as content blocks of MCP.
+// contentOf returns a tool's result as content blocks of MCP; empty, not nil, without any.
 func contentOf(r *llm.ToolResult) []any {
 	blocks := []any{}
 	for _, p := range r.Content {
@@ -234,7 +238,9 @@ func contentOf(r *llm.ToolResult) []any {
 	return blocks
 }
 
-// storeOutcome stores the result of a run. The client gets its error instead of the end.
+// storeOutcome stores the result of a run, and adds the messages of pending calls to the
+// answer. Its error is that of the run, or of storing a session's messages; the client gets it
+// instead of the end.
 func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error {
 	if err := outcomeError(ctx, o); err != nil {
 		if f := apiErrorOf(err); t.c.q.response != nil && f.param == "messages" {
@@ -267,7 +273,7 @@ func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error
 	return err
 }
 
-// finalResponse returns the answer.
+// finalResponse returns the answer of a run, with all parts that the client gets.
 func (t *answerStream) finalResponse(o *agent.Outcome) *llm.Response {
 	r := &llm.Response{Parts: t.parts, StopReason: stopReason(o), Usage: &o.Usage}
 	for _, p := range r.Parts {
@@ -281,7 +287,8 @@ func (t *answerStream) finalResponse(o *agent.Outcome) *llm.Response {
 	return r
 }
 
-// extraMembers returns members of an answer that the vendors' formats do not have.
+// extraMembers returns the names and values, in turn, of the members of an answer that the
+// vendors' formats do not have.
 func (t *answerStream) extraMembers(o *agent.Outcome) []any {
 	var extra []any
 	if why := endingText(o); why != "" {
@@ -296,7 +303,8 @@ func (t *answerStream) extraMembers(o *agent.Outcome) []any {
 	return extra
 }
 
-// complete runs a completion and sends its answer.
+// complete runs a completion and sends its answer, or an error, in the format of the writer that
+// as returns. A client that disconnects ends the run.
 func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
 	ctx, give := context.WithCancelCause(r.Context())
 	defer give(nil)
@@ -337,10 +345,10 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions
 	writeError(w, r, err)
 }
 
-// randomText returns a random text for ids.
+// randomText returns 26 random lower-case letters and digits for ids.
 func randomText() string { return strings.ToLower(rand.Text()) }
 
-// jsonTree returns v as a JSON tree.
+// jsonTree returns v as a JSON tree; null if v cannot be encoded.
 func jsonTree(v any) *tree.Value {
 	text, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -349,7 +357,8 @@ func jsonTree(v any) *tree.Value {
 	return tree.Raw(text)
 }
 
-// readObject reads a body that must be a JSON object.
+// readObject reads a body that must be a JSON object. Its error is that of readBody, or
+// INVALID_INPUT.
 func readObject(w http.ResponseWriter, r *http.Request) (*tree.Value, error) {
 	text, err := readBody(w, r)
 	if err != nil {

@@ -65,6 +65,8 @@ import (
 // Approvals provides the requests for approval.
 type Approvals interface {
 	Approvals() *approve.Store
+
+	// Decide decides a request; Redeem does so with the one-time token of its callback.
 	Decide(ctx context.Context, id string, d approve.Decision) (*approve.Record, error)
 	Redeem(ctx context.Context, id, token string, d approve.Decision) (*approve.Record, error)
 }
@@ -179,7 +181,8 @@ func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
 	return wait > 0
 }
 
-// routeError returns the error for a request without a route.
+// routeError returns the error for a request without a route: 404, or 405 after setting the
+// header Allow.
 func (a *API) routeError(w http.ResponseWriter, r *http.Request) error {
 	found := false
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
@@ -196,7 +199,8 @@ func (a *API) routeError(w http.ResponseWriter, r *http.Request) error {
 	return &apiError{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + truncate(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
 }
 
-// Callback returns the handler for requests with a one-time token in the URL.
+// Callback returns the handler for the routes without authentication, whose URLs contain a
+// one-time token. Other paths are answered with 404.
 func (a *API) Callback() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes {
@@ -224,7 +228,7 @@ func (a *API) Refuse(w http.ResponseWriter, r *http.Request, status int, message
 	writeError(w, r, &apiError{status: status, code: code, message: message})
 }
 
-// writeJSON writes a JSON text.
+// writeJSON sends a status and a JSON text, which no cache keeps.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -76,14 +76,16 @@ func (a *API) decideApproval(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// redeemApproval answers the one-time link of an approval callback.
+// redeemApproval answers POST /v1/callback/{id}/{token}, the one-time link of an approval
+// callback.
 func (a *API) redeemApproval(w http.ResponseWriter, r *http.Request) {
 	decide(w, r, "the callback", func(ctx context.Context, d approve.Decision) (*approve.Record, error) {
 		return a.cfg.Approvals.Redeem(ctx, r.PathValue("id"), r.PathValue("token"), d)
 	})
 }
 
-// decide reads a decision and passes it to do.
+// decide reads a decision, passes it to do, and answers with the decided request. by names the
+// origin of the decision in the record.
 func decide(w http.ResponseWriter, r *http.Request, by string, do func(context.Context, approve.Decision) (*approve.Record, error)) {
 	d, err := readDecision(w, r)
 	if err != nil {

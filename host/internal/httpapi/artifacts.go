@@ -28,6 +28,7 @@ type artifact struct {
 	Expires time.Time `json:"expires"`
 }
 
+// Limits of artifacts.
 const (
 	artifactLifetime = 90 * 24 * time.Hour // the lifetime of blobs
 	maxArtifacts     = 10000
@@ -90,7 +91,8 @@ func (a *API) storeArtifact(w http.ResponseWriter, r *http.Request) (*artifact, 
 	return made, nil
 }
 
-// contentType returns a content type in the form in which it is stored.
+// contentType returns the media type of a header Content-Type in the form in which it is stored,
+// by default application/octet-stream. It returns INVALID_PARAMS for a malformed one.
 func contentType(header string) (string, error) {
 	if header == "" {
 		return "application/octet-stream", nil
@@ -102,8 +104,9 @@ func contentType(header string) (string, error) {
 	return mime.FormatMediaType(media, params), nil
 }
 
-// safeFileName returns a name without directories and without characters that are special
-// for a terminal or a file system.
+// safeFileName returns a name without directories, of at most maxFileName bytes, in which "_"
+// replaces characters that are special for a terminal or a file system; "artifact" for an
+// empty one.
 func safeFileName(name string) string {
 	name = path.Base("/" + strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
 	name = strings.Map(func(c rune) rune {
@@ -142,7 +145,7 @@ func (a *API) findArtifact(r *http.Request) (*artifact, error) {
 	return kept, json.Unmarshal(entry.Value, kept)
 }
 
-// listArtifacts answers GET /artifact.
+// listArtifacts answers GET /artifact, with at most about maxArtifacts artifacts.
 func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 	all := []artifact{}
 	for after := ""; len(all) < maxArtifacts; {
@@ -195,7 +198,7 @@ func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// disposition returns the Content-Disposition for saving a file under its name.
+// disposition returns the value of Content-Disposition for saving a file under this name.
 func disposition(name string) string {
 	if text := mime.FormatMediaType("attachment", map[string]string{"filename": name}); text != "" {
 		return text

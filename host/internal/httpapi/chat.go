@@ -27,7 +27,7 @@ func (a *API) serveChat(w http.ResponseWriter, r *http.Request) {
 	a.complete(w, r, q, func(c *completion) answerWriter { return newChatWriter(c) })
 }
 
-// readChat reads the body of POST /v1/chat/completions.
+// readChat reads the body of POST /v1/chat/completions. Its errors name the wrong parameter.
 func readChat(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	v, err := readObject(w, r)
 	if err != nil {
@@ -57,7 +57,8 @@ func readChat(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	return q, q.selectTools(tools)
 }
 
-// checkChat refuses malformed requests, and options that the host does not support.
+// checkChat returns INVALID_PARAMS for the first malformed member, or option that the host does
+// not support.
 func checkChat(v *tree.Value) error {
 	if err := chatRule().check(v, "", ""); err != nil {
 		return err
@@ -163,12 +164,12 @@ func newChatWriter(c *completion) *chatWriter {
 	return &chatWriter{completion: c, id: "chatcmpl-" + randomText(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
 }
 
-// keepAlive returns a comment, which clients ignore.
+// keepAlive returns a comment of server-sent events, which clients ignore.
 func (f *chatWriter) keepAlive() []byte { return []byte(": the host is working\n\n") }
 
 func (f *chatWriter) stream(out *eventWriter) { f.out = out }
 
-// sendChunk sends a chunk.
+// sendChunk sends a chunk with these choices; with holds names and values of further members.
 func (f *chatWriter) sendChunk(choices []any, with ...any) {
 	body := map[string]any{"id": f.id, "object": "chat.completion.chunk", "created": f.created, "model": f.model, "choices": choices}
 	if f.q.StreamUsage {
@@ -225,7 +226,7 @@ func (f *chatWriter) turnSeparator() string { return "\n\n" }
 // sendHostEvent sends a chunk with the extension x_event, which other clients ignore.
 func (f *chatWriter) sendHostEvent(e map[string]any) { f.sendChunk([]any{}, "x_event", e) }
 
-// finish sends the end of a stream.
+// finish sends the end of a stream: the reason, the usage if the client wants it, and [DONE].
 func (f *chatWriter) finish(r *llm.Response, extra []any) {
 	if !f.first { // also for an empty answer
 		f.sendDelta(map[string]any{"content": ""})

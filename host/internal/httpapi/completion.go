@@ -33,7 +33,8 @@ type requestOptions struct {
 	response *responseOptions // nil: the request is not for POST /v1/responses
 }
 
-// selectTools parses MODEL|TOOL|TOOL, and combines the tools with x_tools.
+// selectTools sets the model's name and the patterns of the offered tools from MODEL|TOOL|TOOL, or
+// from tools (x_tools). It returns an error if both are given.
 func (q *requestOptions) selectTools(tools []string) error {
 	base, names, some := strings.Cut(q.Model, "|")
 	q.base, q.Model, q.only = strings.TrimSpace(base), "", tools
@@ -65,7 +66,8 @@ type completion struct {
 	ids map[string]string // ids of the client's calls: the run's id → the client's id
 }
 
-// prepare prepares a completion. The caller must call done.
+// prepare returns a completion with its model, conversation and tools. The caller must call done.
+// It returns status 429 if too many completions run.
 func (a *API) prepare(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
 	if a.cfg.Models == nil {
 		return nil, nil, &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
@@ -104,7 +106,8 @@ func (a *API) prepare(ctx context.Context, q *requestOptions) (c *completion, do
 	return c, leave, nil
 }
 
-// checkTools returns an error for a chosen tool that does not exist.
+// checkTools returns an error if a pattern of the offered tools matches none, or if tool_choice
+// names a tool that is not offered.
 func (c *completion) checkTools(ctx context.Context) error {
 	choice := c.q.Choice
 	if c.q.only == nil && (choice == nil || len(choice.ToolNames) == 0) {
@@ -145,7 +148,7 @@ func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outco
 	return o
 }
 
-// clientCalls returns the calls that the client has to make.
+// clientCalls returns the calls of the client's tools. It changes calls.
 func (c *completion) clientCalls(calls []*llm.ToolCall) []*llm.ToolCall {
 	return slices.DeleteFunc(calls, func(one *llm.ToolCall) bool { return !c.isClientTool(one.Name) })
 }
@@ -159,8 +162,8 @@ func (c *completion) isClientTool(name string) bool {
 // it.
 func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.Text()) }
 
-// assignIDs sets the ids of the calls of an answer: those that were sent, in their order,
-// and new ones for the rest.
+// assignIDs sets the client's ids of the calls of an answer in c.ids: those that were sent, in
+// their order, and new ones for the rest.
 func (c *completion) assignIDs(answer *llm.Response, told []string) {
 	for i, one := range c.clientCalls(answer.Calls()) {
 		if i < len(told) {
@@ -171,7 +174,7 @@ func (c *completion) assignIDs(answer *llm.Response, told []string) {
 	}
 }
 
-// withClientIDs returns messages of the run with the ids that the client got.
+// withClientIDs returns a copy of messages of the run, with the ids of calls that the client got.
 func (c *completion) withClientIDs(messages []llm.Message) []llm.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
@@ -192,8 +195,8 @@ func (c *completion) withClientIDs(messages []llm.Message) []llm.Message {
 // disconnected.
 const storeTimeout = 10 * time.Second
 
-// storeMessages stores the session's new messages, and the messages of an answer with client
-// calls that the client does not get.
+// storeMessages stores the new messages in the session, if the request has one. Otherwise, if the
+// client has to make calls, it stores the messages of the answer that the client does not get.
 func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, said string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -211,7 +214,8 @@ func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, said s
 	return c.api.storeTurn(ctx, messages, said)
 }
 
-// outcomeError returns the error of a run without an answer; nil: there is an answer.
+// outcomeError returns the error for the client of a run without an answer; nil: there is an
+// answer, possibly incomplete.
 func outcomeError(ctx context.Context, o *agent.Outcome) error {
 	said := o.Response != nil && len(o.Response.Parts) > 0
 	switch o.Ending {

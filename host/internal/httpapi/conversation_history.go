@@ -24,16 +24,18 @@ type storedTurn struct {
 	Blob     string        `json:"blob,omitempty"` // id of a blob with messages that are too long
 }
 
+// Limits of stored turns.
 const (
 	turnLifetime    = 24 * time.Hour
 	maxTurnInRecord = 512 << 10
 )
 
-// turnKey returns the store key of the turn with a tool call.
+// turnKey returns the store key of the turn whose first open call has this id.
 func turnKey(call string) string { return "turn/" + call }
 
-// storeTurn stores the messages of an answer under the id of the first call that the
-// client must make.
+// storeTurn stores the messages of an answer for turnLifetime, under the id of the first call
+// that the client must make. It stores nothing without such a call, nor messages that are too
+// long if there is no store for blobs.
 func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string) error {
 	ids := openCalls(messages)
 	content, err := jsonrpc.Marshal(messages)
@@ -58,7 +60,7 @@ func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string
 	return err
 }
 
-// openCalls returns the ids of calls without a result.
+// openCalls returns the ids of calls without a result, in their order.
 func openCalls(messages []llm.Message) []string {
 	var ids []string
 	for _, m := range messages {
@@ -74,7 +76,8 @@ func openCalls(messages []llm.Message) []string {
 	return ids
 }
 
-// restore replaces the answers in a conversation by their stored messages.
+// restore returns a conversation in which the stored messages replace the answers that the client
+// got. Answers that are not stored, or that the client has changed, stay as they are.
 func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Message, error) {
 	if a.cfg.Keys == nil {
 		return messages, nil
@@ -182,7 +185,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	return ok && also && bytes.Equal(one, two) || bytes.Equal(a, b)
 }
 
-// setHistory sets the conversation for the model.
+// setHistory sets the conversation for the model: the session or response that the request
+// continues, and its messages. Its error names the wrong parameter.
 func (c *completion) setHistory(ctx context.Context) error {
 	messages := c.q.Messages
 	c.q.Messages = nil
@@ -200,7 +204,9 @@ func (c *completion) setHistory(ctx context.Context) error {
 	return err
 }
 
-// continueSession continues a session. System messages apply only to this request.
+// continueSession sets the conversation to a session's messages and those of the request. System
+// messages apply only to this request and are not stored. It returns NOT_FOUND for an unknown
+// session, and an error for a result without its call.
 func (c *completion) continueSession(ctx context.Context, messages []llm.Message) error {
 	if c.api.cfg.Sessions == nil {
 		return invalid("x_session", "this host does not store sessions")
@@ -237,7 +243,8 @@ func unknownResult(id string) error {
 	return invalid("messages", "the tool result with the id %.60q has no call before it", id)
 }
 
-// checkPairs reports calls without results, and results without calls: models refuse both.
+// checkPairs returns an error for calls without results in the next messages, and for results
+// without calls before them: models refuse both.
 func checkPairs(messages []llm.Message) error {
 	var calls []string // all earlier calls have results
 	waiting, n := map[string]int{}, 0

@@ -91,7 +91,8 @@ func tooMany(wait time.Duration) error {
 	}
 }
 
-// apiErrorOf converts an error for the client.
+// apiErrorOf converts an error for the client: the status and code follow from its toolerr code.
+// It returns an apiError unchanged.
 func apiErrorOf(err error) *apiError {
 	var known *apiError
 	if errors.As(err, &known) {
@@ -161,12 +162,13 @@ func modelError(err error) *apiError {
 	return &f
 }
 
-// forAnthropic reports whether a request comes from a client of Anthropic's API.
+// forAnthropic reports whether a request comes from a client of Anthropic's API, by its path or
+// its header Anthropic-Version.
 func forAnthropic(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/v1/messages") || r.Header.Get("Anthropic-Version") != ""
 }
 
-// writeError answers with an error.
+// writeError answers with an error, in the format of the request's client.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	f := apiErrorOf(err)
 	body := f.body()
@@ -182,7 +184,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	gateway.AnswerAndDrain(w, r, func() { writeAnswer(w, f.status, body) })
 }
 
-// writeAnswer sends a status and v as JSON.
+// writeAnswer sends a status and v as JSON; 500 if v cannot be encoded.
 func writeAnswer(w http.ResponseWriter, status int, v any) {
 	body, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -191,7 +193,7 @@ func writeAnswer(w http.ResponseWriter, status int, v any) {
 	writeJSON(w, status, body)
 }
 
-// truncate returns the beginning of a text.
+// truncate returns the first most bytes of a text, with "…" if it is longer.
 func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -20,10 +20,10 @@ type eventWriter struct {
 	w      http.ResponseWriter
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex
-	begun    bool
-	writeErr error
-	beats    []byte
+	mu        sync.Mutex
+	begun     bool
+	writeErr  error
+	keepAlive []byte
 
 	stop chan struct{}
 	once sync.Once
@@ -33,10 +33,10 @@ type eventWriter struct {
 // errNotReading is the cause for ending work for a client that does not read.
 var errNotReading = errors.New("the client does not read, or has disconnected")
 
-// newEvents returns a stream. beats is sent regularly when nothing else is, so that
+// newEvents returns a stream. keepAlive is sent regularly when nothing else is, so that
 // proxies see that the connection is alive. The caller must call close.
-func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte, every time.Duration) *eventWriter {
-	e := &eventWriter{w: w, cancel: give, beats: beats, stop: make(chan struct{})}
+func newEvents(w http.ResponseWriter, cancel context.CancelCauseFunc, keepAlive []byte, every time.Duration) *eventWriter {
+	e := &eventWriter{w: w, cancel: cancel, keepAlive: keepAlive, stop: make(chan struct{})}
 	e.done.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -45,14 +45,14 @@ func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte
 			case <-e.stop:
 				return
 			case <-tick.C:
-				e.write(e.beats)
+				e.write(e.keepAlive)
 			}
 		}
 	})
 	return e
 }
 
-// close stops the heartbeat and waits for it.
+// close stops the keep-alive texts and waits for their goroutine. It may be called again.
 func (e *eventWriter) close() {
 	e.once.Do(func() { close(e.stop) })
 	e.done.Wait()
@@ -65,7 +65,8 @@ func (e *eventWriter) started() bool {
 	return e.begun
 }
 
-// send sends one event; without a name it is a message.
+// send sends one event with v as JSON; name "": without a name. If v cannot be encoded, it
+// cancels the request.
 func (e *eventWriter) send(name string, v any) {
 	data, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -87,8 +88,8 @@ func (e *eventWriter) sendText(name string, data []byte) {
 	e.write(b.Bytes())
 }
 
-// write writes text to the client, after the headers if it is the first. After a failed
-// write it does nothing.
+// write writes text to the client, after the headers if it is the first. A failed write cancels
+// the request, and later ones do nothing.
 func (e *eventWriter) write(text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -54,7 +54,7 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(w, http.StatusOK, map[string]int{"input_tokens": n})
 }
 
-// readMessages reads the body of POST /v1/messages.
+// readMessages reads the body of POST /v1/messages. Its errors name the wrong parameter.
 func readMessages(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	v, err := readObject(w, r)
 	if err != nil {
@@ -79,8 +79,8 @@ func readMessages(w http.ResponseWriter, r *http.Request) (*requestOptions, erro
 	return q, q.selectTools(only)
 }
 
-// checkMessages refuses malformed requests, and options that the host does not
-// support.
+// checkMessages returns INVALID_PARAMS for the first malformed member, or option that the host
+// does not support.
 func checkMessages(v *tree.Value) error {
 	if err := messageRule().check(v, "", ""); err != nil {
 		return err
@@ -210,7 +210,8 @@ func (f *messageWriter) keepAlive() []byte {
 	return []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n")
 }
 
-// send sends an event of a type.
+// send sends an event of a type, after message_start if it is the first. members holds names and
+// values of its members.
 func (f *messageWriter) send(kind string, members ...any) {
 	if !f.head {
 		f.head = true
@@ -224,7 +225,7 @@ func (f *messageWriter) send(kind string, members ...any) {
 	f.out.send(kind, body)
 }
 
-// encode returns an answer that is not streamed.
+// encode returns an answer in Anthropic's format. It sets the answer's id and model.
 func (f *messageWriter) encode(r *llm.Response) *tree.Value {
 	r.ID, r.Model = f.id, f.model
 	v, _ := anthropic.EncodeResponse(r, anthropic.Options{})
@@ -256,7 +257,8 @@ func (f *messageWriter) sendPiece(p piece) {
 	f.sendInBlock(p)
 }
 
-// sendInBlock sends a piece in its block.
+// sendInBlock sends a piece in its block, which it opens if necessary. It drops thinking of other
+// vendors' models, whose signatures clients could not return.
 func (f *messageWriter) sendInBlock(p piece) {
 	ours := f.cfg.Model.Info().Vendor == llm.Anthropic // clients may return signatures of this vendor
 	switch p.kind {
@@ -285,7 +287,8 @@ func (f *messageWriter) sendInBlock(p piece) {
 	}
 }
 
-// openBlock starts a block, unless it is the current one.
+// openBlock ends the current block and starts another, unless the current one is of this kind
+// and part.
 func (f *messageWriter) openBlock(kind pieceKind, part int, start *tree.Value) {
 	if f.now != nil && f.now.kind == kind && f.now.part == part {
 		return

@@ -43,7 +43,7 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(w, http.StatusOK, page)
 }
 
-// showModel answers GET /v1/models/{id}.
+// showModel answers GET /v1/models/{id}; the id may be followed by chosen tools.
 func (a *API) showModel(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(r.PathValue("id"), "|") // without the chosen tools, which follow the name
 	if id == "" {

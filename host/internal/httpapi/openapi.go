@@ -118,7 +118,7 @@ func (r route) parameters() []any {
 	return list
 }
 
-// withSchema returns a response with a JSON body of a named schema.
+// withSchema returns the description of a response whose JSON body has a named schema.
 func withSchema(description, schema string) map[string]any {
 	return map[string]any{"description": description, "content": content("application/json", schema)}
 }

@@ -18,10 +18,10 @@ import (
 
 // The limits of a request and its answer.
 const (
-	maxBody      = 16 << 20
-	maxArtifact  = 50 << 20
-	bodyTime     = 30 * time.Second
-	artifactTime = 5 * time.Minute
+	maxBody      = 16 << 20         // bytes
+	maxArtifact  = 50 << 20         // bytes
+	bodyTime     = 30 * time.Second // for reading a body
+	artifactTime = 5 * time.Minute  // for reading an artifact
 	maxPiece     = 64 << 10
 )
 
@@ -110,8 +110,8 @@ func tooLarge(w http.ResponseWriter, most int64) error {
 }
 
 // readMembers reads a body with an object, and passes each member that is not null to the
-// function of its name in take. Unknown members are an error. An empty body has no
-// members.
+// function of its name in take. It returns an error that names an unknown or wrong member. An
+// empty body has no members.
 func readMembers(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -148,7 +148,7 @@ func bodyOf(names []string) string {
 
 // rates limits the rate of each client's requests with a token bucket.
 type rates struct {
-	each, burst float64
+	each, burst float64 // requests per second, and in a burst
 
 	mu      sync.Mutex
 	clients map[string]*bucket
@@ -163,8 +163,8 @@ type bucket struct {
 // maxClients bounds the clients whose requests are counted.
 const maxClients = 4096
 
-// take counts a request of a client. If the client exceeds its rate, it returns the
-// time until the next request is permitted.
+// take counts a request of a client and returns 0. If the client exceeds its rate, it counts
+// nothing, and returns the time until the next request is permitted.
 func (r *rates) take(client string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,8 +197,8 @@ func (r *rates) dropIdle(now time.Time) {
 	}
 }
 
-// clientAddress returns the client of a request: all clients with the token at one address
-// are the same.
+// clientAddress returns the IP address of a request, which stands for its client: all clients
+// with the token at one address share a rate.
 func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

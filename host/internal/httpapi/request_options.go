@@ -16,8 +16,8 @@ const eventsHeader = "X-Toolroom-Events"
 // maxModel bounds the name of a model with the chosen tools, in bytes.
 const maxModel = 4096
 
-// takeExtensions reads the host's own members of a request. It returns the patterns of the
-// chosen tools; nil: all tools.
+// takeExtensions reads the host's own members of a request and its events header, and removes
+// these members. It returns the patterns of the chosen tools; nil: all tools.
 func (q *requestOptions) takeExtensions(v *tree.Value, r *http.Request) (tools []string, err error) {
 	if header := r.Header.Get(eventsHeader); header != "" {
 		if q.events, err = strconv.ParseBool(header); err != nil {
@@ -56,8 +56,9 @@ func (q *requestOptions) takeExtensions(v *tree.Value, r *http.Request) (tools [
 	return tools, nil
 }
 
-// setRequest stores the decoded request. Members that were not read are errors or hints
-// that are ignored. Options that would change the answer were refused before.
+// setRequest stores the decoded request. Of the members that were not read (losses), it returns
+// an error for one that could not be read, and ignores the others, which are hints: options
+// that would change the answer were refused before.
 func (q *requestOptions) setRequest(r *llm.Request, losses llm.Losses) error {
 	q.Request = *r
 	for _, l := range losses {
@@ -77,7 +78,7 @@ func (q *requestOptions) setRequest(r *llm.Request, losses llm.Losses) error {
 	return q.checkUnique()
 }
 
-// checkUnique refuses two client tools with the same name.
+// checkUnique returns an error for two client tools with the same name.
 func (q *requestOptions) checkUnique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
@@ -112,7 +113,7 @@ func isString(v *tree.Value, text string) bool { return v.Is(tree.String) && v.T
 // hasName reports whether v has a name that is not empty.
 func hasName(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
 
-// checkRange returns an error for a number that is not from 0 to most.
+// checkRange returns an error if the member name is there and no number from 0 to most.
 func checkRange(v *tree.Value, name string, most float64) error {
 	n := v.Get(name)
 	if isAbsent(n) {
@@ -124,7 +125,7 @@ func checkRange(v *tree.Value, name string, most float64) error {
 	return nil
 }
 
-// checkPositive returns an error for a number that is not a positive integer.
+// checkPositive returns an error if the member name is there and no positive integer.
 func checkPositive(v *tree.Value, name string) error {
 	n := v.Get(name)
 	if isAbsent(n) {

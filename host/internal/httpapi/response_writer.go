@@ -46,12 +46,13 @@ func newResponseWriter(c *completion) *responseWriter {
 
 func (f *responseWriter) turnSeparator() string { return "" }
 
-// keepAlive returns a comment, which clients ignore.
+// keepAlive returns a comment of server-sent events, which clients ignore.
 func (f *responseWriter) keepAlive() []byte { return []byte(": the host is working\n\n") }
 
 func (f *responseWriter) stream(out *eventWriter) { f.out = out }
 
-// send sends an event of a type, after the events that begin a response.
+// send sends an event of a type, after the events that begin a response if it is the first. It
+// does nothing if the answer is not streamed. members holds names and values.
 func (f *responseWriter) send(kind string, members ...any) {
 	if f.out == nil {
 		return
@@ -69,7 +70,8 @@ func (f *responseWriter) send(kind string, members ...any) {
 	f.out.send(kind, body)
 }
 
-// responseObject returns the response object with the items so far.
+// responseObject returns the response object with the items so far. extra holds names and values
+// of further members.
 func (f *responseWriter) responseObject(status string, usage *llm.Usage, extra []any) *tree.Value {
 	null := &tree.Value{}
 	v := tree.Obj("id", tree.Str(f.id), "object", tree.Str("response"), "created_at", tree.Int(int(f.created)), "status", tree.Str(status),
@@ -91,7 +93,7 @@ func (f *responseWriter) responseObject(status string, usage *llm.Usage, extra [
 	return v
 }
 
-// sendPiece handles a piece. Items with text and thinking follow each other; items with
+// sendPiece adds a piece to its item, and sends it if the answer is streamed. Items with text and thinking follow each other; items with
 // calls can grow at the same time.
 func (f *responseWriter) sendPiece(p piece) {
 	switch p.kind {
@@ -168,7 +170,7 @@ func (f *responseWriter) sendText(item *openItem, text string) {
 	}
 }
 
-// closeItems completes the open items that which selects.
+// closeItems completes the open items for which which returns true, in their order.
 func (f *responseWriter) closeItems(which func(*openItem) bool) {
 	f.order = slices.DeleteFunc(f.order, func(part int) bool {
 		item := f.open[part]
@@ -236,7 +238,7 @@ func (i *openItem) encode(status string, whole bool) *tree.Value {
 
 func (f *responseWriter) sendHostEvent(e map[string]any) { f.send("x_event", "x_event", e) }
 
-// finalBody returns the complete response.
+// finalBody returns the complete response: incomplete if the answer was cut off by a limit.
 func (f *responseWriter) finalBody(r *llm.Response, extra []any) *tree.Value {
 	if r.StopReason != llm.StopLength && r.StopReason != llm.StopContext {
 		return f.responseObject(responses.Completed, r.Usage, extra)
@@ -270,7 +272,8 @@ func (f *responseWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
 	return f.finalBody(r, extra)
 }
 
-// setItems sets the items of an answer that is not streamed.
+// setItems sets the items of an answer that is not streamed. It does nothing if they are set, or
+// if the answer is streamed.
 func (f *responseWriter) setItems(r *llm.Response) {
 	if f.out != nil || len(f.items) > 0 {
 		return

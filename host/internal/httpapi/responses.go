@@ -38,7 +38,8 @@ func (a *API) serveResponses(w http.ResponseWriter, r *http.Request) {
 	a.complete(w, r, q, func(c *completion) answerWriter { return newResponseWriter(c) })
 }
 
-// readResponse reads the body of POST /v1/responses.
+// readResponse reads the body of POST /v1/responses, and the stored items that it refers to. Its
+// errors name the wrong parameter.
 func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	v, err := readObject(w, r)
 	if err != nil {
@@ -70,7 +71,8 @@ func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOpti
 	return q, q.selectTools(only)
 }
 
-// paramError converts an error of the decoder for clients.
+// paramError returns an error of the decoder as one that names the parameter, and other errors
+// unchanged.
 func paramError(err error) error {
 	var f *responses.RequestError
 	if errors.As(err, &f) {
@@ -87,8 +89,8 @@ func textOf(v *tree.Value, name string) string {
 	return ""
 }
 
-// checkResponse refuses members of a wrong type or value, and options that the host
-// does not support.
+// checkResponse returns INVALID_PARAMS for the first member of a wrong type or value, or option
+// that the host does not support.
 func checkResponse(v *tree.Value) error {
 	if err := responseRule().check(v, "", ""); err != nil {
 		return err
@@ -144,7 +146,8 @@ func responseRule() valueRule {
 	})
 }
 
-// readInput reads input, with the items that references name.
+// readInput reads input, a text or items, into q.Messages. Stored items replace the references to
+// them; kinds of items that it ignores are noted.
 func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) error {
 	input := v.Get("input")
 	switch {
@@ -206,8 +209,8 @@ func (q *requestOptions) readOptions(v *tree.Value) error {
 	return nil
 }
 
-// ignoreHints lists the ignored members, and keeps the members that the response
-// repeats.
+// ignoreHints notes the members of the request that have no effect, and sets the members that
+// the response repeats.
 func (q *requestOptions) ignoreHints(v *tree.Value) {
 	followed := []string{
 		"input", "model", "instructions", "stream", "store", "background", "parallel_tool_calls", "previous_response_id", "max_output_tokens",
@@ -238,7 +241,8 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 	}
 }
 
-// resolveReferences replaces references by the items that they name.
+// resolveReferences returns the items of input, in which stored items replace the references to
+// them. It returns status 404 for an unknown one.
 func (a *API) resolveReferences(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
 	for i, item := range input.PeekItems() {
@@ -259,8 +263,8 @@ func (a *API) resolveReferences(ctx context.Context, q *requestOptions, input *t
 	return out, nil
 }
 
-// continueResponse sets the conversation of a response: that of the previous response, and the
-// input of this one.
+// continueResponse sets the conversation of a response: that of the previous response, if the
+// request names one, and the input of this one.
 func (c *completion) continueResponse(ctx context.Context, messages []llm.Message) error {
 	asked := c.q.response
 	var earlier []llm.Message
@@ -291,7 +295,8 @@ func (q *requestOptions) instructionMessages() []llm.Message {
 	return []llm.Message{{Role: llm.SystemRole, Parts: []llm.Part{{Type: llm.TextPart, Text: q.response.instructions}}}}
 }
 
-// checkAnswered returns an error for calls without outputs and outputs without calls.
+// checkAnswered returns an error, in OpenAI's words, for calls without outputs and outputs without
+// calls.
 func checkAnswered(messages []llm.Message) error {
 	called := llm.CallNames(messages)
 	for _, m := range messages {

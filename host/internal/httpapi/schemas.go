@@ -44,7 +44,8 @@ func schemas() map[string]any {
 	return all
 }
 
-// vendorSchemas returns the schemas of types that the vendors document.
+// vendorSchemas returns the schemas, by name, of requests and answers that the vendors
+// document, with the host's extensions.
 func vendorSchemas() map[string]any {
 	ours := []any{
 		"x_tools?", typed("array", "items", typed("string"), "description", "names of the host's tools that the model can use, with *; [] for none (default all)"),

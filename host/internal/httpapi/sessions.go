@@ -11,12 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// intoString returns a function that decodes a string into to.
+// intoString returns a function for readMembers that decodes a string into to.
 func intoString(to *string) func([]byte) error {
 	return func(v []byte) error { return json.Unmarshal(v, to) }
 }
 
-// writeSession answers with a session.
+// writeSession answers with a session, or with err.
 func writeSession(w http.ResponseWriter, r *http.Request, status int, s *conversation.Session, err error) {
 	if err != nil {
 		writeError(w, r, err)
@@ -116,7 +116,7 @@ func (a *API) listMessages(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(w, http.StatusOK, listOf(request.Get("messages")))
 }
 
-// addMessages adds messages of another source to a session.
+// addMessages answers POST /v1/sessions/{id}/messages: it appends messages in OpenAI's format.
 func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 	v, err := readObject(w, r)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// storeResponse keeps a response with the items of its request.
+// storeResponse stores a response with the items of its request, also after the client has
+// disconnected. Items without an id get one.
 func (a *API) storeResponse(ctx context.Context, f *responseWriter, messages []llm.Message, body *tree.Value) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -34,6 +35,8 @@ func (a *API) storeResponse(ctx context.Context, f *responseWriter, messages []l
 }
 
 // previousConversation returns the conversation that a request continues, and its size in bytes.
+// It returns status 400 if the previous response does not exist, is another caller's, or
+// continues a deleted one.
 func (a *API) previousConversation(ctx context.Context, q *requestOptions) ([]llm.Message, int64, error) {
 	gone := func(message string) error {
 		return &apiError{status: http.StatusBadRequest, code: "previous_response_not_found", param: "previous_response_id", message: message}
@@ -87,7 +90,8 @@ func jsonList(items []json.RawMessage) json.RawMessage {
 	return list.JSON()
 }
 
-// findResponse returns the response of the request's path, or NOT_FOUND if it is another account's.
+// findResponse returns the response whose id is in the request's path, or NOT_FOUND: also if it
+// is another account's.
 func (a *API) findResponse(r *http.Request) (*responsestore.Response, *responsestore.Content, error) {
 	id := r.PathValue("id")
 	found, content, err := a.cfg.Responses.Get(r.Context(), id)
@@ -124,8 +128,8 @@ func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(w, http.StatusOK, deleted{found.ID, "response.deleted", true})
 }
 
-// listInput lists the items of a stored response's request, the last one first unless
-// order is asc.
+// listInput answers GET /v1/responses/{id}/input_items: the items of the response's request, the
+// last one first unless order is asc.
 func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
 	_, content, err := a.findResponse(r)
 	if err != nil {

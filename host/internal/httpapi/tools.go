@@ -18,7 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// callerOf returns the caller of an API request, on behalf of a user if it names one.
+// callerOf returns the caller of an API request. user is the name that the request gives its
+// user; "": none. It becomes the caller's ID, and is not verified.
 func callerOf(r *http.Request, user string) call.Caller {
 	c := call.Caller{EntryPoint: EntryPoint, ID: EntryPoint, Account: gateway.Account(r.RemoteAddr)}
 	if user != "" {
@@ -61,7 +62,8 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(w, http.StatusOK, listOf(list))
 }
 
-// callTool makes one call, through all stages.
+// callTool answers POST /v1/tools/{name}: it makes one call through all stages. A pending call
+// has status 202.
 func (a *API) callTool(w http.ResponseWriter, r *http.Request) {
 	args := []byte(`{}`)
 	err := readMembers(w, r, map[string]func([]byte) error{"arguments": func(v []byte) error {

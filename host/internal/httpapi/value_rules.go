@@ -54,8 +54,8 @@ func aList(of valueRule) valueRule {
 	return w
 }
 
-// orRule returns a want that accepts either of two. At most one of them may describe an
-// object or list.
+// orRule returns a rule that accepts what either rule accepts. Only other may describe the members
+// of an object or the items of a list.
 func (w valueRule) orRule(other valueRule) valueRule {
 	return valueRule{
 		words:   w.words + " or " + other.words,
@@ -64,7 +64,8 @@ func (w valueRule) orRule(other valueRule) valueRule {
 	}
 }
 
-// check reports a value that does not fit, by its place.
+// check returns INVALID_PARAMS for the first value that does not fit. at is its JSON pointer for
+// the message, and param the parameter that the error names; "": the member of v.
 func (w valueRule) check(v *tree.Value, at, param string) error {
 	if isAbsent(v) {
 		return nil
@@ -122,7 +123,7 @@ func chatRule() valueRule {
 	})
 }
 
-// messagesRule are messages in OpenAI's form.
+// messagesRule describes messages in OpenAI's format.
 func messagesRule() valueRule {
 	part := anObject(map[string]valueRule{"type": aText(), "text": aText(), "refusal": aText(), "image_url": anObject(map[string]valueRule{"url": aText(), "detail": aText()})})
 	called := anObject(map[string]valueRule{"name": aText(), "arguments": aText().orRule(anObject(nil))})
@@ -155,7 +156,7 @@ func messageRule() valueRule {
 	})
 }
 
-// lacksImage reports what an image's source must have and has not.
+// lacksImage reports whether an image block has no complete source: data with its type, or a URL.
 func lacksImage(b *tree.Value) bool {
 	source := b.Get("source")
 	switch kind := source.Get("type"); {
@@ -167,10 +168,11 @@ func lacksImage(b *tree.Value) bool {
 	return true
 }
 
-// formatTypes are the types of response_format that are not text.
+// formatTypes returns the types of response_format except text.
 func formatTypes() []string { return []string{"json_object", "json_schema"} }
 
-// checkFormat refuses a response_format that nobody can read.
+// checkFormat returns an error for a response_format of an unknown type, or a json_schema without
+// name or schema. A missing one is valid.
 func checkFormat(f *tree.Value) error {
 	kind := f.Get("type")
 	switch {
