@@ -96,7 +96,7 @@ func (r *redactor) copyValue(dst []byte, depth int) ([]byte, bool) {
 	case !json.Valid(word):
 		return dst, false
 	case len(word) > maxTextBytes:
-		return AppendText(dst, string(word)), true
+		return AppendJSONString(dst, string(word)), true
 	}
 	return append(dst, word...), true
 }
@@ -277,11 +277,11 @@ func (r *redactor) readString() (string, bool) {
 	return text, true
 }
 
-// AppendText appends text to dst as a JSON string, with credentials hidden, cut to
+// AppendJSONString appends text to dst as a JSON string, with credentials hidden, cut to
 // maxTextBytes; "… (of N bytes)" follows a cut.
-func AppendText(dst []byte, text string) []byte { return appendRedacted(dst, text, len(text)) }
+func AppendJSONString(dst []byte, text string) []byte { return appendRedacted(dst, text, len(text)) }
 
-// appendRedacted appends as AppendText does. text is the beginning of a text of
+// appendRedacted appends as AppendJSONString does. text is the beginning of a text of
 // length bytes.
 func appendRedacted(dst []byte, text string, length int) []byte {
 	shown := Text(text)

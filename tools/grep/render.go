@@ -206,7 +206,7 @@ func (w *searcher) showFile(p *resultPage, f *searchResult, pick fileSelection) 
 	p.beginFile(w.shownPath(f.abs, pick.path))
 	x := &matchExcerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, windowLine: 1, starts: pick.starts}
 	outcome := w.rereadFile(f, pick.matchingFile, x.writeWindow)
-	p.endFile()
+	p.flushLineNumbers()
 	p.cutToComplete()
 	if w.rereadMasked && !p.full {
 		p.addNote("values are masked")

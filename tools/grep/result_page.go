@@ -189,9 +189,9 @@ func (p *resultPage) addNote(format string, args ...any) {
 	p.put("  … " + fmt.Sprintf(format, args...) + "\n")
 }
 
-// endFile finishes the part of a file: with numbersOnly it writes the line numbers
+// flushLineNumbers finishes the part of a file: with numbersOnly it writes the line numbers
 // of its matches, and adds a row for each match. Otherwise it does nothing.
-func (p *resultPage) endFile() {
+func (p *resultPage) flushLineNumbers() {
 	if !p.numbersOnly || len(p.lineNumbers) == 0 {
 		return
 	}

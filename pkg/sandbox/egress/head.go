@@ -79,7 +79,7 @@ func parseHead(head []byte) (*request, error) {
 	}
 	lines := strings.Split(text, "\r\n")
 	q := &request{}
-	target, err := q.parseLine(lines[0])
+	target, err := q.parseRequestLine(lines[0])
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func parseHead(head []byte) (*request, error) {
 	return q, nil
 }
 
-// parseLine parses the first line: it sets method and version, and returns the
+// parseRequestLine parses the first line: it sets method and version, and returns the
 // target.
-func (q *request) parseLine(line string) (target string, err error) {
+func (q *request) parseRequestLine(line string) (target string, err error) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || !isToken(parts[0]) || len(parts[0]) > 32 {
 		return "", newBadRequest("the request line is not METHOD URL HTTP/1.1")

@@ -69,8 +69,8 @@ func parseAuthority(text string) (h host, port uint16, err error) {
 }
 
 // parsePort parses :PORT, a number from 1 to 65535 without a leading zero.
-func parsePort(text string) (uint16, error) {
-	digits, ok := strings.CutPrefix(text, ":")
+func parsePort(colonPort string) (uint16, error) {
+	digits, ok := strings.CutPrefix(colonPort, ":")
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if !ok || err != nil || port == 0 || digits[0] == '0' { // ParseUint takes no sign
 		return 0, errors.New("has no port from 1 to 65535 after its host")

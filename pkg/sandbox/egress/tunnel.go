@@ -16,11 +16,11 @@ import (
 // to the server, checkGreeting must accept them, within Config.HeadTime. A
 // refusal is recorded; a client that speaks TLS gets an alert, any other only the
 // end of the connection.
-func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader, server *stream) {
+func (p *Proxy) tunnel(q *request, allowedBy entry, client *stream, reader *bufio.Reader, server *stream) {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	allowPlain := e.port != 0 && e.port != 443
+	allowPlain := allowedBy.port != 0 && allowedBy.port != 443
 	if !allowPlain {
 		client.setFixedDeadline(time.Now().Add(p.config.HeadTime))
 	}

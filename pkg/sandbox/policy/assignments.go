@@ -239,9 +239,9 @@ func (s *shellText) recordSetByBuiltin(builtin, text string) {
 	}
 }
 
-// markAssigned marks the variables that a statement at the top level of a text
+// markSurelyAssigned marks the variables that a statement at the top level of a text
 // certainly assigns when it runs. NAME+= marks none: it keeps a value from elsewhere.
-func (v *variables) markAssigned(stmt *syntax.Stmt) {
+func (v *variables) markSurelyAssigned(stmt *syntax.Stmt) {
 	if stmt.Background || stmt.Coprocess {
 		return
 	}

@@ -55,7 +55,7 @@ func (s *shellText) checkStatements(file *syntax.File) {
 		sure := maps.Clone(s.vars.assigned)
 		syntax.Walk(stmt, s.visitNode)
 		s.vars.assigned = sure // without the variables of loops
-		s.vars.markAssigned(stmt)
+		s.vars.markSurelyAssigned(stmt)
 		s.noteFunction(stmt)
 	}
 }

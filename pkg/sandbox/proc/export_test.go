@@ -61,7 +61,7 @@ func HideCommands(r *Runner) { r.guards.HideCommands() }
 
 // ProtectedIn returns the protected paths that a search of a root finds.
 func ProtectedIn(root string, rules Rules) []string {
-	s := &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
+	s := &secretScan{root: root, keyChecks: map[string]cachedKeyCheck{}, hidden: map[fileID]*hiddenFile{}}
 	found := s.scanRoot(scanRules{rules.Denied, rules.ExplicitlyAllowed, rules.Protected})
 	defer found.closeDescriptors()
 	return found.protected

@@ -36,8 +36,8 @@ type homeSearch struct {
 	isHidden    func(path string) bool
 	isStore     func(path string) bool // hidden for another reason than settings with secrets
 	isAllowed   func(path string) bool
-	listed      map[string]*dirCache // directories of this search
-	keyChecks   map[string]keyCheck  // files of this search, see Runner.homeKeyChecks
+	listed      map[string]*dirCache      // directories of this search
+	keyChecks   map[string]cachedKeyCheck // files of this search, see Runner.homeKeyChecks
 	entriesLeft int
 	hidden      []string
 	incomplete  bool // a bound was reached
@@ -55,7 +55,7 @@ func (r *Runner) hiddenInHomes(s *spec, rules Rules) []string {
 	}
 	h := &homeSearch{
 		Runner: r, s: s, isHidden: isHidden, isStore: rules.Denied, isAllowed: rules.ExplicitlyAllowed, entriesLeft: maxHomeEntries,
-		listed: map[string]*dirCache{}, keyChecks: map[string]keyCheck{},
+		listed: map[string]*dirCache{}, keyChecks: map[string]cachedKeyCheck{},
 	}
 	for _, home := range s.homes {
 		for _, dir := range homeStoreDirs {

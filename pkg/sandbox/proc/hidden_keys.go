@@ -10,38 +10,38 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// keyCheck is the cached answer to the question whether a file begins as a
+// cachedKeyCheck is the cached answer to the question whether a file begins as a
 // private key.
-type keyCheck struct {
+type cachedKeyCheck struct {
 	id      fileID
 	changed time.Time // the file's time of change
 	size    int64
 	secret  bool // it begins as a private key
 }
 
-// newKeyCheck returns a keyCheck with the identity, time of change and size of
+// uncheckedKey returns a cachedKeyCheck with the identity, time of change and size of
 // a file, whose content was not read: secret is false.
-func newKeyCheck(info os.FileInfo) keyCheck {
+func uncheckedKey(info os.FileInfo) cachedKeyCheck {
 	id, _ := fileIDOf(info)
-	return keyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
+	return cachedKeyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
 }
 
 // isPrivateKeyFile reports whether the file at path begins as a private key
 // (isKey), and returns that file's info. For an unchanged file it takes the
 // result from earlier instead of reading it, and stores the result in checks.
 // An error means that the file is gone.
-func isPrivateKeyFile(path string, earlier, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
+func isPrivateKeyFile(path string, earlier, checks map[string]cachedKeyCheck) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return info, false, err
 	}
-	now, had := newKeyCheck(info), earlier[path]
+	now, had := uncheckedKey(info), earlier[path]
 	now.secret = had.secret
 	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
 		if info, isKey, err = beginsAsKey(path); err != nil {
 			return info, false, err
 		}
-		now = newKeyCheck(info) // perhaps another file than before
+		now = uncheckedKey(info) // perhaps another file than before
 		now.secret = isKey
 	}
 	checks[path] = now

@@ -29,11 +29,11 @@ const (
 type secretScan struct {
 	mu           sync.Mutex // held by the callers of the methods
 	root         string
-	dirs         map[string]*dirCache   // by path
-	keyChecks    map[string]keyCheck    // by path
-	hidden       map[fileID]*hiddenFile // hidden by the last command or an earlier server
-	recordLoaded bool                   // the file in Config.RecordDir was read
-	savedRecord  string                 // its text, without the entries of other servers
+	dirs         map[string]*dirCache      // by path
+	keyChecks    map[string]cachedKeyCheck // by path
+	hidden       map[fileID]*hiddenFile    // hidden by the last command or an earlier server
+	recordLoaded bool                      // the file in Config.RecordDir was read
+	savedRecord  string                    // its text, without the entries of other servers
 }
 
 // scanResult holds the findings of one search of a root. All paths are
@@ -61,7 +61,7 @@ func (r *Runner) secretScanOf(root string) *secretScan {
 	defer r.mu.Unlock()
 	s := r.secretScans[root]
 	if s == nil {
-		s = &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
+		s = &secretScan{root: root, keyChecks: map[string]cachedKeyCheck{}, hidden: map[fileID]*hiddenFile{}}
 		r.secretScans[root] = s
 	}
 	return s
@@ -192,7 +192,7 @@ func (w *scanPass) forgetDir(dir string) {
 func (w *scanPass) lookUpHidden() (again bool) {
 	earlier := w.result.hidden
 	w.result.hidden = map[string]os.FileInfo{}
-	keys := make(map[string]keyCheck, len(w.keyChecks))
+	keys := make(map[string]cachedKeyCheck, len(w.keyChecks))
 	var lost []string
 	add := func(path string, info os.FileInfo, err error) {
 		switch {

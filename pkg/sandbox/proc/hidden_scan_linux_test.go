@@ -18,7 +18,7 @@ var keysOnly = scanRules{
 }
 
 func newSecretScan(root string) *secretScan {
-	return &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
+	return &secretScan{root: root, keyChecks: map[string]cachedKeyCheck{}, hidden: map[fileID]*hiddenFile{}}
 }
 
 // The first search of a root finds a file that another program keeps moving

@@ -28,9 +28,9 @@ type Runner struct {
 	selfTest      *Report    // of the configured level; nil: not tested yet
 	noUnixSockets bool       // the supervisor cannot connect unix sockets here
 
-	keysMu        sync.Mutex          // for homeKeyChecks and homeKeysAt
-	homeKeyChecks map[string]keyCheck // files in homes, by path
-	homeKeysAt    time.Time           // when they were last looked at
+	keysMu        sync.Mutex                // for homeKeyChecks and homeKeysAt
+	homeKeyChecks map[string]cachedKeyCheck // files in homes, by path
+	homeKeysAt    time.Time                 // when they were last looked at
 
 	mu            sync.Mutex // for the fields below
 	running       map[*Process]struct{}

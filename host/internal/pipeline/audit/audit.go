@@ -315,7 +315,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 	dst = append(append(dst, `","event":"`...), r.event...)
 	if r.tool == nil {
 		dst = jsonrpc.AppendString(append(dst, `","server":`...), r.server)
-		return append(redact.AppendText(append(dst, `,"refused":`...), r.text), '}')
+		return append(redact.AppendJSONString(append(dst, `,"refused":`...), r.text), '}')
 	}
 	dst = append(dst, `","id":"`...)
 	dst = strconv.AppendUint(append(append(dst, l.run...), '-'), r.number, 10)
@@ -332,7 +332,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.duration.Microseconds())/1000, 'f', -1, 64)
 	if r.code != "" {
 		dst = append(append(append(dst, `,"code":"`...), r.code...), `","error":`...)
-		dst = redact.AppendText(dst, r.text)
+		dst = redact.AppendJSONString(dst, r.text)
 		return append(dst, '}')
 	}
 	dst = strconv.AppendInt(append(dst, `,"bytes":`...), int64(r.bytes), 10)

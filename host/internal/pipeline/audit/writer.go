@@ -171,7 +171,7 @@ func (l *Log) writeSucceeded() {
 	line := time.Now().UTC().AppendFormat([]byte(`{"time":"`), timeFormat)
 	line = strconv.AppendInt(append(line, `","event":"audit.lost","records":`...), int64(lost), 10)
 	if why != nil {
-		line = redact.AppendText(append(line, `,"error":`...), why.Error())
+		line = redact.AppendJSONString(append(line, `,"error":`...), why.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()

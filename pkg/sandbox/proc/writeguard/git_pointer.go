@@ -8,10 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// pointerTarget returns the directory that the .git or commondir called name
+// gitPointerDir returns the directory that the .git or commondir called name
 // leads to. Both are names in the root. ok is false if the directory is outside
 // the root or does not exist.
-func (v *inventory) pointerTarget(name string) (dir string, ok bool) {
+func (v *inventory) gitPointerDir(name string) (dir string, ok bool) {
 	pointed, _ := readGitPointer(filepath.Join(v.root, name))
 	target, err := filepath.EvalSymlinks(pointed)
 	if err != nil {

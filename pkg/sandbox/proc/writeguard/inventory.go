@@ -127,7 +127,7 @@ func (v *inventory) scan(hookDirs, included, programs, protected []string) *scan
 			if at.kind != gitPointerKind {
 				continue
 			}
-			if dir, ok := v.pointerTarget(name); ok && dir != "." && !s.repos[dir] && v.roleDirs[dir] == nil {
+			if dir, ok := v.gitPointerDir(name); ok && dir != "." && !s.repos[dir] && v.roleDirs[dir] == nil {
 				v.walkWithRole(s, known, dir, dirRole{gitSettingsKind, ""})
 			}
 		}
