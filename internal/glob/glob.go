@@ -200,8 +200,9 @@ func (g *Glob) RelativeToPrefix() *Glob {
 // path is relative to the searched directory and has slashes.
 func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
 
-// MatchEntry does the same as Match for a path that is a directory if isDir is
-// set, and none otherwise.
+// MatchEntry reports whether the pattern matches a path that is a directory if isDir is
+// set, and otherwise is no directory: a pattern with a final slash matches only
+// directories.
 func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)

@@ -163,8 +163,9 @@ func (w *walker) takeJob() (next job, ok bool) {
 	}
 }
 
-// pushFrame puts a directory whose current piece has been visited onto the
-// stack.
+// pushFrame puts a directory whose current piece has been visited onto the stack, and
+// wakes the waiting workers. It closes a directory that was read completely if more
+// than maxOpen are open.
 func (w *walker) pushFrame(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

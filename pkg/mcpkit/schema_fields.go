@@ -101,8 +101,8 @@ func (b *schemaBuilder) collectFields(t reflect.Type, where string, index []int,
 	}
 }
 
-// parseHiddenTag reports whether a field has the tag hidden, whose only value
-// is "true".
+// parseHiddenTag reports whether a field has the tag hidden, whose only value is
+// "true". Another value is a fault of the schema at where, and counts as hidden.
 func (b *schemaBuilder) parseHiddenTag(tags map[string]string, where string) bool {
 	value, ok := tags["hidden"]
 	if ok && value != "true" {

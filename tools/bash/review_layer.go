@@ -110,7 +110,8 @@ func (v *reviewer) beginLayer(fsys *sandbox.FS, command string) (*pendingLayer, 
 	return &pendingLayer{reviewer: v, set: set, roots: writableRoots(fsys), layer: layer, ended: make(chan struct{})}, nil
 }
 
-// hasRootsOf reports whether a set has the same writable roots as fsys.
+// hasRootsOf reports whether a set has the same writable roots as fsys, in the same
+// order. It is false for a set that cannot be read.
 func hasRootsOf(set *changes.Set, fsys *sandbox.FS) bool {
 	roots, err := set.Roots()
 	return err == nil && slices.Equal(roots, writableRoots(fsys))

@@ -183,7 +183,7 @@ func (q *query) noun(n int) string {
 	return noun
 }
 
-// countNoun returns n with the noun, such as "2 files".
+// countNoun returns n with the noun for args.Type: files, directories or paths.
 func (q *query) countNoun(n int) string {
 	return textfmt.Count(n, cmp.Or(map[string]string{"f": "file", "d": "directory"}[q.args.Type], "path"))
 }

@@ -188,8 +188,9 @@ func stripANSI(s string) string {
 	}
 }
 
-// viewNotebook shows a notebook's cells and outputs as text. Lines are counted
-// in that text.
+// viewNotebook shows a notebook's cells and outputs as text. Lines are counted in that
+// text. It returns the errors of renderNotebook, BAD_ENCODING and TOO_LARGE, and those
+// of reading.
 func (f *viewedFile) viewNotebook(ctx context.Context) (*answer, error) {
 	var source io.Reader = io.NewSectionReader(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
 	if e := f.index.Encoding; e != textfile.UTF8 && !f.index.Binary {

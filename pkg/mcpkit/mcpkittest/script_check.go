@@ -32,7 +32,9 @@ func actualOf(a Answer) actualAnswer {
 	return got
 }
 
-// checkWire compares all answers and the exit status with section out.
+// checkWire compares all answers, the notifications that section out names, and the
+// exit status with that section. With -update it rewrites the section instead of
+// failing the test, except for a missing answer or another exit status.
 func (s *script) checkWire(t *testing.T, c *Client, expected []*expectation, exit int) {
 	t.Helper()
 	left := map[string][]Answer{}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// sendLines sends the lines of section in, and waits for the answers that it
-// asks to wait for.
+// sendLines sends the lines of section in up to "eof", and waits for the answers that
+// they ask to wait for; these stay untaken for checkWire. An error means a malformed
+// line; a missing answer fails the test.
 func (s *script) sendLines(c *Client) error {
 	taken := map[string][]Answer{}
 	number, closed := 0, false

@@ -105,7 +105,8 @@ func parseHead(head []byte) (*request, error) {
 }
 
 // parseRequestLine parses the first line: it sets method and version, and returns the
-// target.
+// target. It returns an *httpError with the status to answer: 400, or 505 for the
+// version.
 func (q *request) parseRequestLine(line string) (target string, err error) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || !isToken(parts[0]) || len(parts[0]) > 32 {
@@ -127,7 +128,8 @@ func (q *request) parseRequestLine(line string) (target string, err error) {
 	return parts[1], nil
 }
 
-// parseTarget sets host, port and path from the target of the first line.
+// parseTarget sets host, port and path from the target of the first line. It returns
+// an *httpError, or a *refusal for an invalid authority.
 func (q *request) parseTarget(target string) error {
 	authority := target
 	if q.method != http.MethodConnect {

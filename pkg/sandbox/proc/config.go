@@ -103,7 +103,8 @@ type Config struct {
 	PassSecrets []string
 }
 
-// Limits are the resource limits of a command.
+// Limits are the resource limits of a command. Zero means the default, see
+// supervise.Limits.
 type Limits = supervise.Limits
 
 // setDefaults replaces zero values by their defaults.

@@ -20,7 +20,7 @@ type cachedKeyCheck struct {
 }
 
 // uncheckedKey returns a cachedKeyCheck with the identity, time of change and size of
-// a file, whose content was not read: secret is false.
+// a file. secret is false, because it reads no content.
 func uncheckedKey(info os.FileInfo) cachedKeyCheck {
 	id, _ := fileIDOf(info)
 	return cachedKeyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// gitPointerDir returns the directory that the .git or commondir called name
-// leads to. Both are names in the root. ok is false if the directory is outside
-// the root or does not exist.
+// gitPointerDir returns the directory that the .git or commondir called name leads to.
+// name and dir are relative to the root. ok is false if the file contains no path, or
+// the directory is outside the root or does not exist.
 func (v *inventory) gitPointerDir(name string) (dir string, ok bool) {
 	pointed, _ := readGitPointer(filepath.Join(v.root, name))
 	target, err := filepath.EvalSymlinks(pointed)
