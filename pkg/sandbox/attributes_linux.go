@@ -151,8 +151,9 @@ func readGrowing(call func([]byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// copyTo copies one attribute to the file to. why is not empty if that is not permitted
-// or not supported there.
+// copyTo copies one attribute to the file to; nothing if it was removed meanwhile. why
+// is not empty if that is not permitted or not supported there. err means that there is
+// no space for it.
 func (a attributes) copyTo(name string, to *os.File) (why string, err error) {
 	why = fmt.Sprintf("a new file cannot get its attribute %s", pathname.Escape(name))
 	value, err := a.get(name)

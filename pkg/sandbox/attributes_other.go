@@ -18,7 +18,8 @@ func (d *writableDir) openReadWithoutAccessTime(string) (*os.File, error) {
 }
 
 // copyAttributes gives a new file the mode of an old one and, on systems with numeric
-// owners, its owner and group. It does not copy extended attributes.
+// owners, its owner and group. It does not copy extended attributes. If one of them
+// cannot be set, why says which; then the new file must not replace the old one.
 func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	info, err := to.Stat()
 	if err != nil {

@@ -15,8 +15,9 @@ const (
 	maxComponent = 255  // bytes
 )
 
-// checkName returns an error for a path that no operating system accepts: empty, too
-// long, or with a NUL.
+// checkName returns INVALID_PARAMS for a path that no operating system accepts: too long,
+// with a component that is too long, or with a NUL. It also refuses the names of
+// checkSystemName. An empty path is no error.
 func checkName(name string) error {
 	if len(name) > maxPath {
 		return toolerr.New(toolerr.InvalidParams, "the path is too long: %d bytes, at most %d", len(name), maxPath)

@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// checkSystemName refuses names with a colon, which open another stream of a file
+// checkSystemName returns INVALID_PARAMS for names with a colon, which open another stream of a file
 // ("id_rsa::$DATA"), and names that end in a dot or a space, because Windows removes
 // those and opens another file.
 func checkSystemName(name string) error {

@@ -32,7 +32,8 @@ type likelyPath struct {
 }
 
 // findElsewhere returns existing paths in any directory of the roots whose last name
-// is equal or similar to the missing path's, the most likely first.
+// is equal or similar to the missing path's, the most likely first. It leaves out
+// secrets. The result is nil without Config.Finder, and for a path with "..".
 func (f *FS) findElsewhere(m *missingError) []likelyPath {
 	wanted := append(slices.Clone(m.dir), append([]string{m.name}, m.rest...)...)
 	for len(wanted) > 0 && wanted[len(wanted)-1] == "." { // from a trailing slash

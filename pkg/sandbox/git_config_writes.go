@@ -57,8 +57,11 @@ func (t *Target) describeConfigReaders() string {
 	return "git"
 }
 
-// checkConfigWrite wraps write for a repository's settings. The result fails if the
-// new content makes git run a program that the current content does not.
+// checkConfigWrite calls write to get the new content, if the target holds settings that
+// can run programs, and returns a function that writes the same content. It returns
+// DENIED_PATH if the content has a setting that runs a program and that the current file
+// does not have, or if git could not parse it; TOO_LARGE above maxGitConfig. For other
+// targets it returns write itself, uncalled, and sets gitUnchecked.
 func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
 	if t.fs.matchesAny(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.isGitConfig() && !t.isIncludedConfig() && !projectfile.IsJudgedByContent(pathname.Fold(t.base)) {
 		t.gitUnchecked = true

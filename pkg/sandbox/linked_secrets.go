@@ -113,8 +113,10 @@ func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	return &l.found
 }
 
-// secretsIn returns the entries of a directory that are credential stores or
-// secret files by their names, and records those that are masked.
+// secretsIn returns the paths of those of the named entries of dir that are credential
+// stores or secret files by their names, and that the user did not allow. It records in
+// l.found the files to mask, to which links with names of settings lead, and the files
+// that have several hard links.
 func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
@@ -227,7 +229,8 @@ type dirListing struct {
 const minListingAge = 2 * time.Second
 
 // readListing reads a directory. It returns the previous listing if the directory's
-// change time is the same. The caller holds s.mu.
+// change time is the same and was not too recent, and an empty listing if dir cannot be
+// read. The caller holds s.mu.
 func (s *Sandbox) readListing(dir string) *dirListing {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
@@ -285,7 +288,7 @@ func (d *Dir) isLinkedName(name string) bool {
 	return false
 }
 
-// checkNotDenied returns an error for an entry to which a link of a credential store
+// checkNotDenied returns DENIED_PATH for an entry to which a link of a credential store
 // points.
 func (d *Dir) checkNotDenied(name string) error {
 	if !d.linked.hasAny() || !d.linked.isDenied(d.join(name)) {
@@ -294,7 +297,7 @@ func (d *Dir) checkNotDenied(name string) error {
 	return toolerr.New(toolerr.DeniedPath, "%s is not read: a credential store links to it", pathname.Escape(d.join(name)))
 }
 
-// checkFileNotDenied returns an error for an open file that is a secret by another
+// checkFileNotDenied returns DENIED_PATH for an open file that is a secret by another
 // hard link.
 func (d *Dir) checkFileNotDenied(name string, st Stat) error {
 	if denied, ok := d.linked.lookupObject(st); !ok || !denied {

@@ -52,8 +52,10 @@ func (f *FS) Paths() []string {
 	return paths
 }
 
-// openRoots resolves and checks the directories, restricts them to the configured
-// ones, and opens them.
+// openRoots resolves and checks the directories, restricts the configured ones to those
+// of the client, and opens them. It returns the error of the first configured directory
+// that is refused. Refused directories of the client are left out; if no root remains,
+// it returns the last refusal.
 func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	var configured, offered []rootCandidate
 	var refusal error
@@ -124,8 +126,9 @@ type rootCandidate struct {
 	readOnly bool
 }
 
-// examineRoot resolves the links of a root's path once. It refuses everything except
-// directories and, unless anyBreadth is set, directories that are too broad.
+// examineRoot resolves the links of a root's path once. It returns NOT_A_DIRECTORY for
+// another file and, unless anyBreadth is set, ROOT_REFUSED for a directory that is too
+// broad.
 func (s *Sandbox) examineRoot(spec rootSpec, anyBreadth bool) (rootCandidate, error) {
 	shown := pathname.Escape(spec.dir)
 	if err := checkName(spec.dir); err != nil {

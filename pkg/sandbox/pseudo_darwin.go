@@ -10,8 +10,8 @@ import (
 // openFastest opens a root with os.Root.
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
-// isPseudoRoot reports whether name in dir is on a file system of devices or
-// descriptors, or an automount.
+// isPseudoRoot reports whether dir is on a file system of devices or descriptors, or an
+// automount. It is true for a directory that cannot be opened.
 func isPseudoRoot(dir *os.Root, _ string, _ fs.FileInfo) bool {
 	f, err := dir.Open(".")
 	if err != nil {

@@ -165,8 +165,9 @@ func (r *replacement) replaceOrCreate(write func(io.Writer) error) error {
 	return r.writeInPlace(nil, why)
 }
 
-// checkExpected records the version that Replace will replace. It fails if the caller
-// expects another version.
+// checkExpected records in r.old the version that Replace will replace, nil if there is
+// no file. It returns STALE if the caller expects another version, EXISTS if the file was
+// to be created, and the system's error if it may not be written.
 func (r *replacement) checkExpected() error {
 	now, err := r.currentStat()
 	switch {

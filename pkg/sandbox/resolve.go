@@ -91,7 +91,7 @@ func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err 
 }
 
 // unescapePath reverts pathname.Escape in each component. It returns false if no
-// component has an escape.
+// component has an escape, and always where a backslash separates components.
 func unescapePath(name string) (string, bool) {
 	if filepath.Separator == '\\' || !strings.Contains(name, `\`) {
 		return "", false
@@ -106,8 +106,9 @@ func unescapePath(name string) (string, bool) {
 	return strings.Join(parts, "/"), any
 }
 
-// resolveOnce resolves a literal name. It checks for secrets by the requested path and
-// by the resolved path.
+// resolveOnce resolves a literal name. It returns errOutside for a path outside the
+// roots, errDenied for a secret, by the requested or the resolved path, and the errors
+// of the walk, such as a *missingError. The caller closes the result.
 func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
 	root, rest, ok := f.findRoot(name)
 	if !ok {

@@ -89,7 +89,8 @@ func isSameFileAs(st Stat, info fs.FileInfo) bool {
 }
 
 // withTempName calls try with temporary names until it does not fail with fs.ErrExist,
-// and returns the name.
+// and returns the name. It removes a file that an ended writer left at such a name. After
+// tempFileSlots+8 names it returns fs.ErrExist.
 func (d *writableDir) withTempName(base string, try func(name string) error) (string, error) {
 	var name string
 	var err error
@@ -122,7 +123,7 @@ func (s *tempFile) publishOver(base string) error {
 	return s.checkPublished(base)
 }
 
-// publishNew renames the file to base. It fails if base exists.
+// publishNew renames the file to base. It returns fs.ErrExist if base exists.
 func (s *tempFile) publishNew(base string) error {
 	if s.name == "" {
 		return s.in.link(s.File, base)

@@ -128,7 +128,9 @@ func (d *writableDir) remove(name string) error {
 // rename renames an entry. It replaces an existing one.
 func (d *writableDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
-// renameNoReplace renames an entry. It fails if the new name exists.
+// renameNoReplace renames an entry. It returns EEXIST if the new name exists. On a file
+// system without RENAME_NOREPLACE and hard links it tests that first, and so replaces a
+// file that another program creates in between.
 func (d *writableDir) renameNoReplace(from, to string) error {
 	err := unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
 	if err != unix.EINVAL && err != unix.ENOSYS {
@@ -146,7 +148,8 @@ func (d *writableDir) renameNoReplace(from, to string) error {
 	return unix.Renameat(d.fd, from, d.fd, to)
 }
 
-// createExclusive creates a file. It fails if the name exists.
+// createExclusive creates a file and opens it for reading and writing. It returns
+// fs.ErrExist if the name exists.
 func (d *writableDir) createExclusive(name string, perm uint32) (*os.File, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
@@ -181,7 +184,7 @@ func (d *writableDir) link(f *os.File, name string) error {
 }
 
 // checkWritable returns fs.ErrPermission or EROFS if this user may not write to
-// the entry name.
+// the entry name, and fs.ErrNotExist if there is none.
 func (d *writableDir) checkWritable(name string) error {
 	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
@@ -211,7 +214,7 @@ func (d *writableDir) sync() error {
 	return err
 }
 
-// entryNames returns up to limit names of entries.
+// entryNames returns up to limit names of entries; nil if the directory cannot be read.
 func (d *writableDir) entryNames(limit int) []string {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err != nil {
@@ -235,7 +238,7 @@ func (d *writableDir) isSameDir(h object) bool {
 }
 
 // reserveSpace reserves space for size bytes from offset on, without changing the
-// content.
+// content. It returns ENOSPC, EDQUOT or EFBIG, and nil if the file system cannot reserve.
 func reserveSpace(f *os.File, offset, size int64) error {
 	if size <= 0 {
 		return nil

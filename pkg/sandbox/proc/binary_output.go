@@ -31,7 +31,7 @@ func binaryKind(head, tail []byte) string {
 }
 
 // isText reports whether p is text although it begins with a printable
-// signature, as a text about PDF may.
+// signature, as a text about PDF may. It is true if p is only the signature.
 func isText(p []byte, signature string) bool {
 	if strings.ContainsFunc(signature, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return false

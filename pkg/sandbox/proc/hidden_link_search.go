@@ -114,8 +114,9 @@ func (w *linkWalk) isIncomplete(known linkNames) bool {
 	return false
 }
 
-// walk searches directories with everything below them. It reads up to
-// maxLostSearchEntries entries.
+// walk searches directories with everything below them for the files of w.of, and adds
+// their names to w.names. It reads up to maxLostSearchEntries entries. changed is set if
+// a directory changed meanwhile, and moved is then one that was moved or removed.
 func (w *linkWalk) walk(dirs []string) {
 	left := maxLostSearchEntries
 	seen := map[string]os.FileInfo{}

@@ -123,7 +123,8 @@ type scanPass struct {
 	result         scanResult
 }
 
-// readQueuedDirs reads the directories of the queue and everything below them.
+// readQueuedDirs reads the directories of the queue and everything below them, unless
+// the result becomes incomplete. If one is gone, it reads its parent directory again.
 func (w *scanPass) readQueuedDirs() {
 	for ; len(w.queue) > 0 && w.result.complete; w.queue = w.queue[1:] {
 		if dir := w.queue[0]; w.dirs[dir] == nil && !w.visitDir(dir) && dir != w.root {

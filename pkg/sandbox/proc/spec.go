@@ -57,7 +57,7 @@ func (s *spec) filesToSend(c Command, stdio [3]*os.File) []*os.File {
 }
 
 // makeSpec returns the supervisor's instructions for c. The caller must call
-// closeFiles.
+// closeFiles, except after an error.
 func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *movedFiles) (_ *spec, err error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
