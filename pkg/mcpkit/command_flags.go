@@ -76,8 +76,9 @@ func (f *schemaFlag) Set(s string) error {
 	return nil
 }
 
-// parseInterspersed parses flags anywhere among the other arguments and returns
-// those. All arguments after "--" are positional.
+// parseInterspersed parses flags anywhere among the other arguments and returns those
+// others. All arguments after "--" are positional. It stops flags from printing errors
+// and its usage.
 func parseInterspersed(flags *flag.FlagSet, args []string) (positional []string, err error) {
 	var ignoredOutput strings.Builder
 	flags.SetOutput(&ignoredOutput)

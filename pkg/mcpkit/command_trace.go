@@ -63,8 +63,9 @@ func redactValue(memberName string, value any) any {
 	return value
 }
 
-// redactString returns a member's string, masked if it is or contains a likely
-// secret, and cut if it is long.
+// redactString returns a member's string, masked if it is or contains a likely secret,
+// and cut if it is long. For members with the content of results it returns only the
+// size.
 func redactString(memberName, text string) string {
 	if redact.IsSecretName(memberName) {
 		return "***"

@@ -10,7 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// callRemote calls the imported tool through its session.
+// callRemote calls the imported tool through its session. A failed call or a malformed
+// result becomes a result with an error.
 func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult {
 	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
 		args = json.RawMessage(`{}`)

@@ -93,7 +93,7 @@ func (p *jsonParser) skipSpace() {
 	}
 }
 
-// parseValue parses the value at p.at. The error is errTooDeep, or that of a
+// parseValue parses the value at p.pos. The error is errTooDeep, or that of a
 // string.
 func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 	if depth > maxDepth {
@@ -131,7 +131,7 @@ func isNumberByte(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-// parseObject parses the object at p.at into n.members.
+// parseObject parses the object at p.pos into n.members.
 func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	for p.pos++; ; p.pos++ {
 		p.skipSpace()
@@ -158,7 +158,7 @@ func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	return nil
 }
 
-// parseList parses the list at p.at into n.items.
+// parseList parses the list at p.pos into n.items.
 func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 	for p.pos++; ; p.pos++ {
 		p.skipSpace()

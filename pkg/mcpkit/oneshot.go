@@ -41,7 +41,7 @@ func (o *oneShot) answerCallFlag(ctx context.Context, args string, stdin io.Read
 }
 
 // answerText answers text, which should be one JSON object; for anything else
-// it prints an error answer.
+// it prints an error answer, and returns the error of printInvalidInput.
 func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) > jsonrpc.MaxLine {

@@ -20,8 +20,9 @@ func (o *oneShot) printInvalidInput(err error) error {
 		err, o.tools.Names()[0])))
 }
 
-// printResult prints one answer: as text if o.text is set, otherwise in the
-// form of JSON that belongs to the call's form (see parseCall).
+// printResult prints one answer: as text if o.text is set, otherwise in the form of
+// JSON that belongs to the call's form (see parseCall). It returns errCallFailed for a
+// result with an error, and the error of writing.
 func (o *oneShot) printResult(named bool, res *CallResult) error {
 	if o.text {
 		return o.printText(res)
@@ -59,8 +60,9 @@ func (o *oneShot) printResult(named bool, res *CallResult) error {
 	return nil
 }
 
-// printText prints a result's text to stdout. Errors, notes and the number of
-// images go to stderr.
+// printText prints a result's text to stdout. Errors, notes and the number of images go
+// to stderr. It returns errCallFailed for a result with an error, and an exitStatusError
+// for an exit status other than 0.
 func (o *oneShot) printText(res *CallResult) error {
 	if res.IsError {
 		if _, err := fmt.Fprintf(o.stderr, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {

@@ -39,7 +39,8 @@ func dropRepeatedNames(members []jsonMember) []jsonMember {
 	})
 }
 
-// fitMeta returns the members of meta that fit Def.Output, and logs the others.
+// fitMeta returns the members of meta that fit Def.Output, and logs the others. It
+// returns nil, and logs that, without Def.Output and above maxMetaBytes.
 func (t *Tool) fitMeta(meta any) []jsonMember {
 	if meta == nil {
 		return nil

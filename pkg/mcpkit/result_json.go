@@ -43,7 +43,8 @@ func (r *CallResult) JSON() json.RawMessage {
 	return out
 }
 
-// encode returns the result as one JSON object, of any size.
+// encode returns the result as one JSON object, of any size. "(no output)" stands for an
+// empty text without images.
 func (r *CallResult) encode() json.RawMessage {
 	out := append(make([]byte, 0, r.minEncodedSize()), `{"content":[`...)
 	comma := func() {

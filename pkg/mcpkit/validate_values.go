@@ -108,7 +108,7 @@ func (c *checker) checkBounds(s *schema, value bound, n *jsonNode, at *argPath) 
 	}
 }
 
-// checkEnum checks that a value equals one of the enum.
+// checkEnum adds a fault unless n equals one of the enum's values, and returns n.
 func (c *checker) checkEnum(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	if s.isEnumValue(n) || slices.ContainsFunc(s.enum, func(e *jsonNode) bool { return sameScalar(e, n) }) {
 		return n

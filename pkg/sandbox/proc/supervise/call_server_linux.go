@@ -328,8 +328,9 @@ func (c *callServer) connectUnix(n *notification, socket int, address []byte) er
 	return c.connectInterruptibly(n, socket, unsafe.Slice((*byte)(unsafe.Pointer(&found)), family+copied+1))
 }
 
-// checkConnect returns nil if the command may connect to an open file, else the
-// errno for the call.
+// checkConnect returns nil if the command may connect to an open file: a socket of
+// Spec.Sockets, or one that a process of the command bound in a writable mount. Otherwise
+// it returns the errno for the call.
 func (c *callServer) checkConnect(target int) error {
 	var file unix.Stat_t
 	var system unix.Statfs_t

@@ -141,7 +141,7 @@ func (c *jobCommand) wait() Report {
 	return r
 }
 
-// pids returns the processes of the job.
+// pids returns the ids of up to 4096 processes of the job, nil if they cannot be read.
 func (c *jobCommand) pids() (pids []int) {
 	var list struct {
 		assigned, listed uint32

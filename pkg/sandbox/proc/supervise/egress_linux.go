@@ -9,8 +9,8 @@ import (
 )
 
 // sendListener makes the listener in the supervisor's network namespace and
-// sends it to the server. It returns files without the last one, through which
-// it was sent.
+// sends it to the server, if Spec.Egress is set. It then returns files without the
+// last one, through which it was sent; otherwise files unchanged.
 func sendListener(s *Spec, files []uintptr) ([]uintptr, error) {
 	if !s.Egress {
 		return files, nil

@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apply sets the limits of this process, which its children inherit. Address
-// space has no limit, since programs reserve memory that they never use.
+// apply sets the limits of this process, which its children inherit, except Memory and
+// CPUPercent, which the monitor enforces. Address space has no limit, since programs
+// reserve memory that they never use.
 func (l Limits) apply(level Level) error {
 	limits := []struct {
 		name     string

@@ -34,7 +34,8 @@ func (s *Spec) takePassedFiles(files []uintptr) ([]uintptr, error) {
 }
 
 // maskPinned masks a file. If the file has moved and its descriptor was passed, it
-// looks up the current path and tries again. A file that was removed needs no mask.
+// looks up the current path and tries again. A file that was removed needs no mask. It
+// returns a *movedError if the file still is not at its path.
 func (s *Spec) maskPinned(p Pinned) error {
 	err := mountBlankOverFile(p)
 	if p.Held <= 0 || p.Held > len(s.held) {

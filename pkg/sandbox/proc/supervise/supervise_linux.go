@@ -174,7 +174,9 @@ func runOnOtherThread(f func()) {
 	}()
 }
 
-// becomeSubreaper makes this process the subreaper of its descendants.
+// becomeSubreaper makes this process the subreaper of its descendants. It also catches
+// the signals that the command would otherwise inherit as ignored, lets the kernel end
+// this process before the server when memory runs out, and makes it not dumpable.
 func becomeSubreaper() error {
 	// bash would ignore the signals that the server ignores. A signal that is
 	// caught here gets its default action after exec.

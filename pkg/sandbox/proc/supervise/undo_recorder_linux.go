@@ -83,7 +83,7 @@ func newRecorder(s *Spec) *recorder {
 }
 
 // rootIndexOf returns the index of the root that contains path, -1 if path is not
-// recorded.
+// recorded: outside the roots, or in the temporary or another writable directory.
 func (r *recorder) rootIndexOf(path string) int {
 	for i, root := range r.roots {
 		if IsBeneath(root, path) {
