@@ -77,8 +77,8 @@ func (w *viewWatch) skipEarlierChanges(fsys *sandbox.FS) {
 	}
 }
 
-// changedFiles returns the files in the roots that differ from the viewed
-// version and were not reported yet, for display.
+// changedFiles returns the files in the roots that differ from the viewed version and
+// were not reported yet, for display, sorted. They count as reported after that.
 func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

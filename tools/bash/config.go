@@ -62,7 +62,8 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.Doctor, "doctor", c.Doctor, "test and print what this machine enforces; fails if bash would refuse to run")
 }
 
-// Validate returns an error for the first setting that can never work.
+// Validate returns an error, mostly INVALID_PARAMS, for the first setting that can never
+// work.
 func (c *Config) Validate() error {
 	runner := proc.Config{Level: c.Level, Sockets: c.Sockets}
 	if err := runner.Validate(); err != nil {

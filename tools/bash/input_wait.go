@@ -64,7 +64,9 @@ type waitDetector struct {
 // lookInterval is the time between two looks at a quiet command's processes.
 const lookInterval = 500 * time.Millisecond
 
-// check returns the input that the command seems to wait for.
+// check returns the input that the command seems to wait for, the zero value if it waits
+// for none. The caller calls it repeatedly: it reports only a command that has printed
+// nothing for idleTime.
 func (q *waitDetector) check() inputWait {
 	size := q.output.Size()
 	if size != q.size || q.since.IsZero() {

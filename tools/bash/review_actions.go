@@ -14,7 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// callChanges handles the actions diff, apply and discard of bash_job.
+// callChanges handles the actions diff, apply and discard of bash_job. It returns
+// MISSING_PARAMETER without an id, INVALID_PARAMS for files to discard, and the errors of
+// reviewer.find.
 func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	fsys, err := s.box.FS(ctx)
 	if err != nil {
@@ -43,8 +45,9 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 	return s.applyChanges(fsys, set, args.Files)
 }
 
-// applyChanges applies changes to the roots, except those of protected files.
-// files selects some; nil: all.
+// applyChanges applies changes to the roots, except those of protected files. files
+// selects some; nil: all. If Apply fails, it returns its error together with a result that
+// names the refused files.
 func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	runner, err := s.runner()
 	if err != nil {
@@ -124,7 +127,7 @@ func appliedText(list []changes.Change) string {
 }
 
 // listChanges describes the pending changes of the roots, one set a line; "" in
-// mode keep.
+// mode keep, and if they cannot be read.
 func (s *shell) listChanges(ctx context.Context) string {
 	if s.review.mode == keepChanges {
 		return ""

@@ -186,8 +186,8 @@ func shortCommand(command string) string {
 	return shorten(strings.Join(strings.Fields(escapeUnsafe(command).text), " "), 100)
 }
 
-// listUndoRecords describes the undo records of the roots, one a line, newest
-// first; "" without --undo.
+// listUndoRecords describes up to maxListedUndos undo records of the roots, one a line,
+// newest first; "" without --undo, and if they cannot be read.
 func (s *shell) listUndoRecords(ctx context.Context) string {
 	if !s.config.Undo {
 		return ""

@@ -190,7 +190,7 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// viewImage shows an image file as an image.
+// viewImage shows an image file as an image. It returns the errors of loadImage.
 func (f *viewedFile) viewImage(ctx context.Context, format string) (*answer, error) {
 	pic, err := loadImage(ctx, f, f.Stat.Size, format)
 	if err != nil {

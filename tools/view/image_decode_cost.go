@@ -9,7 +9,8 @@ import (
 
 // maxDecodedSize returns an upper bound of the memory for decoding an image, in
 // bytes, from its headers alone. For a progressive JPEG this includes the
-// coefficients that its decoder keeps.
+// coefficients that its decoder keeps. For more pixels than maxDecodedBytes, and for a
+// size that no image has, it returns math.MaxInt64.
 func maxDecodedSize(config image.Config, data []byte, format string) int64 {
 	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
 		return math.MaxInt64

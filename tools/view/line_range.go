@@ -201,8 +201,8 @@ func jsonString(text string) json.RawMessage {
 	return raw
 }
 
-// applyPages sets offset and limit from the argument pages. For a file that is
-// not a PDF it only adds a note.
+// applyPages sets offset and limit from the argument pages. For a file that is not a PDF
+// it only adds a note. It returns INVALID_PARAMS if offset or limit is given, too.
 func (f *viewedFile) applyPages(ctx context.Context) error {
 	if f.pages.first == 0 {
 		return nil

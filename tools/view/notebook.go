@@ -135,7 +135,8 @@ func writeBlock(out *strings.Builder, text string) {
 	}
 }
 
-// writeBounded writes the beginning of an output, and how much it left out.
+// writeBounded writes an output up to maxOutputLines and maxOutputBytes, without ANSI
+// escape sequences, and how much it left out.
 func writeBounded(out *strings.Builder, text string) {
 	text = stripANSI(strings.ReplaceAll(text, "\r\n", "\n"))
 	rest := text

@@ -52,7 +52,8 @@ func (n *nbReader) eachElement(open json.Delim, read func() error) error {
 	return err
 }
 
-// readTopLevel reads a member of the top-level object.
+// readTopLevel reads a member of the top-level object, by its name in any case of
+// letters. It skips unknown members.
 func (n *nbReader) readTopLevel(name string) error {
 	switch strings.ToLower(name) {
 	case "nbformat":

@@ -92,7 +92,8 @@ func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, e
 	return &document, nil
 }
 
-// runPDFWorker runs a worker and returns its standard output.
+// runPDFWorker runs a worker and returns its standard output, up to 8*maxPDFText bytes.
+// The error is that of the process, an *exec.ExitError if it failed.
 func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, error) {
 	self := "/proc/self/exe" // valid even if the binary was replaced since
 	if runtime.GOOS != "linux" {
@@ -146,7 +147,8 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 // defaultPages is the number of pages of a PDF shown without a limit.
 const defaultPages = 20
 
-// viewPDF shows the text of the requested pages.
+// viewPDF shows the text of the requested pages. It returns INVALID_PARAMS for a section
+// or tail, and the errors of pdfText.
 func (f *viewedFile) viewPDF(ctx context.Context) (*answer, error) {
 	if f.section != "" || f.tail > 0 {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit select pages; section and tail are not supported", f.shownPath)

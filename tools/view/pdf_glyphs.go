@@ -36,7 +36,8 @@ func cleanGlyphs(text string) string {
 	return out.String()
 }
 
-// findFont returns the font with a name in the resources.
+// findFont returns the font with a name in the resources; without widths if there is
+// none.
 func (l *pdfLayout) findFont(name string) *pdfFont {
 	if font, ok := l.fonts[name]; ok {
 		return font

@@ -122,7 +122,7 @@ func linkAnchor(name string) string {
 	return strings.Join(words, "-")
 }
 
-// noSectionError returns an error that lists the sections, with similar names
+// noSectionError returns the NOT_FOUND error that lists the sections, with similar names
 // first.
 func noSectionError(name string, text []byte, symbols []symbol, asked string) error {
 	lines := strings.Count(string(text), "\n")

@@ -11,8 +11,8 @@ import (
 // printable, and cut after maxExcerpt bytes.
 func excerpt(text string) string { return printable(text, maxExcerpt) }
 
-// printable returns text in one line, with control and invisible characters
-// escaped, and cut with "…" after about maxBytes bytes.
+// printable returns text in one line, with spaces for line breaks and tabs, other control
+// and invisible characters escaped, and cut with "…" after about maxBytes bytes.
 func printable(text string, maxBytes int) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

@@ -16,7 +16,8 @@ type addedMode struct {
 }
 
 // addMode adds bits to the mode of a file or directory that this user owns,
-// until restore. name is relative to root. No link in name is followed.
+// until restore. name is relative to root. No link in name is followed. It returns
+// EINVAL for other kinds of files.
 func addMode(root, name string, bits os.FileMode) (*addedMode, error) {
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

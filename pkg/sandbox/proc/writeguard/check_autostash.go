@@ -49,8 +49,9 @@ func operationIdentity(root, name string) []byte {
 	return content
 }
 
-// restoreAutostash writes the removed autostash name back. It returns false if
-// its operation has ended or got another autostash.
+// restoreAutostash writes the removed autostash name back, unless it is there already.
+// It returns false if its operation has ended or got another autostash, and if it cannot
+// be written.
 func (w *RootGuard) restoreAutostash(name string, removed removedSteps) bool {
 	path := filepath.Join(w.root, name)
 	if content, err := readRegularFile(path, maxStoredBytes); err == nil || pathExists(path) {

@@ -81,8 +81,8 @@ func (d *otherCommands) stateToRecord(b *baseline, name string, now *fileState) 
 	return *now, true
 }
 
-// mayChange reports whether the command may write the file: it is below the
-// command's root.
+// mayChange reports whether the command may write the file called name in d.root: it is
+// below the command's root, or the command has several.
 func (d *otherCommands) mayChange(command runningCommand, name string) bool {
 	if !command.onlyInOneRoot {
 		return true
