@@ -53,8 +53,8 @@ func (r request) createsFile() bool { return len(r.edits) == 1 && r.edits[0].Old
 // etagPattern matches an etag, complete or shortened as view shows it.
 var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 
-// newRequest returns the request for a call's arguments, or an error for
-// arguments that are missing, invalid or cannot be combined.
+// newRequest returns the request for a call's arguments, or MISSING_PARAMETER,
+// INVALID_PARAMS (also for arguments that cannot be combined) or BAD_ENCODING.
 func newRequest(args arguments) (request, error) {
 	r := request{path: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
 	r.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))

@@ -15,9 +15,9 @@ type textEditorArguments struct {
 	InsertText *string `json:"insert_text,omitempty" verbatim:"true" hidden:"true"`
 }
 
-// translate sets Undo for the command undo_edit. It accepts str_replace, and
-// returns an error that names the right tool or arguments for other commands of
-// the text editor.
+// translate sets Undo for the command undo_edit. It accepts str_replace, and returns an
+// INVALID_PARAMS error that names the right tool or arguments for other commands of the
+// text editor.
 func (args *arguments) translate() error {
 	switch {
 	case args.Command == "insert" || args.InsertLine != nil || args.InsertText != nil:

@@ -32,7 +32,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep no index; each call reads every file")
 }
 
-// Validate returns an error for the first setting that cannot work.
+// Validate returns INVALID_PARAMS for the first setting that cannot work.
 func (c *Config) Validate() error {
 	switch {
 	case c.Timeout <= 0:

@@ -66,7 +66,8 @@ func (f *fileFilter) hasType(name string) bool {
 }
 
 // newFileFilter compiles the globs of glob, exclude and type. A glob that
-// begins with ! excludes.
+// begins with ! excludes. It returns the error of the first invalid glob, and
+// INVALID_PARAMS for an unknown type.
 func newFileFilter(args arguments) (fileFilter, error) {
 	var f fileFilter
 	var err error

@@ -65,8 +65,8 @@ func splitList(list string) []string {
 // maxTypeSuggestions bounds the types that an error suggests.
 const maxTypeSuggestions = 5
 
-// unknownTypeError returns an error with suggestions: first the types of files
-// with that extension, then types with similar names.
+// unknownTypeError returns the INVALID_PARAMS error, with suggestions: first the types of
+// files with that extension, then types with similar names.
 func unknownTypeError(name string) error {
 	plain := strings.ToLower(strings.TrimLeft(strings.TrimSpace(name), "*."))
 	var near, far []string

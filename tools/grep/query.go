@@ -23,7 +23,8 @@ type query struct {
 	anySize      bool   // search a file of any size, not only up to MaxFileSize
 }
 
-// newQuery validates the arguments and compiles the pattern and globs.
+// newQuery compiles the pattern and globs of the arguments. It returns BAD_PATTERN for an
+// invalid pattern, the errors of newFileFilter, and ctx's error.
 func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments) (*query, error) {
 	q := &query{grepper: g, args: args, fs: fsys, dir: args.Path, perFile: min(args.MaxPerFile, maxHeadLimit)}
 	if q.dir == "" {

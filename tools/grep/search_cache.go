@@ -138,8 +138,9 @@ func (w *searchCache) queueUnknown(dir string, lists [][]string) {
 // errNotIndexable is returned for a file that must not be indexed.
 var errNotIndexable = errors.New("not added to the index")
 
-// readForIndex reads a file for the index, decoded as for a search. Masked
-// files are not indexed: under another name such a file may be searched
+// readForIndex reads a file for the index, decoded as for a search. It returns
+// errNotIndexable for a secret, on file systems that are not local, if the file changed
+// meanwhile, and for masked files: under another name such a file may be searched
 // unmasked.
 func (w *searchCache) readForIndex(_ context.Context, path string) (index.Content, error) {
 	w.setMemoryLimit()

@@ -192,7 +192,8 @@ func (q *query) newSearchers(ctx context.Context, workers int) []searcher {
 	return all
 }
 
-// searchOnlyFile searches the single file that path names, whatever its size.
+// searchOnlyFile searches the single file that path names, whatever its size. Its results
+// are as for searchTree.
 func (q *query) searchOnlyFile(ctx context.Context) (*searchResult, error) {
 	file, err := q.fs.Open(q.dir)
 	if err != nil {

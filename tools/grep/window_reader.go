@@ -60,8 +60,9 @@ func newWindowReader(r io.Reader, head []byte, e textfile.Encoding, large *large
 // the limit.
 var errTooLarge = errors.New("the file is too large")
 
-// nextWindow returns the next window, which is valid until the following call.
-// After the last window it returns io.EOF.
+// nextWindow returns the next window, which is valid until the following call. After the
+// last window it returns io.EOF. It returns errTooLarge if the file or one of its lines is
+// too large, and the errors of ctx and of reading.
 func (f *windowReader) nextWindow(ctx context.Context) ([]byte, error) {
 	rest := copy(f.buf, f.buf[f.next:])
 	f.buf, f.next = f.buf[:rest], 0

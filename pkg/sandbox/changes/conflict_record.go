@@ -29,8 +29,8 @@ type baseLine struct {
 // before the changes, a baseLine a line.
 func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
 
-// loadBases reads basesFile and returns the states of each root, by the root's
-// index.
+// loadBases reads basesFile and returns the states of each root, by the root's index;
+// they are empty if there is no such file. It skips malformed lines.
 func (s *Set) loadBases(r *setFile) ([]baseStates, error) {
 	all := make([]baseStates, len(r.Roots))
 	for i := range all {

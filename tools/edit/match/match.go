@@ -236,8 +236,8 @@ func (m *matcher) lastStep() Step {
 	return Indentation
 }
 
-// validateEdit returns an error for an edit that cannot succeed in any file. It returns
-// nil for any other edit.
+// validateEdit returns INVALID_PARAMS or NO_CHANGE for an edit that cannot succeed in any
+// file. It returns nil for any other edit.
 func (m *matcher) validateEdit(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":

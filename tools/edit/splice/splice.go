@@ -40,7 +40,8 @@ func Open(ctx context.Context, raw []byte) (*File, error) {
 }
 
 // OpenIndexed is Open for a file that was scanned already. index gives the
-// format and, for large UTF-8 files, the line numbers.
+// format and, for large UTF-8 files, the line numbers. It returns BINARY_FILE for a
+// binary file.
 func OpenIndexed(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
