@@ -69,8 +69,8 @@ func encodeSeen(s *Seen) ([]byte, error) {
 	return append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(body)), body...), nil
 }
 
-// decodeSeen parses a record of encodeSeen. It returns errDamaged if the
-// checksum or a value is wrong.
+// decodeSeen parses a record of encodeSeen. It returns errDamaged if the checksum or a
+// value is wrong, and the error of encoding/json.
 func decodeSeen(data []byte) (*Seen, error) {
 	head, body, ok := bytes.Cut(data, []byte{'\n'})
 	if !ok || string(head) != fmt.Sprintf("%016x", xxhash.Sum64(body)) {

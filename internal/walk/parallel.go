@@ -91,7 +91,8 @@ type job struct {
 	entries *entryRange
 }
 
-// isHalted reports whether the walk has stopped, so that no visit may begin.
+// isHalted reports whether the walk has stopped, so that no visit may begin. It stops
+// the walk if the context has ended.
 func (w *walker) isHalted() bool {
 	if w.stopped.Load() {
 		return true

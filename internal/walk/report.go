@@ -48,8 +48,9 @@ func (t *tally) countUnreadable(path string, err error) {
 	}
 }
 
-// report returns the report and error of a walk, after all workers have
-// returned.
+// report returns the report and error of a walk, after all workers have returned. It
+// closes the directories that are still open. After fs.SkipAll the error is nil, and also
+// if the context ended only when everything had been visited.
 func (w *walker) report(workers []*worker) (Report, error) {
 	var r Report
 	for _, t := range workers {

@@ -21,7 +21,9 @@ const (
 
 // newSpec validates a call's arguments, reserves the agent's budget and returns
 // the agent to run. before is the agent to continue, or nil. The caller must
-// call releaseBudget once.
+// call releaseBudget once. It returns LIMIT_REACHED if the caller has no budget left or
+// must not dispatch agents, and the errors of the functions that check the arguments,
+// such as INVALID_PARAMS.
 func (d *dispatcher) newSpec(ctx context.Context, args arguments, before *agent) (agentSpec, error) {
 	if len(args.Prompt) > maxPrompt {
 		return agentSpec{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put long text into a file and give its path", len(args.Prompt), maxPrompt)
@@ -104,7 +106,7 @@ func (d *dispatcher) resolveCaller(from caller, o *agentSpec) (bound grant, acco
 }
 
 // setHostCommand sets the directory to work in and the command line of
-// mcp-host.
+// mcp-host. It returns the errors of opening the directory and of findHost.
 func (d *dispatcher) setHostCommand(ctx context.Context, o *agentSpec, args arguments) (err error) {
 	var roots []sandbox.Root
 	if o.task.Host == nil || args.Path != "" {

@@ -61,7 +61,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at once; others wait")
 }
 
-// Validate returns an error for the first invalid setting.
+// Validate returns INVALID_PARAMS for the first invalid setting.
 func (c *Config) Validate() error {
 	bad := func(format string, args ...any) error { return toolerr.New(toolerr.InvalidParams, format, args...) }
 	if _, err := parseCeiling(c.Tools); err != nil {

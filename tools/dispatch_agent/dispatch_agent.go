@@ -164,7 +164,8 @@ func (d *dispatcher) prepare() error {
 }
 
 // prepareOnce finds the binaries, creates the state directory and its key, and
-// verifies this process's own grant.
+// verifies this process's own grant. It returns PERMISSION_DENIED for a grant that the
+// key did not sign.
 func (d *dispatcher) prepareOnce() (err error) {
 	if d.binDir, err = binaryDir(); err != nil {
 		return err

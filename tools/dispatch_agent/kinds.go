@@ -80,7 +80,8 @@ func listKinds(dir string) string {
 }
 
 // readKind reads the definition of a kind from a file. The error matches
-// fs.ErrNotExist if the file does not exist.
+// fs.ErrNotExist if the file does not exist; for an invalid definition it is
+// INVALID_INPUT.
 func readKind(path, name string) (agentKind, error) {
 	info, err := os.Stat(path)
 	if err != nil {

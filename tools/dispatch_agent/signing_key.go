@@ -14,9 +14,9 @@ import (
 // keyFile is the name of the key in a state directory; it has keyBytes bytes.
 const keyFile, keyBytes = "agents.key", 32
 
-// signingKey returns the key of a state directory. It creates the key if it
-// does not exist; if several processes do so at the same time, all get the same
-// key.
+// signingKey returns the key of a state directory. It creates the key, and the
+// directory, if they do not exist; if several processes do so at the same time, all get
+// the same key. It returns INTERNAL for a file that is no key.
 func signingKey(dir string) ([]byte, error) {
 	name := filepath.Join(dir, keyFile)
 	key, err := os.ReadFile(name)

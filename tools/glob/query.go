@@ -26,7 +26,9 @@ type query struct {
 	abs      string // absolute path of dir, set once it is open
 }
 
-// newQuery validates the arguments and compiles the patterns.
+// newQuery compiles the patterns of the arguments, and makes the directory that the
+// pattern begins with the one to search. It returns the error of the first invalid
+// pattern.
 func newQuery(fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
 	args.translate()
 	q := &query{args: args, fs: fsys, dirs: dirs, dir: args.Path, pattern: args.Pattern}
@@ -96,7 +98,7 @@ func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 }
 
 // explainOpenError adds the likely cause to an error from opening the starting
-// directory.
+// directory. It returns BAD_PATTERN instead if the pattern is the path of a root.
 func (q *query) explainOpenError(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
 		if _, failed := q.fs.WithNearbySuggestions().Stat(q.args.Pattern); failed == nil { // a root, whose parent is outside the roots

@@ -39,9 +39,10 @@ func (p *plan) addWarning(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
-// newContent returns the content to write, or an error if it must not be
-// written. Each step may process a large content, so newContent checks ctx
-// between steps.
+// newContent returns the content to write, or an error if it must not be written: those
+// of checkOverwrite, revealMasked and the encoding, and INVALID_PARAMS for arguments that
+// a masked file does not allow. Each step may process a large content, so newContent
+// checks ctx between steps.
 func (p *plan) newContent(ctx context.Context, fsys *sandbox.FS) (*fileedit.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {

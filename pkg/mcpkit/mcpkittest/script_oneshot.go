@@ -51,8 +51,9 @@ func (s *script) runOneShot(t *testing.T, bin string) {
 	s.checkOneShot(t, expected, answers, cmd.ProcessState.ExitCode(), stderr.String())
 }
 
-// checkOneShot compares the answers and the exit status of a one-shot run with
-// section out.oneshot.
+// checkOneShot compares the answers and the exit status of a one-shot run with section
+// out.oneshot. With -update it rewrites the section instead of failing the test, except
+// for a missing answer or another exit status.
 func (s *script) checkOneShot(t *testing.T, expected []*expectation, answers []actualAnswer, exit int, stderr string) {
 	t.Helper()
 	status, fixed, failed := 0, "", false
