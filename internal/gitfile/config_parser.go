@@ -39,8 +39,8 @@ func (p *parser) readChar() byte {
 	return c
 }
 
-// next reads the next setting into p.section, p.key and p.value. It returns
-// false at the end of the file, and with bad set at text that git does not
+// next reads the next setting into p.section, p.key, p.value and p.noValue. It returns
+// false at the end of the file, and with p.malformed set at text that git does not
 // understand.
 func (p *parser) next() bool {
 	for len(p.rest) > 0 && !p.malformed {
@@ -123,7 +123,7 @@ func (p *parser) endValue(c byte) {
 }
 
 // readValue reads the value of a setting, after the equals sign, up to the end of its
-// last line. It sets bad for a value that git refuses.
+// last line. It sets p.malformed for a value that git refuses.
 func (p *parser) readValue() {
 	var value []byte
 	solid := 0 // length up to which trailing white space is kept

@@ -89,7 +89,8 @@ type block struct {
 	ownsAdded  bool // added may be appended to: it is no part of another slice
 }
 
-// diffBlocks returns the blocks of lines that differ in the region.
+// diffBlocks returns the blocks of lines that differ in the region; nil if o.Stopped
+// says to stop.
 func (r region) diffBlocks(old []byte, o Options) []block {
 	before, after := string(old[r.start:r.end]), r.text
 	a, b := splitLines(before), splitLines(after)

@@ -163,8 +163,8 @@ func (q *request) parseTarget(target string) error {
 	return nil
 }
 
-// checkHost returns an error unless the Host headers agree with the target.
-// With CONNECT, some clients leave out the port or the whole header; what is
+// checkHost returns an *httpError or a *refusal unless the Host headers agree with the
+// target. With CONNECT, some clients leave out the port or the whole header; what is
 // there must be equal.
 func (q *request) checkHost(hostHeaders []string) error {
 	connect := q.method == http.MethodConnect
@@ -189,8 +189,9 @@ func (q *request) checkHost(hostHeaders []string) error {
 	return nil
 }
 
-// parseBodyLength sets q.length from the headers all. It refuses a repeated
-// length or coding, even with the same value.
+// parseBodyLength sets q.length and q.expectContinue from the headers all. It returns an
+// *httpError for a repeated length or coding, even with the same value, and for a length
+// that is invalid or that CONNECT has.
 func (q *request) parseBodyLength(all []headerField) error {
 	lengths, codings := headerValues(all, "Content-Length"), headerValues(all, "Transfer-Encoding")
 	switch {

@@ -70,7 +70,7 @@ func (r *Runner) secretScanOf(root string) *secretScan {
 // Bounds of the repetitions that find files which move during a search.
 const (
 	maxReadAgain   = 500 // directories read again because an entry vanished from them
-	minRounds      = 3   // of reading directories that changed within recentFor
+	minRounds      = 3   // of reading directories that changed within recentAge
 	maxRounds      = 20  // the same, while they keep changing
 	maxRecentReads = 400 // directories read in all of these rounds
 	recentAge      = time.Second
@@ -118,7 +118,7 @@ type scanPass struct {
 	queue          []string             // directories to read
 	entriesLeft    int
 	readAgainCount int
-	recentDirs     []string // directories that changed within recentFor
+	recentDirs     []string // directories that changed within recentAge
 	recentReads    int      // number of directories read by queueRecentDirs
 	result         scanResult
 }

@@ -160,7 +160,7 @@ func hasLineBreak(line []byte) bool {
 }
 
 // isPendingValue reports whether a line is the value, or a part of it, of a line
-// "key:" before it. Entries of a mapping are none. It updates pending.
+// "key:" before it. Entries of a mapping are none. It updates m.pendingIndent.
 func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || comment {

@@ -21,7 +21,7 @@ const rebaseTodoName = "git-rebase-todo"
 // baseline, it is stored with encoding/gob.
 type removedSteps struct {
 	Whole []byte            // content of the file as the command left it
-	Left  [sha256.Size]byte // hash of the file without the removed steps; of a removed autostash that of operationOf
+	Left  [sha256.Size]byte // hash of the file without the removed steps; of a removed autostash that of operationIdentity
 	Stash bool              // the file is an autostash
 }
 
