@@ -23,6 +23,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/talkserver"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakcheck.Tests{Tests: m}, map[string]func(){
 		"mcp-host": func() { os.Exit(cli.Main()) },
 		"fixture":  func() { os.Exit(faultserver.Main(os.Args[1:])) },
+		"talker":   func() { os.Exit(talkserver.Main(false)) },
 	})
 }
 

@@ -121,6 +121,9 @@ type Server struct {
 	upstream.Config
 	Bundled bool
 	Spec    dialect.Server // the configured server, with variables replaced
+
+	// StartsHost says that the command starts another host, as far as that can be seen.
+	StartsHost bool
 }
 
 // Load reads the configuration from the flags, the files that they name or that Load

@@ -62,14 +62,9 @@ func HostMarks(args, environ []string, dir string) []string {
 // Above returns the hosts below which this process was started.
 func Above(environ []string) []nesting.Host { return nesting.HostsAbove(environ, HostMarks) }
 
-// startsItself returns why a server must not be started: its command is a host with
-// this configuration. It returns "" otherwise, and if the command is not recognized;
-// then the started host detects the loop.
-func (c *Config) startsItself(spec dialect.Server, env []string, hosts *nesting.Search) string {
-	args, ok := hosts.FindHost(spec.Command)
-	if !ok {
-		return ""
-	}
+// startsItself returns why a server must not be started whose command is a host with these
+// arguments: that host has this configuration. It returns "" otherwise.
+func (c *Config) startsItself(args []string, spec dialect.Server, env []string) string {
 	dir := spec.Dir
 	if dir == "" {
 		var err error
@@ -85,9 +80,14 @@ func (c *Config) startsItself(spec dialect.Server, env []string, hosts *nesting.
 	return ""
 }
 
-// refuseItself prevents the start of a server that starts this host, with a notice.
+// refuseItself prevents the start of a server that starts this host, with a notice. If the
+// command is not recognized, the started host detects the loop. It sets s.StartsHost.
 func (c *Config) refuseItself(s *Server, hosts *nesting.Search) {
-	if s.Refused = c.startsItself(s.Spec, s.Env, hosts); s.Refused != "" {
+	args, ok := hosts.FindHost(s.Spec.Command)
+	if s.StartsHost = ok; !ok {
+		return
+	}
+	if s.Refused = c.startsItself(args, s.Spec, s.Env); s.Refused != "" {
 		c.notice("%v", s.Spec.Problem("", "is not started: %s", s.Refused))
 	}
 }

@@ -62,7 +62,7 @@ func (a *App) setSharing(c *upstream.Config, sc config.Server, cfg config.Config
 		return
 	}
 	s := &upstream.Share{
-		Dial: client.Dial, OnRefused: a.newRefusalLogger(c.Name),
+		Dial: client.Dial, SameMarks: sc.StartsHost, OnRefused: a.newRefusalLogger(c.Name),
 		OnUnavailable: func(err error) {
 			if !errors.Is(err, resident.ErrNotRunning) {
 				a.notifyOnce(err.Error())

@@ -129,12 +129,16 @@ func (g *Gateway) runRequest(ctx context.Context, x exchange, f requestParams, c
 	if caller.Modern && (f.state != nil || declaresAny(caller.Capabilities)) {
 		return g.runInRounds(ctx, x, f, caller, perform)
 	}
+	if !caller.Modern {
+		defer func() { g.elicited.recordError(err, caller.ID) }()
+	}
 	var ask call.Ask
 	if !caller.Modern && declaresAny(caller.Capabilities) {
 		ask = g.parked.limit.wrapAsk(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if err := checkDeclared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
+			g.elicited.record(params, caller.ID)
 			return x.ask(ctx, method, params)
 		})
 	}

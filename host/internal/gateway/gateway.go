@@ -103,6 +103,7 @@ type Gateway struct {
 	mcp                 *server.MCPServer
 	clients             legacyClients
 	subscriptions       subscriptions
+	elicited            elicited
 	subscriptionStreams subscriptionStreams
 	sealer              sealer
 	parked              parkedJobs

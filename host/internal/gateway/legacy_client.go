@@ -51,6 +51,21 @@ func (c *legacyClients) delete(id string) {
 	delete(c.byID, id)
 }
 
+// areMixed reports whether some clients are users who signed in, or have another profile than
+// others.
+func (c *legacyClients) areMixed() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	profiles := map[string]bool{}
+	for _, client := range c.byID {
+		if client.user != "" {
+			return true
+		}
+		profiles[client.profile] = true
+	}
+	return len(profiles) > 1
+}
+
 // recordLegacyClient stores the profile, user and capabilities of a legacy client when its
 // session begins. It does nothing for an HTTP client without a session id.
 func (g *Gateway) recordLegacyClient(ctx context.Context) {

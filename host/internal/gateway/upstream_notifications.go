@@ -126,10 +126,11 @@ func (g *Gateway) NotifyResourceUpdated(server string, params json.RawMessage) {
 }
 
 // NotifyLog sends a server's log message that belongs to no request to the legacy clients
-// that want its level.
+// that want its level. It drops the message if it could belong to another user or profile:
+// with signed-in users, and with clients of several profiles.
 func (g *Gateway) NotifyLog(params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
-	if !ok {
+	if !ok || g.clients.areMixed() {
 		return
 	}
 	for _, session := range g.legacySessions(func(c legacyClient) bool { return passesLevel(c.level, params, false) }) {
@@ -151,16 +152,21 @@ func paramsAsMap(params json.RawMessage) (map[string]any, bool) {
 	return fields, true
 }
 
-// NotifyElicitationComplete notifies legacy clients that a URL elicitation of a server is
-// complete. It notifies all clients that support URL elicitation, because the notification
-// does not name the client; clients ignore ids that they do not know.
+// NotifyElicitationComplete notifies the legacy client that was asked by a URL elicitation
+// of a server that it is complete. If it is unknown which one was, it notifies all that
+// support URL elicitation, and clients ignore ids that they do not know; with signed-in
+// users or several profiles, it notifies none.
 func (g *Gateway) NotifyElicitationComplete(params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
 	if !ok {
 		return
 	}
+	asked := g.clients.get(g.elicited.take(params)).session
+	if asked == "" && g.clients.areMixed() {
+		return
+	}
 	for _, session := range g.legacySessions(func(c legacyClient) bool {
-		return checkDeclared(c.caps, "elicitation/create", json.RawMessage(`{"mode":"url"}`)) == nil
+		return (asked == "" || c.session == asked) && checkDeclared(c.caps, "elicitation/create", json.RawMessage(`{"mode":"url"}`)) == nil
 	}) {
 		g.mcp.SendNotificationToSpecificClient(session, string(mcp.MethodNotificationElicitationComplete), fields) //nolint:errcheck // a client without a stream misses it
 	}

@@ -60,7 +60,8 @@ type conn struct {
 	lists        map[call.ListKind][]json.RawMessage // of the other kinds, if requested before
 	changes      int                                 // number of list changes so far
 	questions    map[string]context.CancelFunc       // the server's open questions, by id
-	listenID     uint64                              // id of the open subscriptions/listen
+	callers      callers
+	listenID     uint64 // id of the open subscriptions/listen
 }
 
 // pending is a request that waits for its answer.
@@ -224,6 +225,7 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 	}
 	c.pending[id] = p
 	if p.request != nil {
+		c.callers.began(p.request.caller)
 		c.startWatchdog() // it notices a silent server
 	}
 	return id, nil
@@ -233,6 +235,9 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 // the request is at the caller any more.
 func (c *conn) endRequest(id uint64, p *pending) {
 	c.mu.Lock()
+	if c.pending[id] != nil && p.request != nil {
+		c.callers.gaveUp(id, p.request.caller)
+	}
 	delete(c.pending, id)
 	if p.endQuestions != nil {
 		p.endQuestions()
@@ -435,6 +440,7 @@ func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	c.mu.Lock()
 	p := c.pending[id]
 	delete(c.pending, id)
+	c.callers.answered(id)
 	c.mu.Unlock()
 	if p != nil {
 		p.answer <- a

@@ -141,8 +141,9 @@ func withoutMetaRequest(params json.RawMessage) json.RawMessage {
 
 // onlyRequest returns the running request that a message without a request id belongs to:
 // the newest one of the only caller with requests for which takes returns true. It prefers
-// a request whose client has no open question. fault says why the request is ambiguous;
-// then p is nil. The caller holds c.mu.
+// a request whose client has no open question. fault says why the request is ambiguous,
+// for example because the server may still work on a request that another user has
+// cancelled; then p is nil. The caller holds c.mu.
 func (c *conn) onlyRequest(takes func(*request) bool) (p *pending, fault string) {
 	for _, waiting := range []bool{false, true} {
 		var newest uint64
@@ -160,6 +161,9 @@ func (c *conn) onlyRequest(takes func(*request) bool) (p *pending, fault string)
 		if p != nil {
 			break
 		}
+	}
+	if p != nil && c.callers.othersGaveUp(p.request.caller) {
+		return nil, "a request of another user was cancelled, so this one cannot be assigned"
 	}
 	return p, ""
 }
@@ -181,15 +185,17 @@ func (c *conn) cancelQuestion(params json.RawMessage) {
 }
 
 // forwardLog passes a log message to the request that it belongs to or, if that is
-// ambiguous, to Config.onNotification.
+// ambiguous, to Config.onNotification. Once several signed-in users have called the server,
+// nobody gets it: it may belong to a request that was answered before.
 func (c *conn) forwardLog(m jsonrpc.Message) {
 	c.mu.Lock()
 	p, _ := c.onlyRequest(func(r *request) bool { return r.notify != nil })
-	if p != nil {
+	mixed := c.callers.severalUsers
+	if p != nil && !mixed {
 		c.storeNote(p, m.Method, m.Params)
 	}
 	c.mu.Unlock()
-	if p == nil {
+	if p == nil && !mixed {
 		c.notifyUser(m)
 	}
 }

@@ -21,6 +21,10 @@ type Share struct {
 	// Dial connects to the process that runs SharedServers, which then calls
 	// SharedServers.Serve for the connection.
 	Dial func(context.Context) (net.Conn, error)
+	// SameMarks says that only hosts with the same marks (Spawner.SetMarks) use the
+	// process: the program starts a host, which refuses to run below a host with its own
+	// marks. Otherwise the process has the marks of the host that starts it.
+	SameMarks bool
 	// Confined is passed to SharedConfig.Confine; nil: the program is not confined.
 	Confined json.RawMessage
 	// OnRefused is called with each refusal of the program's sandbox.
@@ -40,7 +44,7 @@ type sharedSpec struct {
 	MaxLine  int             `json:"maxLine"`
 	OwnTree  bool            `json:"ownTree"` // Config.KillsOwnTree
 	Trusted  []trust.File    `json:"trusted"`
-	Marks    []string        `json:"marks"` // see Spawner.SetMarks
+	Marks    []string        `json:"marks,omitempty"` // if Share.SameMarks: attachRequest.Marks
 	Confined json.RawMessage `json:"confined,omitempty"`
 }
 
@@ -63,6 +67,7 @@ type attachRequest struct {
 	Replaces  int           `json:"replaces,omitempty"` // process id; this process is replaced, unless it works for clients of other hosts
 	Name      string        `json:"name"`
 	Secrets   []string      `json:"secrets"` // see Config.Secrets
+	Marks     []string      `json:"marks"`   // see Spawner.SetMarks
 	Roots     []string      `json:"roots"`   // the host's present answer to roots/list, as URIs
 	StartTime time.Duration `json:"startTime"`
 	WriteTime time.Duration `json:"writeTime"`
@@ -100,9 +105,12 @@ func attachRequestOf(cfg Config, marks []string, replaces int) (attachRequest, e
 	r := attachRequest{
 		Spec: sharedSpec{
 			Command: cfg.Command, Env: slices.Sorted(slices.Values(cfg.Env)), Dir: cfg.Dir, Era: cfg.Era, Version: cfg.Version,
-			Roots: cfg.Roots != nil, MaxLine: cfg.MaxLine, OwnTree: cfg.KillsOwnTree, Trusted: cfg.Trusted, Marks: marks, Confined: cfg.Share.Confined,
+			Roots: cfg.Roots != nil, MaxLine: cfg.MaxLine, OwnTree: cfg.KillsOwnTree, Trusted: cfg.Trusted, Confined: cfg.Share.Confined,
 		},
-		Host: os.Getpid(), Replaces: replaces, Name: cfg.Name, StartTime: cfg.StartTimeout, WriteTime: cfg.WriteTimeout, QuietTime: cfg.QuietTime, CloseTime: cfg.CloseGrace, TermTime: cfg.TermGrace,
+		Host: os.Getpid(), Replaces: replaces, Name: cfg.Name, Marks: marks, StartTime: cfg.StartTimeout, WriteTime: cfg.WriteTimeout, QuietTime: cfg.QuietTime, CloseTime: cfg.CloseGrace, TermTime: cfg.TermGrace,
+	}
+	if cfg.Share.SameMarks {
+		r.Spec.Marks = marks
 	}
 	for _, s := range cfg.Secrets {
 		r.Secrets = append(r.Secrets, s.Reveal())
@@ -129,8 +137,8 @@ func (r attachRequest) config() Config {
 	for _, s := range r.Secrets {
 		c.Secrets = append(c.Secrets, secret.Text(s))
 	}
-	if len(r.Spec.Marks) > 0 {
-		c.marks = &r.Spec.Marks
+	if len(r.Marks) > 0 {
+		c.marks = &r.Marks
 	}
 	return c.withDefaults()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/talkserver"
 )
 
 // sharing returns SharedServers, and a Share that connects to them.
@@ -68,7 +69,7 @@ func shareTalker(t *testing.T, share *upstream.Share, name string, change func(*
 	require.NoError(t, err)
 	h := &sharer{name: name}
 	cfg := upstream.Config{
-		Name: "talker", Command: []string{self, talkerArg}, Env: os.Environ(), StartTimeout: time.Minute, Share: share, CloseGrace: time.Second,
+		Name: "talker", Command: []string{self, talkserver.Arg}, Env: os.Environ(), StartTimeout: time.Minute, Share: share, CloseGrace: time.Second,
 		Roots: func() []string {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -282,7 +283,7 @@ func TestHostsWithDifferentRootsStartAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 4 {
 			root := fmt.Sprintf("file:///root%d", i%2)
-			h := shareTalker(t, share, root, func(c *upstream.Config) { c.Command = []string{self, talkerArg, "-roots"} })
+			h := shareTalker(t, share, root, func(c *upstream.Config) { c.Command = []string{self, talkserver.Arg, "-roots"} })
 			h.roots = []string{root}
 			all.Go(func() {
 				deadline := time.Now().Add(time.Minute)

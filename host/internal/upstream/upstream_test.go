@@ -19,6 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/leakcheck"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/talkserver"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -28,8 +29,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case faultserver.Arg:
 			os.Exit(faultserver.Main(os.Args[2:]))
-		case talkerArg:
-			os.Exit(runTalker())
+		case talkserver.Arg:
+			os.Exit(talkserver.Main(len(os.Args) > 2))
 		case "guard":
 			upstream.RunGuard(os.Stdin)
 			os.Exit(0)

@@ -6,7 +6,7 @@
 // The same call is: the same tool with the same definition, of a server of the
 // same version (so configured, and so named by itself), with the same arguments,
 // whatever their order, white space and escapes; for clients of the same protocol
-// era. Kept are results that are
+// era, signed-in user and profile. Kept are results that are
 // complete and none of failure, for 5 minutes, in 64 MiB, those used longest
 // ago going first.
 //
@@ -207,6 +207,9 @@ func (c *Cache) keyOf(req *call.Request) (k key, directive string, ok bool) {
 	if req.Caller.Modern {
 		buf = append(buf, " modern"...)
 	}
+	buf = jsonrpc.AppendString(buf, req.Caller.User)
+	buf = jsonrpc.AppendString(buf, req.Caller.Subject)
+	buf = jsonrpc.AppendString(buf, req.Caller.Profile)
 	if len(req.Params) > 0 {
 		members, err := jsonrpc.Members(req.Params)
 		if err != nil {

@@ -12,7 +12,8 @@
 //
 // The rest is still a valid result: nothing is cut inside JSON. The names of the files are also
 // in _meta, as toolroom/spilled. If no file can be created, the parts are cut nevertheless, and
-// the result says that the rest is not stored. Questions to the caller (resultType
+// the result says that the rest is not stored. Results of users who signed in are not stored
+// either: file tools with the same roots would show them to the other users. Questions to the caller (resultType
 // input_required) pass unchanged.
 package spill
 
@@ -61,7 +62,7 @@ func New(c Config) call.Stage {
 			if err != nil || len(res.Raw) <= c.MaxResult {
 				return res, err
 			}
-			return c.shorten(req.Tool, res), nil
+			return c.shorten(req, res), nil
 		}
 	}
 }
@@ -134,7 +135,11 @@ func (r result) contentBytes() int {
 }
 
 // shorten returns a result with at most about MaxResult bytes of content.
-func (c Config) shorten(tool *call.Tool, whole *call.Result) *call.Result {
+func (c Config) shorten(req *call.Request, whole *call.Result) *call.Result {
+	tool, dir := req.Tool, c.Dir
+	if req.Caller.User != "" {
+		dir = func() (string, error) { return "", errSignedIn }
+	}
 	members, err := jsonrpc.Members(whole.Raw)
 	if err != nil || fits(members, c.MaxResult) {
 		return whole
@@ -144,7 +149,7 @@ func (c Config) shorten(tool *call.Tool, whole *call.Result) *call.Result {
 		return whole
 	}
 	limit := min(maxPart, c.MaxResult/4)
-	s := &spiller{tool: tool, dir: c.Dir, head: min(headBytes, limit/2), tail: min(tailBytes, limit/4)}
+	s := &spiller{tool: tool, dir: dir, head: min(headBytes, limit/2), tail: min(tailBytes, limit/4)}
 	for i, part := range r.content {
 		if len(part) > limit {
 			r.content[i] = s.shortenItem(part, limit)
@@ -219,6 +224,9 @@ type spiller struct {
 
 // errNoDir is the reason without Config.Dir.
 var errNoDir = errors.New("this host has no state directory")
+
+// errSignedIn is the reason for users who signed in.
+var errSignedIn = errors.New("this host keeps no files with results of users who signed in")
 
 // writeFile writes data to a new file with mode 0600 and returns its path. After the first
 // error it always fails.

@@ -1,25 +1,37 @@
-package upstream_test
+// Package talkserver is an MCP server that talks to its clients, for tests of what reaches
+// which client: each tool sends the messages of its name, with the argument text in them.
+// It speaks the legacy era and records nothing about its clients.
+package talkserver
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// talkerArg starts a test binary as a server that talks to its clients: each tool sends
-// the messages of its name, with the argument text in them.
-const talkerArg = "talker-server"
+// Arg is the first argument that makes a test binary call Main.
+const Arg = "talker-server"
 
+// tools are the names of the tools; calls of grow add more.
+var tools = []string{
+	"echo", "elicit", "elicit_for", "url", "complete", "log", "log_later", "touch", "progress", "changed", "grow", "first_roots", "roots", "sleep", "count",
+	"blob", "env",
+}
+
+// talker is the server with its only client.
 type talker struct {
 	mu    sync.Mutex
 	asked map[string]chan json.RawMessage
 	n     int
 	lists int // lists of tools so far
 	roots string
+	count int      // calls of the tool count
+	grown []string // tools that the tool grow has added
 }
 
 func (s *talker) write(message []byte) {
@@ -51,7 +63,9 @@ func (s *talker) begin(method string, params json.RawMessage) <-chan json.RawMes
 	return answer
 }
 
-func runTalker() int {
+// Main runs the server on standard input and output and returns the exit status. With
+// askRoots it asks for the roots once the session is open, as some servers do.
+func Main(askRoots bool) int {
 	s := &talker{}
 	in := jsonrpc.NewReader(os.Stdin, 0)
 	for {
@@ -65,7 +79,7 @@ func runTalker() int {
 		}
 		switch m.Kind {
 		case jsonrpc.Notification:
-			if m.Method == "notifications/initialized" && len(os.Args) > 2 { // it asks for roots once, as some servers do
+			if m.Method == "notifications/initialized" && askRoots {
 				answer := s.begin("roots/list", nil)
 				go func() {
 					roots := string(<-answer)
@@ -93,12 +107,16 @@ func (s *talker) answer(m jsonrpc.Message) {
 	result := json.RawMessage(`{}`)
 	switch m.Method {
 	case "initialize":
-		result = json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"talker","version":"1"}}`)
+		result = json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"talker","version":"1"}}`)
 	case "tools/list":
-		s.mu.Lock()
-		s.lists++
-		result = fmt.Appendf(nil, `{"tools":[{"name":"echo","description":"list %d","inputSchema":{"type":"object"}}]}`, s.lists)
-		s.mu.Unlock()
+		result = s.list()
+	case "resources/list":
+		result = json.RawMessage(`{"resources":[]}`)
+	case "resources/templates/list": // TALK_SCHEME is the scheme of the resources that exist
+		result = json.RawMessage(`{"resourceTemplates":[]}`)
+		if scheme := os.Getenv("TALK_SCHEME"); scheme != "" {
+			result = fmt.Appendf(nil, `{"resourceTemplates":[{"name":"all","uriTemplate":"%s://{name}"}]}`, scheme)
+		}
 	case "tools/call":
 		result = s.call(m)
 	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
@@ -107,6 +125,26 @@ func (s *talker) answer(m jsonrpc.Message) {
 		return
 	}
 	s.write(jsonrpc.AppendResult(nil, m.ID, result))
+}
+
+// list returns the tools. The first description has the number of lists so far. count says
+// that it only reads, so that hosts may cache it.
+func (s *talker) list() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+	var all []string
+	for i, name := range append(tools[:len(tools):len(tools)], s.grown...) {
+		description, annotations := "sends "+name, `{}`
+		if i == 0 {
+			description = fmt.Sprintf("list %d", s.lists)
+		}
+		if name == "count" {
+			annotations = `{"readOnlyHint":true}`
+		}
+		all = append(all, fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object"},"annotations":%s}`, name, description, annotations))
+	}
+	return json.RawMessage(`{"tools":[` + strings.Join(all, ",") + `]}`)
 }
 
 func (s *talker) call(m jsonrpc.Message) json.RawMessage {
@@ -144,6 +182,20 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 		s.tell("notifications/resources/updated", `{"uri":%q}`, said)
 	case "progress":
 		s.tell("notifications/progress", `{"progressToken":%s,"progress":1,"message":%q}`, p.Meta.ProgressToken, said)
+	case "count":
+		s.mu.Lock()
+		s.count++
+		said = fmt.Sprintf("call %d", s.count)
+		s.mu.Unlock()
+	case "blob":
+		said = strings.Repeat(said+"\n", p.Arguments.N)
+	case "env":
+		said = os.Getenv(said)
+	case "grow":
+		s.mu.Lock()
+		s.grown = append(s.grown, said)
+		s.mu.Unlock()
+		s.tell("notifications/tools/list_changed", `{}`)
 	case "changed":
 		s.tell("notifications/tools/list_changed", `{}`)
 	case "first_roots":

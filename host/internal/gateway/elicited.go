@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// maxElicited bounds the recorded elicitations in URL mode.
+const maxElicited = 4096
+
+// elicited records which legacy client was asked by an elicitation in URL mode, so that its
+// completion, which names only the elicitation, reaches that client.
+type elicited struct {
+	mu      sync.Mutex
+	clients map[string]string // identity of the client by elicitationId
+}
+
+// record records the client that gets a question with these params. It forgets another
+// elicitation if there are maxElicited.
+func (e *elicited) record(params json.RawMessage, client string) {
+	var id string
+	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil || id == "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.clients == nil {
+		e.clients = map[string]string{}
+	}
+	if len(e.clients) >= maxElicited {
+		for other := range e.clients {
+			delete(e.clients, other)
+			break
+		}
+	}
+	e.clients[id] = client
+}
+
+// recordError records the elicitations of an error that requires them.
+func (e *elicited) recordError(err error, client string) {
+	var answered *call.MCPError
+	if !errors.As(err, &answered) || !bytes.Contains(answered.Object, []byte("elicitationId")) {
+		return
+	}
+	elicitations, err := jsonrpc.Items(jsonrpc.MemberOf(jsonrpc.MemberOf(answered.Object, "data"), "elicitations"))
+	if err != nil {
+		return
+	}
+	for _, params := range elicitations {
+		e.record(params, client)
+	}
+}
+
+// take returns the client that was asked, and forgets the elicitation; "" if it is
+// unknown. params are those of the completion.
+func (e *elicited) take(params json.RawMessage) (client string) {
+	var id string
+	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil {
+		return ""
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	client = e.clients[id]
+	delete(e.clients, id)
+	return client
+}
