@@ -95,6 +95,11 @@ func TestNoElicitationCrosses(t *testing.T) {
 		require.Contains(t, answer, s.name)
 		w.onlyOwn(t, s, answer)
 		require.Contains(t, s.all(), "question for "+s.name)
+		require.False(t, hasError(s.call(t, "talk__url", "link for "+s.name, 0)))
+	}
+	for _, s := range w.all { // the server says for each link that it is done, during a call of another session
+		require.False(t, hasError(w.all[0].call(t, "talk__complete", "link for "+s.name, 0)))
+		s.eventuallyHears(t, `"method":"notifications/elicitation/complete","params":{"elicitationId":"link for `+s.name+`"}`)
 	}
 	var calls sync.WaitGroup
 	for _, s := range w.all {

@@ -87,6 +87,20 @@ func TestTheSameCallIsAnsweredFromTheCache(t *testing.T) {
 	require.Equal(t, 1, n.made)
 }
 
+// A result is cached for a user and a profile.
+func TestUsersAndProfilesHaveTheirOwnResults(t *testing.T) {
+	n := newCounted(cache.New(on()))
+	callers := []call.Caller{
+		{}, {User: "ann"}, {User: "ann", Subject: "i\n1"}, {User: "ann", Subject: "i\n2"}, {Profile: "ann"}, {User: "ann", Profile: "few"}, {User: "an", Profile: "nfew"},
+	}
+	for range 2 {
+		for i, caller := range callers {
+			require.Equal(t, string(stagetest.Text(strconv.Itoa(i+1)).Raw), n.call(t, func(r *call.Request) { r.Caller = caller }, `{"arguments":{}}`))
+		}
+	}
+	require.Equal(t, len(callers), n.made)
+}
+
 // What one caller's client has said is in no answer to another.
 func TestWhatIsOneCallersAloneIsNotKept(t *testing.T) {
 	ask := func(context.Context, string, json.RawMessage) (json.RawMessage, error) {

@@ -205,6 +205,23 @@ func TestVeryManyPartsAreKeptAsAWhole(t *testing.T) {
 	require.Equal(t, raw, read(t, o.Meta.Files[0]))
 }
 
+// Users who signed in get no files, since file tools would show them to other users.
+func TestResultsOfUsersAreNotStored(t *testing.T) {
+	dir := t.TempDir()
+	h := spill.New(spill.Config{MaxResult: 4096, Dir: into(dir)})(func(context.Context, *call.Request) (*call.Result, error) {
+		return &call.Result{Raw: json.RawMessage(`{"content":[{"type":"text","text":` + quoted(strings.Repeat("word ", 9000)) + `}]}`)}, nil
+	})
+	for _, user := range []string{"", "ann"} {
+		res, err := h(t.Context(), &call.Request{Tool: tool(), Caller: call.Caller{User: user}})
+		require.NoError(t, err)
+		require.Equal(t, user == "", strings.Contains(string(res.Raw), "full text in "+dir), string(res.Raw))
+		require.Equal(t, user != "", strings.Contains(string(res.Raw), "was not saved: this host keeps no files with results of users who signed in"), string(res.Raw))
+	}
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+}
+
 func TestWithoutAFileTheResultSaysSo(t *testing.T) {
 	raw := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 300_000) + `"},{"type":"image","data":"` + strings.Repeat("A", 300_000) + `"}]}`
 	for _, cfg := range []spill.Config{
