@@ -86,7 +86,7 @@ func (s *isolatedSession) ask(t *testing.T, method, params string) string {
 	select {
 	case line := <-s.begin(method, params):
 		return line
-	case <-time.After(5 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s: no answer to %s %s: %s", s.name, method, params, s.log.String())
 	}
 	return ""
