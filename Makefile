@@ -25,7 +25,7 @@ FOREIGN     := -gcflags='modernc.org/sqlite/lib=-race=false -N -l' -gcflags='mod
 
 # Long tests, of which make test runs a third of the cases (sandboxtest.InSample).
 CORPORA     := TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom TestHostileServerAsAPlainUser \
-	TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomMoves \
+	TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomMoves TestRandomRepositories \
 	TestRandomSequences TestReplacedByALinkAtRandom TestRepositoriesOutsideTheRoot TestTheWholeDiskAsRoot \
 	TestUsersOwnSettingsStayInOverlappingRoots TestVariantsAsAPlainUser TestWriteGuardAsAPlainUser
 EMPTY       :=
@@ -62,6 +62,7 @@ corpora: ## run all cases of the long tests of the sandbox (a part of test-all)
 
 test-long: ## run the long attack corpora, races and 1 000 random sequences (an hour or two)
 	TOOLROOM_SAMPLE=all PROC_LONG=1 BASH_LONG=1 TOOLROOM_SOAK=5m PROC_MOVES=1000 CHANGES_SEQUENCES=1000 UNDO_SEQUENCES=1000 \
+		CHANGES_REPOSITORIES=1000 UNDO_REPOSITORIES=1000 \
 		$(PLAIN) $(GO) test -vet=off -count=1 -timeout 4h ./pkg/sandbox/... ./tools/bash
 
 # The race detector's second of sleep at each process' end is for goroutines that are

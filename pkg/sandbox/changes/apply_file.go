@@ -70,8 +70,8 @@ func (p *plan) removeEntry(rel string) error {
 }
 
 // hasSameContent reports whether the root's file already has the content of the
-// change. Then applyFile changes only mode and time, and the file keeps its
-// other hard links.
+// change. Then applyFile changes only mode, time and attributes, and the file keeps
+// its other hard links.
 func (p *plan) hasSameContent(c Change) bool {
 	if c.Old == nil || c.New == nil || !c.Old.Mode().IsRegular() || !c.New.Mode().IsRegular() || c.Old.Size() != c.New.Size() {
 		return false
@@ -81,18 +81,21 @@ func (p *plan) hasSameContent(c Change) bool {
 }
 
 // applyFile gives a file of the root its new version, and removes that from the
-// layer. If the content is the same it sets mode and time. Otherwise it
-// replaces the file by a rename, so that no other program sees part of it.
+// layer. If the content is the same it sets mode, time and attributes, unless the
+// new version is a hard link of another file. Otherwise it replaces the file by a
+// rename, so that no other program sees part of it.
 func (p *plan) applyFile(c Change) error {
-	if p.hasSameContent(c) {
-		if err := errors.Join(p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
+	ino, _ := inodeAndChangeTime(c.New)
+	first, linked := p.sameContentLinks[ino]
+	linked = linked && first != c.Path && c.New.Mode().IsRegular() && !p.isSameFile(first, c.Path)
+	if !linked && p.hasSameContent(c) {
+		if err := errors.Join(matchAttributes(p.tree, c.Path, c.source), p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
 			return err
 		}
 		return p.removeFromLayer(c)
 	}
-	ino, _ := inodeAndChangeTime(c.New)
-	if same, ok := p.sameContentLinks[ino]; ok && c.New.Mode().IsRegular() && same != c.Path {
-		err := p.replaceFile(c, func(temp string) error { return p.tree.Link(same, temp) })
+	if linked {
+		err := p.replaceFile(c, func(temp string) error { return p.tree.Link(first, temp) })
 		if err == nil {
 			return p.removeFromLayer(c)
 		}
@@ -115,6 +118,16 @@ func (p *plan) applyFile(c Change) error {
 	}
 	p.copiedLinks[ino] = c.Path
 	return p.removeFromLayer(c)
+}
+
+// isSameFile reports whether two paths of the root are hard links of the same file.
+func (p *plan) isSameFile(one, other string) bool {
+	a, err := p.tree.Lstat(one)
+	if err != nil {
+		return false
+	}
+	b, err := p.tree.Lstat(other)
+	return err == nil && os.SameFile(a, b)
 }
 
 // removeFromLayer removes the new version of an applied change from the layer.
@@ -190,10 +203,16 @@ func copySparse(to, from *os.File, size int64) error {
 }
 
 // finishDir completes a directory when all changes in it are made. It gives the
-// root's directory its mode and time. It removes the layer's directory if that
+// root's directory its mode, time and attributes. It removes the layer's directory if that
 // is empty now, and otherwise restores its time.
 func (p *plan) finishDir(rel string, want dirMeta) error {
+	upper := filepath.Join(p.upper, filepath.FromSlash(rel))
 	if info, err := p.tree.Lstat(rel); err == nil && info.IsDir() {
+		if rel != "." { // the layer's root has no attributes
+			if err := matchAttributes(p.tree, rel, upper); err != nil {
+				return err
+			}
+		}
 		if err := p.tree.Chmod(rel, want.Mode); err != nil {
 			return err
 		}
@@ -201,7 +220,6 @@ func (p *plan) finishDir(rel string, want dirMeta) error {
 			return err
 		}
 	}
-	upper := filepath.Join(p.upper, filepath.FromSlash(rel))
 	if rel == "." {
 		return nil
 	}

@@ -21,28 +21,33 @@ import (
 // leave the same tree when it runs in the root as when its changes are
 // applied.
 var scripts = map[string]string{
-	"link made":                  `ln a new`,
-	"link made, other order":     `ln d/x 0; ln d/x d/z`,
-	"link to one of several":     `ln h1 h3; ln h2 d/h4`,
-	"link, then write":           `ln a new; echo more >> new`,
-	"link of a new file":         `echo n > n1; ln n1 n2; ln n1 d/n3`,
-	"link broken":                `rm h1; echo other > h1`,
-	"link removed":               `rm h1`,
-	"mode of one of several":     `chmod 600 h1`,
-	"time of one of several":     `touch -d @1600000000 h2`,
-	"mode of a directory only":   `chmod 700 d`,
-	"mode of the root only":      `chmod 711 .`,
-	"mode of the root":           `chmod 711 .; echo n > n`,
-	"time of a file only":        `touch -d @1600000000 a`,
-	"exchange":                   exchange + `exchange a d/x`,
-	"exchange of directories":    `mkdir n1 n2; echo 1 > n1/f; ` + exchange + `exchange n1 n2`,
-	"exchange with a link":       exchange + `exchange a link`,
-	"fifo":                       `mkfifo -m 640 d/fifo; rm fifo; mkfifo -m 600 fifo`,
-	"fifo and file":              `rm a fifo; mkfifo a; echo f > fifo`,
-	"sparse":                     `truncate -s 30M sparse; echo x | dd of=sparse bs=1 seek=1M conv=notrunc status=none; echo more >> holes`,
-	"attributes":                 `echo more >> attributes; chmod 600 d/attributes`,
-	"replaced by a directory":    `rm a; mkdir a; echo x > a/x; rm -r d; echo d > d`,
-	"names that need no quoting": `echo n > 'd/new line'; mv link $'d/\n'; mkdir -p ...; echo x > .../..x`,
+	"link made":                   `ln a new`,
+	"link made, other order":      `ln d/x 0; ln d/x d/z`,
+	"link over its content":       `ln -f attributes d/attributes; ln attributes new`,
+	"link over a hard link":       `ln -f a h2; ln -f d/attributes attributes; chmod 640 attributes`,
+	"link to one of several":      `ln h1 h3; ln h2 d/h4`,
+	"link, then write":            `ln a new; echo more >> new`,
+	"link of a new file":          `echo n > n1; ln n1 n2; ln n1 d/n3`,
+	"link broken":                 `rm h1; echo other > h1`,
+	"link removed":                `rm h1`,
+	"mode of one of several":      `chmod 600 h1`,
+	"time of one of several":      `touch -d @1600000000 h2`,
+	"mode of a directory only":    `chmod 700 d`,
+	"mode of the root only":       `chmod 711 .`,
+	"mode of the root":            `chmod 711 .; echo n > n`,
+	"time of a file only":         `touch -d @1600000000 a`,
+	"exchange":                    exchange + `exchange a d/x`,
+	"exchange of directories":     `mkdir n1 n2; echo 1 > n1/f; ` + exchange + `exchange n1 n2`,
+	"exchange with a link":        exchange + `exchange a link`,
+	"fifo":                        `mkfifo -m 640 d/fifo; rm fifo; mkfifo -m 600 fifo`,
+	"fifo and file":               `rm a fifo; mkfifo a; echo f > fifo`,
+	"sparse":                      `truncate -s 30M sparse; echo x | dd of=sparse bs=1 seek=1M conv=notrunc status=none; echo more >> holes`,
+	"attributes":                  `echo more >> attributes; chmod 600 d/attributes`,
+	"made again":                  `rm attributes; echo at > attributes; rm -r d/sub; mkdir d/sub; cp attributes new; mv new d/attributes`,
+	"made again, with modes":      `rm attributes; echo at > attributes; chmod 400 attributes; rm -r d/sub; mkdir -m 500 d/sub`,
+	"another file of its content": `mv d/attributes a; rm attributes; echo at > attributes; mv attributes d/attributes`,
+	"replaced by a directory":     `rm a; mkdir a; echo x > a/x; rm -r d; echo d > d`,
+	"names that need no quoting":  `echo n > 'd/new line'; mv link $'d/\n'; mkdir -p ...; echo x > .../..x`,
 }
 
 // exchange swaps two files with RENAME_EXCHANGE.
@@ -51,7 +56,7 @@ const exchange = `exchange() { python3 -c 'import ctypes,sys; l=ctypes.CDLL(None
 func prepare(t *testing.T, b *bench) {
 	b.RemoveFiles()
 	b.RunOutside(`echo a > a; mkdir -p d/sub; echo x > d/x; echo h > h1; ln h1 h2; ln -s a link; mkfifo fifo; truncate -s 20M holes; echo at > attributes; echo at > d/attributes; touch -d @1700000000 a d/x h1 link fifo holes attributes d/attributes d .`)
-	for _, name := range []string{"attributes", "d/attributes"} {
+	for _, name := range []string{"attributes", "d/attributes", "d/sub"} {
 		if err := unix.Setxattr(filepath.Join(b.Root, name), "user.test", []byte("value"), 0); err != nil {
 			t.Logf("no attributes of users here: %v", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -73,28 +72,4 @@ func nextData(f *os.File, at, size int64) (begin, end int64) {
 		end = size
 	}
 	return min(begin, size), end
-}
-
-// copyAttributes copies the extended attributes user.* of from, except those of
-// overlayfs, to to. It skips those that the other file system does not accept.
-func copyAttributes(to, from *os.File) error {
-	list := make([]byte, 64<<10)
-	n, err := unix.Flistxattr(int(from.Fd()), list)
-	if err != nil {
-		return nil // a file system without attributes
-	}
-	value := make([]byte, 64<<10)
-	for _, name := range strings.Split(string(list[:n]), "\x00") {
-		if !strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "user.overlay.") {
-			continue
-		}
-		size, err := unix.Fgetxattr(int(from.Fd()), name, value)
-		if err == nil {
-			err = unix.Fsetxattr(int(to.Fd()), name, value[:size], 0)
-		}
-		if err != nil && err != unix.EOPNOTSUPP {
-			return err
-		}
-	}
-	return nil
 }

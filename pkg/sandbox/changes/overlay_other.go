@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
 // Without overlayfs no set is ever created.
@@ -52,6 +54,9 @@ func linkCount(fs.FileInfo) uint64 { return 0 }
 
 // copyAttributes returns errNoLayers.
 func copyAttributes(*os.File, *os.File) error { return errNoLayers }
+
+// matchAttributes returns errNoLayers.
+func matchAttributes(*nofollow.Tree, string, string) error { return errNoLayers }
 
 // nextData returns size, size: no data is left.
 func nextData(_ *os.File, _, size int64) (begin, end int64) { return size, size }

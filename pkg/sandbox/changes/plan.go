@@ -20,8 +20,8 @@ type plan struct {
 	parents map[string]bool // directories created only because of entries in them
 	all     bool            // all changes are chosen, not only those in paths
 	// For files with several hard links in the layer, by inode:
-	// sameContentLinks has the path of a link whose content in the root is the
-	// same, copiedLinks the path of a file copied to the root.
+	// sameContentLinks has the path of the first link whose content in the root is
+	// the same, copiedLinks the path of a file copied to the root.
 	sameContentLinks, copiedLinks map[uint64]string
 }
 
@@ -55,7 +55,9 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 		}
 		if linkCount(c.New) > 1 && p.hasSameContent(c) {
 			ino, _ := inodeAndChangeTime(c.New)
-			p.sameContentLinks[ino] = c.Path
+			if _, ok := p.sameContentLinks[ino]; !ok {
+				p.sameContentLinks[ino] = c.Path
+			}
 		}
 		by, ok := selectingPath(paths, p.path, c.Path)
 		if !ok && !p.all {

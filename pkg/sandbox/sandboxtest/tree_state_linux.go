@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -77,3 +80,31 @@ func listedAttributes(name string) (text string) {
 	}
 	return text
 }
+
+// ComparableState returns a description of the tree in which commands ran twice: that of
+// DescribeTree, without times after began, and without files of git that contain times or
+// inodes. It leaves out the times of objects, too: git sets them if it reads a file whose
+// time equals the index's.
+func ComparableState(t testing.TB, root string, began time.Time) string {
+	t.Helper()
+	var lines []string
+	for _, line := range strings.Split(DescribeTree(t, root), "\n") {
+		if match := timeOfEntry.FindStringSubmatchIndex(line); match != nil {
+			at, err := strconv.ParseInt(line[match[2]:match[3]], 10, 64)
+			recent := err == nil && at >= began.Unix() && at < began.Unix()+3600
+			if recent || strings.Contains(line[:match[0]], ".git/objects/") {
+				line = line[:match[2]] + "now" + line[match[1]:]
+			}
+		}
+		if match := gitState.FindString(line); match != "" {
+			line = match
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+var (
+	timeOfEntry = regexp.MustCompile(` [-a-zA-Z]+ \d+:\d+ (-?\d+)\.(\d{9})`)
+	gitState    = regexp.MustCompile(`^(.*/)?\.git(/worktrees/[^/]*)?/(index|logs/.*|objects/pack/.*) `)
+)

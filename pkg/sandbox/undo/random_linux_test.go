@@ -80,9 +80,13 @@ func (b *bench) sequence(t *testing.T, seed uint64, compared func(string) string
 
 // sequenceOf runs scripts of random over the tree of initial, and undoes them.
 func (b *bench) sequenceOf(t *testing.T, seed uint64, initial string, random func(*rand.Rand) string, compared func(string) string) {
-	r := rand.New(rand.NewPCG(seed, 16))
 	b.RemoveFiles()
 	b.run(initial)
+	b.undoScripts(t, seed, rand.New(rand.NewPCG(seed, 16)), random, compared)
+}
+
+// undoScripts runs scripts of random in the tree as it is, and undoes them.
+func (b *bench) undoScripts(t *testing.T, seed uint64, r *rand.Rand, random func(*rand.Rand) string, compared func(string) string) {
 	var ids, before, told []string
 	for range 1 + r.IntN(4) {
 		script := random(r)

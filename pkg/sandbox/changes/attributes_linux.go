@@ -1,0 +1,116 @@
+package changes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
+)
+
+// maxAttributeBytes is the kernel's limit for the list of a file's attributes, and for
+// each of their values.
+const maxAttributeBytes = 64 << 10
+
+// copyAttributes copies the extended attributes user.* of from, except those of
+// overlayfs, to to. It skips those that the other file system does not accept.
+func copyAttributes(to, from *os.File) error {
+	list := make([]byte, 64<<10)
+	n, err := unix.Flistxattr(int(from.Fd()), list)
+	if err != nil {
+		return nil // a file system without attributes
+	}
+	value := make([]byte, 64<<10)
+	for _, name := range strings.Split(string(list[:n]), "\x00") {
+		if !strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "user.overlay.") {
+			continue
+		}
+		size, err := unix.Fgetxattr(int(from.Fd()), name, value)
+		if err == nil {
+			err = unix.Fsetxattr(int(to.Fd()), name, value[:size], 0)
+		}
+		if err != nil && err != unix.EOPNOTSUPP {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchAttributes gives the root's file or directory rel the attributes user.* and the
+// access lists of source, its version in a layer. Overlayfs copies them when it copies
+// an entry, so source lacks an attribute only if a command has made the entry again.
+func matchAttributes(tree *nofollow.Tree, rel, source string) error {
+	dir, base, err := tree.OpenParent(rel)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir) //nolint:errcheck // opened only for paths
+	target := "/proc/self/fd/" + strconv.Itoa(dir) + "/" + base
+	for _, name := range unionOfAttributes(target, source) {
+		want := ""
+		err := withModeBits(source, 0o400, func() (err error) {
+			want, err = attributeOf(source, name)
+			return err
+		})
+		if err != nil && err != unix.ENODATA {
+			continue // the layer's file system does not store it
+		}
+		if is, isErr := attributeOf(target, name); isErr == err && is == want {
+			continue
+		}
+		if err := setAttribute(tree, rel, target, name, want, err == nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unionOfAttributes returns the names of the attributes of two entries that
+// matchAttributes sets. It ignores errors.
+func unionOfAttributes(paths ...string) (names []string) {
+	for _, path := range paths {
+		list := make([]byte, maxAttributeBytes)
+		n, _ := unix.Llistxattr(path, list)
+		for name := range strings.SplitSeq(string(list[:max(n, 0)]), "\x00") {
+			if strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "user.overlay.") || strings.HasPrefix(name, "system.posix_acl_") {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// attributeOf returns the value of an attribute. It returns ENODATA if the entry does
+// not have the attribute.
+func attributeOf(path, name string) (value string, err error) {
+	buffer := make([]byte, maxAttributeBytes)
+	n, err := unix.Lgetxattr(path, name, buffer)
+	return string(buffer[:max(n, 0)]), err
+}
+
+// setAttribute sets an attribute of the root's entry rel, or removes it if set is false.
+// target is another path of the entry. If the mode forbids that, setAttribute adds
+// permissions of the owner, and the caller sets the mode afterwards. A file system without such attributes is no error.
+func setAttribute(tree *nofollow.Tree, rel, target, name, value string, set bool) error {
+	change := func() error {
+		if set {
+			return unix.Lsetxattr(target, name, []byte(value), 0)
+		}
+		return unix.Lremovexattr(target, name)
+	}
+	err := change()
+	if err == unix.EACCES {
+		var info fs.FileInfo
+		if info, err = tree.Lstat(rel); err == nil {
+			err = errors.Join(tree.Chmod(rel, info.Mode()|0o600), change())
+		}
+	}
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODATA) {
+		return nil
+	}
+	return err
+}

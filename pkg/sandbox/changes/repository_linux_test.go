@@ -1,0 +1,86 @@
+package changes_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
+)
+
+// fullListing shows a tree as the command sees it.
+const fullListing = `export LC_ALL=C; find . ! -type d -printf '%p %y %m %U:%G %T@ %l %s\n' | sort; find . -type d -printf '%p %m %U:%G %T@\n' | sort; find . -type f -exec sha256sum {} + | sort -k2`
+
+// attributes matches those of the template in the text of sandboxtest.DescribeTree.
+var attributes = regexp.MustCompile(`(?m) user\.\w+="value" <nil>`)
+
+// TestRandomRepositories compares three uses of the same commands in a git repository
+// with unusual files: run in the tree, applied to it, and discarded.
+// CHANGES_REPOSITORIES is the number of sequences, CHANGES_REPOSITORIES_FROM their first
+// seed.
+func TestRandomRepositories(t *testing.T) {
+	seeds := sandboxtest.Seeds(t, "CHANGES_REPOSITORIES", 9)
+	template := sandboxtest.RepositoryTemplate(t)
+	b := newBench(t)
+	b.alone = true
+	for _, seed := range seeds {
+		// In layers, a change in place of a file with several hard links changes one of
+		// them, mv copies directories without attributes, and renames of directories fail.
+		steps := sandboxtest.RepositorySteps{InPlace: seed%3 != 0, HardLinks: seed%3 != 1, DirMoves: seed%3 != 0, Renames: seed%3 == 2}
+		fill := func() {
+			b.FillFrom(template)
+			b.RunOutside(`for f in odd/two odd/dir/three; do cp -p $f copy; mv copy $f; done`)
+			if steps.DirMoves { // nobody can move a copy of it
+				b.RunOutside(`chmod 700 odd/closed`)
+			}
+		}
+		r := rand.New(rand.NewPCG(seed, 17))
+		var scripts []string
+		for range 1 + r.IntN(4) {
+			scripts = append(scripts, steps.Script(r))
+		}
+		b.told = fmt.Sprintf("seed %d:\n%s", seed, strings.Join(scripts, "\n--\n"))
+		began := time.Now()
+		state := func() string {
+			text := sandboxtest.ComparableState(t, b.Root, began)
+			if seed%3 == 1 {
+				text = attributes.ReplaceAllString(text, "")
+			}
+			return text
+		}
+		kept := ""
+		if seed%3 != 2 {
+			fill()
+			for _, script := range scripts {
+				b.run(nil, script)
+			}
+			kept = state()
+		}
+		fill()
+		before := sandboxtest.DescribeTree(t, b.Root)
+		set, err := b.store.Create([]string{b.Root})
+		require.NoError(t, err)
+		for _, script := range scripts {
+			b.run(set, script)
+		}
+		seen := b.run(set, fullListing)
+		require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
+		if seed%4 == 0 {
+			require.NoError(t, set.Discard())
+			require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
+			continue
+		}
+		report, err := set.Apply(nil, nil)
+		require.NoError(t, err, "%s\n%v", b.told, report.Refused)
+		require.Zero(t, report.Remaining, b.told)
+		require.Equal(t, seen, b.run(nil, fullListing), b.told)
+		if seed%3 != 2 {
+			require.Equal(t, kept, state(), b.told)
+		}
+	}
+}
