@@ -122,7 +122,7 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 				shown, pathname.Escape(c.Tool), c.Time.Format(time.DateTime)).With("changed_by", c.Tool)
 		}
 	}
-	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded", shown)
+	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded; use edit to change the file back", shown)
 }
 
 // Changes returns the recorded changes of all files since a time, newest first.

@@ -134,7 +134,7 @@ func ParseEncoding(name string) (Encoding, error) {
 	case "mac", "macroman":
 		return "macintosh", nil
 	}
-	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; known are %s", name, strings.Join(EncodingNames(), ", "))
+	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; use one of %s", name, strings.Join(EncodingNames(), ", "))
 }
 
 // IsUTF16 reports whether the encoding is UTF-16. Its units have two bytes, so

@@ -66,7 +66,7 @@ func checkComponent(name string) error {
 
 // errSpecial returns SPECIAL_FILE for a fifo, socket or device at path.
 func errSpecial(path string, mode fs.FileMode) error {
-	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", pathname.Escape(path), typeNameOf(mode))
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read; name another file", pathname.Escape(path), typeNameOf(mode))
 }
 
 // errTooLarge returns TOO_LARGE for the entry name, a file of more than limit

@@ -42,7 +42,7 @@ func (f *FS) explainReadError(name string, err error) error {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return toolerr.New(toolerr.InvalidParams, "%s cannot be used: the name is too long for this file system", shown)
 	case errors.Is(err, errNotDirectory) && errors.As(err, &m):
-		return toolerr.New(toolerr.NotADirectory, "%s does not exist: %s is not a directory", shown, f.Display(joinPath(m.root.Path, append(m.dir[:len(m.dir):len(m.dir)], m.name))))
+		return toolerr.New(toolerr.NotADirectory, "%s does not exist: %s is not a directory; correct the path", shown, f.Display(joinPath(m.root.Path, append(m.dir[:len(m.dir):len(m.dir)], m.name))))
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &m):
 		return f.notFound(name, m)
 	case errors.Is(err, fs.ErrPermission):

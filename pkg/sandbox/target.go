@@ -179,7 +179,7 @@ func errNotRegular(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", pathname.Escape(name))
 	}
-	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", pathname.Escape(name), typeNameOf(mode))
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written; name another file", pathname.Escape(name), typeNameOf(mode))
 }
 
 // Close closes the directory that the target keeps open.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ func (l *repeatedFlag) String() string { return strings.Join(*l, " ") }
 
 func (l *repeatedFlag) Set(value string) error {
 	if strings.TrimSpace(value) == "" {
-		return fmt.Errorf("empty")
+		return errors.New("the value is empty: give one, or leave the flag out")
 	}
 	*l = append(*l, value)
 	return nil
@@ -41,7 +42,7 @@ func (d *repeatedPathFlag) String() string { return strings.Join(*d, " ") }
 // Set appends one path. On an error it appends nothing.
 func (d *repeatedPathFlag) Set(value string) error {
 	if value == "" {
-		return fmt.Errorf("empty")
+		return errors.New("the value is empty: give one, or leave the flag out")
 	}
 	abs, err := filepath.Abs(value)
 	if err != nil {

@@ -101,7 +101,7 @@ func (js *jobs) find(id string) (*job, error) {
 		known = append(known, j.id)
 	}
 	if len(known) == 0 {
-		return nil, toolerr.New(toolerr.JobNotFound, "no job %q: no jobs exist; jobs end with the server", shorten(escapeUnsafe(id).text, 40))
+		return nil, toolerr.New(toolerr.JobNotFound, "no job %q: no jobs exist, because jobs end with the server; run the command again", shorten(escapeUnsafe(id).text, 40))
 	}
 	return nil, toolerr.New(toolerr.JobNotFound, "no job %q; the jobs are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
 }

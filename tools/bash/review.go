@@ -136,7 +136,7 @@ func (v *reviewer) find(fsys *sandbox.FS, id string) (*changes.Set, error) {
 		known = append(known, set.ID())
 	}
 	if len(known) == 0 {
-		return nil, toolerr.New(toolerr.NotFound, "no pending changes %q, and none with another id: they were applied or discarded", shorten(escapeUnsafe(id).text, 40))
+		return nil, toolerr.New(toolerr.NotFound, "no pending changes %q: all changes were applied or discarded; to make them again, run the command again", shorten(escapeUnsafe(id).text, 40))
 	}
 	return nil, toolerr.New(toolerr.NotFound, "no pending changes %q; the ids of pending changes are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
 }

@@ -96,7 +96,7 @@ func (as *agents) find(id string) (*agent, error) {
 			return a, nil
 		}
 	}
-	return nil, toolerr.New(toolerr.JobNotFound, "no agent %q: agents end with the server, and reports are kept for %s", shorten(escapeLine(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
+	return nil, toolerr.New(toolerr.JobNotFound, "no agent %q: agents end with the server, and reports are kept for %s; call with prompt to start a new agent", shorten(escapeLine(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
 }
 
 // findByLease returns the running agent with a host's lease, or nil.

@@ -52,7 +52,7 @@ func (p *plan) chooseFormat(fsys *sandbox.FS, content string) {
 	}
 	if e := textfile.Encoding(p.Encoding); e != "" && e != p.target.encoding {
 		p.target.encoding, p.target.guessed, p.target.bom = e, false, e.IsUTF16()
-		p.target.reason = fmt.Sprintf("encoding is %s", e)
+		p.target.reason = "use characters that it has, or another encoding, such as utf-8"
 		if p.oldFormat.Encoding != "" && len(p.oldText) > 0 {
 			p.addNote("converted from %s to %s", p.oldFormat.Encoding, e)
 		}

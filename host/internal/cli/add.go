@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -178,6 +179,9 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 	info, missing := os.Stat(source)
 	switch {
 	case slices.Contains([]string{"npm", "pypi", "oci"}, kind):
+		if rest == "" {
+			return e, usage("%q names no package: write %s:NAME", source, kind)
+		}
 		pack := serverjson.Package{Type: kind, Identifier: rest}
 		if at := strings.LastIndex(rest, "@"); at > 0 && kind != "oci" {
 			pack.Identifier, pack.Version = rest[:at], rest[at+1:]
@@ -198,6 +202,9 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 	case registryName.MatchString(source):
 		e, err = serverjson.Lookup(ctx, f.registry, source, agent)
 	default:
+		if strings.HasPrefix(source, ".") || strings.HasSuffix(source, ".json") || filepath.IsAbs(source) {
+			return e, usage("%s does not exist: correct the path of the server.json file", source)
+		}
 		return e, usage("%q is neither a file, an address, nor a name of the registry; for a package write npm:%s, pypi:%s or oci:%s", source, source, source, source)
 	}
 	if err != nil {
@@ -207,8 +214,11 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 }
 
 // hostLabel returns the distinguishing part of a host's name: example of
-// mcp.example.com.
+// mcp.example.com, and server-ADDRESS for an IP address.
 func hostLabel(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return "server-" + host
+	}
 	labels := strings.Split(host, ".")
 	for len(labels) > 2 && slices.Contains([]string{"mcp", "api", "www"}, labels[0]) {
 		labels = labels[1:]

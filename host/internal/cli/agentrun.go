@@ -16,7 +16,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
-	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -132,7 +131,7 @@ func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agen
 	kept, err := a.AgentStart(ctx, t.Resume)
 	switch {
 	case toolerr.Is(err, toolerr.NotFound):
-		return t, nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", t.Resume))
+		return t, nil, exit(exitFailed, noAgent(t.Resume))
 	case err != nil:
 		return t, nil, exit(exitFailed, err)
 	}
@@ -150,13 +149,18 @@ func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agen
 	return first, ceilings, nil
 }
 
+// noAgent returns the error for an id that no agent in the state directory has.
+func noAgent(id string) error {
+	return fmt.Errorf("no agent %q to resume in this state directory: give the id from the last line of the run (agent ID), or the --state of that run", id)
+}
+
 // agentJournal returns the agent's journal; nil: none.
 func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id string) (agent.Journal, error) {
 	j, err := a.Journal(id)
 	if err == nil {
 		var steps []json.RawMessage
 		if steps, err = j.Read(ctx); err == nil && t.Resume != "" && len(steps) == 0 {
-			return nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", id))
+			return nil, exit(exitFailed, noAgent(id))
 		}
 	}
 	switch {
@@ -195,7 +199,7 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 	info := m.Info()
 	if name == "" {
 		if models.DefaultNotice(ctx) != "" && info.Provider == "command" {
-			return toolerr.New(toolerr.NoModel, "%s; set one of these, or see docs/models.md (with --model command, the task is a tool call)", lookup.NoModel)
+			return toolerr.New(toolerr.NoModel, "%s, or see docs/models.md (with --model command, the task is a tool call)", models.WhyNoModel(ctx))
 		}
 	}
 	cfg.Model = m

@@ -108,6 +108,9 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if len(args) == 1 {
+			return exit(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))
+		}
 		return exit(exitFailed, fmt.Errorf("no %s to trust in this directory; change to its directory, or give the file", name))
 	}
 	if err != nil {

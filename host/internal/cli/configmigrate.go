@@ -54,7 +54,7 @@ func (p *program) runMigrate(name string, dryRun bool, migrate config.MigrateFun
 	}
 	plan, err := config.PlanMigration(name, migrate)
 	if errors.Is(err, fs.ErrNotExist) {
-		return exit(exitFailed, fmt.Errorf("there is no %s", name))
+		return exit(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))
 	}
 	if err != nil {
 		return exit(exitFailed, err)

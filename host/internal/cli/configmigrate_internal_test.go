@@ -33,7 +33,7 @@ func TestMigrateKeepsABackup(t *testing.T) {
 		require.NoError(t, p.runMigrate("", dryRun, renameCaches))
 	}
 	err := p.runMigrate("", false, renameCaches)
-	require.ErrorContains(t, err, "there is no "+file)
+	require.ErrorContains(t, err, file+" does not exist")
 
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 	const before = "# mine\r\nold_cache: {} # theirs\n"

@@ -20,7 +20,7 @@ func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) 
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		return exit(exitUsage, fmt.Errorf("--tool %s: %w", command[0], err))
+		return exit(exitUsage, fmt.Errorf("--tool %s: not a program in PATH (%w); give its path", command[0], err))
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -292,7 +292,7 @@ func (p *program) runUninstall(ctx context.Context, id string, f installFlags) e
 		return exit(exitFailed, err)
 	}
 	if len(change.Names) == 0 {
-		return exit(exitFailed, fmt.Errorf("%s has no server of toolroom's in %s", t.client.Title, change.File))
+		return exit(exitFailed, fmt.Errorf("%s has no server of toolroom in %s; mcp-host status lists the clients that have one", t.client.Title, change.File))
 	}
 	if f.dryRun {
 		return p.printChange(change)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -89,6 +90,9 @@ compared. The exit status is 1 if an answer differs.`,
 // readSession reads a recorded session from the file name.
 func readSession(name string) (*record.Session, error) {
 	in, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s does not exist: name a file that mcp-host record wrote", name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 
@@ -44,6 +46,9 @@ func (p *program) registerFile(ctx context.Context, a *core.App, file string) er
 	in := p.in
 	if file != "-" {
 		f, err := os.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s does not exist: correct the name of the manifest", file)
+		}
 		if err != nil {
 			return exit(exitFailed, err)
 		}
@@ -78,7 +83,7 @@ func (p *program) unregister() *cobra.Command {
 				for _, name := range args {
 					err := a.Undeclare(ctx, name)
 					if toolerr.Is(err, toolerr.NotFound) {
-						err = fmt.Errorf("no registered tool %q", name)
+						err = fmt.Errorf("no registered tool %q; mcp-host tools lists the tools", name)
 					}
 					if err != nil {
 						return exit(exitFailed, err)

@@ -318,7 +318,7 @@ func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error
 			return nil, fmt.Errorf("reading standard input: %w", err)
 		}
 		if _, err := jsonrpc.Members(raw); err != nil {
-			return nil, fmt.Errorf("the arguments are not one JSON object: %w", err)
+			return nil, fmt.Errorf("the arguments are not one JSON object (%w); correct it, or give key=value pairs", err)
 		}
 		return raw, nil
 	}

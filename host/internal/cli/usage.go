@@ -65,11 +65,11 @@ func arguments(least, most int) cobra.PositionalArgs {
 }
 
 // unknownFlag adds the most similar flag to the error for an unknown flag. It
-// recognizes a long flag with one dash.
+// recognizes a long flag with one dash. For a wrong value, it says what the flag accepts.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
-		return err
+		return badFlagValue(err)
 	}
 	word, shown := missing.GetSpecifiedName(), err.Error()
 	if short := missing.GetSpecifiedShortnames(); short != "" {
@@ -89,6 +89,21 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("%s%s", shown, strings.Replace(near, "did you mean ", "did you mean --", 1))
 	}
 	return err
+}
+
+// badFlagValue returns an error that says what a flag accepts, instead of pflag's error
+// for a value of the wrong type.
+func badFlagValue(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	f := invalid.GetFlag()
+	want := map[string]string{"duration": "a duration, such as 10s or 24h", "int": "a whole number", "float64": "a number", "bool": "true or false"}[f.Value.Type()]
+	if want == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %q: want %s", f.Name, invalid.GetValue(), want)
 }
 
 // completion adds cobra's command for shell completion scripts.

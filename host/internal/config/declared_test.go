@@ -38,7 +38,7 @@ func TestDeclaredNames(t *testing.T) {
 		{"tools: {a: {mcp: {server: fxi, tool: echo}}}", "tool a: mcp.server: no server fxi; did you mean fix?"},
 		{"tools: {a: {mcp: {server: a, tool: a}}}", "tool a: mcp: it calls itself"},
 		{"tools: {a: {mcp: {server: b, tool: b}}, b: {chain: [{tool: a}]}}", "tool a: mcp: it calls itself"},
-		{"manifests: [gone]", "gone: no such file or directory"},
+		{"manifests: [gone]", "gone: this manifest does not exist: create it"},
 		{"manifests: ['${NOPE}']", "manifests: variable NOPE is not set"},
 	} {
 		_, err := declaring(t, "toolroom.yaml", server+c.text)

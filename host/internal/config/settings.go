@@ -38,6 +38,17 @@ func (c *Config) overlay(before []setting, d *dialect.Document, vars dialect.Var
 	return before
 }
 
+// withoutConsequences returns the problems of whole settings in more, except for those
+// of settings in which reading already found a problem: a value that could not be read
+// is missing, and would be reported a second time as missing.
+func withoutConsequences(read, more dialect.Problems) dialect.Problems {
+	return slices.DeleteFunc(more, func(p dialect.Problem) bool {
+		return p.Field != "" && slices.ContainsFunc(read, func(r dialect.Problem) bool {
+			return r.File == p.File && strings.HasPrefix(r.Field, p.Field+".")
+		})
+	})
+}
+
 // applySettings applies the settings.
 func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	var plain []dialect.Setting

@@ -74,6 +74,9 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		}
 		c.Watched, c.piped = append(c.Watched, name), append(c.piped, name)
 		text, err := readFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("configuration %s does not exist: correct --config, or create the file", name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %w", err)
 		}
@@ -202,6 +205,15 @@ func readRegular(name string) ([]byte, error) {
 	return readFile(name)
 }
 
+// unreadable returns the reason why a directory of tool_dirs cannot be used, and what
+// to do.
+func unreadable(dir string, err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("%s does not exist: create it, or correct the path", dir)
+	}
+	return err.Error()
+}
+
 // collect replaces variables and merges the servers of all documents; later ones take
 // precedence.
 func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
@@ -243,7 +255,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 	for _, dir := range dirs {
 		tools, err := bundledtools.In(dir)
 		if err != nil {
-			problems = append(problems, dialect.Problem{File: c.File, Field: "tool_dirs", Text: err.Error()})
+			problems = append(problems, dialect.Problem{File: c.tooldirs[dir], Field: "tool_dirs", Text: unreadable(dir, err)})
 		}
 		c.fileTrust.protect = append(c.fileTrust.protect, dir)
 		for _, tool := range tools {
@@ -255,7 +267,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			}
 		}
 	}
-	problems = append(problems, c.applySettings(settings)...)
+	problems = append(problems, withoutConsequences(problems, c.applySettings(settings))...)
 	slices.SortFunc(specs, func(a, b dialect.Server) int { return strings.Compare(a.Name, b.Name) })
 	return specs, problems.Err()
 }

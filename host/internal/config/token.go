@@ -54,6 +54,9 @@ func OwnToken(tokenFile string, getenv func(string) string) (token, from string,
 func readToken(name string, own bool) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
+		if !own && errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("token: %s does not exist: create it, or correct --token-file", name)
+		}
 		return "", fmt.Errorf("token: %w", err)
 	}
 	if own && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {

@@ -86,7 +86,7 @@ func (a *App) WatchServer(ctx context.Context, name string, calls []WatchedCall)
 	entry := p.byName[name]
 	switch {
 	case entry == nil:
-		return WatchedRun{}, toolerr.New(toolerr.NotFound, "no server is named %q", name)
+		return WatchedRun{}, toolerr.New(toolerr.NotFound, "no server %q; mcp-host servers lists them", name)
 	case len(entry.cfg.Command) == 0:
 		return WatchedRun{}, toolerr.New(toolerr.InvalidParams, "server %s has no command: only programs can be confined", name)
 	case entry.cfg.Bundled:

@@ -143,10 +143,14 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 	return join(append(p.lines[:p.memberLine:p.memberLine], line), block, p.lines[p.memberLine+1:]), nil
 }
 
-// yamlKeyText returns the key as YAML, quoted if necessary.
+// yamlKeyText returns the key as YAML, quoted if necessary: also a key that would be
+// read as a number, a truth value or null.
 func yamlKeyText(name string) string {
-	if bareKey.MatchString(name) {
-		return name
+	var value any
+	if bareKey.MatchString(name) && yaml.Unmarshal([]byte(name), &value) == nil {
+		if _, isText := value.(string); isText {
+			return name
+		}
 	}
 	return jsonString(name)
 }

@@ -2,8 +2,11 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -42,7 +45,8 @@ func RemoveYAML(text []byte, member, name string) ([]byte, error) {
 		return nil, err
 	}
 	if _, ok := have[name]; !ok {
-		return nil, fmt.Errorf("%s has no %q", member, name)
+		names := strings.Join(slices.Sorted(maps.Keys(have)), ", ")
+		return nil, fmt.Errorf("%s has no %q; it has %s", member, name, cmp.Or(names, "no entries"))
 	}
 	return yamlFormat.removeChecked(text, member, name)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 )
@@ -26,5 +27,20 @@ func TestSetYAMLField(t *testing.T) {
 	for _, text := range []string{"", "servers:\n  b:\n    command: x\n", "servers:\n  a: {command: x}\n", "servers: {a: {command: x}}\n"} {
 		_, err := install.SetYAMLField([]byte(text), "servers", "a", "sandbox", "default")
 		require.Error(t, err, text)
+	}
+}
+
+func TestKeysThatLookLikeOtherValues(t *testing.T) {
+	for _, name := range []string{"127", "1e3", "true", "null", "on", "0x1f", "2001-01-01", "-", "plain-name"} {
+		var entry yaml.Node
+		require.NoError(t, entry.Encode(map[string]string{"url": "https://h/mcp"}))
+		text, err := install.AddYAML(nil, "servers", name, &entry)
+		require.NoError(t, err, name)
+		var back struct{ Servers map[string]map[string]string }
+		require.NoError(t, yaml.Unmarshal(text, &back), string(text))
+		require.Equal(t, map[string]map[string]string{name: {"url": "https://h/mcp"}}, back.Servers, string(text))
+		text, err = install.RemoveYAML(text, "servers", name)
+		require.NoError(t, err, name)
+		require.Equal(t, "servers:\n", string(text))
 	}
 }

@@ -21,7 +21,7 @@ func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
 		raw := []byte(words[0])
 		if _, err := jsonrpc.Members(raw); err != nil {
-			return nil, fmt.Errorf("the arguments are not one JSON object: %w", err)
+			return nil, fmt.Errorf("the arguments are not one JSON object (%w); correct it, or give key=value pairs", err)
 		}
 		return raw, nil
 	}

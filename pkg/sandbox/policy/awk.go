@@ -18,7 +18,7 @@ func (s *shellText) checkAwk(c simpleCommand) {
 	for _, o := range options {
 		switch o.name {
 		case "-f", "--file", "-E", "--exec", "-i", "--include", "-l", "--load":
-			s.addDoubt(false, "%s runs the program in a file", c.progName)
+			s.addDoubt(false, "%s reads its program from a file", c.progName)
 			rest = append([]field{{}}, rest...)
 		case "-W":
 			s.addDoubt(true, "%s -W may hold a program", c.progName)
@@ -27,7 +27,7 @@ func (s *shellText) checkAwk(c simpleCommand) {
 		}
 	}
 	if !sure {
-		s.addDoubt(true, "the program that %s runs is not known", c.progName)
+		s.addDoubt(true, "the options of %s are known only at run time; write them and the program without variables", c.progName)
 		return
 	}
 	if len(programs) == 0 && len(rest) > 0 {

@@ -60,7 +60,7 @@ func (s *shellText) addDoubt(mayHide bool, format string, args ...any) {
 		c.deny(finding{
 			command: s.current, rule: r.String(),
 			why:     "it may hide a command that a deny rule names: " + reason,
-			instead: "Write the commands out, each by its name.",
+			instead: "Write the commands out, each by its name, or ask the user to run it.",
 		})
 	}
 	if mayHide && len(c.policy.ask) > 0 && c.question == nil {

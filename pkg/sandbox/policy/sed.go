@@ -17,14 +17,14 @@ func (s *shellText) checkSed(c simpleCommand) {
 			case "-e", "--expression":
 				scripts = append(scripts, o.value)
 			case "-f", "--file":
-				s.addDoubt(true, "%s runs the script in a file", c.progName)
+				s.addDoubt(true, "%s reads its script from a file; give the script itself, with -e", c.progName)
 				operands++
 			case "--sandbox":
 				sandbox = true
 			}
 		}
 		if !sure && operands == 0 && len(scripts) == 0 {
-			s.addDoubt(true, "the script that %s runs is not known", c.progName)
+			s.addDoubt(true, "the options of %s are known only at run time; write them and the script without variables", c.progName)
 			return
 		}
 		if len(rest) == 0 {
@@ -41,10 +41,10 @@ func (s *shellText) checkSed(c simpleCommand) {
 		case sandbox:
 		case script.hasUnknown() || script.maybeMany:
 			if !isPlainReplacement(script.text) {
-				s.addDoubt(true, "the script of %s is not known", c.progName)
+				s.addDoubt(true, "the script of %s is known only at run time; write it without variables", c.progName)
 			}
 		case sedRunsOrWrites(script.text):
-			s.addDoubt(true, "%s can run commands or write files (e, w)", c.progName)
+			s.addDoubt(true, "the script of %s runs commands or writes files (e, w), or is too complex to check", c.progName)
 		}
 	}
 }

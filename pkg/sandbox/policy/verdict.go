@@ -117,7 +117,7 @@ func (c *evaluation) verdict() Verdict {
 		denied = &finding{
 			command: first.Command, rule: "allow-list mode",
 			why:     "its text does not show what it runs: " + first.Reason,
-			instead: "Write the commands out, each by its name and with its arguments.",
+			instead: "Write the commands out, each by its name and with its arguments, or ask the user to run it.",
 		}
 	}
 	switch {

@@ -261,7 +261,7 @@ func (f *planner) planPackage(e Entry, p Package) error {
 	}
 	valid := map[string]*regexp.Regexp{"npm": npmName, "pypi": pypiName, "oci": imageName}[p.Type]
 	if !valid.MatchString(p.Identifier) {
-		return fmt.Errorf("%.200q is not the name of a package of %s", p.Identifier, p.Type)
+		return fmt.Errorf("%.200q is not the name of a package of %s: give %s:NAME", p.Identifier, p.Type, p.Type)
 	}
 	name := p.Identifier
 	switch {

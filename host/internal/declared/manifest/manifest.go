@@ -20,7 +20,9 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,6 +115,8 @@ func (s *Set) Read(paths []string, opt Options) {
 		info, err := os.Stat(path)
 		s.Files = append(s.Files, path)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			s.addProblem(path, "this manifest does not exist: create it, or correct its path")
 		case err != nil:
 			s.addProblem(path, "%v", plainError(err))
 		case info.IsDir():

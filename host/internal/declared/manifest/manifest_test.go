@@ -158,7 +158,7 @@ func TestDeclared(t *testing.T) {
 		"a: 7":                          "tool a: want a map that describes the tool, not a number",
 		"a: {mock_result: 1, zzzzz: 1}": "tool a: zzzzz: unknown; known are name, namespace",
 		"a: {kind: Tool, spec: {}}":     "a whole manifest belongs in a list under tools:, or in a file",
-		"- {file: gone.yaml}":           "gone.yaml: no such file or directory",
+		"- {file: gone.yaml}":           "gone.yaml: this manifest does not exist: create it, or correct its path",
 		"- {mock_result: 1}":            "name: want a name of 1 to 128 characters",
 	} {
 		s := read(text)

@@ -115,6 +115,11 @@ func TestTheDefaultIsTheFirst(t *testing.T) {
 	require.Equal(t, []string{"a:l1", "a:l2", "b:m", "openai:g", "command:command"}, names(t, r))
 	r = lookup.New(lookup.Config{Providers: configured}, ways(&s, nil, nil))
 	require.Contains(t, get(t, r, ""), "provider a cannot list its models (nobody answers at a)", "another that is configured is not taken for it")
+	found := []lookup.Provider{{Name: "openai", Kind: lookup.OpenAI, BaseURL: "http://x", Why: "OPENAI_API_KEY is set"}}
+	r = lookup.New(lookup.Config{Found: found}, ways(&s, nil, nil))
+	require.Equal(t, "command:command", get(t, r, ""))
+	require.Contains(t, r.DefaultNotice(t.Context()), "provider openai cannot list its models (nobody answers at openai): give one as openai/NAME")
+	require.NotContains(t, r.DefaultNotice(t.Context()), lookup.NoModel, "a key is set")
 }
 
 func TestWhatIsFound(t *testing.T) {
