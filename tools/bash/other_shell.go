@@ -27,7 +27,7 @@ func checkShellRules(shell string, rules policy.Config) error {
 	if shell == "bash" || rules.Mode != policy.AllowList && len(rules.Allow)+len(rules.Deny)+len(rules.Ask) == 0 {
 		return nil
 	}
-	return toolerr.New(toolerr.InvalidParams, "--policy, --allow, --deny and --ask need bash, and commands run in %s here: install Git for Windows, whose bash is found by itself", shell)
+	return toolerr.New(toolerr.InvalidParams, "--policy, --allow, --deny and --ask need bash, and commands run in %s here: install Git for Windows, whose bash mcp-bash finds", shell)
 }
 
 // check returns the policy's verdict on a command. That of another shell than bash is

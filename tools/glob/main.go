@@ -14,7 +14,7 @@
 // and counted. The .git directory is not searched, and symbolic links are not
 // followed.
 //
-// Outside any git repository, .gitignore counts in a directory that has a
+// Outside any git repository, .gitignore applies in a directory that has a
 // project file (package.json, go.mod, Makefile and the like), and below it.
 //
 // The answer has one path per line, newest first. To try it:

@@ -24,7 +24,7 @@
 // UTF-16 and the encodings that view detects (Latin-1, Shift-JIS, GBK) are
 // decoded. If the pattern is not pure ASCII, the header names these files.
 //
-// Outside any git repository, .gitignore counts in a directory that has a
+// Outside any git repository, .gitignore applies in a directory that has a
 // project file (package.json, go.mod, Makefile and the like), and below it;
 // ripgrep needs --no-require-git for that.
 //

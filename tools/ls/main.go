@@ -11,7 +11,7 @@
 // counts, sizes and git status letters. Ignored directories (by .gitignore and the
 // like) are collapsed, .git is left out, and symbolic links are not followed.
 //
-// Outside any git repository, .gitignore counts in a directory that has a
+// Outside any git repository, .gitignore applies in a directory that has a
 // project file (package.json, go.mod, Makefile and the like), and below it.
 //
 // To try it:

@@ -32,9 +32,10 @@ func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "Approve or deny pending calls",
-		Long: `approvals decides on calls for which a policy rule requires approval (do: ask), of
-all hosts with this state directory or store. An approved call is executed once,
-when its caller makes it again. An id can be given by its first characters.`,
+		Long: `approvals lists the calls for which a policy rule requires approval (do: ask), and
+approves or denies them: the calls of all hosts with this state directory or store. An
+approved call is executed once, when its caller makes it again. An id can be given by
+its first characters.`,
 		Example: "  mcp-host approvals\n  mcp-host approvals approve 7f3a\n  mcp-host approvals deny 7f3a --note 'use the staging server'",
 		Args:    onlyCommands,
 		RunE:    p.withApprovals(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),

@@ -23,13 +23,14 @@ func (p *program) confineServer() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "confine NAME",
 		Short: "Run a server in a sandbox, and print the settings for its refused accesses",
-		Long: `confine runs a server once in its sandbox, or in the default one if it has none. It lists its
-tools, makes the calls of --call, and prints which files, directories and hosts the server asked for
-and did not get, with the settings of sandbox that give them. Files that look like credentials are
-named, but are not in these settings. --write writes the settings into toolroom.yaml, where you can
-edit them. A server that gets more may ask for more: repeat the command until nothing is refused.`,
+		Long: `confine runs a server once in its sandbox, or in the default one if it has none. It
+lists the server's tools, makes the calls of --call, and prints the files, directories
+and network addresses that the sandbox refused. It also prints the settings of sandbox
+that allow them, except files that look like credentials. --write writes the settings
+into toolroom.yaml, where you can edit them. A server that gets more may ask for more:
+repeat the command until nothing is refused.`,
 		Example: "  mcp-host servers confine memory\n  mcp-host servers confine weather --call 'forecast {\"city\":\"Bern\"}' --write",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parsed, err := watchedCalls(calls)
 			if err != nil {

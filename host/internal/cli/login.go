@@ -37,8 +37,10 @@ func (p *program) login() *cobra.Command {
 identity provider in the browser, waits for the answer on a port of this machine and
 stores the tokens in the state directory, encrypted with a key in the keyring of the
 system; without a keyring, in a file that only you can read. All hosts with that state
-directory, including running ones, use the tokens immediately, and refresh them. Without a browser on this machine, use --device, or --paste: open the
-printed link anywhere, sign in, and paste the URL that the browser shows at the end.`,
+directory, including running ones, use the tokens immediately, and refresh them.
+
+Without a browser on this machine, use --device, or --paste: open the printed link
+anywhere, sign in, and paste the URL that the browser shows at the end.`,
 		Example: "  mcp-host login github\n  mcp-host login github --paste\n  mcp-host login github --device",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

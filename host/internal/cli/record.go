@@ -54,7 +54,7 @@ out. Use replay to play it again.`,
 
 func (p *program) replay() *cobra.Command {
 	var asJSON bool
-	var patience time.Duration
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Replay a recorded session and compare the answers",
@@ -72,7 +72,7 @@ compared. The exit status is 1 if an answer differs.`,
 			defer stop()
 			return p.with(ctx, func(ctx context.Context, a *core.App) error {
 				a.StartBackground()
-				outcome, err := record.Replay(ctx, f, patience, func(ctx context.Context, in io.Reader, out io.Writer) error {
+				outcome, err := record.Replay(ctx, f, timeout, func(ctx context.Context, in io.Reader, out io.Writer) error {
 					return a.Gateway.ServeStdio(ctx, in, out, p.logf)
 				})
 				if err != nil {
@@ -83,7 +83,7 @@ compared. The exit status is 1 if an answer differs.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&patience, "patience", time.Minute, "`TIME` to wait for an answer")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "wait at most `TIME` for an answer")
 	return cmd
 }
 

@@ -27,8 +27,8 @@ with the time of the last answer and the last failure. reconnect restarts server
 new process is ready before the old one ends. The hosts asked are those with the same
 state directory (--state), one of them (--host PID), or those that use the file of
 --config. If no host runs, servers lists the configured servers, and reconnect starts
-and checks them itself. test always starts the configured servers itself, lists their
-tools and pings them.`,
+them once to check them. test always starts the configured servers once, even if a host
+runs them, lists their tools and pings them.`,
 		Example: "  mcp-host servers\n  mcp-host servers test github\n  mcp-host servers reconnect github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do, names := "list", args

@@ -243,11 +243,11 @@ func TestVerdictSaysWhatAndWhatNext(t *testing.T) {
 	require.Equal(t, map[string]any{"decision": "allow"}, p.Check("ls").Metadata())
 	require.Contains(t, p.Check("if").Message, "does not parse")
 	for command, want := range map[string]string{
-		"sed -f s.sed a":      "sed reads its script from a file; give the script itself, with -e",
-		"sed $OPTIONS p a":    "the options of sed are known only at run time; write them and the script without variables",
-		"sed -e \"$SCRIPT\" a":"the script of sed is known only at run time; write it without variables",
-		"sed -n 1e a":         "the script of sed runs commands or writes files (e, w), or is too complex to check",
-		"awk $OPTIONS '{}' a": "the options of awk are known only at run time; write them and the program without variables",
+		"sed -f s.sed a":       "sed reads its script from a file; give the script itself, with -e",
+		"sed $OPTIONS p a":     "the options of sed are known only at run time; write them and the script without variables",
+		"sed -e \"$SCRIPT\" a": "the script of sed is known only at run time; write it without variables",
+		"sed -n 1e a":          "the script of sed runs commands or writes files (e, w), or is too complex to check",
+		"awk $OPTIONS '{}' a":  "the options of awk are known only at run time; write them and the program without variables",
 	} {
 		require.Contains(t, p.Check(command).Message, want+" (rule: deny git push *)", command)
 		require.Contains(t, p.Check(command).Message, "or ask the user to run it.", command)

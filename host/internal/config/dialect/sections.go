@@ -33,7 +33,7 @@ func settings() []setting {
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
 		{"store", []string{"state_store"}, "Where state is stored: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
 			orSection("string", storeFields(&Store{})), readStore},
-		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted with a key in the system's keyring (keyring), in files that only the user can read (file), in files only if the keyring cannot be used (auto), or in the store of a cluster, whose hosts share them (cluster); default auto.", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
+		{"token_store", nil, "Where the tokens of sign-ins are stored. keyring: in files, encrypted with a key in the system's keyring. file: in files that only the user can read. auto: like keyring, or like file if the keyring cannot be used. cluster: in the store of a cluster, whose hosts share them; default auto.", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
 		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
@@ -217,7 +217,7 @@ func limitFields(s *Stages) []field {
 		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; further calls wait. The same setting as policy.max_parallel; default: 10 within a turn, otherwise no limit.", &l.MaxParallel),
 		count("queue", nil, "Maximum waiting calls per caller and server (default 1000).", &l.Queue),
 		size("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
-		span("max_wait", "Maximum time that a call waits for its turn (default 1m).", &l.MaxWait),
+		span("max_wait", "Maximum time that a call waits for others to end, before it fails (default 1m).", &l.MaxWait),
 		count("max_depth", nil, "Maximum nesting of calls (default 1: an agent that was started by an agent cannot start another).", &l.MaxDepth),
 	}
 }
