@@ -32,7 +32,7 @@ func (t *Target) checkRepositoryWrite() error {
 		case d.before:
 			why = gitFileReason(d.rest)
 		case d.after:
-			why = d.programReason()
+			why = d.unsafeRepositoryReason()
 		}
 		if why != "" {
 			refused = t.errProtected(why)
@@ -128,9 +128,9 @@ func (d gitDir) isRepository(made string) bool {
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-// programReason returns which program a directory would run once it is a repository,
+// unsafeRepositoryReason returns which program a directory would run once it is a repository,
 // or "".
-func (d gitDir) programReason() string {
+func (d gitDir) unsafeRepositoryReason() string {
 	const makes = "makes a git repository of its directory, "
 	if _, err := d.lstat("commondir"); err == nil || pathname.EqualFold(pathname.Fold(d.rest[0]), "commondir") {
 		return makes + "with settings from elsewhere"

@@ -96,7 +96,7 @@ func (p *writePolicy) protectionReason(abs string) string {
 			parts[i] = pathname.Fold(part)
 		}
 	}
-	if why := programThatRuns(parts); why != "" {
+	if why := protectedNameReason(parts); why != "" {
 		return why
 	}
 	if p.isOwnFile(abs) {
@@ -130,9 +130,9 @@ func (f *FS) ProtectedByUser(abs string) bool {
 	return f.writes().isOwnFile(abs) && !f.matchesAny(f.writes().allow, abs)
 }
 
-// programThatRuns returns which program runs a file with these path components, for
+// protectedNameReason returns which program runs a file with these path components, for
 // names that are protected at any depth, or "".
-func programThatRuns(parts []string) string {
+func protectedNameReason(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		switch {

@@ -268,7 +268,7 @@ func (p *gitPaths) addIncluded(path string, tops map[string]bool, repo string, d
 	switch it, ok := p.baseline.Items[name]; {
 	case depth == maxIncludeDepth:
 	case name == "":
-		p.addSettings(path, p.cache.runningSettings(path), tops, repo, depth+1)
+		p.addSettings(path, p.cache.settingsThatRun(path), tops, repo, depth+1)
 	case ok && it.Spot == gitSettingsKind:
 		p.addSettings(path, it.Runs, tops, repo, depth+1)
 	}

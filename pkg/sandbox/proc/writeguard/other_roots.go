@@ -41,7 +41,7 @@ func (r *readOnlyRoot) settingsSources(c *settingsCache, dirState func(dir strin
 		if at.kind == gitPointerKind {
 			it = readState(path, at, info)
 		} else {
-			it.Runs = c.runningSettings(path)
+			it.Runs = c.settingsThatRun(path)
 		}
 		b.Items[name] = it
 	}

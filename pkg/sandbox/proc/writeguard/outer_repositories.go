@@ -48,9 +48,9 @@ type cachedDir struct {
 	links []string    // symbolic links
 }
 
-// runningSettings returns the settings (KEY=VALUE) of file that make git run a
+// settingsThatRun returns the settings (KEY=VALUE) of file that make git run a
 // program. It returns nil if the file cannot be read.
-func (c *settingsCache) runningSettings(file string) []string {
+func (c *settingsCache) settingsThatRun(file string) []string {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil
@@ -232,7 +232,7 @@ func (b *baseline) settingsSources(root string, outer []outerRepository, c *sett
 			if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
 				s.runs = b.Items[rel].Runs
 			} else {
-				s.runs = c.runningSettings(file)
+				s.runs = c.settingsThatRun(file)
 			}
 			if len(s.runs) > 0 {
 				s.tops = append(workTreesInSettings(s), repo.tops...)
