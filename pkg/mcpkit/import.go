@@ -81,7 +81,7 @@ type receivedDefinition struct {
 }
 
 // importTool makes a tool from a received definition. It returns nil without an
-// error if change rejects the tool.
+// error if change rejects the tool, and PROTOCOL_ERROR for a malformed definition.
 func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool) (*Tool, error) {
 	var d receivedDefinition
 	if err := json.Unmarshal(raw, &d); err != nil {

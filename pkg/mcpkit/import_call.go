@@ -28,8 +28,8 @@ func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult
 }
 
 // parseRemoteResult parses the parts of a received result that middleware uses,
-// and keeps the result itself. It drops members that belong to the message
-// instead of the result.
+// and keeps the result itself. It drops members that belong to the message instead of
+// the result. An error without a code gets EXECUTION_ERROR. It fails for malformed JSON.
 func parseRemoteResult(raw json.RawMessage) (*CallResult, error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {

@@ -81,8 +81,9 @@ func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 }
 
 // answerJSON runs the call in value, valid JSON, and prints its answer. null
-// means a call without arguments. For a value that is not an object it prints
-// an error answer.
+// means a call without arguments. For a value that is not an object (INVALID_INPUT), and
+// for an unknown tool (TOOL_NOT_FOUND), it prints an error answer. Its errors are those of
+// printResult.
 func (o *oneShot) answerJSON(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
 		return o.printInvalidInput(errors.New("it is a JSON value of another type"))

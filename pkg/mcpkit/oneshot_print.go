@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// printInvalidInput prints the answer to input that is not a JSON object; err
-// says why.
+// printInvalidInput prints the answer, an INVALID_INPUT error, to input that is not a
+// JSON object; err says why. It returns errCallFailed, or the error of writing.
 func (o *oneShot) printInvalidInput(err error) error {
 	return o.printResult(false, errorResult(toolerr.New(toolerr.InvalidInput,
 		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",

@@ -8,8 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// faultsError returns a *callerror.ValidationError with all faults and the
-// tool's arguments. There must be a fault.
+// faultsError returns a *callerror.ValidationError with all faults and the tool's
+// arguments: MISSING_PARAMETER if arguments are only missing, else INVALID_PARAMS. There
+// must be a fault.
 func (c *checker) faultsError(t *Tool) error {
 	code := toolerr.MissingParameter
 	var lines []string

@@ -21,8 +21,10 @@ var (
 )
 
 // explainReadError converts the error of a resolution into an error for the caller
-// that says what to do next; nil stays nil. Every path outside the roots gets the same
-// text, whether it exists or not.
+// that says what to do next; nil stays nil. The code tells the cause: OUTSIDE_ROOT,
+// DENIED_PATH, NOT_FOUND, NOT_A_DIRECTORY, SPECIAL_FILE, CONFLICT (replaced meanwhile),
+// INVALID_PARAMS (name too long) or PERMISSION_DENIED. Every path outside the roots gets
+// the same text, whether it exists or not.
 func (f *FS) explainReadError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var m *missingError
@@ -51,7 +53,7 @@ func (f *FS) explainReadError(name string, err error) error {
 	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, withoutOpAndPath(err))
 }
 
-// notFound returns an error that names the missing path and up to three similar ones.
+// notFound returns the NOT_FOUND error that names the missing path and up to three similar ones.
 // If the missing path is not the one that was asked for, for example because a link
 // leads to it, the error says so.
 func (f *FS) notFound(name string, m *missingError) error {

@@ -14,8 +14,9 @@ import (
 const unchanged = "nothing was changed"
 
 // explainWriteError converts the error of a write into an error for the caller
-// that says what to do next, and that the file is unchanged; nil stays nil. It
-// uses explainReadError for errors of the resolution.
+// that says what to do next, and that the file is unchanged; nil stays nil. The code
+// tells the cause: DENIED_PATH, CONFLICT (replaced meanwhile), NO_SPACE, TOO_LARGE,
+// READ_ONLY or PERMISSION_DENIED. It uses explainReadError for errors of the resolution.
 func (f *FS) explainWriteError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var ours *toolerr.Error

@@ -128,8 +128,9 @@ func (d gitDir) isRepository(made string) bool {
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-// unsafeRepositoryReason returns which program a directory would run once it is a repository,
-// or "".
+// unsafeRepositoryReason returns why a directory must not become a git repository: it
+// would run a program, or cannot be checked. The words are for use after the target's
+// name; "" means no reason.
 func (d gitDir) unsafeRepositoryReason() string {
 	const makes = "makes a git repository of its directory, "
 	if _, err := d.lstat("commondir"); err == nil || pathname.EqualFold(pathname.Fold(d.rest[0]), "commondir") {

@@ -130,8 +130,9 @@ func (f *FS) ProtectedByUser(abs string) bool {
 	return f.writes().isOwnFile(abs) && !f.matchesAny(f.writes().allow, abs)
 }
 
-// protectedNameReason returns which program runs a file with these path components, for
-// names that are protected at any depth, or "".
+// protectedNameReason returns why a file with these path components is protected, as
+// words for use after its name ("is run by direnv"), for names that are protected at any
+// depth, or "".
 func protectedNameReason(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]

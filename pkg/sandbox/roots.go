@@ -22,7 +22,8 @@ type rootSpec struct {
 // rootSpecs returns the directories from which the current roots are made: the
 // configured ones (command line, else MCP_ROOT, else CLAUDE_PROJECT_DIR) and then
 // those of the client, which restrict them. Without configured ones it returns the
-// client's, and without those the working directory.
+// client's, and without those the working directory. It returns NO_ROOT if that is
+// missing or the top of a volume.
 func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
 	specs, err := s.configuredRoots()
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 )
 
 // writeInput sends input to the job, after asking the user if the user was
-// asked about the job's command. If the job does not read it within two
-// seconds, writeInput returns an error and the input stays pending.
+// asked about the job's command. It returns CONFLICT for a job that has ended or takes no
+// input, and if the job does not read within two seconds; the input then stays pending.
+// It returns MISSING_PARAMETER for no input, and the errors of askUser.
 func (j *job) writeInput(ctx context.Context, input string) error {
 	if input == "" {
 		return toolerr.New(toolerr.MissingParameter, "input is missing: give the text to write, with \\n for Enter")

@@ -73,7 +73,8 @@ func (a *pendingLayer) describe(fsys *sandbox.FS) string {
 	return fmt.Sprintf("changes %s, not applied yet: %s; bash_job {\"action\":\"apply\",\"job_id\":%q} applies them, diff shows them, discard drops them", a.set.ID(), text, a.set.ID())
 }
 
-// beginLayer returns the layer for a command, or nil in mode keep.
+// beginLayer returns the layer for a command: of the current set of changes if it has
+// the roots of fsys, else of a new set. In mode keep it returns nil.
 func (v *reviewer) beginLayer(fsys *sandbox.FS, command string) (*pendingLayer, error) {
 	if v.mode == keepChanges {
 		return nil, nil

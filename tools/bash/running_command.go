@@ -117,7 +117,8 @@ func (r *runningCommand) handleInputWait(ctx context.Context, w inputWait) (resu
 }
 
 // endCancelled ends the command of a cancelled call, and returns the call's
-// result. If the server must end at once, close ends the command.
+// result. If the server must end at once, it returns CANCELLED, and close ends the
+// command.
 func (r *runningCommand) endCancelled(ctx context.Context) (*mcpkit.Result, error) {
 	defer r.output.Close()
 	if isServerEnd(ctx) {

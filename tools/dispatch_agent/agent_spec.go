@@ -85,8 +85,9 @@ func (d *dispatcher) newSpec(ctx context.Context, args arguments, before *agent)
 }
 
 // resolveCaller records in o the host and the agent that made the call. It
-// returns the limits that apply and the budget to charge: those of the calling
-// agent, or else of this process.
+// returns the limits that apply and the budget to charge: those of the calling agent, or
+// else of this process. It returns AUTH_FAILED for a host with another state directory,
+// and CANCELLED if the calling agent has ended.
 func (d *dispatcher) resolveCaller(from caller, o *agentSpec) (bound grant, account *budget, err error) {
 	if from.Host == nil {
 		return d.ownGrant, &d.budget, nil

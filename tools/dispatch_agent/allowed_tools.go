@@ -163,7 +163,7 @@ func (d *dispatcher) toolsFor(args arguments, k agentKind, bound grant, hosted b
 }
 
 // noteUnknownTools adds a note about names in --tools that match no bundled
-// tool. It returns an error if no name matches.
+// tool. It returns INVALID_PARAMS if no name matches.
 func (d *dispatcher) noteUnknownTools(ctx context.Context) error {
 	unknown := d.ceiling.unmatched(bundledTools())
 	if len(unknown) == 0 {

@@ -17,8 +17,8 @@ type permits struct {
 	all map[int]chan struct{} // slots by depth
 }
 
-// acquire waits for a slot of the given depth. It returns an error if ctx is
-// cancelled first. The caller must call release.
+// acquire waits for a slot of the given depth. It returns CANCELLED if ctx ends first.
+// The caller must call release.
 func (p *permits) acquire(ctx context.Context, depth int) (release func(), err error) {
 	p.mu.Lock()
 	if p.all == nil {

@@ -117,7 +117,8 @@ func (d *dispatcher) writeReportFile(ctx context.Context, a *agent) (string, err
 }
 
 // cancelledResult returns the answer to a cancelled call, whose agent has been
-// stopped unless other calls wait for it. why is the error of waitForEnd.
+// stopped unless other calls wait for it. why is the error of waitForEnd. The error is
+// never nil: CANCELLED if the server ends, else why or the error of endedResult.
 func (d *dispatcher) cancelledResult(ctx context.Context, a *agent, why error) (*mcpkit.Result, error) {
 	if errors.Is(why, mcpkit.ErrStopped) {
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")

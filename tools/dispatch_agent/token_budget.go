@@ -44,8 +44,8 @@ func (b *budget) reserve(bound grant, tokens int64, cost float64) (gotTokens int
 }
 
 // reservable returns how much of a limit to reserve. bound 0 means no limit,
-// asked 0 means half of the rest. The result 0 means no limit. what names the
-// limit in an error.
+// asked 0 means half of the rest. The result 0 means no limit. It returns LIMIT_REACHED
+// if nothing is left; what names the limit.
 func reservable[N int64 | float64](asked, bound, used, held N, what string) (N, error) {
 	if bound <= 0 {
 		return asked, nil

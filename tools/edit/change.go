@@ -43,9 +43,10 @@ func (r request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.
 	return f, encodingNamed, err
 }
 
-// planChange computes the change that the edits make in the version b of the
-// file. It returns an error if they do not match, or if the result must not be
-// written.
+// planChange computes the change that the edits make in the version b of the file. It
+// returns the errors of planEdits or planCreation, INVALID_PARAMS for arguments that a
+// masked file does not allow, BINARY_FILE, and BAD_ENCODING if the file's encoding lacks a
+// character.
 func (r request) planChange(ctx context.Context, b *fileedit.Before) (*change, error) {
 	if b.Masked && r.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
@@ -141,9 +142,9 @@ func (c *change) setMatches(plan *match.Plan) {
 	c.firstOffset, c.firstLine = first.Start, plan.Found[first.Edit].LineNumbers[0]
 }
 
-// planMaskedEdits is planEdits for a file with masked values. It does not check
-// whether the edited lines were viewed, since no record of the lines of such
-// files is kept.
+// planMaskedEdits is planEdits for a file with masked values. It does not check whether
+// the edited lines were viewed, since no record of the lines of such files is kept. It
+// returns the errors of toFileChanges, too.
 func (r request) planMaskedEdits(ctx context.Context, c *change, o match.Options) error {
 	view := newMaskedView(c.file)
 	plan, err := match.Find(ctx, view.shown, r.edits, o)

@@ -63,9 +63,9 @@ func (v *maskedView) recordMaskedSpan(at, end, shownAt, shownEnd int) {
 	v.spans = append(v.spans, maskedSpan{shownAt + head, shownEnd - tail, at + head, end - tail})
 }
 
-// toFileChanges converts changes of the shown text to changes of the file. It
-// returns an error for a change that would write *** as a value, replace a part
-// of ***, or reveal anything about a value.
+// toFileChanges converts changes of the shown text to changes of the file. It returns
+// INVALID_PARAMS for a change that would write *** as a value or replace a part of ***,
+// and DENIED_PATH for one that would reveal anything about a value.
 func (v *maskedView) toFileChanges(changes []textdiff.Change) ([]textdiff.Change, error) {
 	inFile := make([]textdiff.Change, len(changes))
 	for i, c := range changes {
@@ -123,7 +123,7 @@ func (v *maskedView) restOfLine(text []byte, start, end int) (before, after []by
 	return text[max(from, v.file.BodyStart):start], text[end:to]
 }
 
-// revealError returns the error for an edit that would reveal a masked value.
+// revealError returns the DENIED_PATH error for an edit that would reveal a masked value.
 func revealError() error {
 	return toolerr.New(toolerr.DeniedPath, "the edit would reveal masked values of the file; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
 }

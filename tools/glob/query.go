@@ -113,7 +113,8 @@ func (q *query) explainOpenError(err error) error {
 // followPrefix opens the literal directories at the beginning of the pattern.
 // If they lead through a symbolic link, the search starts there: a walk follows
 // no link, but a link that the caller names is followed. If they do not exist,
-// followPrefix sets q.missing and returns nil.
+// followPrefix sets q.missing and returns nil. It returns the other errors of opening
+// them, and those of explainOpenError.
 func (q *query) followPrefix() error {
 	prefix := q.glob.Prefix()
 	if prefix == "" {

@@ -14,9 +14,9 @@ const maskMarker = "***"
 
 // revealMasked returns the content with masked values filled in, and sets
 // losesMasked. A line with *** that is exactly as view shows it becomes the
-// file's line. Any other line with *** as its value is an error, since writing
-// it would destroy a value. So is a value that moves to a place where view
-// would show it.
+// file's line. It returns INVALID_PARAMS for any other line with *** as its value, since
+// writing it would destroy a value, and DENIED_PATH for a value that moves to a place
+// where view would show it.
 func (p *plan) revealMasked() (string, error) {
 	b := p.before
 	if !b.Masked {

@@ -20,8 +20,9 @@ const (
 )
 
 // setIndex sets the index of the file: from the state directory if this version
-// was scanned before, otherwise by reading the file. If reading takes too long
-// and the first bytes are enough to answer, it uses only these.
+// was scanned before, otherwise by reading the file. If reading takes too long and the
+// first bytes are enough to answer, it uses only these. It returns TOO_LARGE for a text
+// that is too large to be read.
 func (v *viewer) setIndex(ctx context.Context, f *viewedFile) error {
 	if seen, ok := v.store.ForSession(mcpkit.ClientSession(ctx)).SeenWithStamp(f.Path, f.stamp); ok {
 		f.index = &seen.Index

@@ -136,7 +136,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 // encodeToFit encodes img into pic.Data: as PNG if that is small enough and the
 // source was not a JPEG, otherwise as JPEG of decreasing quality, then of
 // decreasing size. This keeps text in screenshots as sharp as possible. turn is
-// the EXIF orientation of img.
+// the EXIF orientation of img. It returns TOO_LARGE if no size fits, and ctx's error.
 func encodeToFit(ctx context.Context, pic *picture, img image.Image, turn int) error {
 	scaled := orientImage(scaleDown(ctx, img, maxImageSide), turn)
 	if err := ctx.Err(); err != nil {

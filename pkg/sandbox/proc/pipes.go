@@ -17,7 +17,8 @@ type commandPipes struct {
 // openPipes opens the pipes of a script, whose output and errors go to the same
 // pipe. Its input is the null device, unless c has Stdin or KeepStdin. The
 // caller closes both ends. For a program, openPipes opens nothing and returns
-// c.Stdio, which must not be closed here.
+// c.Stdio, which must not be closed here. It returns EXECUTION_ERROR if a pipe cannot be
+// made.
 func openPipes(c Command) (p commandPipes, err error) {
 	if len(c.Program) > 0 {
 		return commandPipes{childEnds: c.Stdio, callerOwned: true}, nil

@@ -13,7 +13,8 @@ import (
 
 // startOnSupervisor makes a waiting supervisor start the command, or a new one
 // if none is waiting. The returned reader receives the supervisor's further
-// reports.
+// reports. It returns EXECUTION_ERROR if no supervisor can be started, and the errors of
+// handshake.
 func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
 	for super := r.takePrestarted(s.Level); super != nil; super = r.takePrestarted(s.Level) {
 		reports := bufio.NewReader(super.control)

@@ -20,7 +20,7 @@ const maxReport = 1 << 20
 // since their roots may contain any directory. The prologue closes the
 // descriptor first. inside is the path of the private temporary directory as
 // the command sees it. It returns the variable BASH_ENV as NAME=value, nil
-// without a prologue.
+// without a prologue, and EXECUTION_ERROR if the file cannot be made.
 func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 	if c.Prologue == nil {
 		return nil, nil

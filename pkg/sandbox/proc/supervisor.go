@@ -70,8 +70,9 @@ const startTimeout = time.Minute
 // handshake sends the spec and files, and waits until the supervisor has
 // started bash or reports an error. ctx and startTimeout apply until the
 // supervisor is ready to start bash. After that the command counts as started,
-// even if it has ended already, and the supervisor with it. The error wraps a
-// *supervisorEndedEarlyError if the supervisor ended early.
+// even if it has ended already, and the supervisor with it. It returns CANCELLED,
+// TIMEOUT, the error of startError, or EXECUTION_ERROR, which wraps a
+// *supervisorEndedEarlyError, if the supervisor ended early.
 func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *bufio.Reader) error {
 	var mu sync.Mutex
 	ready := false
@@ -115,8 +116,9 @@ func (super *supervisor) sendSpec(s *spec, files []*os.File, reports *bufio.Read
 	return first, err
 }
 
-// startError returns the error for the caller of a report that bash was not
-// started, nil for other reports.
+// startError returns the error for the caller of a report that bash was not started, nil
+// for other reports: a *movedError if a hidden file was moved, SANDBOX_UNAVAILABLE if the
+// confinement failed, EXECUTION_ERROR if only the program did not start.
 func startError(r report, s *spec) error {
 	if r.Error == "" {
 		return nil

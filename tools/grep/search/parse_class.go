@@ -84,8 +84,8 @@ func (p *parser) class() (charset, error) {
 // are merged.
 const maxUnsorted = 1 << 12
 
-// countClassRanges adds the ranges of a class to those of all classes. It
-// returns an error if there are too many.
+// countClassRanges adds the ranges of a class to those of all classes. It returns
+// BAD_PATTERN if there are too many.
 func (p *parser) countClassRanges(set charset) error {
 	if p.classRanges += len(set); p.classRanges > maxClassRanges {
 		return toolerr.New(toolerr.BadPattern, "the pattern is too large: its classes have more than %d ranges of characters", maxClassRanges)

@@ -84,7 +84,7 @@ func compile(ctx context.Context, n *regexNode, crlf, reverse bool) (*program, e
 	return c.finish(ctx, crlf)
 }
 
-// errTooManyParts returns the error for a pattern that exceeds maxInsts.
+// errTooManyParts returns the BAD_PATTERN error for a pattern that exceeds maxInsts.
 func errTooManyParts() error {
 	return toolerr.New(toolerr.BadPattern, "the pattern is too large: it has more than %d parts, with its repetitions multiplied", maxInsts)
 }
@@ -106,7 +106,8 @@ func needsBytes(n *regexNode) bool {
 	return sets || looks && !unicodeLooks
 }
 
-// finish divides the characters into symbols and returns the program.
+// finish divides the characters into symbols and returns the program. It returns
+// BAD_PATTERN for a Unicode word boundary in a pattern that matches single bytes.
 func (c *compiler) finish(ctx context.Context, crlf bool) (*program, error) {
 	p := &c.prog
 	for _, i := range p.insts {
