@@ -14,18 +14,17 @@ import (
 // Undo can go on after an interruption.
 const (
 	progressName = "undone"       // the number of reverted steps, and the counts of the report
-	notesName    = "undone.notes" // what addNotHeld and addAlias add, one a line
+	notesName    = "undone.notes" // what addNotHeld, addAlias and shareAliases add, one a line
 )
 
-// readProgress restores the report and the aliases of an interrupted Undo. It
-// returns the number of steps, from the last one on, that were reverted, and whether an
-// Undo began at all.
+// readProgress restores the report and the aliases of an interrupted Undo, and the
+// aliases of the Undos of later commands. It returns the number of steps, from the last
+// one on, that were reverted, and whether an Undo began at all.
 func (u *undoRun) readProgress() (done int, began bool) {
 	text, err := os.ReadFile(filepath.Join(u.dir, progressName))
-	if err != nil {
-		return 0, false
+	if began = err == nil; began {
+		fmt.Sscan(string(text), &done, &u.report.Restored, &u.report.Removed, &u.report.Moved) //nolint:errcheck // records of earlier versions have no counts
 	}
-	fmt.Sscan(string(text), &done, &u.report.Restored, &u.report.Removed, &u.report.Moved) //nolint:errcheck // records of earlier versions have no counts
 	notes, _ := os.ReadFile(filepath.Join(u.dir, notesName))
 	for line := range strings.Lines(string(notes)) {
 		if path, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
@@ -37,7 +36,7 @@ func (u *undoRun) readProgress() (done int, began bool) {
 			u.aliases[is] = was
 		}
 	}
-	return done, true
+	return done, began
 }
 
 // writeProgress stores the number of reverted steps and the counts of the report.
@@ -66,12 +65,38 @@ func (u *undoRun) addAlias(is, was int64) {
 	u.addNote(fmt.Sprint(is, " ", was))
 }
 
-// addNote appends line to the file notesName. After a failure, an interrupted
-// Undo reports less.
-func (u *undoRun) addNote(line string) {
-	fd, err := unix.Openat(u.recordDir, notesName, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC, 0o600)
+// shareAliases adds the aliases to the records of earlier commands in the same roots,
+// which name the replaced files.
+func (u *undoRun) shareAliases() {
+	if len(u.aliases) == 0 {
+		return
+	}
+	var text strings.Builder
+	for is, was := range u.aliases {
+		fmt.Fprintln(&text, is, was)
+	}
+	for _, r := range New(filepath.Dir(u.dir)).List(u.Roots) {
+		if r.ID == u.ID || r.Began.After(u.Began) {
+			continue
+		}
+		dir, err := unix.Open(r.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == nil {
+			addNotes(dir, text.String())
+			unix.Close(dir) //nolint:errcheck // opened only for paths
+		}
+	}
+}
+
+// addNote appends line to the file notesName.
+func (u *undoRun) addNote(line string) { addNotes(u.recordDir, line+"\n") }
+
+// addNotes appends lines to the file notesName of the record with the descriptor dir.
+// After a failure, an interrupted Undo reports less, and an Undo of an earlier command
+// may leave a file where a command has moved it.
+func addNotes(dir int, lines string) {
+	fd, err := unix.Openat(dir, notesName, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err == nil {
-		unix.Write(fd, []byte(line+"\n")) //nolint:errcheck // see above
-		unix.Close(fd)                    //nolint:errcheck // see above
+		unix.Write(fd, []byte(lines)) //nolint:errcheck // see above
+		unix.Close(fd)                //nolint:errcheck // see above
 	}
 }

@@ -52,13 +52,27 @@ func (u *undoRun) revertStep(step *supervise.UndoStep) error {
 	return nil
 }
 
+// maxAliases bounds how often a file can be replaced by Undos, one after the other.
+const maxAliases = 64
+
 // isUnchanged reports whether is, the state of the file at a path, belongs to
-// the recorded file was, or the file that replaced it during this Undo.
+// the recorded file was, or the file that replaced it during this Undo or those of later
+// commands.
 func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
 	}
-	return is.Ino == was.Ino || u.aliases[uint64(is.Ino)] == uint64(was.Ino)
+	for ino, n := uint64(is.Ino), 0; n < maxAliases; n++ {
+		if ino == uint64(was.Ino) {
+			return true
+		}
+		older, ok := u.aliases[ino]
+		if !ok {
+			return false
+		}
+		ino = older
+	}
+	return false
 }
 
 // restoreEntry restores the entry base of the directory dir to its state before

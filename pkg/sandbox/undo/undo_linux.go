@@ -44,9 +44,9 @@ type undoRun struct {
 	refuse    func(abs string) string
 	roots     map[string]*nofollow.Tree
 	data      *os.File
-	recordDir int             // descriptor of the record's directory
-	notHeld   map[string]bool // paths
-	aliases   map[uint64]uint64
+	recordDir int               // descriptor of the record's directory
+	notHeld   map[string]bool   // paths
+	aliases   map[uint64]uint64 // inode numbers of files that Undo has made, and those of the files that they replace
 }
 
 // Undo reverts the changes of the command and removes the record. refuse returns the
@@ -93,6 +93,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 		u.report.NotHeld = append(u.report.NotHeld, path)
 	}
 	slices.Sort(u.report.NotHeld)
+	u.shareAliases()
 	return u.report, os.RemoveAll(r.dir)
 }
 
