@@ -33,7 +33,8 @@ type Report struct {
 //
 // If another program has changed one of these files since the command did,
 // Apply changes nothing and returns a CONFLICT error and a report with the
-// reasons. It also returns CONFLICT while a command runs over the set, and
+// reasons. If that happens while Apply runs, it stops at this file; the report
+// has the applied changes. It also returns CONFLICT while a command runs over the set, and
 // NOT_FOUND for a path without a change. Applied changes leave the set; an
 // empty set is removed. After any other error the remaining changes stay in the
 // set, and Apply can be called again.
@@ -90,7 +91,13 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		return report, err
 	}
 	for i, p := range plans {
-		if err := p.applyChosen(r.Dirs[i], &report); err != nil {
+		if err := p.applyChosen(r.Dirs[i], known[i], &report); err != nil {
+			for _, c := range report.Applied {
+				known[c.Root].deleteApplied(c)
+			}
+			if saveErr := s.saveBases(known); saveErr != nil {
+				err = errors.Join(err, saveErr)
+			}
 			return report, err
 		}
 		for _, c := range p.chosen { // the base of a later change is the file as it is now

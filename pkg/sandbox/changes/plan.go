@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // plan holds the changes that Apply makes in one root.
@@ -23,6 +26,7 @@ type plan struct {
 	// sameContentLinks has the path of the first link whose content in the root is
 	// the same, copiedLinks the path of a file copied to the root.
 	sameContentLinks, copiedLinks map[uint64]string
+	checked                       map[string]fs.FileInfo // entries that findConflicts compared, nil for a missing one
 }
 
 // newPlan chooses the changes of a root, and adds the created directories that
@@ -110,6 +114,7 @@ func selectingPath(paths []string, root, rel string) (selecting string, ok bool)
 // findConflicts returns the chosen changes that cannot be applied to the root
 // as it is now, with the reasons. known are the states before the changes.
 func (p *plan) findConflicts(known baseStates) (found []Refusal) {
+	p.checked = map[string]fs.FileInfo{}
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {
 		parent := path.Dir(c.Path)
@@ -118,6 +123,8 @@ func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 		case ours[parent]:
 			ours[c.Path] = c.New != nil && c.New.IsDir()
 		default:
+			now, _ := p.tree.Lstat(c.Path)
+			p.checked[c.Path] = now
 			why = known.conflictReason(p.tree, c)
 			if info, err := p.tree.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
 				why = "cannot be written: the directory " + parent + " no longer exists"
@@ -129,6 +136,26 @@ func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 		}
 	}
 	return found
+}
+
+// laterConflict returns the reason why a change cannot be applied any more, because
+// another program has changed the entry after findConflicts; "" if it can. It does not
+// look at files with several hard links, which applying the others changes.
+func (p *plan) laterConflict(c Change, known baseStates) string {
+	was, ok := p.checked[c.Path]
+	if !ok || linkCount(was) > 1 && !was.IsDir() {
+		return ""
+	}
+	now, err := p.tree.Lstat(c.Path)
+	switch {
+	case c.Kind == Deleted && was != nil && was.IsDir():
+		return known.unknownEntry(p.tree, c.Path)
+	case err != nil && was == nil,
+		err == nil && was != nil && os.SameFile(was, now) && was.Mode() == now.Mode() && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()),
+		err == nil && was != nil && was.IsDir() && now.IsDir():
+		return ""
+	}
+	return known.conflictReason(p.tree, c)
 }
 
 // removeRefused removes the changes that refuse does not permit, and those
@@ -189,10 +216,15 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 }
 
 // applyChosen makes the chosen changes in the root and adds them to
-// report.Applied. Then it gives the directories in dirs their mode and time.
-func (p *plan) applyChosen(dirs map[string]dirMeta, report *Report) error {
+// report.Applied. Then it gives the directories in dirs their mode and time. It returns
+// CONFLICT at an entry that another program has changed since findConflicts. known are
+// the states before the changes.
+func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Report) error {
 	p.copiedLinks = map[uint64]string{}
 	for _, c := range p.chosen {
+		if why := p.laterConflict(c, known); why != "" {
+			return toolerr.New(toolerr.Conflict, "applying stopped at %s: it %s; the changes before it are applied: apply the others by their names, or discard them", pathname.Escape(absPath(p.path, c.Path)), why)
+		}
 		if err := p.applyChange(c); err != nil {
 			return fmt.Errorf("%s: %w", absPath(p.path, c.Path), err)
 		}
