@@ -45,16 +45,16 @@ func (c *Config) dropBundled(name string) (Server, bool) {
 	return Server{}, false
 }
 
-// noticeTaken adds a notice that a bundled tool is not served because a different
+// noticeReplaced adds a notice that a bundled tool is not served because a different
 // server has its name.
-func (c *Config) noticeTaken(spec dialect.Server, taken bool) {
+func (c *Config) noticeReplaced(spec dialect.Server, taken bool) {
 	if taken {
 		c.notice("server %s of %s replaces the bundled tool of the same name; to have both, rename the server", spec.Name, spec.File)
 	}
 }
 
-// sameProgram reports whether two commands are the same file.
-func sameProgram(a, b string) bool {
+// isSameFile reports whether two commands are the same file.
+func isSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
 		return false

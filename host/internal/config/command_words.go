@@ -86,7 +86,7 @@ func namedDirs(words []commandWord, dir string) (dirs, places []string) {
 			continue
 		}
 		for _, base := range slices.Clone(dirs) {
-			named := under(base, name)
+			named := joinUnlessAbs(base, name)
 			info, err := os.Stat(named)
 			if err != nil || !info.IsDir() || len(dirs) == maxNamedDirs {
 				continue
@@ -119,8 +119,8 @@ func dirOfWord(before string, word commandWord) (name string, ofOption bool) {
 	return name, strings.HasPrefix(before, "-") || before == "cd" || before == "pushd"
 }
 
-// under returns path if it is absolute, else dir/path.
-func under(dir, path string) string {
+// joinUnlessAbs returns path if it is absolute, else dir/path.
+func joinUnlessAbs(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

@@ -186,15 +186,15 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 		bundled, taken := c.dropBundled(spec.Name)
 		if spec.URL != "" {
 			c.Remote = append(c.Remote, spec)
-			c.noticeTaken(spec, taken)
+			c.noticeReplaced(spec, taken)
 			continue
 		}
-		cfg, problem := startable(spec, version, env)
+		cfg, problem := upstreamConfig(spec, version, env)
 		if problem != nil {
 			problems = append(problems, *problem)
 			continue
 		}
-		if taken && sameProgram(cfg.Command[0], bundled.Command[0]) {
+		if taken && isSameFile(cfg.Command[0], bundled.Command[0]) {
 			if spec.Sandbox.On {
 				problems = append(problems, spec.Problem("sandbox", "this is a bundled tool, which confines itself: leave it out"))
 				continue
@@ -207,7 +207,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 			c.refuseUntrusted(&server)
 		}
 		c.Servers = append(c.Servers, server)
-		c.noticeTaken(spec, taken)
+		c.noticeReplaced(spec, taken)
 	}
 	return problems.Err()
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
 )
 
-// declare reads the tools that a file declares, and the manifests that it names.
-func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Problems {
+// readDeclared reads the tools that a file declares, and the manifests that it names.
+func (c *Config) readDeclared(s dialect.Settings, at map[string]setting) dialect.Problems {
 	var set manifest.Set
 	if one, ok := at["tools"]; ok && s.Tools != nil {
 		set.ReadSection(one.File, s.Tools, c.manifestOptions(one))
 		c.fileTrust.protect = append(c.fileTrust.protect, set.Files...)
-		set.Tools = c.admitTools(one.File, set.Tools)
+		set.Tools = c.dropUntrustedTools(one.File, set.Tools)
 	}
 	if one, ok := at["manifests"]; ok {
 		var paths []string
@@ -36,7 +36,7 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 		own := set.Tools
 		set.Tools = nil
 		set.Read(paths, c.manifestOptions(one))
-		set.Tools = append(own, c.admitTools(one.File, set.Tools)...)
+		set.Tools = append(own, c.dropUntrustedTools(one.File, set.Tools)...)
 	}
 	set.Sort()
 	for _, p := range set.Problems.Warnings() {
@@ -94,14 +94,14 @@ func (c *Config) checkDeclared() error {
 			problems = append(problems, t.Problem("mcp.server", "no server %s%s", dialect.Show(t.MCP.Server), dialect.Nearest(t.MCP.Server, slices.Sorted(maps.Keys(taken)))))
 		}
 	}
-	return append(problems, circles(c.Declared)...).Err()
+	return append(problems, chainCycles(c.Declared)...).Err()
 }
 
 // customServer is the name of the server of a program's own tools; see package core.
 const customServer = "custom"
 
-// circles reports chains that call themselves, directly or through others.
-func circles(tools []manifest.Tool) (problems dialect.Problems) {
+// chainCycles reports chains that call themselves, directly or through others.
+func chainCycles(tools []manifest.Tool) (problems dialect.Problems) {
 	calls := map[string][]string{}
 	for _, t := range tools {
 		if t.Chain != nil {
@@ -138,13 +138,13 @@ func circles(tools []manifest.Tool) (problems dialect.Problems) {
 	return problems
 }
 
-// Circles returns an error for chains that call themselves, directly or through
+// CheckCycles returns an error for chains that call themselves, directly or through
 // others.
-func Circles(tools []manifest.Tool) error { return circles(tools).Err() }
+func CheckCycles(tools []manifest.Tool) error { return chainCycles(tools).Err() }
 
-// declaredOf returns a configuration's declared tools without their positions in
+// withoutLocations returns a configuration's declared tools without their positions in
 // files.
-func declaredOf(c Config) (all []manifest.Tool) {
+func withoutLocations(c Config) (all []manifest.Tool) {
 	for _, t := range c.Declared {
 		all = append(all, t.WithoutLocation())
 	}

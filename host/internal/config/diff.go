@@ -24,7 +24,7 @@ type Change struct {
 // Diff returns the differences between two configurations.
 func Diff(before, after Config) Change {
 	c := Change{Config: after}
-	was, is := before.byName(), after.byName()
+	was, is := before.serversByName(), after.serversByName()
 	for name, s := range is {
 		old, ok := was[name]
 		switch {
@@ -48,14 +48,14 @@ func Diff(before, after Config) Change {
 		key     string
 		was, is any
 	}{
-		{"servers", placeless(before.Off), placeless(after.Off)}, {"profiles", before.Profiles, after.Profiles}, {"auth", before.Auth, after.Auth},
+		{"servers", withoutPositions(before.Off), withoutPositions(after.Off)}, {"profiles", before.Profiles, after.Profiles}, {"auth", before.Auth, after.Auth},
 		{"tool_pins", before.Pins, after.Pins}, {"share_servers", before.Share, after.Share}, {"store", before.Store, after.Store}, {"token_store", before.TokenStore, after.TokenStore},
 		{"audit", before.Stages.Audit, after.Stages.Audit}, {"max_result", before.Stages.Spill.MaxResult, after.Stages.Spill.MaxResult},
 		{"validate", before.Stages.Schemas, after.Stages.Schemas}, {"policy", before.Stages.Policy, after.Stages.Policy},
 		{"cache", before.Stages.Cache, after.Stages.Cache}, {"limits", before.Stages.Limit, after.Stages.Limit},
 		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
 		{"breaker", before.Stages.Breaker, after.Stages.Breaker}, {"approval", before.Stages.Approval, after.Stages.Approval},
-		{"tools", declaredOf(before), declaredOf(after)},
+		{"tools", withoutLocations(before), withoutLocations(after)},
 		{"context", before.Offer, after.Offer}, {"models", before.Models, after.Models}, {"agents", before.Agents, after.Agents},
 	} {
 		if !reflect.DeepEqual(part.was, part.is) {
@@ -65,8 +65,8 @@ func Diff(before, after Config) Change {
 	return c
 }
 
-// Same reports whether there are no differences. It ignores Err.
-func (c Change) Same() bool {
+// IsEmpty reports whether there are no differences. It ignores Err.
+func (c Change) IsEmpty() bool {
 	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Served)+len(c.Settings) == 0
 }
 
@@ -84,9 +84,9 @@ func (c Change) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// byName returns the servers without their positions in files, so that a server that
+// serversByName returns the servers without their positions in files, so that a server that
 // only moves in its file is the same. It ignores functions, which no file contains.
-func (c Config) byName() map[string]Server {
+func (c Config) serversByName() map[string]Server {
 	all := map[string]Server{}
 	for _, s := range c.Servers {
 		s.Spec, s.Serve, s.Roots = s.Spec.Placeless(), nil, nil
@@ -98,8 +98,8 @@ func (c Config) byName() map[string]Server {
 	return all
 }
 
-// placeless returns servers without their positions in files.
-func placeless(servers []dialect.Server) (all []dialect.Server) {
+// withoutPositions returns servers without their positions in files.
+func withoutPositions(servers []dialect.Server) (all []dialect.Server) {
 	for _, s := range servers {
 		all = append(all, s.Placeless())
 	}

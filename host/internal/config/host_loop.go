@@ -62,9 +62,9 @@ func HostMarks(args, environ []string, dir string) []string {
 // Above returns the hosts below which this process was started.
 func Above(environ []string) []nesting.Host { return nesting.HostsAbove(environ, HostMarks) }
 
-// startsItself returns why a server must not be started whose command is a host with these
+// startsItselfReason returns why a server must not be started whose command is a host with these
 // arguments: that host has this configuration. It returns "" otherwise.
-func (c *Config) startsItself(args []string, spec dialect.Server, env []string) string {
+func (c *Config) startsItselfReason(args []string, spec dialect.Server, env []string) string {
 	dir := spec.Dir
 	if dir == "" {
 		var err error
@@ -87,14 +87,14 @@ func (c *Config) refuseItself(s *Server, hosts *nesting.Search) {
 	if s.StartsHost = ok; !ok {
 		return
 	}
-	if s.Refused = c.startsItself(args, s.Spec, s.Env); s.Refused != "" {
+	if s.Refused = c.startsItselfReason(args, s.Spec, s.Env); s.Refused != "" {
 		c.notice("%v", s.Spec.Problem("", "is not started: %s", s.Refused))
 	}
 }
 
-// ownHost returns why a server of another program's configuration is not imported: it
+// ownHostReason returns why a server of another program's configuration is not imported: it
 // starts a host that would read the imported file.
-func ownHost(s dialect.Server, getenv func(string) string) string {
+func ownHostReason(s dialect.Server, getenv func(string) string) string {
 	args, ok := new(nesting.Search).FindHost(s.Command)
 	if !ok {
 		return ""

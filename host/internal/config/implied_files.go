@@ -25,12 +25,12 @@ var (
 	}
 )
 
-// implied returns the files that a command runs by the conventions of well-known
+// filesOfCommand returns the files that a command runs by the conventions of well-known
 // programs without naming them: python -m NAME, node NAME or a directory, make, npm
 // run, words of sh -c and env -S, -fFILE. It searches dir, where the command runs, and
 // the directories that the command names: cd DIR, -C DIR, --prefix=DIR. It includes
 // missing files that the program would prefer.
-func implied(command []string, dir string) (paths []string) {
+func filesOfCommand(command []string, dir string) (paths []string) {
 	words := commandWords(command)
 	dirs, places := namedDirs(words, dir)
 	add := func(found ...string) {
@@ -76,27 +76,27 @@ func filesOfWord(words []commandWord, i int, dir string) (paths []string) {
 	word, makes := words[i].text, strings.HasSuffix(filepath.Base(words[0].text), "make")
 	switch {
 	case words[i-1].text == "-m":
-		return entries(filepath.Join(dir, strings.ReplaceAll(word, ".", "/")), true)
+		return moduleFiles(filepath.Join(dir, strings.ReplaceAll(word, ".", "/")), true)
 	case strings.HasPrefix(word, "-"):
 		if _, value, ok := strings.Cut(word, "="); ok && (isCode(dir, value) || makes && strings.HasPrefix(word, "--")) {
-			paths = append(paths, under(dir, value))
+			paths = append(paths, joinUnlessAbs(dir, value))
 		} else if len(word) > 2 && word[1] != '-' && (isCode(dir, word[2:]) || makes && word[1] == 'f') {
-			paths = append(paths, under(dir, word[2:]))
+			paths = append(paths, joinUnlessAbs(dir, word[2:]))
 		}
 	case words[i].shell && strings.ContainsAny(word, "*?["):
-		paths, _ = filepath.Glob(under(dir, word)) //nolint:errcheck // a malformed pattern matches nothing
+		paths, _ = filepath.Glob(joinUnlessAbs(dir, word)) //nolint:errcheck // a malformed pattern matches nothing
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !isCode("", path) })
 	case isCode(dir, word):
-		paths = append(paths, under(dir, word))
+		paths = append(paths, joinUnlessAbs(dir, word))
 	default:
-		paths = entries(under(dir, word), false)
+		paths = moduleFiles(joinUnlessAbs(dir, word), false)
 	}
 	return paths
 }
 
-// entries returns the files that a program runs for a path that is a directory or
+// moduleFiles returns the files that a program runs for a path that is a directory or
 // lacks the ending. If none exists, it returns all names that a module could have.
-func entries(path string, module bool) (paths []string) {
+func moduleFiles(path string, module bool) (paths []string) {
 	if isFile(path) {
 		return nil
 	}
@@ -122,7 +122,7 @@ func entries(path string, module bool) (paths []string) {
 
 // isCode reports whether a word of a command, in dir, names a file that runs.
 func isCode(dir, word string) bool {
-	word = under(dir, word)
+	word = joinUnlessAbs(dir, word)
 	return isFile(word) && trust.IsCode(word)
 }
 

@@ -57,11 +57,11 @@ func TestImplied(t *testing.T) {
 		{[]string{"sh", "-c", "echo top; cat data"}, "top", "data"},
 		{[]string{"sh"}, "", "top"},
 	} {
-		found := implied(c.command, dir)
+		found := filesOfCommand(c.command, dir)
 		for name := range strings.FieldsSeq(c.found) {
 			require.Contains(t, found, filepath.Join(dir, name), "%q", c.command)
 		}
 		require.False(t, c.not != "" && slices.Contains(found, filepath.Join(dir, c.not)), "%q", c.command)
 	}
-	require.Empty(t, implied(nil, dir))
+	require.Empty(t, filesOfCommand(nil, dir))
 }

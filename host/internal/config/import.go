@@ -172,7 +172,7 @@ func (f *Imported) addServers(d *dialect.Document, getenv func(string) string) {
 				list[i] = absolute(list[i])
 			}
 		}
-		if why := ownHost(s, getenv); why != "" {
+		if why := ownHostReason(s, getenv); why != "" {
 			f.Skipped = append(f.Skipped, s.Name)
 			f.Problems = append(f.Problems, s.Problem("", "%s", why))
 			continue
@@ -188,7 +188,7 @@ func (f *Imported) Preview() (string, error) {
 	for _, s := range f.Servers {
 		putServer(servers, s, s.Encode(f.inputs, false))
 	}
-	text, err := encode(doc)
+	text, err := encodeYAML(doc)
 	return string(text), err
 }
 
@@ -235,7 +235,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if len(added) == 0 {
 		return nil, kept, nil
 	}
-	out, err := encode(&doc)
+	out, err := encodeYAML(&doc)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -261,26 +261,26 @@ func serversOf(root *yaml.Node) *yaml.Node {
 		}
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	put(root, "servers", n)
+	addMember(root, "servers", n)
 	return n
 }
 
 // putServer adds a server, with a comment that names the fields of the other product
 // that have no effect here.
 func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
-	put(to, s.Name, value)
+	addMember(to, s.Name, value)
 	to.Content[len(to.Content)-2].HeadComment = strings.Join(s.Ineffective, "\n")
 }
 
-// put adds a member to a map node.
-func put(to *yaml.Node, key string, value *yaml.Node) {
+// addMember adds a member to a map node.
+func addMember(to *yaml.Node, key string, value *yaml.Node) {
 	name := &yaml.Node{}
 	name.SetString(key)
 	to.Content = append(to.Content, name, value)
 }
 
-// encode returns a document as YAML.
-func encode(doc *yaml.Node) ([]byte, error) {
+// encodeYAML returns a document as YAML.
+func encodeYAML(doc *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)

@@ -86,7 +86,7 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	if spec.StartTimeout == 0 && mayDownload(spec.Command[0]) {
 		spec.StartTimeout = 60 * time.Second
 	}
-	program, err := program(spec.Command[0], from, searchPath(spec.Env))
+	program, err := findProgram(spec.Command[0], from, searchPath(spec.Env))
 	if err != nil {
 		first, _, more := strings.Cut(strings.TrimSpace(raw.Command[0]), " ")
 		first = secret.RedactArgs([]string{first})[0]
@@ -105,7 +105,7 @@ func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string)
 	if spec.URL == "" {
 		return errors.New("only servers with a url have headers")
 	}
-	path, err := program(spec.HeadersHelper[0], from, "")
+	path, err := findProgram(spec.HeadersHelper[0], from, "")
 	if err != nil {
 		return err
 	}
@@ -201,9 +201,9 @@ func searchPath(env map[string]secret.Text) string {
 	return ""
 }
 
-// program returns the absolute path of a command: a relative path, or a name found on
+// findProgram returns the absolute path of a command: a relative path, or a name found on
 // path, else on the host's PATH.
-func program(command string, from []string, path string) (string, error) {
+func findProgram(command string, from []string, path string) (string, error) {
 	if filepath.IsAbs(command) {
 		return command, nil
 	}
@@ -225,9 +225,9 @@ func program(command string, from []string, path string) (string, error) {
 	return filepath.Abs(found)
 }
 
-// startable returns the upstream configuration of a server with a command. Its
+// upstreamConfig returns the upstream configuration of a server with a command. Its
 // environment is base with the server's additions and without its removals.
-func startable(spec dialect.Server, version string, base []string) (upstream.Config, *dialect.Problem) {
+func upstreamConfig(spec dialect.Server, version string, base []string) (upstream.Config, *dialect.Problem) {
 	c := upstream.Config{
 		Name: spec.Name, Command: spec.Command, Dir: spec.Dir, Era: upstream.Era(spec.Era),
 		StartTimeout: spec.StartTimeout, Version: version,

@@ -60,20 +60,20 @@ func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	applied := dialect.Apply(plain)
 	c.Settings, c.Profiles, c.Pins, c.Stages, c.Offer = plain, applied.Profiles, applied.Pins, applied.Stages, applied.Offer
 	c.Agents, c.Share = applied.Agents, applied.ShareServers
-	c.TokenStore = tokenStore(applied.TokenStore)
-	problems = append(problems, c.declare(applied, at)...)
+	c.TokenStore = storageKind(applied.TokenStore)
+	problems = append(problems, c.readDeclared(applied, at)...)
 	if s, ok := at["approval"]; ok {
-		if err := c.fillApproval(s.vars); err != nil {
+		if err := c.expandApproval(s.vars); err != nil {
 			problems = append(problems, s.Problem(err.Error()))
 		}
 	}
 	if s, ok := at["auth"]; ok {
-		if err := c.fillAuth(applied.Auth, s.vars); err != nil {
+		if err := c.expandAuth(applied.Auth, s.vars); err != nil {
 			problems = append(problems, s.Problem(err.Error()))
 		}
 	}
 	if s, ok := at["models"]; ok {
-		if err := c.fillModels(applied.Models, s.vars, s.File); err != nil {
+		if err := c.expandModels(applied.Models, s.vars, s.File); err != nil {
 			problems = append(problems, s.Problem(err.Error()))
 		}
 	}
@@ -89,7 +89,7 @@ func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	}
 	c.Store = backend.Config{Dir: c.State}
 	if s, ok := at["store"]; ok {
-		if err := c.storeConfig(applied.Store, s.vars); err != nil {
+		if err := c.applyStore(applied.Store, s.vars); err != nil {
 			problems = append(problems, s.Problem(strings.TrimPrefix(err.Error(), "store: ")))
 		}
 	}
@@ -99,9 +99,9 @@ func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	return problems
 }
 
-// fillAuth replaces the variables in the settings for the sign-in of users, and checks
+// expandAuth replaces the variables in the settings for the sign-in of users, and checks
 // them.
-func (c *Config) fillAuth(a *accesstoken.Config, vars dialect.Variables) (err error) {
+func (c *Config) expandAuth(a *accesstoken.Config, vars dialect.Variables) (err error) {
 	secretText := a.ClientSecret.Reveal()
 	for _, text := range []*string{&a.Issuer, &a.URL, &a.ClientID, &secretText} {
 		if *text, err = vars.Expand(*text); err != nil {
@@ -123,8 +123,8 @@ func (c *Config) fillAuth(a *accesstoken.Config, vars dialect.Variables) (err er
 	return a.Validate()
 }
 
-// fillApproval replaces the variables in the settings for approvals.
-func (c *Config) fillApproval(vars dialect.Variables) (err error) {
+// expandApproval replaces the variables in the settings for approvals.
+func (c *Config) expandApproval(vars dialect.Variables) (err error) {
 	a := &c.Stages.Approval
 	secret := string(a.Callback.Secret)
 	for _, text := range []*string{&a.Callback.URL, &secret, &a.PublicURL} {
@@ -138,9 +138,9 @@ func (c *Config) fillApproval(vars dialect.Variables) (err error) {
 	return nil
 }
 
-// fillModels replaces the variables in the settings for models, and reads keys from
+// expandModels replaces the variables in the settings for models, and reads keys from
 // their variables. A missing key is reported when its model is used.
-func (c *Config) fillModels(m lookup.Config, vars dialect.Variables, file string) error {
+func (c *Config) expandModels(m lookup.Config, vars dialect.Variables, file string) error {
 	for i := range m.Providers {
 		p := &m.Providers[i]
 		at := "providers." + dialect.Show(p.Name) + "."
@@ -171,7 +171,7 @@ func (c *Config) fillModels(m lookup.Config, vars dialect.Variables, file string
 			p.File = filepath.Join(filepath.Dir(file), p.File)
 		}
 		if len(p.TokenCommand) > 0 {
-			command, err := program(p.TokenCommand[0], []string{filepath.Dir(file)}, "")
+			command, err := findProgram(p.TokenCommand[0], []string{filepath.Dir(file)}, "")
 			if err != nil {
 				return fmt.Errorf("%stoken_command: %q: %w", at, p.TokenCommand[0], err)
 			}
@@ -189,8 +189,8 @@ func (c *Config) fillModels(m lookup.Config, vars dialect.Variables, file string
 	return nil
 }
 
-// storeConfig returns the store that a file names.
-func (c *Config) storeConfig(s dialect.Store, vars dialect.Variables) (err error) {
+// applyStore returns the store that a file names.
+func (c *Config) applyStore(s dialect.Store, vars dialect.Variables) (err error) {
 	fill := func(text string) string {
 		out, fault := vars.Expand(text)
 		if err == nil {

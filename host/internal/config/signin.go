@@ -12,8 +12,8 @@ func (c Config) TokenStorage() oauth.Storage {
 	return oauth.Storage{State: c.State, Kind: c.TokenStore, Keyring: c.Keyring}
 }
 
-// tokenStore returns the oauth.Storage.Kind for a value of token_store.
-func tokenStore(value string) string {
+// storageKind returns the oauth.Storage.Kind for a value of token_store.
+func storageKind(value string) string {
 	if value == "auto" {
 		return ""
 	}

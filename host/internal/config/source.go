@@ -87,14 +87,14 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 			return nil, err
 		}
 	}
-	specs, err := c.collect(docs, f.LeaveOut, cwd, getenv, environ)
+	specs, err := c.mergeDocuments(docs, f.LeaveOut, cwd, getenv, environ)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(c.File); err == nil && !info.Mode().IsRegular() {
 		c.Watched = nil // a pipe cannot be read twice
 	}
-	return c.addList(specs, f.MCPServers, cwd, getenv, environ)
+	return c.addServerList(specs, f.MCPServers, cwd, getenv, environ)
 }
 
 // readDefaults reads the user's file and, if it is trusted, that of the working
@@ -214,9 +214,9 @@ func unreadable(dir string, err error) string {
 	return err.Error()
 }
 
-// collect replaces variables and merges the servers of all documents; later ones take
+// mergeDocuments replaces variables and merges the servers of all documents; later ones take
 // precedence.
-func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+func (c *Config) mergeDocuments(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	var specs []dialect.Server
 	var problems dialect.Problems
 	var dirs []string
@@ -237,7 +237,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
 			var found dialect.Problems
-			specs, found = c.merge(specs, raw, bad[raw.Name], leaveOut, vars, docs[0].File)
+			specs, found = c.mergeServer(specs, raw, bad[raw.Name], leaveOut, vars, docs[0].File)
 			problems = append(problems, found...)
 		}
 		if len(d.Unread) > 0 {
@@ -272,9 +272,9 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 	return specs, problems.Err()
 }
 
-// merge adds a server, or replaces the one with the same name. A disabled server,
+// mergeServer adds a server, or replaces the one with the same name. A disabled server,
 // and a server left out because of an error, also replace it.
-func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
+func (c *Config) mergeServer(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
 	if raw.Disabled {
 		c.Off = append(removeServer(c.Off, raw.Name), raw)
 		return removeServer(specs, raw.Name), nil
@@ -298,8 +298,8 @@ func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut
 	return append(specs, spec), found
 }
 
-// addList adds the servers of --mcpservers.
-func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+// addServerList adds the servers of --mcpservers.
+func (c *Config) addServerList(specs []dialect.Server, list, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	if list == "" {
 		return specs, nil
 	}

@@ -301,7 +301,7 @@ func TestDiff(t *testing.T) {
 		return c
 	}
 	base := "servers:\n  a: {command: /a}\n  r: {url: http://h/mcp, api_key: k}\n"
-	require.True(t, config.Diff(load(base), load("# a line\n"+base)).Same(), "where it is written makes no difference")
+	require.True(t, config.Diff(load(base), load("# a line\n"+base)).IsEmpty(), "where it is written makes no difference")
 	for text, changed := range map[string]string{
 		"{command: /b}": "a", "{command: /a, env: {K: v}}": "a", "{command: /a, scope: call}": "a",
 	} {

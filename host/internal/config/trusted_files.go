@@ -57,7 +57,7 @@ func (t *fileTrust) isRecorded(config, path string) bool {
 	}
 	roots := rootKey(config, "")
 	for known, hash := range t.known {
-		if root, ok := strings.CutPrefix(known, roots); ok && hash == t.texts[config] && (root == "" || beneath(root, key) || beneath(root, real)) {
+		if root, ok := strings.CutPrefix(known, roots); ok && hash == t.texts[config] && (root == "" || isBeneath(root, key) || isBeneath(root, real)) {
 			return true
 		}
 	}
@@ -94,7 +94,7 @@ func writableRoots(roots []string, getenv func(string) string, cwd string) (dirs
 			continue
 		}
 		real, err := filepath.EvalSymlinks(root)
-		if err != nil || home != "" && beneath(real, home) || real == filepath.Dir(real) { // tools refuse the home directory and directories that contain it
+		if err != nil || home != "" && isBeneath(real, home) || real == filepath.Dir(real) { // tools refuse the home directory and directories that contain it
 			continue
 		}
 		dirs = append(dirs, real)
@@ -102,8 +102,8 @@ func writableRoots(roots []string, getenv func(string) string, cwd string) (dirs
 	return dirs
 }
 
-// beneath reports whether path is dir or is in it.
-func beneath(dir, path string) bool {
+// isBeneath reports whether path is dir or is in it.
+func isBeneath(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
@@ -126,7 +126,7 @@ func (t *fileTrust) needsTrust(config, path string, named bool) bool {
 	if err != nil {
 		real = key
 	}
-	within := slices.ContainsFunc(places, func(dir string) bool { return beneath(dir, key) || beneath(dir, real) })
+	within := slices.ContainsFunc(places, func(dir string) bool { return isBeneath(dir, key) || isBeneath(dir, real) })
 	needed := within || ours && !named || t.record != "" && !isSystemProgram(path) // later there may be other roots
 	t.used = t.used || needed
 	return needed
@@ -170,7 +170,7 @@ func (t *fileTrust) commandFiles(config string, command []string, dir string) (f
 		}
 		return err
 	}
-	for _, path := range implied(command, dir) {
+	for _, path := range filesOfCommand(command, dir) {
 		if t.needsTrust(config, path, true) {
 			if err := add(path); err != nil {
 				return nil, err
@@ -210,7 +210,7 @@ func (t *fileTrust) commandFiles(config string, command []string, dir string) (f
 
 // isSystemProgram reports whether a path is in a directory of system programs.
 func isSystemProgram(path string) bool {
-	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/nix"}, func(dir string) bool { return beneath(dir, path) })
+	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/nix"}, func(dir string) bool { return isBeneath(dir, path) })
 }
 
 // admitsProgram reports whether a program of a tool directory may be used. If not, it adds
@@ -229,9 +229,9 @@ func (c *Config) admitsProgram(config, path string) bool {
 	return err == nil
 }
 
-// admitTools removes the declared tools whose programs have changed since they were
+// dropUntrustedTools removes the declared tools whose programs have changed since they were
 // trusted.
-func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Tool {
+func (c *Config) dropUntrustedTools(config string, tools []manifest.Tool) []manifest.Tool {
 	return slices.DeleteFunc(tools, func(t manifest.Tool) bool {
 		if t.Exec == nil {
 			return false
@@ -249,7 +249,7 @@ func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Too
 // refuseUntrusted prevents the start of a server whose program or script has changed
 // since it was trusted. For other servers it sets the files to check at each start.
 func (c *Config) refuseUntrusted(s *Server) {
-	files, err := c.fileTrust.commandFiles(c.docOf(s.Spec), s.Command, s.Dir)
+	files, err := c.fileTrust.commandFiles(c.configOf(s.Spec), s.Command, s.Dir)
 	if err != nil {
 		s.Refused = err.Error()
 		c.notice("%v", s.Spec.Problem("", "is not started: %v", err))
@@ -258,8 +258,8 @@ func (c *Config) refuseUntrusted(s *Server) {
 	s.Trusted = files
 }
 
-// docOf returns the configuration that contains a server.
-func (c *Config) docOf(spec dialect.Server) string {
+// configOf returns the configuration that contains a server.
+func (c *Config) configOf(spec dialect.Server) string {
 	if doc, ok := c.tooldirs[spec.File]; ok {
 		return doc
 	}

@@ -37,7 +37,7 @@ func Watch(ctx context.Context, current Config, load func() (Config, error), opt
 	if !slices.ContainsFunc(w.files, func(file string) bool { _, known := current.seen[file]; return !known }) {
 		w.state, w.good = current.seen, current.seen
 	}
-	w.settle, w.limit, w.poll = or(opt.Settle, 100*time.Millisecond), or(opt.Limit, time.Second), or(opt.Poll, 2*time.Second)
+	w.settle, w.limit, w.poll = positiveOr(opt.Settle, 100*time.Millisecond), positiveOr(opt.Limit, time.Second), positiveOr(opt.Poll, 2*time.Second)
 	var events chan fsnotify.Event
 	var faults chan error
 	if !opt.PollOnly {
@@ -52,8 +52,8 @@ func Watch(ctx context.Context, current Config, load func() (Config, error), opt
 	return w.run(ctx, events, faults)
 }
 
-// or returns d, or otherwise if d is not positive.
-func or(d, otherwise time.Duration) time.Duration {
+// positiveOr returns d, or otherwise if d is not positive.
+func positiveOr(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
 	}
@@ -123,11 +123,11 @@ func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults 
 
 // isStale reports whether the files have changed since they were read. It is called
 // after the watches are set, since no event reports earlier changes.
-func (w *watcher) isStale() bool { return !maps.Equal(w.state, stateOf(w.files)) }
+func (w *watcher) isStale() bool { return !maps.Equal(w.state, statesOf(w.files)) }
 
 // reload reads the files if they have changed.
 func (w *watcher) reload() {
-	state := stateOf(w.files)
+	state := statesOf(w.files)
 	if w.state != nil && maps.Equal(w.state, state) {
 		w.updateWatches() // links may have other targets
 		return
@@ -161,7 +161,7 @@ func (w *watcher) reload() {
 	w.fault, w.current, w.good = "", next, state
 	w.setFiles(next.Watched)
 	w.updateWatches()
-	if !change.Same() || repaired {
+	if !change.IsEmpty() || repaired {
 		w.changed(change)
 	}
 }
@@ -181,7 +181,7 @@ func checkReadable(files []string) error {
 func (w *watcher) setFiles(files []string) {
 	slices.Sort(files)
 	w.files = slices.Compact(files)
-	now := stateOf(w.files)
+	now := statesOf(w.files)
 	for file := range now {
 		if before, ok := w.state[file]; ok {
 			now[file] = before
@@ -224,7 +224,7 @@ func (w *watcher) updateWatches() {
 	for range most {
 		var names []string
 		for _, file := range w.files {
-			names = append(names, chain(file)...)
+			names = append(names, linkChain(file)...)
 		}
 		still := slices.Equal(names, w.names)
 		w.names = names
@@ -273,9 +273,9 @@ func (w *watcher) watchDirs() {
 	}
 }
 
-// chain returns the paths that decide what a path leads to: itself and, for every link
+// linkChain returns the paths that decide what a path leads to: itself and, for every link
 // on the way, the link and its target.
-func chain(path string) []string {
+func linkChain(path string) []string {
 	const most = 40 // links, as in the kernel
 	names := []string{path}
 	for range most {
@@ -301,20 +301,20 @@ func chain(path string) []string {
 	return names
 }
 
-// stateOf returns the current state of the files.
-func stateOf(files []string) map[string]string {
+// statesOf returns the current state of the files.
+func statesOf(files []string) map[string]string {
 	state := map[string]string{}
 	for _, file := range files {
 		text, err := readRegular(file)
-		if state[file] = fileState(text, err); err != nil && names(file) != nil {
-			state[file] = contentHash([]byte(strings.Join(names(file), "\x00")))
+		if state[file] = fileState(text, err); err != nil && dirNames(file) != nil {
+			state[file] = contentHash([]byte(strings.Join(dirNames(file), "\x00")))
 		}
 	}
 	return state
 }
 
-// names returns the names in a directory, nil if it is not a directory.
-func names(dir string) []string {
+// dirNames returns the names in a directory, nil if it is not a directory.
+func dirNames(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil

@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 	c = w.next()
 	require.ErrorContains(t, c.Err, "server a: comand: unknown; did you mean command?")
 	require.Len(t, c.Config.Servers, 2)
-	require.True(t, c.Same())
+	require.True(t, c.IsEmpty())
 
 	// So does one that is gone; put right as it was, nothing differs.
 	require.NoError(t, os.Remove(file))
@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 	write(t, file, "# moved down\n\nservers: {a: {command: ./a, args: [x]}, c: {command: ./c}}")
 	for c = w.next(); c.Err != nil; c = w.next() { // it may be seen half written
 	}
-	require.True(t, c.Same())
+	require.True(t, c.IsEmpty())
 
 	// Written in place, too.
 	write(t, file, "servers: {d: {command: ./d}}")

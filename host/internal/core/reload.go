@@ -73,7 +73,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	defer a.reloadMu.Unlock()
 	before := a.snapshot.Load()
 	diff := config.Diff(before.cfg, cfg)
-	if diff.Same() {
+	if diff.IsEmpty() {
 		a.recordPartialReload(partialReload{})
 		return nil
 	}
@@ -94,7 +94,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 		diff.Changed = slices.DeleteFunc(diff.Changed, func(n string) bool { return n == name })
 	}
 	a.recordPartialReload(partialReload{cfg, failed})
-	if len(failed) > 0 && diff.Same() {
+	if len(failed) > 0 && diff.IsEmpty() {
 		return nil // nothing was changed
 	}
 	a.updateViews(now, before)
@@ -112,7 +112,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	a.relistModelServers(before, now)
 	a.retirePipeline(before, now)
 	a.startEarly(now, func(name string) bool { return slices.Contains(diff.Added, name) })
-	if !diff.Same() {
+	if !diff.IsEmpty() {
 		a.notify("configuration changed: " + diff.String())
 	}
 	if slices.Contains(diff.Settings, "store") {

@@ -242,7 +242,7 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 		}
 		names = append(names, name)
 	}
-	if err := config.Circles(a.withStored(present.cfg.Declared, tools)); err != nil {
+	if err := config.CheckCycles(a.withStored(present.cfg.Declared, tools)); err != nil {
 		return nil, err
 	}
 	if tools, err = a.storedTools.stored.Put(ctx, file, text); err != nil {
