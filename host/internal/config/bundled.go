@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// addBundled adds the bundled tools in dir.
+// addBundled adds the bundled tools in dir as servers with these arguments, and sets Missing. file
+// is the configuration that agents use, too. dir "": it adds none.
 func (c *Config) addBundled(dir, version string, env, args []string, file string) {
 	if dir == "" {
 		return
@@ -33,9 +34,9 @@ func (c *Config) addBundled(dir, version string, env, args []string, file string
 	}
 }
 
-// dropBundled removes the bundled tool with a name, because a configured server
-// replaces it or the configuration disables it.
-func (c *Config) dropBundled(name string) (Server, bool) {
+// dropBundled removes the bundled tool with a name, because a configured server replaces it or
+// the configuration disables it, and returns it. ok is false if there is none.
+func (c *Config) dropBundled(name string) (s Server, ok bool) {
 	for i, s := range c.Servers {
 		if s.Bundled && s.Name == name {
 			c.Servers = slices.Delete(c.Servers, i, i+1)
@@ -45,15 +46,15 @@ func (c *Config) dropBundled(name string) (Server, bool) {
 	return Server{}, false
 }
 
-// noticeReplaced adds a notice that a bundled tool is not served because a different
-// server has its name.
+// noticeReplaced adds a notice, if taken, that a bundled tool is not served because this server
+// has its name.
 func (c *Config) noticeReplaced(spec dialect.Server, taken bool) {
 	if taken {
 		c.notice("server %s of %s replaces the bundled tool of the same name; to have both, rename the server", spec.Name, spec.File)
 	}
 }
 
-// isSameFile reports whether two commands are the same file.
+// isSameFile reports whether two paths lead to the same existing file.
 func isSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -134,8 +135,8 @@ func toolArgs(roots []string, f Flags, state string) []string {
 	return args
 }
 
-// configArgs returns the flag for the configuration file, if the file can be read
-// again.
+// configArgs returns the flag --config for the configuration file; nil if it cannot be read again,
+// as a pipe.
 func configArgs(file string) []string {
 	name, err := filepath.Abs(file)
 	if info, statErr := os.Stat(name); file == "" || err != nil || statErr != nil || !info.Mode().IsRegular() {

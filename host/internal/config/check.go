@@ -69,7 +69,7 @@ func (c Config) needsStart(server string) bool {
 		slices.ContainsFunc(c.Remote, func(s dialect.Server) bool { return s.Name == server })
 }
 
-// checkChain checks the tools that a chain names.
+// checkChain checks the tools that a chain names. known and unchecked are as for Check.
 func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dialect.Problems, unchecked []string) {
 	sure := map[string]bool{}
 	for _, other := range c.Declared {
@@ -108,7 +108,7 @@ func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dial
 	return found, unchecked
 }
 
-// bundledTools returns the served names of a bundled server's tools.
+// bundledTools returns the served names of a bundled server's tools; nil for other servers.
 func bundledTools(s Server) []string {
 	if !s.Bundled {
 		return nil
@@ -137,7 +137,7 @@ func entryOf(s Server) catalog.Entry {
 	return catalog.Entry{Source: nameOnly(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
 }
 
-// notProgramReason returns why a file cannot be started, or "".
+// notProgramReason returns why a file cannot be started; "": it can.
 func notProgramReason(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -153,7 +153,7 @@ func notProgramReason(path string) string {
 	return ""
 }
 
-// notDirectoryReason returns why nothing can run in a directory, or "".
+// notDirectoryReason returns why nothing can run in a directory; "": it can, or dir is "".
 func notDirectoryReason(dir string) string {
 	if dir == "" {
 		return ""
@@ -170,7 +170,8 @@ func notDirectoryReason(dir string) string {
 	return ""
 }
 
-// pathList lists the directories of PATHs for an error.
+// pathList describes, for an error, the directories of PATHs in which a program was searched, at
+// most 12.
 func pathList(paths ...string) string {
 	const most = 12
 	var dirs []string

@@ -66,6 +66,7 @@ func shellWords(text string) (words []string) {
 }
 
 var (
+	// homeVariable matches the home directory at the beginning of a path.
 	homeVariable = regexp.MustCompile(`["']?\$(HOME|\{HOME\})["']?/`)
 	// pathVariable matches the beginning of a path that the shell computes: a
 	// variable, or the output of a command.

@@ -178,7 +178,9 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	return c, c.checkDeclared()
 }
 
-// addConfigured makes the servers of the files and the command line startable.
+// addConfigured adds the servers of the files and the command line to Servers or Remote. A server
+// that is a bundled tool gets its settings. It returns the problems of servers that cannot be
+// started.
 func (c *Config) addConfigured(specs []dialect.Server, version string, env []string) error {
 	var problems dialect.Problems
 	var hosts nesting.Search
@@ -212,7 +214,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 	return problems.Err()
 }
 
-// Views returns the configured servers without their credentials.
+// Views returns the configured servers without their credentials, sorted by name; not nil.
 func (c Config) Views() []dialect.View {
 	views := []dialect.View{}
 	for _, s := range c.Servers {
@@ -242,8 +244,8 @@ func childEnv(environ []string) []string {
 	})
 }
 
-// absoluteRoot makes a root absolute, since a tool may run in another directory. The
-// tool checks whether it may be a root.
+// absoluteRoot makes a root (DIR or DIR:ro) absolute, since a tool may run in another directory. It
+// returns an error unless it is an existing directory. The tool checks whether it may be a root.
 func absoluteRoot(root string) (string, error) {
 	dir, readOnly := strings.CutSuffix(root, ":ro")
 	if dir == "" {
@@ -311,8 +313,8 @@ func configHome(getenv func(string) string) string {
 	return ""
 }
 
-// Loopback reports whether an address to listen on is reachable only from this
-// machine.
+// Loopback reports whether an address to listen on, HOST:PORT, is reachable only from this machine.
+// It returns an error for a malformed one.
 func Loopback(listen string) (bool, error) {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

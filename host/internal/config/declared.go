@@ -11,7 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
 )
 
-// readDeclared reads the tools that a file declares, and the manifests that it names.
+// readDeclared sets Declared to the tools of the settings s and of the manifests that they name. at
+// has the settings by key, with their files. It returns the problems, except warnings, which
+// become notices.
 func (c *Config) readDeclared(s dialect.Settings, at map[string]setting) dialect.Problems {
 	var set manifest.Set
 	if one, ok := at["tools"]; ok && s.Tools != nil {
@@ -61,8 +63,8 @@ func (c *Config) manifestOptions(of setting) manifest.Options {
 	}}
 }
 
-// checkDeclared reports declared tools whose names are taken or look like those of a
-// server's tools.
+// checkDeclared returns the problems of declared tools: names that are taken or look like those of
+// a server's tools, unknown servers, and chains that call themselves.
 func (c *Config) checkDeclared() error {
 	taken := map[string]string{}
 	for _, s := range c.Servers {
@@ -100,7 +102,8 @@ func (c *Config) checkDeclared() error {
 // customServer is the name of the server of a program's own tools; see package core.
 const customServer = "custom"
 
-// chainCycles reports chains that call themselves, directly or through others.
+// chainCycles returns a problem for each chain or alias that calls itself, directly or through
+// others.
 func chainCycles(tools []manifest.Tool) (problems dialect.Problems) {
 	calls := map[string][]string{}
 	for _, t := range tools {

@@ -21,7 +21,7 @@ type Change struct {
 	Err      error
 }
 
-// Diff returns the differences between two configurations.
+// Diff returns the differences between two configurations, and after as the new one.
 func Diff(before, after Config) Change {
 	c := Change{Config: after}
 	was, is := before.serversByName(), after.serversByName()
@@ -106,7 +106,7 @@ func withoutPositions(servers []dialect.Server) (all []dialect.Server) {
 	return all
 }
 
-// processSettings returns the server without the settings that concern only the host.
+// processSettings returns the server without the settings whose change needs no new process.
 func (s Server) processSettings() Server {
 	s.Spec.Tools, s.Spec.Prefix, s.Spec.Lazy = dialect.Filter{}, nil, nil
 	s.Spec.Timeout, s.Spec.MaxConcurrent = 0, 0

@@ -92,8 +92,8 @@ func (c *Config) refuseItself(s *Server, hosts *nesting.Search) {
 	}
 }
 
-// ownHostReason returns why a server of another program's configuration is not imported: it
-// starts a host that would read the imported file.
+// ownHostReason returns why a server of another program's configuration is not imported: it starts
+// a host that would read the imported file; "": it does not.
 func ownHostReason(s dialect.Server, getenv func(string) string) string {
 	args, ok := new(nesting.Search).FindHost(s.Command)
 	if !ok {

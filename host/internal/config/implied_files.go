@@ -94,8 +94,9 @@ func filesOfWord(words []commandWord, i int, dir string) (paths []string) {
 	return paths
 }
 
-// moduleFiles returns the files that a program runs for a path that is a directory or
-// lacks the ending. If none exists, it returns all names that a module could have.
+// moduleFiles returns the files that a program may run for a path that is a directory or lacks the
+// ending, existing or not. If none exists, it returns nil, unless the path is the name of a
+// module.
 func moduleFiles(path string, module bool) (paths []string) {
 	if isFile(path) {
 		return nil

@@ -23,7 +23,7 @@ func Products() []string {
 
 // Locations returns the paths of a product's user configuration on a system
 // (runtime.GOOS), according to its documentation. It omits those of a working
-// directory, which may belong to somebody else.
+// directory, which may belong to somebody else. It returns nil for an unknown product or home.
 func Locations(product, system string, getenv func(string) string) []string {
 	home := homeDir(getenv)
 	if home == "" {
@@ -102,7 +102,8 @@ type Imported struct {
 	inputs map[string]dialect.Input
 }
 
-// Import reads the servers of a product's configuration, or of a file.
+// Import reads the servers of a product's configuration, or of a file. It returns an error if source
+// is neither, or if a file cannot be read; missing files of a product are no error.
 func Import(source string, getenv func(string) string) (*Imported, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -137,7 +138,8 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 	return found, nil
 }
 
-// addServers adds the servers of a document that have no problems.
+// addServers adds the servers of a document, with absolute paths. It leaves out those with problems
+// and those that start this host, and says why in Problems.
 func (f *Imported) addServers(d *dialect.Document, getenv func(string) string) {
 	home := homeDir(getenv)
 	f.Problems = append(f.Problems, d.Problems...)
@@ -192,8 +194,9 @@ func (f *Imported) Preview() (string, error) {
 	return string(text), err
 }
 
-// Write adds the servers with their credentials to a toolroom.yaml. A new file is
-// readable only by its owner. Comments and servers with the same name stay unchanged.
+// Write adds the servers with their credentials to a toolroom.yaml, and returns the names of those
+// that it added and of those that exist already, which stay unchanged like comments. A new file is
+// readable only by its owner. If the result would be invalid, nothing is written.
 func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if name == "" {
 		return nil, nil, errors.New("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
@@ -265,7 +268,7 @@ func serversOf(root *yaml.Node) *yaml.Node {
 	return n
 }
 
-// putServer adds a server, with a comment that names the fields of the other product
+// putServer adds a server to the map to, with a comment that names the fields of the other product
 // that have no effect here.
 func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
 	addMember(to, s.Name, value)

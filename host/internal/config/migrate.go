@@ -18,7 +18,7 @@ type Migration struct {
 	Changes       []string // none: the file has no keys of older versions
 }
 
-// PlanMigration reads a configuration and writes nothing.
+// PlanMigration reads a configuration and returns the change that migrate makes. It writes nothing.
 func PlanMigration(file string, migrate MigrateFunc) (*Migration, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -31,7 +31,7 @@ func PlanMigration(file string, migrate MigrateFunc) (*Migration, error) {
 
 // Apply copies the file to FILE.before-migration and replaces it. It never overwrites an
 // earlier copy: the next ones are FILE.before-migration-2 and so on. It returns the name of
-// the copy.
+// the copy. If the file has changed since PlanMigration, it writes nothing and returns an error.
 func (m *Migration) Apply() (backup string, err error) {
 	info, err := os.Stat(m.File)
 	if err != nil {
@@ -49,7 +49,8 @@ func (m *Migration) Apply() (backup string, err error) {
 	return backup, os.Chmod(m.File, info.Mode().Perm())
 }
 
-// writeBackup writes a new file with the name, or with the name and the first free number.
+// writeBackup writes a new file with the name, or with the name and the first free number, and
+// returns its name.
 func writeBackup(name string, text []byte, mode fs.FileMode) (string, error) {
 	for at, i := name, 2; ; at, i = fmt.Sprintf("%s-%d", name, i), i+1 {
 		f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

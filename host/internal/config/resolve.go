@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// resolve replaces a server's variables, reads its env_file, and makes its paths and
-// its program absolute.
+// resolve returns a server with its variables replaced, with the values of its env_file, and with
+// absolute paths and program. The files that it reads or names are watched.
 func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Server, dialect.Problems) {
 	spec, problems := raw.Expand(vars)
 	if len(problems) > 0 {
@@ -124,7 +124,8 @@ func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string)
 	return nil
 }
 
-// readEnv reads an env_file if admit permits its text.
+// readEnv reads an env_file if admit permits its text. The map is not nil. With an error, it may lack
+// values.
 func readEnv(file string, admit func(text []byte) error) (map[string]secret.Text, error) {
 	text, err := readRegular(file)
 	if err == nil {
@@ -142,7 +143,7 @@ func readEnv(file string, admit func(text []byte) error) (map[string]secret.Text
 	return set, err
 }
 
-// notURLReason returns why an address cannot be that of a server, or "".
+// notURLReason returns why an address cannot be that of a server; "": it can.
 func notURLReason(address string) string {
 	u, err := url.Parse(address)
 	switch {
@@ -156,7 +157,8 @@ func notURLReason(address string) string {
 	return ""
 }
 
-// mayDownload reports whether a program may download the server first.
+// mayDownload reports whether a program is a launcher that may download the server first, such as
+// npx.
 func mayDownload(program string) bool {
 	base := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(program), ".exe"), ".cmd"))
 	return slices.Contains([]string{"npx", "uvx", "docker", "podman", "bunx", "pnpm", "pipx", "uv"}, base)
@@ -186,6 +188,7 @@ func resolveIn(bases []string, path string) string {
 	return filepath.Join(bases[0], path)
 }
 
+// exists reports whether a path leads to an existing file; false also if that cannot be found out.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -201,8 +204,9 @@ func searchPath(env map[string]secret.Text) string {
 	return ""
 }
 
-// findProgram returns the absolute path of a command: a relative path, or a name found on
-// path, else on the host's PATH.
+// findProgram returns the absolute path of a command: of a path relative to the first of from that
+// contains it, or of a name found on path, else on the host's PATH. It returns an error only for a
+// name that is not found.
 func findProgram(command string, from []string, path string) (string, error) {
 	if filepath.IsAbs(command) {
 		return command, nil

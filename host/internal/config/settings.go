@@ -24,8 +24,8 @@ type setting struct {
 	vars dialect.Variables
 }
 
-// overlay replaces settings by those of a later document. Each setting is replaced as
-// a whole: if two files have a policy, the later one counts.
+// overlay returns settings in which those of a later document replace earlier ones, with a notice.
+// Each setting is replaced as a whole: if two files have a policy, the later one counts.
 func (c *Config) overlay(before []setting, d *dialect.Document, vars dialect.Variables) []setting {
 	for _, s := range d.Settings {
 		i := slices.IndexFunc(before, func(have setting) bool { return have.Key == s.Key })
@@ -49,7 +49,7 @@ func withoutConsequences(read, more dialect.Problems) dialect.Problems {
 	})
 }
 
-// applySettings applies the settings.
+// applySettings sets the fields of c from the settings, with variables replaced, and checks them.
 func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	var plain []dialect.Setting
 	at := map[string]setting{}
@@ -123,7 +123,8 @@ func (c *Config) expandAuth(a *accesstoken.Config, vars dialect.Variables) (err 
 	return a.Validate()
 }
 
-// expandApproval replaces the variables in the settings for approvals.
+// expandApproval replaces the variables in the settings for approvals. It returns an error for an
+// unknown variable.
 func (c *Config) expandApproval(vars dialect.Variables) (err error) {
 	a := &c.Stages.Approval
 	secret := string(a.Callback.Secret)
@@ -189,7 +190,8 @@ func (c *Config) expandModels(m lookup.Config, vars dialect.Variables, file stri
 	return nil
 }
 
-// applyStore returns the store that a file names.
+// applyStore sets c.Store to the store that a file names, and checks it. A relative directory is in
+// that of the file.
 func (c *Config) applyStore(s dialect.Store, vars dialect.Variables) (err error) {
 	fill := func(text string) string {
 		out, fault := vars.Expand(text)

@@ -7,12 +7,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
-// TokenStorage tells where the tokens of sign-ins are stored.
+// TokenStorage returns where the tokens of sign-ins are stored.
 func (c Config) TokenStorage() oauth.Storage {
 	return oauth.Storage{State: c.State, Kind: c.TokenStore, Keyring: c.Keyring}
 }
 
-// storageKind returns the oauth.Storage.Kind for a value of token_store.
+// storageKind returns the oauth.Storage.Kind for a value of token_store: "" for auto.
 func storageKind(value string) string {
 	if value == "auto" {
 		return ""

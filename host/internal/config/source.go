@@ -43,8 +43,8 @@ func LocalFile(dir string) string {
 	return filepath.Join(dir, fileNames()[0])
 }
 
-// readSources returns the configured servers sorted by name, with their variables
-// replaced.
+// readSources reads all files and returns the configured servers, sorted by name, those of
+// --mcpservers last. Their variables are replaced. It sets Files, Watched and the settings.
 func (c *Config) readSources(f Flags, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *Config) watchDefault(name string, text []byte, err error) {
 	}
 }
 
-// recordFile records the content of a file that was read.
+// recordFile records the state of a file for Watch: its content, or the error of reading it.
 func (c *Config) recordFile(name string, text []byte, err error) {
 	if c.seen == nil {
 		c.seen = map[string]string{}
@@ -159,7 +159,8 @@ func (c *Config) recordFile(name string, text []byte, err error) {
 	c.seen[name] = fileState(text, err)
 }
 
-// readFile reads a configuration. It returns an error if the file is too large.
+// readFile reads a configuration. Of a file that is too large, it returns one byte more than
+// dialect.Parse accepts.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -172,7 +173,8 @@ func readFile(name string) ([]byte, error) {
 // maxContents bounds the bytes of a file with a value, such as a key.
 const maxContents = 64 << 10
 
-// readContents reads the file of {file:path}.
+// readContents reads the file of {file:path}. It returns an error unless it is a regular file of
+// UTF-8 text of at most maxContents bytes.
 func readContents(name string) (string, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -214,8 +216,9 @@ func unreadable(dir string, err error) string {
 	return err.Error()
 }
 
-// mergeDocuments replaces variables and merges the servers of all documents; later ones take
-// precedence.
+// mergeDocuments returns the servers of all documents and of their tool_dirs, sorted by name, with
+// variables replaced; later documents take precedence. It applies their settings. With leaveOut, a
+// server with a problem is left out with a notice; otherwise its problems are returned.
 func (c *Config) mergeDocuments(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	var specs []dialect.Server
 	var problems dialect.Problems
@@ -272,8 +275,9 @@ func (c *Config) mergeDocuments(docs []*dialect.Document, leaveOut bool, cwd str
 	return specs, problems.Err()
 }
 
-// mergeServer adds a server, or replaces the one with the same name. A disabled server,
-// and a server left out because of an error, also replace it.
+// mergeServer returns specs with a server, which replaces the one with the same name. A disabled
+// server, and a server left out because of an error, remove it and are added to Off. bad means that
+// a problem of the server is reported already; first names the document that it replaces.
 func (c *Config) mergeServer(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
 	if raw.Disabled {
 		c.Off = append(removeServer(c.Off, raw.Name), raw)
@@ -298,7 +302,7 @@ func (c *Config) mergeServer(specs []dialect.Server, raw dialect.Server, bad, le
 	return append(specs, spec), found
 }
 
-// addServerList adds the servers of --mcpservers.
+// addServerList returns specs with the servers of --mcpservers, whose text is list.
 func (c *Config) addServerList(specs []dialect.Server, list, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	if list == "" {
 		return specs, nil

@@ -84,7 +84,7 @@ func checkToken(text, from string) (string, error) {
 	return token, nil
 }
 
-// makeToken writes a new token of 32 random bytes. If two hosts start at once, one
+// makeToken writes a new token of 32 random bytes to a file, and returns the token of that file. If two hosts start at once, one
 // writes it and the other reads it.
 func makeToken(name string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {

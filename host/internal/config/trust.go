@@ -87,13 +87,14 @@ func Untrust(state, name string) error {
 	return changeTrust(state, func(trusted map[string]string) { forgetTrusted(trusted, name) })
 }
 
-// forgetTrusted removes the hashes of a file and of the files that it referred to.
+// forgetTrusted removes from trusted the hashes of a file and of the files that it referred to.
 func forgetTrusted(trusted map[string]string, name string) {
 	key := trustKey(name)
 	maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
 }
 
-// changeTrust changes the trusted hashes. One of two concurrent changes may be lost.
+// changeTrust applies change to the trusted hashes and stores them. One of two concurrent changes may
+// be lost.
 func changeTrust(state string, change func(trusted map[string]string)) error {
 	trusted, err := readTrust(state)
 	if err != nil {

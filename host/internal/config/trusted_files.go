@@ -132,8 +132,9 @@ func (t *fileTrust) needsTrust(config, path string, named bool) bool {
 	return needed
 }
 
-// admit returns an error if a file with that state must not be used. config is the
-// configuration that refers to it.
+// admit returns an error if the file at path, in this state, must not be used: it needs trust and
+// its trusted state is another one. A file that is to be recorded is added to t.found. config is
+// the configuration that refers to it.
 func (t *fileTrust) admit(config, path, state string, named bool) error {
 	if t == nil || config == "" || !t.needsTrust(config, path, named) {
 		return nil
@@ -229,8 +230,8 @@ func (c *Config) admitsProgram(config, path string) bool {
 	return err == nil
 }
 
-// dropUntrustedTools removes the declared tools whose programs have changed since they were
-// trusted.
+// dropUntrustedTools returns the declared tools without those whose programs have changed since they
+// were trusted, with a notice for each. It sets the files that the others check at each call.
 func (c *Config) dropUntrustedTools(config string, tools []manifest.Tool) []manifest.Tool {
 	return slices.DeleteFunc(tools, func(t manifest.Tool) bool {
 		if t.Exec == nil {
@@ -246,8 +247,8 @@ func (c *Config) dropUntrustedTools(config string, tools []manifest.Tool) []mani
 	})
 }
 
-// refuseUntrusted prevents the start of a server whose program or script has changed
-// since it was trusted. For other servers it sets the files to check at each start.
+// refuseUntrusted sets Refused of a server whose program or script has changed since it was trusted,
+// and adds a notice. For other servers it sets the files to check at each start.
 func (c *Config) refuseUntrusted(s *Server) {
 	files, err := c.fileTrust.commandFiles(c.configOf(s.Spec), s.Command, s.Dir)
 	if err != nil {
@@ -258,7 +259,8 @@ func (c *Config) refuseUntrusted(s *Server) {
 	s.Trusted = files
 }
 
-// configOf returns the configuration that contains a server.
+// configOf returns the file that contains a server; for a program in tool_dirs, the file that names
+// its directory.
 func (c *Config) configOf(spec dialect.Server) string {
 	if doc, ok := c.tooldirs[spec.File]; ok {
 		return doc
@@ -266,8 +268,8 @@ func (c *Config) configOf(spec dialect.Server) string {
 	return spec.File
 }
 
-// Remember records the files that a configuration of the user refers to, at its first
-// use. Other configurations have no such record.
+// Remember stores the trust in the files that a configuration of the user refers to, at its first
+// use. It does nothing for other configurations, or without a state directory.
 func (c Config) Remember() error {
 	t := c.fileTrust
 	if t == nil || t.state == "" || t.record != "" || !t.used && len(t.protect) == 0 {

@@ -125,7 +125,8 @@ func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults 
 // after the watches are set, since no event reports earlier changes.
 func (w *watcher) isStale() bool { return !maps.Equal(w.state, statesOf(w.files)) }
 
-// reload reads the files if they have changed.
+// reload reads the files if they have changed, and calls changed for an effective change, a new
+// error, or the end of an error.
 func (w *watcher) reload() {
 	state := statesOf(w.files)
 	if w.state != nil && maps.Equal(w.state, state) {
@@ -236,7 +237,8 @@ func (w *watcher) updateWatches() {
 	w.polled = true // the links keep changing
 }
 
-// watchDirs watches the directories of the names, and no others.
+// watchDirs watches the directories of the names, and no others. It sets polled if one cannot be
+// watched.
 func (w *watcher) watchDirs() {
 	w.polled = w.notify == nil
 	if w.notify == nil {
@@ -301,7 +303,7 @@ func linkChain(path string) []string {
 	return names
 }
 
-// statesOf returns the current state of the files.
+// statesOf returns the current states of files and directories by name; see fileState.
 func statesOf(files []string) map[string]string {
 	state := map[string]string{}
 	for _, file := range files {
@@ -313,7 +315,7 @@ func statesOf(files []string) map[string]string {
 	return state
 }
 
-// dirNames returns the names in a directory, nil if it is not a directory.
+// dirNames returns the names in a directory; nil if it is none or cannot be read.
 func dirNames(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -326,7 +328,8 @@ func dirNames(dir string) []string {
 	return all
 }
 
-// fileState returns the state of a file for the result of reading it.
+// fileState returns the state of a file for the result of reading it: the hash of its content, "none"
+// or "unreadable".
 func fileState(text []byte, err error) string {
 	switch {
 	case err == nil:

@@ -94,7 +94,8 @@ func signed(header, claims map[string]any, sign func([]byte) ([]byte, error)) (s
 }
 
 // Sign adds the token to a request to the server: as Bearer, or with a proof of
-// possession if it is bound to a key. It fails only if the proof cannot be signed.
+// possession if it is bound to a key. It fails only if the key of the
+// proof is damaged.
 func (s *Source) Sign(req *http.Request, token string) error {
 	t := s.cached.Load()
 	if t == nil || t.Access != token || t.Scheme != dpopScheme {
