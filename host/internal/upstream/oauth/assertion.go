@@ -21,18 +21,18 @@ const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 // assertionLife is the time between iat and exp.
 const assertionLife = time.Minute
 
-// assertion returns a JWT that proves the possession of the private key (RFC 7523, 3). The audience is the issuer of the authorization server.
-func (c Config) assertion(as registration) (string, error) {
+// clientAssertion returns a JWT that proves the possession of the private key (RFC 7523, 3). The audience is the issuer of the authorization server.
+func (c Config) clientAssertion(as registration) (string, error) {
 	key, err := c.privateKey()
 	if err != nil {
 		return "", err
 	}
-	algorithm, sign, err := signer(key, c.KeyAlgorithm)
+	algorithm, sign, err := signerOf(key, c.KeyAlgorithm)
 	if err != nil {
 		return "", err
 	}
 	now := time.Now()
-	text, err := signed(map[string]any{"alg": algorithm, "typ": "JWT"}, map[string]any{
+	text, err := signJWT(map[string]any{"alg": algorithm, "typ": "JWT"}, map[string]any{
 		"iss": as.ClientID, "sub": as.ClientID, "aud": as.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 	}, sign)
@@ -62,9 +62,9 @@ func (c Config) privateKey() (crypto.Signer, error) {
 	return nil, fmt.Errorf("server %s: oauth.private_key is not an RSA, EC or Ed25519 key", c.Server)
 }
 
-// signer returns the algorithm (RFC 7518, 3.1; RFC 8037) and the function that signs
+// signerOf returns the algorithm (RFC 7518, 3.1; RFC 8037) and the function that signs
 // with a key. wanted is the configured algorithm; "": that of the key.
-func signer(key crypto.Signer, wanted string) (algorithm string, sign func([]byte) ([]byte, error), err error) {
+func signerOf(key crypto.Signer, wanted string) (algorithm string, sign func([]byte) ([]byte, error), err error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
 		algorithm = "RS256"
@@ -82,7 +82,7 @@ func signer(key crypto.Signer, wanted string) (algorithm string, sign func([]byt
 		size := (key.Curve.Params().BitSize + 7) / 8
 		algorithm = map[int]string{32: "ES256", 48: "ES384", 66: "ES512"}[size]
 		sign = func(text []byte) ([]byte, error) {
-			r, s, err := ecdsa.Sign(rand.Reader, key, digest(size, text))
+			r, s, err := ecdsa.Sign(rand.Reader, key, hashForCurve(size, text))
 			if err != nil {
 				return nil, err
 			}
@@ -98,8 +98,8 @@ func signer(key crypto.Signer, wanted string) (algorithm string, sign func([]byt
 	return algorithm, sign, nil
 }
 
-// digest is the hash of a text for a curve whose numbers have size bytes.
-func digest(size int, text []byte) []byte {
+// hashForCurve is the hash of a text for a curve whose numbers have size bytes.
+func hashForCurve(size int, text []byte) []byte {
 	switch size {
 	case 48:
 		sum := sha512.Sum384(text)

@@ -31,7 +31,7 @@ func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address 
 	if a.flow.server.AuthorizationEndpoint == "" {
 		return nil, "", fmt.Errorf("the authorization server %.200q has no authorization endpoint", a.flow.server.Issuer)
 	}
-	if a.client, err = a.flow.sharedIdentity(ctx, redirect); err != nil {
+	if a.client, err = a.flow.sharedClient(ctx, redirect); err != nil {
 		return nil, "", err
 	}
 	address, err = a.flow.authorizationAddress(a.client, redirect, a.state, a.verifier)
@@ -52,30 +52,30 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error
 		return Account{}, err
 	}
 	t.Client.RedirectURI = "" // keep would store it as the registration of this subject
-	return a.flow.keep(ctx, t)
+	return a.flow.storeTokens(ctx, t)
 }
 
-// redirectRecord begins the subject of records that hold the registration for a redirect
+// redirectSubjectPrefix begins the subject of records that hold the registration for a redirect
 // address. No issuer begins with it.
-const redirectRecord = "redirect "
+const redirectSubjectPrefix = "redirect "
 
-// sharedIdentity returns the client to sign in as: the configured one, or a registered
+// sharedClient returns the client to sign in as: the configured one, or a registered
 // one. All subjects use one registration for a redirect address, which has its own
 // record.
-func (f *flow) sharedIdentity(ctx context.Context, redirect string) (client registration, err error) {
-	if r, ok := f.fixed(f.server); ok {
+func (f *flow) sharedClient(ctx context.Context, redirect string) (client registration, err error) {
+	if r, ok := f.configuredClient(f.server); ok {
 		return r, nil
 	}
 	shared := f.Config
-	shared.Subject = redirectRecord + redirect
-	err = shared.update(ctx, func(r *record) (bool, error) {
+	shared.Subject = redirectSubjectPrefix + redirect
+	err = shared.updateRecord(ctx, func(r *record) (bool, error) {
 		var ok bool
-		if client, ok = r.Clients[f.server.Issuer]; ok && client.usable(time.Now()) && f.hasScopes(client) {
+		if client, ok = r.Clients[f.server.Issuer]; ok && client.isUsable(time.Now()) && f.hasScopes(client) {
 			return false, nil
 		}
 		var err error
 		// Other users need the scopes of the previous registration.
-		if client, err = f.register(ctx, f.client, f.server, redirect, union(client.Scopes, f.scopes), false); err != nil {
+		if client, err = f.register(ctx, f.client, f.server, redirect, mergeUnique(client.Scopes, f.scopes), false); err != nil {
 			return false, err
 		}
 		if r.Clients == nil {

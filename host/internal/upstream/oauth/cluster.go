@@ -31,8 +31,8 @@ const (
 	firstPoll, lastPoll = 20 * time.Millisecond, 500 * time.Millisecond // for a lock
 )
 
-// statusTime limits the time to read a record for Status.
-const statusTime = 5 * time.Second
+// statusTimeout limits the time to read a record for Status.
+const statusTimeout = 5 * time.Second
 
 // clusterRecord is a record in the store.
 type clusterRecord struct {
@@ -40,15 +40,15 @@ type clusterRecord struct {
 	name string // of the record and the lock
 }
 
-// cluster returns the record in the store. ok is false if the record is a file.
-func (c Config) cluster() (r clusterRecord, ok bool, err error) {
+// clusterRecord returns the record in the store. ok is false if the record is a file.
+func (c Config) clusterRecord() (r clusterRecord, ok bool, err error) {
 	if c.Kind != InCluster {
 		return clusterRecord{}, false, nil
 	}
 	if c.Shared == nil {
 		return clusterRecord{}, true, errors.New("tokens: token_store: cluster needs the store of a cluster; set store to nats://HOST:4222")
 	}
-	return clusterRecord{c.Shared, c.id()}, true, nil
+	return clusterRecord{c.Shared, c.recordID()}, true, nil
 }
 
 // read returns the text of the record, and its version; store.Absent: there is none.
@@ -99,7 +99,7 @@ func (r clusterRecord) lock(ctx context.Context) (unlock func(), err error) {
 	go func() { stopped <- r.extend(version, owner, stop) }()
 	return func() {
 		close(stop)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
 		defer cancel()
 		r.keys.Delete(ctx, lockKeys+r.name, <-stopped) //nolint:errcheck // it expires
 	}, nil
@@ -137,7 +137,7 @@ func (c Config) clusterSubjects(ctx context.Context) (subjects []string, err err
 			if json.Unmarshal(entry.Value, &r) == nil {
 				of.Subject = r.Subject
 			}
-			if of.Subject != "" && of.id() == strings.TrimPrefix(entry.Key, recordKeys) {
+			if of.Subject != "" && of.recordID() == strings.TrimPrefix(entry.Key, recordKeys) {
 				subjects = append(subjects, of.Subject)
 			}
 		}

@@ -56,7 +56,7 @@ func TestRefreshByTheHostsOfACluster(t *testing.T) {
 	a, err := p.login(first)
 	require.NoError(t, err)
 	require.True(t, a.SignedIn)
-	require.NoFileExists(t, first.path())
+	require.NoFileExists(t, first.recordFile())
 
 	var all sync.WaitGroup
 	for range 10 {
@@ -84,7 +84,7 @@ func TestRefreshByTheHostsOfACluster(t *testing.T) {
 	found, err := Logout(t.Context(), p.inCluster(shared))
 	require.NoError(t, err)
 	require.True(t, found)
-	require.NoError(t, source.look(t.Context()))
+	require.NoError(t, source.checkStore(t.Context()))
 	token, err := source.Token(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, token)
@@ -125,7 +125,7 @@ func TestClusterThatFails(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "access-1", token)
 	shared.down.Store(1)
-	require.NoError(t, source.look(t.Context()))
+	require.NoError(t, source.checkStore(t.Context()))
 	token, err = source.Token(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "access-1", token)

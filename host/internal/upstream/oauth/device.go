@@ -18,13 +18,13 @@ const (
 	longestPause = time.Minute
 )
 
-// device runs the device flow (RFC 8628): the user opens an address on any
+// runDeviceFlow runs the device flow (RFC 8628): the user opens an address on any
 // machine and enters a code.
-func (f *flow) device(ctx context.Context, prompt Prompt) (tokens, error) {
+func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.DeviceEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no device flow; use --paste", f.server.Issuer)
 	}
-	client, err := f.identity(ctx, "http://127.0.0.1"+callback, true)
+	client, err := f.clientIdentity(ctx, "http://127.0.0.1"+callback, true)
 	if err != nil {
 		return tokens{}, err
 	}
@@ -46,7 +46,7 @@ func (f *flow) device(ctx context.Context, prompt Prompt) (tokens, error) {
 	if got.Device == "" || got.User == "" {
 		return tokens{}, errors.New("the authorization server sent no device code")
 	}
-	if _, err := f.endpoint("verification address", got.Address); err != nil {
+	if _, err := f.checkAddress("verification address", got.Address); err != nil {
 		return tokens{}, err
 	}
 	address, err := BrowserURL(got.Address)
@@ -58,25 +58,25 @@ func (f *flow) device(ctx context.Context, prompt Prompt) (tokens, error) {
 	}
 	if got.Expires > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(got.Expires, maxLife.Seconds())*float64(time.Second)))
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(got.Expires, maxLifetime.Seconds())*float64(time.Second)))
 		defer cancel()
 	}
 	pause := defaultPause
 	if got.Interval != nil && *got.Interval >= 0 {
 		pause = min(time.Duration(min(*got.Interval, 3600))*time.Second, longestPause)
 	}
-	return f.poll(ctx, f.tokens(client), got.Device, pause)
+	return f.pollForTokens(ctx, f.tokensWithoutSecrets(client), got.Device, pause)
 }
 
-// poll asks for the tokens until the user has decided.
-func (f *flow) poll(ctx context.Context, t tokens, code string, pause time.Duration) (tokens, error) {
+// pollForTokens asks for the tokens until the user has decided.
+func (f *flow) pollForTokens(ctx context.Context, t tokens, code string, pause time.Duration) (tokens, error) {
 	for {
 		select {
 		case <-time.After(max(pause, 100*time.Millisecond)):
 		case <-ctx.Done():
 			return tokens{}, errors.New("the code was not entered in time; run the command again")
 		}
-		got, err := f.request(ctx, f.client, t, url.Values{"grant_type": {deviceGrant}, "device_code": {code}})
+		got, err := f.requestTokens(ctx, f.client, t, url.Values{"grant_type": {deviceGrant}, "device_code": {code}})
 		var status *statusError
 		switch {
 		case err == nil:

@@ -36,11 +36,11 @@ type serverMetadata struct {
 	DPoPAlgorithms        []string `json:"dpop_signing_alg_values_supported"`
 }
 
-// resource finds the protected resource metadata: at the address of the
+// resourceMetadata finds the protected resource metadata: at the address of the
 // challenge, then at the well-known addresses of the server's path and root.
 // Without any, the server's origin is its own authorization server, as in
 // version 2025-03-26.
-func (c Config) resource(ctx context.Context, client *http.Client, challenge Challenge) (resourceMetadata, error) {
+func (c Config) resourceMetadata(ctx context.Context, client *http.Client, challenge Challenge) (resourceMetadata, error) {
 	server, err := url.Parse(c.URL)
 	if err != nil {
 		return resourceMetadata{}, err
@@ -52,7 +52,7 @@ func (c Config) resource(ctx context.Context, client *http.Client, challenge Cha
 		if err := c.getJSON(ctx, client, address, &found); err != nil {
 			return err
 		}
-		if !covers(found.Resource, server) {
+		if !coversAddress(found.Resource, server) {
 			return fmt.Errorf("the metadata at %.200q is for the resource %.200q, not for %.200q", address, found.Resource, origin+server.Path)
 		}
 		if len(found.AuthorizationServers) == 0 {
@@ -61,10 +61,10 @@ func (c Config) resource(ctx context.Context, client *http.Client, challenge Cha
 		return nil
 	}
 	if challenge.Metadata != "" {
-		if _, err := c.endpoint("resource metadata address", challenge.Metadata); err != nil {
+		if _, err := c.checkAddress("resource metadata address", challenge.Metadata); err != nil {
 			return found, err
 		}
-		return found, tryErr(try(challenge.Metadata), &found)
+		return found, clearOnError(try(challenge.Metadata), &found)
 	}
 	addresses := []string{origin + "/.well-known/oauth-protected-resource"}
 	if path := strings.Trim(server.EscapedPath(), "/"); path != "" {
@@ -72,30 +72,30 @@ func (c Config) resource(ctx context.Context, client *http.Client, challenge Cha
 	}
 	for _, address := range addresses {
 		err := try(address)
-		if !absent(err) {
+		if !isMissing(err) {
 			return found, err
 		}
 	}
 	return resourceMetadata{Resource: c.URL, AuthorizationServers: []string{origin}}, nil
 }
 
-func tryErr(err error, found *resourceMetadata) error {
+func clearOnError(err error, found *resourceMetadata) error {
 	if err != nil {
 		*found = resourceMetadata{}
 	}
 	return err
 }
 
-// absent reports whether an error means that the document does not exist.
-func absent(err error) bool {
+// isMissing reports whether an error means that the document does not exist.
+func isMissing(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.status >= 400 && status.status < 500
 }
 
-// covers reports whether metadata of a resource applies to a server's address:
+// coversAddress reports whether metadata of a resource applies to a server's address:
 // the same origin, and the same path or one above it (RFC 8707 allows the less
 // specific identifier).
-func covers(resource string, server *url.URL) bool {
+func coversAddress(resource string, server *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || !strings.EqualFold(r.Scheme, server.Scheme) || !strings.EqualFold(hostPort(r), hostPort(server)) {
 		return false
@@ -115,14 +115,14 @@ func hostPort(u *url.URL) string {
 
 // authorizationServer fetches the metadata of an issuer and checks it.
 func (c Config) authorizationServer(ctx context.Context, client *http.Client, issuer string, fallback bool) (serverMetadata, error) {
-	at, err := c.endpoint("authorization server", issuer)
+	at, err := c.checkAddress("authorization server", issuer)
 	if err != nil {
 		return serverMetadata{}, err
 	}
-	for _, address := range wellKnown(at) {
+	for _, address := range wellKnownAddresses(at) {
 		var m serverMetadata
 		err := c.getJSON(ctx, client, address, &m)
-		if absent(err) {
+		if isMissing(err) {
 			continue
 		}
 		if err != nil {
@@ -143,9 +143,9 @@ func (c Config) authorizationServer(ctx context.Context, client *http.Client, is
 	}, nil
 }
 
-// wellKnown lists the addresses of an issuer's metadata: OAuth's, then OpenID
+// wellKnownAddresses lists the addresses of an issuer's metadata: OAuth's, then OpenID
 // Connect's.
-func wellKnown(issuer *url.URL) []string {
+func wellKnownAddresses(issuer *url.URL) []string {
 	origin, path := issuer.Scheme+"://"+issuer.Host, strings.Trim(issuer.EscapedPath(), "/")
 	if path == "" {
 		return []string{origin + "/.well-known/oauth-authorization-server", origin + "/.well-known/openid-configuration"}
@@ -173,7 +173,7 @@ func (c Config) checkServer(m serverMetadata) error {
 		if e.address == "" && !e.required {
 			continue
 		}
-		if _, err := c.endpoint(e.what, e.address); err != nil {
+		if _, err := c.checkAddress(e.what, e.address); err != nil {
 			return err
 		}
 	}

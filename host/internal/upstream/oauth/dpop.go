@@ -21,8 +21,8 @@ const dpopScheme = "DPoP"
 // dpopAlgorithm is the only algorithm of the keys that the host makes.
 const dpopAlgorithm = "ES256"
 
-// newKey returns a key for proofs of possession, in PEM.
-func newKey() (string, error) {
+// newProofKey returns a key for proofs of possession, in PEM.
+func newProofKey() (string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", err
@@ -34,24 +34,24 @@ func newKey() (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), nil
 }
 
-var errKey = errors.New("the key that the tokens are bound to is damaged; run mcp-host logout, then mcp-host login")
+var errDamagedKey = errors.New("the key that the tokens are bound to is damaged; run mcp-host logout, then mcp-host login")
 
-// proof returns a proof of possession for one request (RFC 9449, 4.2). token is the
+// proofOfPossession returns a proof of possession for one request (RFC 9449, 4.2). token is the
 // access token that the request carries, "" for requests to the token endpoint;
 // nonce is the last one that the server sent, if any.
-func proof(key, method string, to *url.URL, token, nonce string) (string, error) {
+func proofOfPossession(key, method string, to *url.URL, token, nonce string) (string, error) {
 	block, _ := pem.Decode([]byte(key))
 	if block == nil {
-		return "", errKey
+		return "", errDamagedKey
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	if err != nil || !ok || private.Curve != elliptic.P256() {
-		return "", errKey
+		return "", errDamagedKey
 	}
 	point, err := private.PublicKey.Bytes() // 4, X, Y
 	if err != nil || len(point) != 65 {
-		return "", errKey
+		return "", errDamagedKey
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	address := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path, RawPath: to.RawPath}
@@ -63,11 +63,11 @@ func proof(key, method string, to *url.URL, token, nonce string) (string, error)
 	if nonce != "" {
 		claims["nonce"] = nonce
 	}
-	return signed(map[string]any{
+	return signJWT(map[string]any{
 		"typ": "dpop+jwt", "alg": dpopAlgorithm,
 		"jwk": map[string]string{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])},
 	}, claims, func(text []byte) ([]byte, error) {
-		_, sign, err := signer(private, "")
+		_, sign, err := signerOf(private, "")
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +75,8 @@ func proof(key, method string, to *url.URL, token, nonce string) (string, error)
 	})
 }
 
-// signed returns a JWT.
-func signed(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
+// signJWT returns a JWT.
+func signJWT(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
 	first, err := json.Marshal(header)
 	if err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (s *Source) Sign(req *http.Request, token string) error {
 		return nil
 	}
 	nonce, _ := s.nonce.Load().(string)
-	text, err := proof(t.Key, req.Method, req.URL, token, nonce)
+	text, err := proofOfPossession(t.Key, req.Method, req.URL, token, nonce)
 	if err != nil {
 		return err
 	}

@@ -62,14 +62,14 @@ func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, e
 // identityEndpoint returns the token endpoint of the identity provider.
 func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (string, error) {
 	issuer := c.IdentityProvider.Issuer
-	at, err := c.endpoint("issuer", issuer)
+	at, err := c.checkAddress("issuer", issuer)
 	if err != nil {
 		return "", err
 	}
-	for _, address := range wellKnown(at) {
+	for _, address := range wellKnownAddresses(at) {
 		var m serverMetadata
 		err := c.getJSON(ctx, client, address, &m)
-		if absent(err) {
+		if isMissing(err) {
 			continue
 		}
 		if err != nil {
@@ -78,7 +78,7 @@ func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (stri
 		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
 			return "", fmt.Errorf("its metadata names another issuer, %.200q", m.Issuer)
 		}
-		_, err = c.endpoint("token endpoint", m.TokenEndpoint)
+		_, err = c.checkAddress("token endpoint", m.TokenEndpoint)
 		return m.TokenEndpoint, err
 	}
 	return "", fmt.Errorf("%.200q has no metadata", issuer)

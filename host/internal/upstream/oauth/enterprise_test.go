@@ -53,7 +53,7 @@ func TestEnterpriseManagedAuthorization(t *testing.T) {
 	issuer, forms := enterprise(t, nil, map[string]any{"access_token": "a.jag.x", "issued_token_type": idJAGType, "token_type": "N_A"})
 	p := newProvider(t)
 	c := assertionOf(t, p, issuer)
-	token, err := NewSource(c).renew(t.Context(), "", true)
+	token, err := NewSource(c).refreshOrReread(t.Context(), "", true)
 	require.NoError(t, err)
 	require.Equal(t, "access-1", token.Access)
 	require.Equal(t, []url.Values{{
@@ -79,7 +79,7 @@ func TestIdentityAssertionsThatAreRefused(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			issuer, _ := enterprise(t, c.metadata, c.answer)
 			p := newProvider(t)
-			_, err := NewSource(assertionOf(t, p, issuer)).renew(t.Context(), "", true)
+			_, err := NewSource(assertionOf(t, p, issuer)).refreshOrReread(t.Context(), "", true)
 			require.ErrorContains(t, err, want)
 			require.NotContains(t, err.Error(), userIDToken)
 			require.Zero(t, p.count())

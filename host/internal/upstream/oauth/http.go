@@ -32,7 +32,7 @@ const (
 // connects to public addresses, and to private ones if the MCP server is at
 // one. Only a request without credentials (GET) follows redirects.
 func (c Config) newHTTP() *http.Client {
-	private := c.private()
+	private := c.isPrivate()
 	control := func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -53,7 +53,7 @@ func (c Config) newHTTP() *http.Client {
 			if len(via) > maxRedirects {
 				return fmt.Errorf("more than %d redirects in a row", maxRedirects)
 			}
-			_, err := c.endpoint("redirect target", req.URL.String())
+			_, err := c.checkAddress("redirect target", req.URL.String())
 			return err
 		},
 		Transport: httpguard.RefuseUpgrades(&http.Transport{
@@ -92,9 +92,9 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// do sends a request and decodes a JSON answer into result. Bodies are never
+// sendRequest sends a request and decodes a JSON answer into result. Bodies are never
 // quoted in errors: they may hold credentials.
-func do(client *http.Client, req *http.Request, agent string, result any) error {
+func sendRequest(client *http.Client, req *http.Request, agent string, result any) error {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", agent)
 	res, err := client.Do(req)
@@ -133,14 +133,14 @@ func do(client *http.Client, req *http.Request, agent string, result any) error 
 	return nil
 }
 
-func (c Config) agent() string { return "toolroom/" + c.Version }
+func (c Config) userAgent() string { return "toolroom/" + c.Version }
 
 func (c Config) getJSON(ctx context.Context, client *http.Client, address string, result any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return errors.New("the address is malformed")
 	}
-	return do(client, req, c.agent(), result)
+	return sendRequest(client, req, c.userAgent(), result)
 }
 
 func (c Config) postJSON(ctx context.Context, client *http.Client, address string, body, result any) error {
@@ -153,7 +153,7 @@ func (c Config) postJSON(ctx context.Context, client *http.Client, address strin
 		return errors.New("the address is malformed")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return do(client, req, c.agent(), result)
+	return sendRequest(client, req, c.userAgent(), result)
 }
 
 // postForm posts a form with the credentials of a client.
@@ -171,7 +171,7 @@ func (c Config) postProved(ctx context.Context, client *http.Client, address str
 		form.Set("client_id", as.ClientID)
 		form.Set("client_secret", as.ClientSecret)
 	case keyAuth:
-		signed, err := c.assertion(as)
+		signed, err := c.clientAssertion(as)
 		if err != nil {
 			return err
 		}
@@ -192,5 +192,5 @@ func (c Config) postProved(ctx context.Context, client *http.Client, address str
 	if basic != "" {
 		req.Header.Set("Authorization", "Basic "+basic)
 	}
-	return do(client, req, c.agent(), result)
+	return sendRequest(client, req, c.userAgent(), result)
 }

@@ -56,25 +56,25 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	var t tokens
 	var err error
 	switch {
-	case c.machine():
-		t, err = c.obtain(ctx)
+	case c.signsInAlone():
+		t, err = c.obtainTokens(ctx)
 	case prompt.Device != nil:
-		t, err = f.device(ctx, prompt)
+		t, err = f.runDeviceFlow(ctx, prompt)
 	default:
-		t, err = f.code(ctx, prompt)
+		t, err = f.runCodeFlow(ctx, prompt)
 	}
 	if err != nil {
 		return Account{}, err
 	}
-	return f.keep(ctx, t)
+	return f.storeTokens(ctx, t)
 }
 
-// keep stores the tokens of a sign-in, also if ctx has ended, and returns the account.
-func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
+// storeTokens stores the tokens of a sign-in, also if ctx has ended, and returns the account.
+func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
 	ctx = context.WithoutCancel(ctx)
 	var noKeyring error
-	err := f.update(ctx, func(r *record) (_ bool, err error) {
-		if noKeyring, err = f.place(ctx, r); err != nil {
+	err := f.updateRecord(ctx, func(r *record) (_ bool, err error) {
+		if noKeyring, err = f.chooseStorage(ctx, r); err != nil {
 			return false, err
 		}
 		if t.Client.RedirectURI != "" {
@@ -100,8 +100,8 @@ func (f *flow) keep(ctx context.Context, t tokens) (Account, error) {
 // sign in.
 func (f *flow) prepare(ctx context.Context) error {
 	var err error
-	f.discard = true // a sign-in replaces tokens that cannot be read
-	if f.before, err = f.load(ctx); err != nil {
+	f.discardUnreadable = true // a sign-in replaces tokens that cannot be read
+	if f.before, err = f.loadRecord(ctx); err != nil {
 		return err
 	}
 	if err := f.checkKeyring(ctx); err != nil {
@@ -118,7 +118,7 @@ func (f *flow) prepare(ctx context.Context) error {
 	if !challenge.Bearer && f.before.Asked != nil {
 		challenge = *f.before.Asked
 	}
-	if f.resource, err = f.Config.resource(ctx, f.client, challenge); err != nil {
+	if f.resource, err = f.Config.resourceMetadata(ctx, f.client, challenge); err != nil {
 		return err
 	}
 	// A server without metadata is its own authorization server.
@@ -126,28 +126,28 @@ func (f *flow) prepare(ctx context.Context) error {
 	if f.server, err = f.authorizationServer(ctx, f.client, f.resource.AuthorizationServers[0], guessed); err != nil {
 		return err
 	}
-	f.choose(challenge)
-	return f.bind(challenge)
+	f.chooseScopes(challenge)
+	return f.makeProofKey(challenge)
 }
 
-// bind makes a key for the tokens if the configuration, the challenge or the metadata
+// makeProofKey makes a key for the tokens if the configuration, the challenge or the metadata
 // of the server asks for proofs of possession. The metadata of the provider alone is
 // not sufficient: many providers support them whose servers do not.
-func (f *flow) bind(challenge Challenge) (err error) {
+func (f *flow) makeProofKey(challenge Challenge) (err error) {
 	if !f.DPoP && !challenge.DPoP && !f.resource.DPoPRequired && len(f.resource.DPoPAlgorithms) == 0 {
 		return nil
 	}
 	if algorithms := f.server.DPoPAlgorithms; len(algorithms) > 0 && !slices.Contains(algorithms, dpopAlgorithm) {
 		return fmt.Errorf("the authorization server %.200q does not take proofs of possession with %s", f.server.Issuer, dpopAlgorithm)
 	}
-	f.key, err = newKey()
+	f.key, err = newProofKey()
 	return err
 }
 
-// choose selects the scopes: the configured ones, those of the challenge, or
+// chooseScopes selects the scopes: the configured ones, those of the challenge, or
 // those of the metadata; and with them those that were granted before and
 // those that a call needed.
-func (f *flow) choose(challenge Challenge) {
+func (f *flow) chooseScopes(challenge Challenge) {
 	switch {
 	case len(f.Scopes) > 0:
 		f.scopes = slices.Clone(f.Scopes)
@@ -160,25 +160,25 @@ func (f *flow) choose(challenge Challenge) {
 		if t := f.before.Tokens; t != nil && t.Issuer == f.server.Issuer {
 			f.scopes = slices.Clone(t.Scopes)
 		}
-		f.scopes = union(f.scopes, f.before.Wanted)
+		f.scopes = mergeUnique(f.scopes, f.before.Wanted)
 	}
-	if slices.Contains(f.server.ScopesSupported, "offline_access") && !f.machine() {
-		f.scopes = union(f.scopes, []string{"offline_access"})
+	if slices.Contains(f.server.ScopesSupported, "offline_access") && !f.signsInAlone() {
+		f.scopes = mergeUnique(f.scopes, []string{"offline_access"})
 	}
 }
 
-// hello opens a session; a server that requires a sign-in refuses it.
-const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"toolroom","version":"1"}}}`
+// initializeRequest opens a session; a server that requires a sign-in refuses it.
+const initializeRequest = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"toolroom","version":"1"}}}`
 
 // challenge returns the challenge of the server to a request without a token.
 func (f *flow) challenge(ctx context.Context) (Challenge, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, strings.NewReader(hello))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, strings.NewReader(initializeRequest))
 	if err != nil {
 		return Challenge{}, errors.New("the address is malformed")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("User-Agent", f.agent())
+	req.Header.Set("User-Agent", f.userAgent())
 	res, err := f.client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
@@ -195,12 +195,12 @@ func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 	return ParseChallenge(res.Header.Values("WWW-Authenticate")), nil
 }
 
-// identity returns the client to sign in as, which is registered if need be.
-func (f *flow) identity(ctx context.Context, redirect string, device bool) (registration, error) {
-	if r, ok := f.fixed(f.server); ok {
+// clientIdentity returns the client to sign in as, which is registered if need be.
+func (f *flow) clientIdentity(ctx context.Context, redirect string, device bool) (registration, error) {
+	if r, ok := f.configuredClient(f.server); ok {
 		return r, nil
 	}
-	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.usable(time.Now()) && r.RedirectURI == redirect && f.hasScopes(r) {
+	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.isUsable(time.Now()) && r.RedirectURI == redirect && f.hasScopes(r) {
 		return r, nil
 	}
 	return f.register(ctx, f.client, f.server, redirect, f.scopes, device)
@@ -216,17 +216,17 @@ func (f *flow) hasScopes(r registration) bool {
 	return containsAll(r.Scopes, f.scopes)
 }
 
-// code runs the authorization code flow with PKCE (RFC 7636).
-func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
+// runCodeFlow runs the authorization code flow with PKCE (RFC 7636).
+func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.AuthorizationEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
 	}
-	redirect, err := f.listen()
+	redirect, err := f.listenForRedirect()
 	if err != nil {
 		return tokens{}, err
 	}
 	defer redirect.close()
-	client, err := f.identity(ctx, redirect.address, false)
+	client, err := f.clientIdentity(ctx, redirect.address, false)
 	if err != nil {
 		return tokens{}, err
 	}
@@ -241,7 +241,7 @@ func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
 	if err := prompt.Open(address); err != nil {
 		return tokens{}, err
 	}
-	answer, err := f.answer(ctx, prompt, redirect, state)
+	answer, err := f.awaitRedirect(ctx, prompt, redirect, state)
 	if err != nil {
 		return tokens{}, err
 	}
@@ -250,13 +250,13 @@ func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
 
 // exchangeCode returns the tokens for an authorization code.
 func (f *flow) exchangeCode(ctx context.Context, client registration, code, redirect, verifier string) (tokens, error) {
-	return f.request(ctx, f.client, f.tokens(client), url.Values{
+	return f.requestTokens(ctx, f.client, f.tokensWithoutSecrets(client), url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
 	})
 }
 
-// tokens are the tokens to be, without the secrets.
-func (f *flow) tokens(client registration) tokens {
+// tokensWithoutSecrets are the tokens to be, without the secrets.
+func (f *flow) tokensWithoutSecrets(client registration) tokens {
 	return tokens{
 		Issuer: f.server.Issuer, Resource: f.resource.Resource, Client: client,
 		Endpoint: f.server.TokenEndpoint, Revocation: f.server.RevocationEndpoint, Scopes: f.scopes,
@@ -265,7 +265,7 @@ func (f *flow) tokens(client registration) tokens {
 }
 
 func (f *flow) authorizationAddress(client registration, redirect, state, verifier string) (string, error) {
-	to, err := f.endpoint("authorization endpoint", f.server.AuthorizationEndpoint)
+	to, err := f.checkAddress("authorization endpoint", f.server.AuthorizationEndpoint)
 	if err != nil {
 		return "", err
 	}
@@ -288,8 +288,8 @@ func (f *flow) authorizationAddress(client registration, redirect, state, verifi
 	return BrowserURL(to.String())
 }
 
-// answer waits for the parameters of the redirect and checks them.
-func (f *flow) answer(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
+// awaitRedirect waits for the parameters of the redirect and checks them.
+func (f *flow) awaitRedirect(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
 	if prompt.Paste == nil {
 		return redirect.wait(ctx)
 	}

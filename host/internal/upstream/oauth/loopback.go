@@ -25,9 +25,9 @@ type redirectServer struct {
 	once     sync.Once
 }
 
-// listen opens the port: the configured one, that of the last registration, or
+// listenForRedirect opens the port: the configured one, that of the last registration, or
 // any.
-func (f *flow) listen() (*redirectServer, error) {
+func (f *flow) listenForRedirect() (*redirectServer, error) {
 	port := f.RedirectPort
 	if port == 0 {
 		if u, err := url.Parse(f.before.Clients[f.server.Issuer].RedirectURI); err == nil {

@@ -23,11 +23,11 @@ func (c Config) hasAssertion() bool { return c.Grant == JWTBearer || c.Grant == 
 // maxAssertion bounds the file with a JWT.
 const maxAssertion = 64 << 10
 
-// machine reports whether tokens are obtained without a user.
-func (c Config) machine() bool { return c.Grant != "" }
+// signsInAlone reports whether tokens are obtained without a user.
+func (c Config) signsInAlone() bool { return c.Grant != "" }
 
-// obtain returns new tokens for the configured client.
-func (c Config) obtain(ctx context.Context) (tokens, error) {
+// obtainTokens returns new tokens for the configured client.
+func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 	if err := c.Validate(); err != nil {
 		return tokens{}, err
 	}
@@ -35,7 +35,7 @@ func (c Config) obtain(ctx context.Context) (tokens, error) {
 	if err := f.prepare(ctx); err != nil {
 		return tokens{}, err
 	}
-	client, _ := f.fixed(f.server)
+	client, _ := f.configuredClient(f.server)
 	form := url.Values{"grant_type": {c.Grant}}
 	if c.hasAssertion() {
 		jwt, err := c.readAssertion()
@@ -50,7 +50,7 @@ func (c Config) obtain(ctx context.Context) (tokens, error) {
 	if len(f.scopes) > 0 {
 		form.Set("scope", strings.Join(f.scopes, " "))
 	}
-	return f.request(ctx, f.client, f.tokens(client), form)
+	return f.requestTokens(ctx, f.client, f.tokensWithoutSecrets(client), form)
 }
 
 // readAssertion reads the JWT. Platforms replace the file before it expires.

@@ -54,7 +54,7 @@ func TestClientCredentials(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "access-1", token, "another process uses the stored token")
 
-	require.NoError(t, c.update(t.Context(), func(r *record) (bool, error) {
+	require.NoError(t, c.updateRecord(t.Context(), func(r *record) (bool, error) {
 		r.Tokens.Expires, r.Tokens.Refresh = time.Now().Add(-time.Second), ""
 		return true, nil
 	}))
@@ -149,7 +149,7 @@ func TestAssertions(t *testing.T) {
 		}},
 	} {
 		t.Run(c.algorithm, func(t *testing.T) {
-			jwt, err := Config{PrivateKey: pemOf(t, c.key), KeyAlgorithm: c.wanted}.assertion(registration{ClientID: "me", Issuer: "https://issuer.example"})
+			jwt, err := Config{PrivateKey: pemOf(t, c.key), KeyAlgorithm: c.wanted}.clientAssertion(registration{ClientID: "me", Issuer: "https://issuer.example"})
 			require.NoError(t, err)
 			parts := strings.Split(jwt, ".")
 			require.Len(t, parts, 3)
@@ -168,7 +168,7 @@ func TestAssertions(t *testing.T) {
 		})
 	}
 	for key, want := range map[secret.Text]string{"none": "is not a private key in PEM", pemOf(t, rsaKey): `cannot sign with "ES256"`} {
-		_, err := Config{PrivateKey: key, KeyAlgorithm: "ES256"}.assertion(registration{})
+		_, err := Config{PrivateKey: key, KeyAlgorithm: "ES256"}.clientAssertion(registration{})
 		require.ErrorContains(t, err, want)
 	}
 }

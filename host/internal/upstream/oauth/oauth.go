@@ -51,7 +51,7 @@ type Config struct {
 	Scopes            []string // to ask for; none: those that the server names
 	RedirectPort      int      // of the redirect address; 0: any free port
 
-	discard bool // tokens whose key cannot be read count as none
+	discardUnreadable bool // tokens whose key cannot be read count as none
 }
 
 // Validate names the setting that is wrong.
@@ -90,9 +90,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// private reports whether the server is on this machine or a private network,
+// isPrivate reports whether the server is on this machine or a private network,
 // so that its authorization server may be there, too.
-func (c Config) private() bool {
+func (c Config) isPrivate() bool {
 	u, err := url.Parse(c.URL)
 	return err == nil && (c.AllowPrivate || isPrivateHost(u.Hostname()))
 }
@@ -109,18 +109,18 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
-// endpoint parses an address that a server named. It must be https; http is
+// checkAddress parses an address that a server named. It must be https; http is
 // accepted on this machine, and on private networks if the MCP server is there.
-func (c Config) endpoint(what, address string) (*url.URL, error) {
+func (c Config) checkAddress(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
 		return nil, fmt.Errorf("the %s is not an address: %.200q", what, address)
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("the %s has the scheme %.40q; only https is allowed", what, u.Scheme)
-	case isPrivateHost(u.Hostname()) && !c.private():
+	case isPrivateHost(u.Hostname()) && !c.isPrivate():
 		return nil, fmt.Errorf("the %s %.200q is a private address; set allow_private for server %s if that is intended", what, u.Host, c.Server)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()) && (!c.private() || !isPrivateHost(u.Hostname())):
+	case u.Scheme == "http" && !isLoopback(u.Hostname()) && (!c.isPrivate() || !isPrivateHost(u.Hostname())):
 		return nil, fmt.Errorf("the %s %.200q is not encrypted; only https is allowed", what, u.Scheme+"://"+u.Host)
 	}
 	return u, nil
@@ -148,10 +148,10 @@ func MissingScopes(err error) []string {
 func (e *signInError) Error() string { return e.text }
 func (e *signInError) Unwrap() error { return ErrSignIn }
 
-func (c Config) signIn(why string) error { return c.signInWith(why, nil) }
+func (c Config) signInRequired(why string) error { return c.signInRequiredWith(why, nil) }
 
-// signInWith is signIn for a sign-in that must add scopes.
-func (c Config) signInWith(why string, scopes []string) error {
+// signInRequiredWith is signInRequired for a sign-in that must add scopes.
+func (c Config) signInRequiredWith(why string, scopes []string) error {
 	if c.SignInLink {
 		return &signInError{why + ": call one of its tools to get the link", scopes}
 	}

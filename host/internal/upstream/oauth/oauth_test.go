@@ -179,7 +179,7 @@ func TestPublicServersLeadToNoPrivateAddress(t *testing.T) {
 		"http://127.0.0.1/", "https://127.0.0.1/", "https://localhost/", "https://10.1.2.3/", "https://192.168.1.1/", "https://[::1]/",
 		"https://[fd00::1]/", "http://169.254.169.254/latest/meta-data", "https://[::ffff:127.0.0.1]/", "https://router.local/",
 	} {
-		_, err := c.endpoint("token endpoint", address)
+		_, err := c.checkAddress("token endpoint", address)
 		require.ErrorContains(t, err, "private address", address)
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -188,7 +188,7 @@ func TestPublicServersLeadToNoPrivateAddress(t *testing.T) {
 	require.ErrorContains(t, err, "refused to connect", "a name may lead to it, too")
 
 	c.AllowPrivate = true
-	_, err = c.endpoint("token endpoint", "https://10.1.2.3/")
+	_, err = c.checkAddress("token endpoint", "https://10.1.2.3/")
 	require.NoError(t, err)
 }
 
@@ -259,7 +259,7 @@ func TestBrowserURL(t *testing.T) {
 func TestRefreshByTwentyProcesses(t *testing.T) {
 	p := newProvider(t)
 	c := p.signedIn()
-	require.NoError(t, c.update(t.Context(), func(r *record) (bool, error) {
+	require.NoError(t, c.updateRecord(t.Context(), func(r *record) (bool, error) {
 		r.Tokens.Expires = time.Now().Add(-time.Second)
 		return true, nil
 	}))

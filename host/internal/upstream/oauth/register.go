@@ -30,9 +30,9 @@ type registration struct {
 	Issuer       string    `json:"issuer,omitempty"`       // audience of assertions; for private_key_jwt
 }
 
-// fixed returns the identity that needs no registration: the configured
+// configuredClient returns the identity that needs no registration: the configured
 // client, or a client metadata document if the server supports them.
-func (c Config) fixed(m serverMetadata) (registration, bool) {
+func (c Config) configuredClient(m serverMetadata) (registration, bool) {
 	switch {
 	case c.PrivateKey != "":
 		return registration{ClientID: c.ClientID, AuthMethod: keyAuth, Issuer: m.Issuer}, true
@@ -107,7 +107,7 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 	return r, nil
 }
 
-// usable reports whether a stored registration can be used again.
-func (r registration) usable(now time.Time) bool {
+// isUsable reports whether a stored registration can be used again.
+func (r registration) isUsable(now time.Time) bool {
 	return r.ClientID != "" && (r.Expires.IsZero() || now.Before(r.Expires))
 }

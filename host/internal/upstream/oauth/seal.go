@@ -104,12 +104,12 @@ func (c Config) unseal(ctx context.Context, r *record) error {
 	if err != nil {
 		return &keyringError{c.Server, err}
 	}
-	damaged := fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.path(), c.Server)
+	damaged := fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.recordFile(), c.Server)
 	aead, err := newAEAD(text)
 	if err != nil {
 		return damaged
 	}
-	plain, err := aead.Open(nil, nil, r.Sealed.Data, c.belongsTo())
+	plain, err := aead.Open(nil, nil, r.Sealed.Data, c.authenticatedData())
 	var s secrets
 	if err != nil || json.Unmarshal(plain, &s) != nil {
 		return damaged
@@ -132,14 +132,14 @@ func (c Config) seal(ctx context.Context, r record) (record, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Sealed = &sealed{Item: r.Sealed.Item, Data: aead.Seal(nil, nil, plain, c.belongsTo()), Of: summaryOf(r.Tokens)}
+	r.Sealed = &sealed{Item: r.Sealed.Item, Data: aead.Seal(nil, nil, plain, c.authenticatedData()), Of: summaryOf(r.Tokens)}
 	r.Clients, r.Tokens = nil, nil
 	return r, nil
 }
 
-// belongsTo is the data that is authenticated with the tokens, so that a record cannot be
+// authenticatedData is the data that is authenticated with the tokens, so that a record cannot be
 // used for another server, account or user.
-func (c Config) belongsTo() []byte {
+func (c Config) authenticatedData() []byte {
 	return []byte(c.URL + "\x00" + c.Account + "\x00" + c.Subject)
 }
 
@@ -155,8 +155,8 @@ func newAEAD(text string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// newItem stores a new key in the keyring and returns its name.
-func (c Config) newItem(ctx context.Context) (string, error) {
+// newKeyringItem stores a new key in the keyring and returns its name.
+func (c Config) newKeyringItem(ctx context.Context) (string, error) {
 	if c.Keyring == nil {
 		return "", errNoKeyring
 	}
@@ -199,13 +199,13 @@ func mustBeInKeyring(cause error) error {
 	return fmt.Errorf("the tokens cannot be stored: the keyring of the system cannot be used: %w; set token_store to file or auto to store them in a file", cause)
 }
 
-// place decides where the tokens of a new sign-in are stored. unused is the reason why they
+// chooseStorage decides where the tokens of a new sign-in are stored. unused is the reason why they
 // are not in the keyring; nil: they are, or the configuration says so.
-func (c Config) place(ctx context.Context, r *record) (unused, err error) {
+func (c Config) chooseStorage(ctx context.Context, r *record) (unused, err error) {
 	if c.Kind == InFile || c.Kind == InCluster || r.Sealed != nil { // the key could be read
 		return nil, nil
 	}
-	item, err := c.newItem(ctx)
+	item, err := c.newKeyringItem(ctx)
 	switch {
 	case err == nil:
 		r.Sealed = &sealed{Item: item}

@@ -227,7 +227,7 @@ func TestEncryptedTokensCannotBeMoved(t *testing.T) {
 	r.Subject = "mallory"
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(other.path(), text, 0o600))
+	require.NoError(t, os.WriteFile(other.recordFile(), text, 0o600))
 	_, err = NewSource(other).Token(t.Context())
 	require.ErrorContains(t, err, "damaged")
 
@@ -236,7 +236,7 @@ func TestEncryptedTokensCannotBeMoved(t *testing.T) {
 	r.Sealed.Data[20] ^= 1
 	text, err = json.Marshal(r)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(c.path(), text, 0o600))
+	require.NoError(t, os.WriteFile(c.recordFile(), text, 0o600))
 	_, err = NewSource(c).Token(t.Context())
 	require.ErrorContains(t, err, "damaged")
 }

@@ -21,11 +21,11 @@ import (
 type Source struct {
 	cfg Config
 
-	cached atomic.Pointer[tokens] // nil: not signed in
-	read   atomic.Bool            // whether the store has been read
+	cached  atomic.Pointer[tokens] // nil: not signed in
+	hasRead atomic.Bool            // whether the store has been read
 
-	nonce  atomic.Value // string: the last one of the server, for proofs
-	looked atomic.Int64 // when the file was last looked at, in nanoseconds
+	nonce   atomic.Value // string: the last one of the server, for proofs
+	checked atomic.Int64 // when the file was last looked at, in nanoseconds
 
 	mu   sync.Mutex  // one refresh or read at a time
 	file os.FileInfo // the file that was read last
@@ -40,7 +40,7 @@ func NewSource(cfg Config) *Source { return &Source{cfg: cfg} }
 // the refresh fails and the token has expired, or that wraps ErrSignIn if a new sign-in
 // is necessary.
 func (s *Source) Token(ctx context.Context) (string, error) {
-	if !s.read.Load() {
+	if !s.hasRead.Load() {
 		if err := s.reload(ctx); err != nil {
 			return "", err
 		}
@@ -48,9 +48,9 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if s.cached.Load() == nil { // a refusal has the store read again
 		return "", nil
 	}
-	if now := time.Now().UnixNano(); now-s.looked.Load() > int64(lookPause) {
-		s.looked.Store(now)
-		if err := s.look(ctx); err != nil {
+	if now := time.Now().UnixNano(); now-s.checked.Load() > int64(checkInterval) {
+		s.checked.Store(now)
+		if err := s.checkStore(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -58,8 +58,8 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if t == nil {
 		return "", nil
 	}
-	if now := time.Now(); (t.Refresh != "" || s.cfg.machine()) && t.due(now) {
-		fresh, err := s.renew(ctx, t.Access, false)
+	if now := time.Now(); (t.Refresh != "" || s.cfg.signsInAlone()) && t.isDue(now) {
+		fresh, err := s.refreshOrReread(ctx, t.Access, false)
 		switch {
 		case err == nil:
 			t = fresh
@@ -82,12 +82,12 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 		if challenge.Error != "insufficient_scope" {
 			return false, nil
 		}
-		return s.stepUp(ctx, token, challenge.Scopes)
+		return s.requestScopes(ctx, token, challenge.Scopes)
 	}
 	if t := s.cached.Load(); challenge.Error == "use_dpop_nonce" && t != nil && t.Access == token && t.Scheme == dpopScheme { // the token is valid
 		return false, nil
 	}
-	t, err := s.renew(ctx, token, true)
+	t, err := s.refreshOrReread(ctx, token, true)
 	switch {
 	case err != nil:
 		return false, err
@@ -97,88 +97,88 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 		return false, nil // it may want other credentials
 	}
 	if challenge.Bearer {
-		if err := s.note(ctx, challenge); err != nil {
+		if err := s.storeChallenge(ctx, challenge); err != nil {
 			return false, err
 		}
 	}
-	return false, s.cfg.signIn(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
+	return false, s.cfg.signInRequired(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
 }
 
-// note stores a challenge for the sign-in: not every server sends it in answer
+// storeChallenge stores a challenge for the sign-in: not every server sends it in answer
 // to the first request.
-func (s *Source) note(ctx context.Context, challenge Challenge) error {
+func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error {
 	same := func(r *record) bool { return r.Asked != nil && reflect.DeepEqual(*r.Asked, challenge) }
-	if r, err := s.cfg.load(ctx); err != nil || same(&r) {
+	if r, err := s.cfg.loadRecord(ctx); err != nil || same(&r) {
 		return err
 	}
-	return s.cfg.update(ctx, func(r *record) (bool, error) {
+	return s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
 		changed := !same(r)
 		r.Asked = &challenge
 		return changed, nil
 	})
 }
 
-// stepUp notes the scopes that a call needs, for the next sign-in.
-func (s *Source) stepUp(ctx context.Context, token string, scopes []string) (again bool, err error) {
+// requestScopes notes the scopes that a call needs, for the next sign-in.
+func (s *Source) requestScopes(ctx context.Context, token string, scopes []string) (again bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.cfg.update(ctx, func(r *record) (bool, error) {
+	err = s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
 		if t := r.Tokens; t != nil && t.Access != token && containsAll(t.Scopes, scopes) {
 			again = true // signed in since
-			s.keep(t)
+			s.cacheTokens(t)
 			return false, nil
 		}
 		if containsAll(r.Wanted, scopes) && len(r.Wanted) > 0 {
 			return false, nil
 		}
-		r.Wanted = union(r.Wanted, scopes)
+		r.Wanted = mergeUnique(r.Wanted, scopes)
 		return true, nil
 	})
 	if err != nil || again {
 		return again, err
 	}
-	s.looked.Store(0) // the next request may come after the sign-in
+	s.checked.Store(0) // the next request may come after the sign-in
 	what := strings.Join(scopes, " ")
 	if len(scopes) == 0 {
 		what = "it does not name them"
 	}
-	return false, s.cfg.signInWith(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what), scopes)
+	return false, s.cfg.signInRequiredWith(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what), scopes)
 }
 
-// renew returns tokens other than the refused or expiring one: those that
+// refreshOrReread returns tokens other than the refused or expiring one: those that
 // another process has stored meanwhile, or refreshed ones; nil: there are none.
 // Of all processes one refreshes, under the lock, so that a refresh token that
 // changes with each use is used once.
-func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, error) {
+func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) (*tokens, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.cached.Load(); t != nil && t.Access != old {
 		return t, nil
 	}
 	// Without tokens in the store there is nothing to lock.
-	switch r, err := s.cfg.load(ctx); {
+	switch r, err := s.cfg.loadRecord(ctx); {
 	case err != nil:
 		return nil, err
-	case r.Tokens == nil && !s.cfg.machine():
-		s.keep(nil)
+	case r.Tokens == nil && !s.cfg.signsInAlone():
+		s.cacheTokens(nil)
 		return nil, nil
 	}
 	var result *tokens
-	err := s.cfg.update(ctx, func(r *record) (bool, error) {
+	err := s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		switch {
-		case t == nil && !s.cfg.machine():
+		case t == nil && !s.cfg.signsInAlone():
 			return false, nil
-		case t != nil && t.Access != old && (refused || !t.due(time.Now())):
+		case t != nil && t.Access != old && (refused || !t.isDue(time.Now())):
 			result = t
 			return false, nil
-		case s.cfg.machine():
-			fresh, err := s.cfg.obtain(ctx)
+		case s.cfg.signsInAlone():
+			fresh, err := s.cfg.obtainTokens(ctx)
 			if err != nil {
 				return false, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
 			}
 			if s.cfg.Kind == InKeyring {
-				if _, err := s.cfg.place(ctx, r); err != nil {
+				if _, err := s.cfg.chooseStorage(ctx, r); err != nil {
 					return false, err
 				}
 			}
@@ -188,14 +188,14 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 			if refused {
 				r.Tokens = nil
 			}
-			return refused, s.cfg.signIn(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
+			return refused, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
 		}
 		// Not cancelled with the call: the answer may hold the only valid
 		// refresh token.
 		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
 		if isRefused(err) {
 			r.Tokens = nil
-			return true, s.cfg.signIn(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
+			return true, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
 		}
 		if err != nil {
 			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
@@ -204,7 +204,7 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 		return true, nil
 	})
 	if err == nil || errors.Is(err, ErrSignIn) {
-		s.keep(result)
+		s.cacheTokens(result)
 	}
 	return result, err
 }
@@ -213,26 +213,26 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 func (s *Source) reload(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.read.Load() {
+	if s.hasRead.Load() {
 		return nil
 	}
-	r, err := s.cfg.load(ctx)
+	r, err := s.cfg.loadRecord(ctx)
 	if err == nil {
-		s.keep(r.Tokens)
+		s.cacheTokens(r.Tokens)
 	}
 	return err
 }
 
-// lookPause is the interval between checks for a sign-in or sign-out of another
+// checkInterval is the interval between checks for a sign-in or sign-out of another
 // process.
-const lookPause = 5 * time.Second
+const checkInterval = 5 * time.Second
 
-// look reads the store again if its file has been replaced.
-func (s *Source) look(ctx context.Context) error {
+// checkStore reads the store again if its file has been replaced.
+func (s *Source) checkStore(ctx context.Context) error {
 	if s.cfg.Kind == InCluster {
-		return s.lookInCluster(ctx)
+		return s.checkCluster(ctx)
 	}
-	info, err := os.Stat(s.cfg.path())
+	info, err := os.Stat(s.cfg.recordFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -241,34 +241,34 @@ func (s *Source) look(ctx context.Context) error {
 	if err != nil || info != nil && s.file != nil && os.SameFile(info, s.file) && info.ModTime().Equal(s.file.ModTime()) {
 		return err
 	}
-	r, err := s.cfg.load(ctx)
+	r, err := s.cfg.loadRecord(ctx)
 	if err == nil {
-		s.keep(r.Tokens)
+		s.cacheTokens(r.Tokens)
 	}
 	return err
 }
 
-// lookInCluster reads the record in the store again. It returns an error only if the cached
+// checkCluster reads the record in the store again. It returns an error only if the cached
 // tokens have expired: while the cluster cannot be reached, they are used.
-func (s *Source) lookInCluster(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
+func (s *Source) checkCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	r, err := s.cfg.load(ctx)
+	r, err := s.cfg.loadRecord(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.cached.Load()
 	switch {
 	case err == nil && (t == nil || r.Tokens == nil || t.Access != r.Tokens.Access):
-		s.keep(r.Tokens)
+		s.cacheTokens(r.Tokens)
 	case err != nil && t != nil && (t.Expires.IsZero() || time.Now().Before(t.Expires)):
 		return nil
 	}
 	return err
 }
 
-// keep caches tokens. s.mu is held.
-func (s *Source) keep(t *tokens) {
-	s.file, _ = os.Stat(s.cfg.path()) //nolint:errcheck // it is read again then
+// cacheTokens caches tokens. s.mu is held.
+func (s *Source) cacheTokens(t *tokens) {
+	s.file, _ = os.Stat(s.cfg.recordFile()) //nolint:errcheck // it is read again then
 	if t != nil && !slices.Contains(s.used, t.Access) {
 		s.used = append(s.used[max(0, len(s.used)-6):], t.Access)
 		if t.Refresh != "" {
@@ -276,15 +276,15 @@ func (s *Source) keep(t *tokens) {
 		}
 	}
 	s.cached.Store(t)
-	s.read.Store(true)
+	s.hasRead.Store(true)
 }
 
 // Changed reports whether the store has tokens that this source has not, as
 // after a sign-in by another process.
 func (s *Source) Changed() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
+	ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
 	defer cancel()
-	r, err := s.cfg.load(ctx)
+	r, err := s.cfg.loadRecord(ctx)
 	if err != nil || r.Tokens == nil {
 		return false
 	}
@@ -315,8 +315,8 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
 }
 
-// union returns a with what only b has.
-func union(a, b []string) []string {
+// mergeUnique returns a with what only b has.
+func mergeUnique(a, b []string) []string {
 	a = slices.Clone(a)
 	for _, one := range b {
 		if !slices.Contains(a, one) {

@@ -35,14 +35,14 @@ type tokens struct {
 	Scheme     string       `json:"scheme,omitempty"`   // DPoP; "": Bearer
 }
 
-// early is the longest time before its expiry at which an access token is
+// refreshEarly is the longest time before its expiry at which an access token is
 // refreshed.
-const early = time.Minute
+const refreshEarly = time.Minute
 
-// due reports whether to refresh the access token: in the last minute before its
+// isDue reports whether to refresh the access token: in the last minute before its
 // expiry, or in the last tenth of its lifetime if that is shorter.
-func (t *tokens) due(now time.Time) bool {
-	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(early, t.Expires.Sub(t.Issued)/10)))
+func (t *tokens) isDue(now time.Time) bool {
+	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(refreshEarly, t.Expires.Sub(t.Issued)/10)))
 }
 
 // record is the file of one server address and account.
@@ -73,16 +73,16 @@ func (r record) hasSecrets() bool {
 // maxRecord bounds the file.
 const maxRecord = 1 << 20
 
-// lockTime is the longest wait for another process that signs in or refreshes.
-const lockTime = 2 * requestTimeout
+// lockTimeout is the longest wait for another process that signs in or refreshes.
+const lockTimeout = 2 * requestTimeout
 
-func (c Config) dir() string { return filepath.Join(c.State, "oauth") }
+func (c Config) recordsDir() string { return filepath.Join(c.State, "oauth") }
 
-// path is the record's file.
-func (c Config) path() string { return filepath.Join(c.dir(), c.id()+".json") }
+// recordFile is the record's file.
+func (c Config) recordFile() string { return filepath.Join(c.recordsDir(), c.recordID()+".json") }
 
-// id returns the name of the record, a hash of address, account and subject.
-func (c Config) id() string {
+// recordID returns the name of the record, a hash of address, account and subject.
+func (c Config) recordID() string {
 	name := c.URL + "\x00" + c.Account
 	if c.Subject != "" {
 		name += "\x00" + c.Subject
@@ -91,15 +91,15 @@ func (c Config) id() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// load reads the record with its tokens. It returns an empty record if the file does not
+// loadRecord reads the record with its tokens. It returns an empty record if the file does not
 // exist, and an error if other users can read it, or if its key cannot be read.
-func (c Config) load(ctx context.Context) (record, error) {
-	r, err := c.read(ctx)
+func (c Config) loadRecord(ctx context.Context) (record, error) {
+	r, err := c.readRecord(ctx)
 	if err == nil {
 		err = c.unseal(ctx, &r)
 	}
 	var locked *keyringError
-	if (c.discard || c.machine()) && errors.As(err, &locked) { // machines can sign in at any time
+	if (c.discardUnreadable || c.signsInAlone()) && errors.As(err, &locked) { // machines can sign in at any time
 		r.Sealed, r.lost, err = nil, err, nil
 	}
 	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
@@ -108,10 +108,10 @@ func (c Config) load(ctx context.Context) (record, error) {
 	return r, err
 }
 
-// read reads the record, with its tokens if they are not encrypted.
-func (c Config) read(ctx context.Context) (record, error) {
+// readRecord reads the record, with its tokens if they are not encrypted.
+func (c Config) readRecord(ctx context.Context) (record, error) {
 	empty := record{URL: c.URL, Account: c.Account, Subject: c.Subject}
-	if shared, ok, err := c.cluster(); err != nil {
+	if shared, ok, err := c.clusterRecord(); err != nil {
 		return empty, err
 	} else if ok {
 		text, version, err := shared.read(ctx)
@@ -119,11 +119,11 @@ func (c Config) read(ctx context.Context) (record, error) {
 		if err != nil || version == store.Absent {
 			return empty, err
 		}
-		r, err := c.parse(text)
+		r, err := c.parseRecord(text)
 		r.version = version
 		return r, err
 	}
-	f, err := os.Open(c.path())
+	f, err := os.Open(c.recordFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
 	}
@@ -136,19 +136,19 @@ func (c Config) read(ctx context.Context) (record, error) {
 	case err != nil:
 		return empty, fmt.Errorf("tokens: %w", err)
 	case !info.Mode().IsRegular() || info.Size() > maxRecord:
-		return empty, fmt.Errorf("tokens: %s is not a file of tokens", c.path())
+		return empty, fmt.Errorf("tokens: %s is not a file of tokens", c.recordFile())
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return empty, fmt.Errorf("tokens: %s is accessible to other users (mode %v); delete it and run mcp-host login %s", c.path(), info.Mode().Perm(), c.Server)
+		return empty, fmt.Errorf("tokens: %s is accessible to other users (mode %v); delete it and run mcp-host login %s", c.recordFile(), info.Mode().Perm(), c.Server)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
 	if err != nil {
 		return empty, fmt.Errorf("tokens: %w", err)
 	}
-	return c.parse(text)
+	return c.parseRecord(text)
 }
 
-// parse returns the record in a text.
-func (c Config) parse(text []byte) (record, error) {
+// parseRecord returns the record in a text.
+func (c Config) parseRecord(text []byte) (record, error) {
 	var r record
 	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account || r.Subject != c.Subject {
 		return record{URL: c.URL, Account: c.Account, Subject: c.Subject},
@@ -171,9 +171,9 @@ func subjectIn(file string) string {
 	return r.Subject
 }
 
-// save replaces the record's file. It deletes the key of a record that is no longer
+// saveRecord replaces the record's file. It deletes the key of a record that is no longer
 // encrypted. The caller holds the lock.
-func (c Config) save(ctx context.Context, r record) (err error) {
+func (c Config) saveRecord(ctx context.Context, r record) (err error) {
 	item := ""
 	if r.Sealed != nil {
 		item = r.Sealed.Item
@@ -183,7 +183,7 @@ func (c Config) save(ctx context.Context, r record) (err error) {
 			return err
 		}
 	}
-	if err := c.replace(ctx, r); err != nil {
+	if err := c.replaceRecord(ctx, r); err != nil {
 		return fmt.Errorf("tokens cannot be stored: %w", err)
 	}
 	if item != "" && r.Sealed == nil && c.Keyring != nil {
@@ -192,17 +192,17 @@ func (c Config) save(ctx context.Context, r record) (err error) {
 	return nil
 }
 
-func (c Config) replace(ctx context.Context, r record) error {
+func (c Config) replaceRecord(ctx context.Context, r record) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if shared, ok, err := c.cluster(); err != nil {
+	if shared, ok, err := c.clusterRecord(); err != nil {
 		return err
 	} else if ok {
 		return shared.replace(context.WithoutCancel(ctx), text, r.version)
 	}
-	f, err := os.CreateTemp(c.dir(), "new-*") // 0600
+	f, err := os.CreateTemp(c.recordsDir(), "new-*") // 0600
 	if err != nil {
 		return err
 	}
@@ -211,48 +211,48 @@ func (c Config) replace(ctx context.Context, r record) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), c.path())
+	return os.Rename(f.Name(), c.recordFile())
 }
 
-// update changes the record while no other process does. change sees the
+// updateRecord changes the record while no other process does. change sees the
 // record as it is after the lock was taken; it reports whether to store it.
-func (c Config) update(ctx context.Context, change func(*record) (bool, error)) error {
-	unlock, err := c.lock(ctx)
+func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, error)) error {
+	unlock, err := c.lockRecord(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	r, err := c.load(ctx)
+	r, err := c.loadRecord(ctx)
 	if err != nil {
 		return err
 	}
 	changed, err := change(&r)
 	if changed {
-		err = errors.Join(err, c.save(ctx, r))
+		err = errors.Join(err, c.saveRecord(ctx, r))
 	}
 	return err
 }
 
-// lock takes the lock of the record. The kernel frees it when the process
+// lockRecord takes the lock of the record. The kernel frees it when the process
 // ends. On a file system without locks nothing is excluded.
-func (c Config) lock(ctx context.Context) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, lockTime)
+func (c Config) lockRecord(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
-	if shared, ok, err := c.cluster(); err != nil {
+	if shared, ok, err := c.clusterRecord(); err != nil {
 		return nil, err
 	} else if ok {
 		return shared.lock(ctx)
 	}
-	if err := os.MkdirAll(c.dir(), 0o700); err != nil {
+	if err := os.MkdirAll(c.recordsDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	f, err := os.OpenFile(c.path()+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(c.recordFile()+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	if _, err := filelock.Lock(ctx, f); err != nil {
 		f.Close() //nolint:errcheck // nothing was written
-		return nil, fmt.Errorf("tokens: another process holds the lock of %s: %w", c.path(), err)
+		return nil, fmt.Errorf("tokens: another process holds the lock of %s: %w", c.recordFile(), err)
 	}
 	return func() {
 		filelock.Unlock(f)
@@ -263,9 +263,9 @@ func (c Config) lock(ctx context.Context) (unlock func(), err error) {
 // Status returns the sign-in as it is stored, without asking the keyring. ok is false if
 // there has been none.
 func (c Config) Status() (a Account, ok bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
+	ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
 	defer cancel()
-	r, err := c.read(ctx)
+	r, err := c.readRecord(ctx)
 	a = Account{Account: c.Account, Wanted: r.Wanted, Keyring: r.Sealed != nil}
 	of := summaryOf(r.Tokens)
 	if r.Sealed != nil {
@@ -282,7 +282,7 @@ func (c Config) Status() (a Account, ok bool, err error) {
 // cluster.
 func (c Config) File() string {
 	if c.Kind == InCluster {
-		return recordKeys + c.id()
+		return recordKeys + c.recordID()
 	}
-	return c.path()
+	return c.recordFile()
 }

@@ -21,12 +21,12 @@ type tokenResponse struct {
 	Scope   *string `json:"scope"`
 }
 
-// maxLife bounds what a server says of a token's life.
-const maxLife = 10 * 365 * 24 * time.Hour
+// maxLifetime bounds what a server says of a token's life.
+const maxLifetime = 10 * 365 * 24 * time.Hour
 
-// request asks a token endpoint for tokens. Scopes that the answer does not
+// requestTokens asks a token endpoint for tokens. Scopes that the answer does not
 // name are those asked for.
-func (c Config) request(ctx context.Context, client *http.Client, t tokens, form url.Values) (tokens, error) {
+func (c Config) requestTokens(ctx context.Context, client *http.Client, t tokens, form url.Values) (tokens, error) {
 	form.Set("resource", t.Resource)
 	begin := time.Now()
 	var got tokenResponse
@@ -47,7 +47,7 @@ func (c Config) request(ctx context.Context, client *http.Client, t tokens, form
 		t.Refresh = got.Refresh
 	}
 	if got.Expires > 0 {
-		t.Expires = begin.Add(time.Duration(min(got.Expires, maxLife.Seconds()) * float64(time.Second)))
+		t.Expires = begin.Add(time.Duration(min(got.Expires, maxLifetime.Seconds()) * float64(time.Second)))
 	}
 	if got.Scope != nil {
 		t.Scopes = strings.Fields(*got.Scope)
@@ -67,7 +67,7 @@ func (c Config) postWithKey(ctx context.Context, client *http.Client, t tokens, 
 		return err
 	}
 	for nonce := ""; ; {
-		text, err := proof(t.Key, http.MethodPost, to, "", nonce)
+		text, err := proofOfPossession(t.Key, http.MethodPost, to, "", nonce)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func isHeaderText(token string) bool {
 // server sends no new one. For an error, isRefused reports whether the server refused the
 // credentials.
 func (c Config) refresh(ctx context.Context, client *http.Client, t tokens) (tokens, error) {
-	return c.request(ctx, client, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
+	return c.requestTokens(ctx, client, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 }
 
 // isRefused reports whether the server refused the credentials, so that trying
@@ -115,8 +115,8 @@ func isRefused(err error) bool {
 // the revocation fails, whose error it returns. found is false if there were
 // none.
 func Logout(ctx context.Context, c Config) (found bool, err error) {
-	c.discard = true
-	err = c.update(ctx, func(r *record) (bool, error) {
+	c.discardUnreadable = true
+	err = c.updateRecord(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		r.Tokens, r.Wanted, r.StepUps = nil, nil, 0
 		if r.Sealed != nil { // without secrets, its key is deleted, too
@@ -143,7 +143,7 @@ func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 	}
 	var errs []error
 	for _, subject := range subjects {
-		if strings.HasPrefix(subject, redirectRecord) {
+		if strings.HasPrefix(subject, redirectSubjectPrefix) {
 			continue // a registration
 		}
 		of := c
@@ -159,18 +159,18 @@ func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 
 // subjects returns the subjects that have a record of this server, without the host itself.
 func (c Config) subjects(ctx context.Context) (subjects []string, err error) {
-	if _, ok, err := c.cluster(); err != nil {
+	if _, ok, err := c.clusterRecord(); err != nil {
 		return nil, err
 	} else if ok {
 		return c.clusterSubjects(ctx)
 	}
-	files, err := filepath.Glob(filepath.Join(c.dir(), "*.json"))
+	files, err := filepath.Glob(filepath.Join(c.recordsDir(), "*.json"))
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
 		of := c
-		if of.Subject = subjectIn(file); of.Subject != "" && of.path() == file {
+		if of.Subject = subjectIn(file); of.Subject != "" && of.recordFile() == file {
 			subjects = append(subjects, of.Subject)
 		}
 	}
