@@ -122,7 +122,7 @@ func (e *exchanger) Refused(_ context.Context, token string, status int, _ []str
 	return true, nil
 }
 
-// Sign sets a token as the bearer token of a request.
+// Sign sets a token as the bearer token of a request. It never fails.
 func (e *exchanger) Sign(req *http.Request, token string) error {
 	req.Header.Set("Authorization", "Bearer "+token)
 	return nil

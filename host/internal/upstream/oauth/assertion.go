@@ -18,10 +18,12 @@ import (
 // assertionType is the type of a signed client assertion (RFC 7523, 2.2).
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// assertionLife is the time between iat and exp.
+// assertionLife is the time between iat and exp of an assertion.
 const assertionLife = time.Minute
 
-// clientAssertion returns a JWT that proves the possession of the private key (RFC 7523, 3). The audience is the issuer of the authorization server.
+// clientAssertion returns a JWT that proves the possession of the private key (RFC 7523, 3). The
+// audience is the issuer of the authorization server. It returns an error if the configured key
+// cannot be used.
 func (c Config) clientAssertion(as registration) (string, error) {
 	key, err := c.privateKey()
 	if err != nil {
@@ -62,8 +64,9 @@ func (c Config) privateKey() (crypto.Signer, error) {
 	return nil, fmt.Errorf("server %s: oauth.private_key is not an RSA, EC or Ed25519 key", c.Server)
 }
 
-// signerOf returns the algorithm (RFC 7518, 3.1; RFC 8037) and the function that signs
-// with a key. wanted is the configured algorithm; "": that of the key.
+// signerOf returns the algorithm (RFC 7518, 3.1; RFC 8037) and the function that signs with a key.
+// wanted is the configured algorithm; "": that of the key. It returns an error if the key cannot
+// sign with it.
 func signerOf(key crypto.Signer, wanted string) (algorithm string, sign func([]byte) ([]byte, error), err error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
@@ -98,7 +101,7 @@ func signerOf(key crypto.Signer, wanted string) (algorithm string, sign func([]b
 	return algorithm, sign, nil
 }
 
-// hashForCurve is the hash of a text for a curve whose numbers have size bytes.
+// hashForCurve returns the hash of a text for a curve whose numbers have size bytes.
 func hashForCurve(size int, text []byte) []byte {
 	switch size {
 	case 48:

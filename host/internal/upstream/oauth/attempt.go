@@ -18,8 +18,9 @@ type Attempt struct {
 	verifier string // of PKCE
 }
 
-// Begin prepares a sign-in and returns the authorization address for the browser.
-// redirect is the address to which the authorization server sends the browser.
+// Begin prepares a sign-in and returns the authorization address for the browser. redirect is the
+// address to which the authorization server sends the browser. Begin requests the metadata of the
+// servers, and may register a client.
 func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address string, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, "", err
@@ -42,7 +43,7 @@ func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address 
 func (a *Attempt) State() string { return a.state }
 
 // Finish checks the parameters of the redirect, exchanges the code, and stores the tokens.
-// It returns an error for another state, or a refused sign-in.
+// It returns an error for another state, or a refused sign-in. The account is as Status returns it.
 func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error) {
 	if err := a.flow.checkAnswer(answer, a.state); err != nil {
 		return Account{}, err
@@ -51,7 +52,7 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error
 	if err != nil {
 		return Account{}, err
 	}
-	t.Client.RedirectURI = "" // keep would store it as the registration of this subject
+	t.Client.RedirectURI = "" // storeTokens would store it as the registration of this subject
 	return a.flow.storeTokens(ctx, t)
 }
 

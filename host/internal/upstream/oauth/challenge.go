@@ -15,8 +15,8 @@ type Challenge struct {
 // maxChallenge is the longest header that is read.
 const maxChallenge = 16 << 10
 
-// ParseChallenge reads the Bearer challenge, else the DPoP challenge, of WWW-Authenticate headers. Malformed
-// headers count as absent.
+// ParseChallenge reads the Bearer challenge, else the DPoP challenge, of WWW-Authenticate headers.
+// Malformed headers count as absent; without a challenge, the result is zero.
 func ParseChallenge(headers []string) Challenge {
 	for _, header := range headers {
 		if len(header) > maxChallenge {
@@ -63,7 +63,8 @@ func schemeParams(header, scheme string) (map[string]string, bool) {
 	}
 }
 
-// paramValue reads a token or a quoted string from the start of text.
+// paramValue reads a token or a quoted string from the start of text, and returns the rest. ok is
+// false for a quoted string without an end.
 func paramValue(text string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		end := strings.IndexAny(text, " \t,")

@@ -40,7 +40,8 @@ type clusterRecord struct {
 	name string // of the record and the lock
 }
 
-// clusterRecord returns the record in the store. ok is false if the record is a file.
+// clusterRecord returns the record in the store of the cluster. ok is false if the record is a file.
+// It returns an error if the configuration names no store.
 func (c Config) clusterRecord() (r clusterRecord, ok bool, err error) {
 	if c.Kind != InCluster {
 		return clusterRecord{}, false, nil
@@ -60,8 +61,9 @@ func (r clusterRecord) read(ctx context.Context) ([]byte, store.Version, error) 
 	return entry.Value, entry.Version, err
 }
 
-// replace stores the record if its version is still was. It tries again while the cluster
-// does not answer: the text may have the only valid refresh token.
+// replace stores the record if its version is still was, and otherwise returns CONFLICT. It tries
+// again while the cluster does not answer, writeAttempts times: the text may have the only valid
+// refresh token.
 func (r clusterRecord) replace(ctx context.Context, text []byte, was store.Version) error {
 	for attempt := 0; ; attempt++ {
 		_, err := r.keys.Put(ctx, recordKeys+r.name, text, was, time.Time{})
@@ -77,7 +79,7 @@ func (r clusterRecord) replace(ctx context.Context, text []byte, was store.Versi
 	}
 }
 
-// lock takes the lock, and keeps it until unlock is called.
+// lock waits for the lock until ctx ends, and keeps it until unlock is called.
 func (r clusterRecord) lock(ctx context.Context) (unlock func(), err error) {
 	owner := []byte(rand.Text())
 	var version store.Version
@@ -105,7 +107,7 @@ func (r clusterRecord) lock(ctx context.Context) (unlock func(), err error) {
 	}, nil
 }
 
-// extend extends the lock until stop is closed, and returns its version.
+// extend extends the lock regularly until stop is closed, and returns its last version.
 func (r clusterRecord) extend(version store.Version, owner []byte, stop <-chan struct{}) store.Version {
 	tick := time.NewTicker(leaseRenewal)
 	defer tick.Stop()

@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// deviceGrant is the grant type of the device flow.
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 // The bounds of the pause between two requests of the device flow. A server
@@ -18,8 +19,9 @@ const (
 	longestPause = time.Minute
 )
 
-// runDeviceFlow runs the device flow (RFC 8628): the user opens an address on any
-// machine and enters a code.
+// runDeviceFlow runs the device flow (RFC 8628): the user opens an address on any machine and
+// enters a code. It returns the tokens after the user has decided, or an error if ctx ends or the
+// code expires before.
 func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.DeviceEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no device flow; use --paste", f.server.Issuer)
@@ -68,7 +70,8 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 	return f.pollForTokens(ctx, f.tokensWithoutSecrets(client), got.Device, pause)
 }
 
-// pollForTokens asks for the tokens until the user has decided.
+// pollForTokens requests the tokens for a device code, with this pause or a longer one if the server
+// asks for it, until the user has decided or ctx ends.
 func (f *flow) pollForTokens(ctx context.Context, t tokens, code string, pause time.Duration) (tokens, error) {
 	for {
 		select {

@@ -39,7 +39,7 @@ type serverMetadata struct {
 // resourceMetadata finds the protected resource metadata: at the address of the
 // challenge, then at the well-known addresses of the server's path and root.
 // Without any, the server's origin is its own authorization server, as in
-// version 2025-03-26.
+// version 2025-03-26. It returns an error for metadata of another resource.
 func (c Config) resourceMetadata(ctx context.Context, client *http.Client, challenge Challenge) (resourceMetadata, error) {
 	server, err := url.Parse(c.URL)
 	if err != nil {
@@ -79,6 +79,7 @@ func (c Config) resourceMetadata(ctx context.Context, client *http.Client, chall
 	return resourceMetadata{Resource: c.URL, AuthorizationServers: []string{origin}}, nil
 }
 
+// clearOnError sets found to zero unless err is nil, and returns err.
 func clearOnError(err error, found *resourceMetadata) error {
 	if err != nil {
 		*found = resourceMetadata{}
@@ -86,7 +87,7 @@ func clearOnError(err error, found *resourceMetadata) error {
 	return err
 }
 
-// isMissing reports whether an error means that the document does not exist.
+// isMissing reports whether an error means that the document does not exist: status 400 to 499.
 func isMissing(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.status >= 400 && status.status < 500
@@ -113,7 +114,8 @@ func hostPort(u *url.URL) string {
 	return u.Hostname() + ":" + port
 }
 
-// authorizationServer fetches the metadata of an issuer and checks it.
+// authorizationServer requests the metadata of an issuer and checks it. If there is none, it returns
+// with fallback the addresses of version 2025-03-26, and otherwise an error.
 func (c Config) authorizationServer(ctx context.Context, client *http.Client, issuer string, fallback bool) (serverMetadata, error) {
 	at, err := c.checkAddress("authorization server", issuer)
 	if err != nil {
@@ -157,8 +159,8 @@ func wellKnownAddresses(issuer *url.URL) []string {
 	}
 }
 
-// checkServer checks the addresses in an authorization server's metadata, and
-// that it supports PKCE with S256.
+// checkServer returns an error for an address in an authorization server's metadata that is missing
+// or not permitted, and if the server does not support PKCE with S256.
 func (c Config) checkServer(m serverMetadata) error {
 	for _, e := range []struct {
 		what, address string

@@ -34,11 +34,13 @@ func newProofKey() (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), nil
 }
 
+// errDamagedKey is the error for a stored key that cannot be used.
 var errDamagedKey = errors.New("the key that the tokens are bound to is damaged; run mcp-host logout, then mcp-host login")
 
 // proofOfPossession returns a proof of possession for one request (RFC 9449, 4.2). token is the
 // access token that the request carries, "" for requests to the token endpoint;
-// nonce is the last one that the server sent, if any.
+// nonce is the last one that the server sent; "": none. The error is errDamagedKey, or that of
+// signing.
 func proofOfPossession(key, method string, to *url.URL, token, nonce string) (string, error) {
 	block, _ := pem.Decode([]byte(key))
 	if block == nil {
@@ -75,7 +77,7 @@ func proofOfPossession(key, method string, to *url.URL, token, nonce string) (st
 	})
 }
 
-// signJWT returns a JWT.
+// signJWT returns a JWT with these header and claims, signed by sign.
 func signJWT(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
 	first, err := json.Marshal(header)
 	if err != nil {
@@ -124,4 +126,5 @@ func (s *Source) Received(res *http.Response) (repeat bool) {
 	return proved && res.StatusCode == http.StatusUnauthorized && ParseChallenge(res.Header.Values("WWW-Authenticate")).Error == "use_dpop_nonce"
 }
 
+// maxNonce bounds a nonce, in bytes.
 const maxNonce = 4 << 10

@@ -19,6 +19,7 @@ type IdentityProvider struct {
 	ClientSecret secret.Text
 }
 
+// Types of grants and tokens of a token exchange (RFC 8693).
 const (
 	exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
 	idTokenType   = "urn:ietf:params:oauth:token-type:id_token"
@@ -59,7 +60,7 @@ func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, e
 	return got.Assertion, nil
 }
 
-// identityEndpoint returns the token endpoint of the identity provider.
+// identityEndpoint returns the token endpoint in the metadata of the identity provider.
 func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (string, error) {
 	issuer := c.IdentityProvider.Issuer
 	at, err := c.checkAddress("issuer", issuer)

@@ -92,8 +92,9 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// sendRequest sends a request and decodes a JSON answer into result. Bodies are never
-// quoted in errors: they may hold credentials.
+// sendRequest sends a request and decodes a JSON answer into result; nil: the answer is not read. An
+// answer with another status than 2xx is a *statusError. Errors never quote bodies, which may hold
+// credentials.
 func sendRequest(client *http.Client, req *http.Request, agent string, result any) error {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", agent)
@@ -133,8 +134,10 @@ func sendRequest(client *http.Client, req *http.Request, agent string, result an
 	return nil
 }
 
+// userAgent returns the value of the header User-Agent.
 func (c Config) userAgent() string { return "toolroom/" + c.Version }
 
+// getJSON requests an address and decodes the answer into result; see sendRequest.
 func (c Config) getJSON(ctx context.Context, client *http.Client, address string, result any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -143,6 +146,7 @@ func (c Config) getJSON(ctx context.Context, client *http.Client, address string
 	return sendRequest(client, req, c.userAgent(), result)
 }
 
+// postJSON posts body as JSON and decodes the answer into result; see sendRequest.
 func (c Config) postJSON(ctx context.Context, client *http.Client, address string, body, result any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -156,12 +160,13 @@ func (c Config) postJSON(ctx context.Context, client *http.Client, address strin
 	return sendRequest(client, req, c.userAgent(), result)
 }
 
-// postForm posts a form with the credentials of a client.
+// postForm posts a form with the credentials of a client, which it may add to the form, and decodes
+// the answer into result; see sendRequest.
 func (c Config) postForm(ctx context.Context, client *http.Client, address string, as registration, form url.Values, result any) error {
 	return c.postProved(ctx, client, address, as, form, "", result)
 }
 
-// postProved is postForm with a proof of possession; "": without.
+// postProved does the same as postForm, with a proof of possession; "": without.
 func (c Config) postProved(ctx context.Context, client *http.Client, address string, as registration, form url.Values, proof string, result any) error {
 	var basic string
 	switch as.AuthMethod {

@@ -43,8 +43,8 @@ type flow struct {
 	key      string // that the tokens are bound to; "": none
 }
 
-// Login signs in to a server and stores the tokens. It waits for the user until
-// ctx ends.
+// Login signs in to a server, stores the tokens, and returns the account. It waits for the user
+// until ctx ends. The tokens of an earlier sign-in stay if it fails.
 func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	if err := c.Validate(); err != nil {
 		return Account{}, err
@@ -69,7 +69,8 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	return f.storeTokens(ctx, t)
 }
 
-// storeTokens stores the tokens of a sign-in, also if ctx has ended, and returns the account.
+// storeTokens stores the tokens of a sign-in and the registration, also if ctx has ended, and returns
+// the account.
 func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
 	ctx = context.WithoutCancel(ctx)
 	var noKeyring error
@@ -96,8 +97,8 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
 	return a, err
 }
 
-// prepare asks the server for its challenge and finds out where and for what to
-// sign in.
+// prepare requests the challenge of the server and the metadata, and sets where to sign in, the
+// scopes, and the key of the tokens. It returns an error if further sign-ins would be of no use.
 func (f *flow) prepare(ctx context.Context) error {
 	var err error
 	f.discardUnreadable = true // a sign-in replaces tokens that cannot be read
@@ -144,7 +145,7 @@ func (f *flow) makeProofKey(challenge Challenge) (err error) {
 	return err
 }
 
-// chooseScopes selects the scopes: the configured ones, those of the challenge, or
+// chooseScopes sets the scopes: the configured ones, those of the challenge, or
 // those of the metadata; and with them those that were granted before and
 // those that a call needed.
 func (f *flow) chooseScopes(challenge Challenge) {
@@ -167,10 +168,12 @@ func (f *flow) chooseScopes(challenge Challenge) {
 	}
 }
 
-// initializeRequest opens a session; a server that requires a sign-in refuses it.
+// initializeRequest is a request of MCP that opens a session; a server that requires a sign-in
+// refuses it.
 const initializeRequest = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"toolroom","version":"1"}}}`
 
-// challenge returns the challenge of the server to a request without a token.
+// challenge returns the challenge of the server to a request without a token; zero if the server
+// does not answer with status 401.
 func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, strings.NewReader(initializeRequest))
 	if err != nil {
@@ -195,7 +198,8 @@ func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 	return ParseChallenge(res.Header.Values("WWW-Authenticate")), nil
 }
 
-// clientIdentity returns the client to sign in as, which is registered if need be.
+// clientIdentity returns the client to sign in as: the configured one, the stored registration for
+// this redirect address, or a new registration.
 func (f *flow) clientIdentity(ctx context.Context, redirect string, device bool) (registration, error) {
 	if r, ok := f.configuredClient(f.server); ok {
 		return r, nil
@@ -216,7 +220,8 @@ func (f *flow) hasScopes(r registration) bool {
 	return containsAll(r.Scopes, f.scopes)
 }
 
-// runCodeFlow runs the authorization code flow with PKCE (RFC 7636).
+// runCodeFlow runs the authorization code flow with PKCE (RFC 7636), and returns the tokens after the
+// redirect has arrived, or an error if ctx ends before.
 func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
 	if f.server.AuthorizationEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
@@ -255,7 +260,7 @@ func (f *flow) exchangeCode(ctx context.Context, client registration, code, redi
 	})
 }
 
-// tokensWithoutSecrets are the tokens to be, without the secrets.
+// tokensWithoutSecrets returns tokens with all values that are known before they are issued.
 func (f *flow) tokensWithoutSecrets(client registration) tokens {
 	return tokens{
 		Issuer: f.server.Issuer, Resource: f.resource.Resource, Client: client,
@@ -264,6 +269,7 @@ func (f *flow) tokensWithoutSecrets(client registration) tokens {
 	}
 }
 
+// authorizationAddress returns the address at which the user signs in, for the browser.
 func (f *flow) authorizationAddress(client registration, redirect, state, verifier string) (string, error) {
 	to, err := f.checkAddress("authorization endpoint", f.server.AuthorizationEndpoint)
 	if err != nil {
@@ -288,7 +294,8 @@ func (f *flow) authorizationAddress(client registration, redirect, state, verifi
 	return BrowserURL(to.String())
 }
 
-// awaitRedirect waits for the parameters of the redirect and checks them.
+// awaitRedirect waits for the redirect, or for the user to paste its address, and returns its
+// parameters if checkAnswer accepts them.
 func (f *flow) awaitRedirect(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
 	if prompt.Paste == nil {
 		return redirect.wait(ctx)
@@ -304,10 +311,11 @@ func (f *flow) awaitRedirect(ctx context.Context, prompt Prompt, redirect *redir
 	return u.Query(), f.checkAnswer(u.Query(), state)
 }
 
+// errOtherState is the error for a redirect that may belong to another sign-in.
 var errOtherState = errors.New("the answer does not have the state of the request, so it may not belong to this sign-in; nothing was sent")
 
-// checkAnswer checks the parameters of a redirect: the state, the issuer (RFC
-// 9207), and that they hold a code.
+// checkAnswer returns an error unless the parameters of a redirect have the state, the right issuer
+// (RFC 9207) and a code: errOtherState for another state.
 func (f *flow) checkAnswer(answer url.Values, state string) error {
 	for _, name := range []string{"state", "iss", "code", "error"} {
 		if len(answer[name]) > 1 {
@@ -336,7 +344,8 @@ func (f *flow) checkAnswer(answer url.Values, state string) error {
 	return nil
 }
 
-// ReadPasted reads one line, bounded, from in.
+// ReadPasted reads one line of at most 64 KiB from in, without its end. If ctx ends before, it
+// returns ctx.Err(), and the reading continues in the background.
 func ReadPasted(ctx context.Context, in io.Reader) (string, error) {
 	type line struct {
 		text string

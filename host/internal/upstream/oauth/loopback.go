@@ -25,8 +25,8 @@ type redirectServer struct {
 	once     sync.Once
 }
 
-// listenForRedirect opens the port: the configured one, that of the last registration, or
-// any.
+// listenForRedirect opens the port for the redirect: the configured one, that of the last
+// registration, or any. It returns an error only if the configured port, or all, are taken.
 func (f *flow) listenForRedirect() (*redirectServer, error) {
 	port := f.RedirectPort
 	if port == 0 {
@@ -79,7 +79,8 @@ func (d *redirectServer) serve(check func(url.Values) error) {
 	go d.server.Serve(d.listener) //nolint:errcheck // ends with close
 }
 
-// wait returns the parameters of the redirect.
+// wait waits for the first redirect of this sign-in, and returns its parameters or the error of
+// check. It returns an error if ctx ends before.
 func (d *redirectServer) wait(ctx context.Context) (url.Values, error) {
 	select {
 	case answer := <-d.answers:

@@ -23,10 +23,10 @@ func (c Config) hasAssertion() bool { return c.Grant == JWTBearer || c.Grant == 
 // maxAssertion bounds the file with a JWT.
 const maxAssertion = 64 << 10
 
-// signsInAlone reports whether tokens are obtained without a user.
+// signsInAlone reports whether the host obtains tokens without a user: a grant is configured.
 func (c Config) signsInAlone() bool { return c.Grant != "" }
 
-// obtainTokens returns new tokens for the configured client.
+// obtainTokens requests new tokens for the configured client with its grant. It does not store them.
 func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 	if err := c.Validate(); err != nil {
 		return tokens{}, err
@@ -53,7 +53,8 @@ func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 	return f.requestTokens(ctx, f.client, f.tokensWithoutSecrets(client), form)
 }
 
-// readAssertion reads the JWT. Platforms replace the file before it expires.
+// readAssertion returns the JWT in AssertionFile, which it reads each time: platforms replace the
+// file before the JWT expires.
 func (c Config) readAssertion() (string, error) {
 	f, err := os.Open(c.AssertionFile)
 	if err != nil {

@@ -54,7 +54,7 @@ type Config struct {
 	discardUnreadable bool // tokens whose key cannot be read count as none
 }
 
-// Validate names the setting that is wrong.
+// Validate returns an error that names the wrong setting.
 func (c Config) Validate() error {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -97,6 +97,7 @@ func (c Config) isPrivate() bool {
 	return err == nil && (c.AllowPrivate || isPrivateHost(u.Hostname()))
 }
 
+// isPrivateHost reports whether a host is an address that is not public, or a local name.
 func isPrivateHost(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return netguard.Classify(ip.Unmap()).Reach != netguard.Public
@@ -104,13 +105,15 @@ func isPrivateHost(host string) bool {
 	return netguard.IsLocalName(host)
 }
 
+// isLoopback reports whether a host is localhost, a name below it, or a loopback address.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
-// checkAddress parses an address that a server named. It must be https; http is
-// accepted on this machine, and on private networks if the MCP server is there.
+// checkAddress parses an address that a server named. It returns an error, in which what names the
+// address, unless it is https; http is accepted on this machine, and on private networks if the
+// MCP server is there.
 func (c Config) checkAddress(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -129,7 +132,7 @@ func (c Config) checkAddress(what, address string) (*url.URL, error) {
 // ErrSignIn is wrapped by errors that a sign-in resolves.
 var ErrSignIn = errors.New("sign-in required")
 
-// signInError tells the command that resolves it.
+// signInError is an error that a sign-in resolves. Its text says how to sign in.
 type signInError struct {
 	text   string
 	scopes []string // that the sign-in must add; nil: none
@@ -148,9 +151,11 @@ func MissingScopes(err error) []string {
 func (e *signInError) Error() string { return e.text }
 func (e *signInError) Unwrap() error { return ErrSignIn }
 
+// signInRequired returns an error that wraps ErrSignIn, with the reason and how to sign in.
 func (c Config) signInRequired(why string) error { return c.signInRequiredWith(why, nil) }
 
-// signInRequiredWith is signInRequired for a sign-in that must add scopes.
+// signInRequiredWith does the same as signInRequired for a sign-in that must add scopes; see
+// MissingScopes.
 func (c Config) signInRequiredWith(why string, scopes []string) error {
 	if c.SignInLink {
 		return &signInError{why + ": call one of its tools to get the link", scopes}

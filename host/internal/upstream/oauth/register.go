@@ -30,8 +30,8 @@ type registration struct {
 	Issuer       string    `json:"issuer,omitempty"`       // audience of assertions; for private_key_jwt
 }
 
-// configuredClient returns the identity that needs no registration: the configured
-// client, or a client metadata document if the server supports them.
+// configuredClient returns the identity that needs no registration: the configured client, or a
+// client metadata document if the server supports them. It returns false if there is none.
 func (c Config) configuredClient(m serverMetadata) (registration, bool) {
 	switch {
 	case c.PrivateKey != "":
@@ -46,7 +46,8 @@ func (c Config) configuredClient(m serverMetadata) (registration, bool) {
 	return registration{}, false
 }
 
-// authMethod chooses among the methods that a server supports. A server that
+// authMethod returns the method of authentication for a client with or without a secret, among
+// those that a server supports. A server that
 // lists none supports client_secret_basic (RFC 8414).
 func authMethod(secret bool, supported []string) string {
 	switch {
@@ -60,8 +61,8 @@ func authMethod(secret bool, supported []string) string {
 	return basicAuth
 }
 
-// register registers the host dynamically (RFC 7591) with one redirect
-// address.
+// register registers the host dynamically (RFC 7591) with one redirect address, and returns the
+// registration, which it does not store. device adds the grant of the device flow.
 func (c Config) register(ctx context.Context, client *http.Client, m serverMetadata, redirect string, scopes []string, device bool) (registration, error) {
 	if m.RegistrationEndpoint == "" {
 		return registration{}, fmt.Errorf("the authorization server %.200q registers no clients itself: register one there with the redirect address http://127.0.0.1/callback, and set oauth.client_id (and oauth.client_secret) for server %s", m.Issuer, c.Server)
@@ -107,7 +108,7 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 	return r, nil
 }
 
-// isUsable reports whether a stored registration can be used again.
+// isUsable reports whether a registration is not empty and its secret has not expired.
 func (r registration) isUsable(now time.Time) bool {
 	return r.ClientID != "" && (r.Expires.IsZero() || now.Before(r.Expires))
 }

@@ -31,7 +31,7 @@ const (
 	InCluster = "cluster" // in Storage.Shared
 )
 
-// Storage tells where the tokens of sign-ins are stored.
+// Storage says where the tokens of sign-ins are stored.
 //
 // The record of a sign-in is a file. If the system has a keyring, the tokens in the file are
 // encrypted with a key that is in the keyring. The tokens themselves are not in the keyring:
@@ -67,6 +67,7 @@ type summary struct {
 	Scopes    []string  `json:"scopes,omitempty"`
 }
 
+// summaryOf returns the summary of tokens; nil for nil.
 func summaryOf(t *tokens) *summary {
 	if t == nil {
 		return nil
@@ -118,7 +119,8 @@ func (c Config) unseal(ctx context.Context, r *record) error {
 	return nil
 }
 
-// seal encrypts the tokens of a record with its key.
+// seal returns the record with its tokens encrypted by its key. It returns a keyringError if the key
+// cannot be read.
 func (c Config) seal(ctx context.Context, r record) (record, error) {
 	text, err := c.Keyring.Get(ctx, r.Sealed.Item)
 	if err != nil {
@@ -137,12 +139,13 @@ func (c Config) seal(ctx context.Context, r record) (record, error) {
 	return r, nil
 }
 
-// authenticatedData is the data that is authenticated with the tokens, so that a record cannot be
+// authenticatedData returns the data that is authenticated with the tokens, so that a record cannot be
 // used for another server, account or user.
 func (c Config) authenticatedData() []byte {
 	return []byte(c.URL + "\x00" + c.Account + "\x00" + c.Subject)
 }
 
+// newAEAD returns AES-256-GCM with a key in base64.
 func newAEAD(text string) (cipher.AEAD, error) {
 	key, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
@@ -155,7 +158,7 @@ func newAEAD(text string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// newKeyringItem stores a new key in the keyring and returns its name.
+// newKeyringItem stores a new key in the keyring and returns the name of its item, not the key.
 func (c Config) newKeyringItem(ctx context.Context) (string, error) {
 	if c.Keyring == nil {
 		return "", errNoKeyring
@@ -193,14 +196,18 @@ func (c Config) checkKeyring(ctx context.Context) error {
 	return mustBeInKeyring(err)
 }
 
+// errNoKeyring means that the configuration has no keyring.
 var errNoKeyring = errors.New("this program does not use it")
 
+// mustBeInKeyring returns the error for tokens that may be stored only in a keyring, which cannot be
+// used.
 func mustBeInKeyring(cause error) error {
 	return fmt.Errorf("the tokens cannot be stored: the keyring of the system cannot be used: %w; set token_store to file or auto to store them in a file", cause)
 }
 
-// chooseStorage decides where the tokens of a new sign-in are stored. unused is the reason why they
-// are not in the keyring; nil: they are, or the configuration says so.
+// chooseStorage decides whether the tokens of a new sign-in are encrypted with a key in the keyring,
+// and sets r.Sealed if so. unused is the reason why they are not; nil: they are, or the
+// configuration says so. err means that they must be and cannot.
 func (c Config) chooseStorage(ctx context.Context, r *record) (unused, err error) {
 	if c.Kind == InFile || c.Kind == InCluster || r.Sealed != nil { // the key could be read
 		return nil, nil

@@ -104,8 +104,8 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 	return false, s.cfg.signInRequired(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
 }
 
-// storeChallenge stores a challenge for the sign-in: not every server sends it in answer
-// to the first request.
+// storeChallenge stores a challenge in the record for the next sign-in: not every server sends it in
+// answer to the first request.
 func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error {
 	same := func(r *record) bool { return r.Asked != nil && reflect.DeepEqual(*r.Asked, challenge) }
 	if r, err := s.cfg.loadRecord(ctx); err != nil || same(&r) {
@@ -118,7 +118,8 @@ func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error 
 	})
 }
 
-// requestScopes notes the scopes that a call needs, for the next sign-in.
+// requestScopes stores the scopes that a call needs, for the next sign-in. again reports whether a
+// sign-in since then has added them. Otherwise the error wraps ErrSignIn.
 func (s *Source) requestScopes(ctx context.Context, token string, scopes []string) (again bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +146,9 @@ func (s *Source) requestScopes(ctx context.Context, token string, scopes []strin
 	return false, s.cfg.signInRequiredWith(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what), scopes)
 }
 
-// refreshOrReread returns tokens other than the refused or expiring one: those that
-// another process has stored meanwhile, or refreshed ones; nil: there are none.
+// refreshOrReread returns tokens other than the refused or expiring access token old: those that
+// another process has stored meanwhile, or refreshed ones; nil: there are none. If the server
+// refuses the refresh token, the stored tokens are removed, and the error wraps ErrSignIn.
 // Of all processes one refreshes, under the lock, so that a refresh token that
 // changes with each use is used once.
 func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) (*tokens, error) {
@@ -209,7 +211,7 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 	return result, err
 }
 
-// reload reads the store for the first time.
+// reload reads the store, unless that was done before.
 func (s *Source) reload(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +229,7 @@ func (s *Source) reload(ctx context.Context) error {
 // process.
 const checkInterval = 5 * time.Second
 
-// checkStore reads the store again if its file has been replaced.
+// checkStore reads the store again if its file has been replaced, or the record in the cluster.
 func (s *Source) checkStore(ctx context.Context) error {
 	if s.cfg.Kind == InCluster {
 		return s.checkCluster(ctx)
@@ -266,7 +268,7 @@ func (s *Source) checkCluster(ctx context.Context) error {
 	return err
 }
 
-// cacheTokens caches tokens. s.mu is held.
+// cacheTokens caches tokens (nil: not signed in), and keeps them for Secrets. s.mu is held.
 func (s *Source) cacheTokens(t *tokens) {
 	s.file, _ = os.Stat(s.cfg.recordFile()) //nolint:errcheck // it is read again then
 	if t != nil && !slices.Contains(s.used, t.Access) {
@@ -279,8 +281,8 @@ func (s *Source) cacheTokens(t *tokens) {
 	s.hasRead.Store(true)
 }
 
-// Changed reports whether the store has tokens that this source has not, as
-// after a sign-in by another process.
+// Changed reports whether the store has other tokens than this source, as after a sign-in by another
+// process; false if it has none or cannot be read.
 func (s *Source) Changed() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
 	defer cancel()
@@ -311,11 +313,12 @@ func (s *Source) SignIn() string {
 	return a.String()
 }
 
+// containsAll reports whether all contains each of some.
 func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
 }
 
-// mergeUnique returns a with what only b has.
+// mergeUnique returns a copy of a, followed by the texts that only b has.
 func mergeUnique(a, b []string) []string {
 	a = slices.Clone(a)
 	for _, one := range b {

@@ -57,7 +57,7 @@ type record struct {
 	StepUps int                     `json:"step_ups,omitempty"`
 	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients and Tokens in the file; nil: they are not encrypted
 	version store.Version           // with InCluster
-	lost    error                   // why the tokens cannot be decrypted, if load ignored it
+	lost    error                   // why the tokens cannot be decrypted, if loadRecord ignored it
 }
 
 // hasSecrets reports whether the record has tokens, or the secret of a client.
@@ -76,9 +76,10 @@ const maxRecord = 1 << 20
 // lockTimeout is the longest wait for another process that signs in or refreshes.
 const lockTimeout = 2 * requestTimeout
 
+// recordsDir returns the directory of the records.
 func (c Config) recordsDir() string { return filepath.Join(c.State, "oauth") }
 
-// recordFile is the record's file.
+// recordFile returns the path of the record's file.
 func (c Config) recordFile() string { return filepath.Join(c.recordsDir(), c.recordID()+".json") }
 
 // recordID returns the name of the record, a hash of address, account and subject.
@@ -91,8 +92,9 @@ func (c Config) recordID() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// loadRecord reads the record with its tokens. It returns an empty record if the file does not
-// exist, and an error if other users can read it, or if its key cannot be read.
+// loadRecord reads the record with its tokens. It returns an empty record if there is none, and an
+// error if other users can read its file, or if its key cannot be read. Tokens of another client
+// than the configured one are left out.
 func (c Config) loadRecord(ctx context.Context) (record, error) {
 	r, err := c.readRecord(ctx)
 	if err == nil {
@@ -147,7 +149,8 @@ func (c Config) readRecord(ctx context.Context) (record, error) {
 	return c.parseRecord(text)
 }
 
-// parseRecord returns the record in a text.
+// parseRecord returns the record in a text, or an error if that is damaged or of another server,
+// account or subject.
 func (c Config) parseRecord(text []byte) (record, error) {
 	var r record
 	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account || r.Subject != c.Subject {
@@ -171,8 +174,8 @@ func subjectIn(file string) string {
 	return r.Subject
 }
 
-// saveRecord replaces the record's file. It deletes the key of a record that is no longer
-// encrypted. The caller holds the lock.
+// saveRecord stores the record, with its secrets encrypted if it has a key. It deletes the key of a
+// record that is no longer encrypted. The caller holds the lock.
 func (c Config) saveRecord(ctx context.Context, r record) (err error) {
 	item := ""
 	if r.Sealed != nil {
@@ -192,6 +195,8 @@ func (c Config) saveRecord(ctx context.Context, r record) (err error) {
 	return nil
 }
 
+// replaceRecord writes the record as it is to its file or the store of the cluster, completely or not
+// at all.
 func (c Config) replaceRecord(ctx context.Context, r record) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -214,8 +219,8 @@ func (c Config) replaceRecord(ctx context.Context, r record) error {
 	return os.Rename(f.Name(), c.recordFile())
 }
 
-// updateRecord changes the record while no other process does. change sees the
-// record as it is after the lock was taken; it reports whether to store it.
+// updateRecord changes the record under its lock. change gets the record as it is then, and reports
+// whether to store it, also if it returns an error, which updateRecord returns.
 func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, error)) error {
 	unlock, err := c.lockRecord(ctx)
 	if err != nil {
@@ -233,8 +238,8 @@ func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, er
 	return err
 }
 
-// lockRecord takes the lock of the record. The kernel frees it when the process
-// ends. On a file system without locks nothing is excluded.
+// lockRecord waits for the lock of the record, at most lockTimeout. The kernel frees it when the
+// process ends. On a file system without locks, it excludes nobody.
 func (c Config) lockRecord(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()

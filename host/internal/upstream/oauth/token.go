@@ -21,11 +21,11 @@ type tokenResponse struct {
 	Scope   *string `json:"scope"`
 }
 
-// maxLifetime bounds what a server says of a token's life.
+// maxLifetime bounds the lifetime of tokens and codes that a server names.
 const maxLifetime = 10 * 365 * 24 * time.Hour
 
-// requestTokens asks a token endpoint for tokens. Scopes that the answer does not
-// name are those asked for.
+// requestTokens requests tokens at the token endpoint of t, and returns t with them. If the answer
+// names no scopes, they are those of t. It does not store the tokens.
 func (c Config) requestTokens(ctx context.Context, client *http.Client, t tokens, form url.Values) (tokens, error) {
 	form.Set("resource", t.Resource)
 	begin := time.Now()
@@ -177,6 +177,8 @@ func (c Config) subjects(ctx context.Context) (subjects []string, err error) {
 	return subjects, nil
 }
 
+// revoke revokes the refresh and the access token at the authorization server, and returns the errors
+// of both; also an error if the server cannot revoke tokens.
 func (c Config) revoke(ctx context.Context, t tokens) error {
 	if t.Revocation == "" {
 		return errors.New("the authorization server cannot revoke tokens; the access token stays valid until it expires")
