@@ -89,7 +89,13 @@ const refuseLinks = -1
 // missing file gets no rule. A link gets none unless follow is 0, since a rule
 // would apply to its target.
 func (r *ruleset) allow(path string, rights uint64, follow int) error {
-	r.dependsOn(path, follow == 0, false)
+	return r.allowFile(path, rights, follow, r.dependsOn(path, follow == 0, false))
+}
+
+// allowFile does what allow does. on is the dependency on the path, or nil. If another file
+// was opened than on describes, because the path was changed meanwhile, the rules are
+// never current.
+func (r *ruleset) allowFile(path string, rights uint64, follow int, on *ruleDependency) error {
 	var fd int
 	var err error
 	if follow == refuseLinks {
@@ -98,6 +104,7 @@ func (r *ruleset) allow(path string, rights uint64, follow int) error {
 		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)
 	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
+		on.expect(unix.Stat_t{})
 		return nil
 	}
 	if err != nil {
@@ -108,6 +115,7 @@ func (r *ruleset) allow(path string, rights uint64, follow int) error {
 	if err := unix.Fstat(fd, &info); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
+	on.expect(info)
 	switch info.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		return nil

@@ -102,19 +102,30 @@ type ruleDependency struct {
 	// removing or renaming an entry changes the times of the directory.
 	listed bool
 	file   unix.Stat_t // zero if the path did not exist
-	stable bool
+	stable bool        // the file is certainly that of the rule, and the next change will show
 }
 
 // dependsOn records that the rules depend on the state of path, of a link's
-// target with follow, and of the entries of the directory with listed.
-func (r *ruleset) dependsOn(path string, follow, listed bool) {
+// target with follow, and of the entries of the directory with listed. It returns the
+// dependency, which is valid until the next call, or nil if that on the parent directory
+// is enough.
+func (r *ruleset) dependsOn(path string, follow, listed bool) *ruleDependency {
 	if slices.ContainsFunc(r.dependencies, func(o ruleDependency) bool { return o.listed && o.path == filepath.Dir(path) }) && !listed {
-		return
+		return nil
 	}
 	o := ruleDependency{path: path, follow: follow, listed: listed}
 	o.file = o.currentState()
 	o.stable = !listed || time.Since(time.Unix(o.file.Ctim.Unix())) > SettledAfter
 	r.dependencies = append(r.dependencies, o)
+	return &r.dependencies[len(r.dependencies)-1]
+}
+
+// expect makes the rules never current if the file that a rule was made for, zero for
+// none, is not that of the dependency. A nil dependency is ignored.
+func (o *ruleDependency) expect(file unix.Stat_t) {
+	if o != nil && (o.file.Dev != file.Dev || o.file.Ino != file.Ino) {
+		o.stable = false
+	}
 }
 
 // currentState returns the state of the file at the path, the zero value if there is
