@@ -168,7 +168,7 @@ could not be reached.`,
 	group("serve", "Serve MCP:", p.serve(), p.stdio(), p.record(), p.replay())
 	group("use", "Use tools and models:", p.tools(), p.call(), p.chat(), p.agent())
 	group("install", "Install:", p.install(), p.uninstall(), p.status())
-	group("operate", "Configure and operate:", p.add(), p.remove(), p.config(), p.doctor(), p.servers(), p.stop(), p.login(), p.logout(), p.approvals(), p.stats())
+	group("operate", "Configure and operate:", p.add(), p.remove(), p.config(), p.doctor(), p.servers(), p.service(), p.stop(), p.login(), p.logout(), p.approvals(), p.stats())
 	root.AddCommand(p.version(), p.guard(), p.resident())
 	completion(root)
 	return root

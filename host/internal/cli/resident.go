@@ -25,6 +25,7 @@ const stopTime = 3 * time.Second
 
 func (p *program) resident() *cobra.Command {
 	var idle time.Duration
+	var stay bool
 	cmd := &cobra.Command{Use: core.ResidentCommand, Hidden: true, Args: arguments(0, 0), RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
@@ -33,7 +34,7 @@ func (p *program) resident() *cobra.Command {
 			return err
 		}
 		err = resident.Run(ctx, resident.Config{
-			State: client.State, Program: client.Program, Version: buildinfo.Version(), Idle: idle, Guard: []string{client.Program, "guard"},
+			State: client.State, Program: client.Program, Version: buildinfo.Version(), Idle: idle, Stay: stay, Guard: []string{client.Program, "guard"},
 			Ready: func() { fmt.Fprintln(p.out, "ready") }, //nolint:errcheck // the host that started it is gone
 		})
 		if err != nil {
@@ -42,6 +43,7 @@ func (p *program) resident() *cobra.Command {
 		return nil
 	}}
 	cmd.Flags().DurationVar(&idle, "idle", resident.DefaultIdle, "end servers, and then the process, after this time without hosts")
+	cmd.Flags().BoolVar(&stay, "stay", false, "run also without hosts, as a service; wait while a process of a host runs")
 	return cmd
 }
 

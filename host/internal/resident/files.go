@@ -50,6 +50,31 @@ func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
 	}
 }
 
+// turnTime is the interval at which awaitTurn looks for another process.
+const turnTime = 2 * time.Second
+
+// awaitTurn waits until no process accepts connections at a socket, and returns while it
+// holds the lock.
+func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error) {
+	for {
+		unlock, err := lock(ctx, dir, name)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := control.Dial(ctx, filepath.Join(dir, name))
+		if err != nil {
+			return unlock, nil
+		}
+		conn.Close() //nolint:errcheck // nothing was said
+		unlock()
+		select {
+		case <-time.After(turnTime):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // isNamed reports whether the name of an open file still leads to it.
 func isNamed(f *os.File) bool {
 	opened, err := f.Stat()

@@ -54,6 +54,9 @@ type Config struct {
 	Version string        // of the host
 	Idle    time.Duration // see DefaultIdle
 	Guard   []string      // see upstream.SharedConfig
+	// Stay makes Run wait until no other process serves the same socket, and then serve
+	// also without hosts.
+	Stay bool
 	// Ready is called once the socket accepts connections.
 	Ready func()
 }
@@ -86,13 +89,25 @@ type resident struct {
 }
 
 // Run serves hosts until ctx ends, a client asks for the end, or no host was connected
-// for Idle. The caller makes sure that no other process serves the same socket.
+// for Idle. Without Stay, the caller makes sure that no other process serves the same
+// socket.
 func Run(ctx context.Context, cfg Config) error {
 	dir, name, err := socketOf(cfg.State, cfg.Program)
 	if err != nil {
 		return err
 	}
+	unlock := func() {}
+	if cfg.Stay {
+		unlock, err = awaitTurn(ctx, dir, name)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 	listener, err := control.ListenAt(dir, name)
+	unlock()
 	if err != nil {
 		return err
 	}
@@ -115,8 +130,8 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// waitIdle returns when ctx ends or no host was connected for cfg.Idle; if the process
-// drains, as soon as no host is connected.
+// waitIdle returns when ctx ends or, without cfg.Stay, when no host was connected for
+// cfg.Idle; if the process drains, as soon as no host is connected.
 func (r *resident) waitIdle(ctx context.Context) {
 	idle := time.NewTimer(r.cfg.Idle)
 	defer idle.Stop()
@@ -130,7 +145,7 @@ func (r *resident) waitIdle(ctx context.Context) {
 			}
 			idle.Reset(r.cfg.Idle)
 		case <-idle.C:
-			if len(r.shared.Hosts()) == 0 {
+			if len(r.shared.Hosts()) == 0 && !r.cfg.Stay {
 				return
 			}
 			idle.Reset(r.cfg.Idle)
@@ -171,7 +186,9 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 			continue
 		}
 		r.work.Go(func() {
-			r.handleConnection(conn)
+			if !r.handleConnection(conn) {
+				return
+			}
 			select {
 			case r.changed <- struct{}{}:
 			default:
@@ -180,24 +197,26 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 	}
 }
 
-// handleConnection handles the first line of a connection.
-func (r *resident) handleConnection(conn *net.UnixConn) {
+// handleConnection handles the first line of a connection. It reports whether the process
+// may have fewer reasons to run now: a host has ended, or the process drains.
+func (r *resident) handleConnection(conn *net.UnixConn) (changed bool) {
 	defer conn.Close() //nolint:errcheck // all is said
 	if conn.SetReadDeadline(time.Now().Add(attachTime)) != nil {
-		return
+		return false
 	}
 	in := jsonrpc.NewReader(conn, 0)
 	line, err := in.ReadLine()
 	if err != nil {
-		return
+		return false
 	}
 	m, err := jsonrpc.Split(line)
 	if err != nil || m.Kind != jsonrpc.Request || conn.SetDeadline(time.Time{}) != nil {
-		return
+		return false
 	}
 	switch m.Method {
 	case upstream.MethodAttach:
 		r.shared.Serve(conn, m, in)
+		return true
 	case methodStatus, methodStop, methodDrain:
 		if m.Method == methodDrain && string(jsonrpc.MemberOf(m.Params, "program")) == string(jsonrpc.AppendString(nil, r.cfg.Program)) {
 			r.drains.Store(true) // the end of this connection wakes waitIdle
@@ -212,6 +231,7 @@ func (r *resident) handleConnection(conn *net.UnixConn) {
 	default:
 		conn.Write(append(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("unknown method %q", m.Method)), '\n')) //nolint:errcheck // the client is gone
 	}
+	return m.Method == methodDrain
 }
 
 // status returns the state of the process and of the shared servers.
