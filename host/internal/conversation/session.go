@@ -153,7 +153,7 @@ func (b *Store) write(ctx context.Context, k *storedSession, was store.Version) 
 // read returns the record of a session and its version. It returns NOT_FOUND for an
 // unknown or malformed id.
 func (b *Store) read(ctx context.Context, id string) (*storedSession, store.Version, error) {
-	missing := toolerr.New(toolerr.NotFound, "no session %.80q; it may have been deleted, or removed after %d days without use; start another without it", id, int(b.age().Hours()/24))
+	missing := toolerr.New(toolerr.NotFound, "no session %.80q; it may have been deleted, or removed after %d days without use; start a new session", id, int(b.age().Hours()/24))
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == '*' || r == '/' || r > '~' }) {
 		return nil, 0, missing
 	}

@@ -130,7 +130,7 @@ func safeFileName(name string) string {
 // have is not looked up.
 func (a *API) findArtifact(r *http.Request) (*artifact, error) {
 	id := r.PathValue("id")
-	missing := toolerr.New(toolerr.NotFound, "no artifact %.80q", id)
+	missing := toolerr.New(toolerr.NotFound, "no artifact %.80q; GET /artifact lists the files", id)
 	if len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c > '~' }) {
 		return nil, missing
 	}
