@@ -44,8 +44,8 @@ func (c *Config) CheckRoots(args []string) error {
 }
 
 // suggestDirs returns the paths of up to three directories in the parent directory of
-// a missing one whose names are similar, the most similar first. shown is the parent
-// directory as the caller wrote it.
+// a missing one whose names are similar, the most similar first; nil if the parent
+// directory cannot be read. shown is the parent directory as the caller wrote it.
 func suggestDirs(missing, shown string) []string {
 	parent, err := os.Open(filepath.Dir(missing))
 	if err != nil {

@@ -299,6 +299,7 @@ type cancelableWriter struct {
 // maxWriteBytes is the number of bytes written between two checks of the context.
 const maxWriteBytes = 4 << 20
 
+// Write writes p piece by piece, and returns the context's error between two pieces.
 func (s *cancelableWriter) Write(p []byte) (n int, err error) {
 	for {
 		if err := s.ctx.Err(); err != nil {

@@ -24,7 +24,8 @@ const (
 
 // suggestNear returns existing paths that the caller may have meant by a missing one, as
 // arguments: those that people regard as the same name, and up to three similar ones.
-// It searches only the directory in which the resolution ended, which is in a root.
+// It searches only the directory in which the resolution ended, which is in a root, and
+// finds nothing if that cannot be opened.
 func (f *FS) suggestNear(m *missingError) (same, beside []string) {
 	dir, closeDir := f.reopenDir(m.root, m.dir)
 	if dir == nil {
@@ -76,7 +77,7 @@ func (f *FS) correctedPath(m *missingError, name string) string {
 }
 
 // reopenDir opens a directory in root by its resolved components. The caller calls the
-// returned function to close it.
+// returned function to close it. Both are nil if there is no such directory any more.
 func (f *FS) reopenDir(root *openRoot, real []string) (object, func()) {
 	w := &walker{fs: f, root: root, here: root.object, pending: real}
 	o, err := w.walk()

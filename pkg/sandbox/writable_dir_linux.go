@@ -160,8 +160,8 @@ func (d *writableDir) createExclusive(name string, perm uint32) (*os.File, error
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// createAnonymous creates a file without a name. ok is false if the file system does
-// not support that.
+// createAnonymous creates a file without a name. ok is false, without an error, if the
+// file system does not support that.
 func (d *writableDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error) {
 	if !d.anonymous {
 		return nil, false, nil

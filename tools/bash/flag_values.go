@@ -56,6 +56,7 @@ func (d *repeatedPathFlag) Set(value string) error {
 // for powers of 1024.
 type sizeFlag int64
 
+// String returns the size in its largest whole unit ("16M"), "" for 0.
 func (s *sizeFlag) String() string {
 	if s == nil || *s == 0 {
 		return ""
@@ -71,6 +72,7 @@ func (s *sizeFlag) String() string {
 	return fmt.Sprint(int64(*s))
 }
 
+// Set parses a number of bytes, or a number with K, M or G (powers of 1024).
 func (s *sizeFlag) Set(text string) error {
 	var n int64
 	var unit string

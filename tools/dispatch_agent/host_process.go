@@ -177,6 +177,7 @@ type tailWriter struct {
 // maxTail is the number of bytes of standard error that are kept.
 const maxTail = 4 << 10
 
+// Write keeps the last maxTail bytes written. It never fails.
 func (t *tailWriter) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -49,6 +49,7 @@ func (c *Config) Validate() error {
 // for powers of 1024.
 type sizeFlag int64
 
+// String returns the size in its largest whole unit, such as "16M".
 func (s *sizeFlag) String() string {
 	n := int64(*s)
 	for _, unit := range []struct {
@@ -62,6 +63,7 @@ func (s *sizeFlag) String() string {
 	return strconv.FormatInt(n, 10)
 }
 
+// Set parses a number of bytes, or a number with K, M or G (powers of 1024).
 func (s *sizeFlag) Set(text string) error {
 	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
 	shift := 0

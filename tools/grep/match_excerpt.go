@@ -96,8 +96,8 @@ func (x *matchExcerpt) nextMatchedLines(part []byte, base, from int) (search.Mat
 // searched at once (firstPart). end is excluded.
 type span struct{ start, end int }
 
-// countMatchedLines counts the matches in the lines hit. With -o it returns the spans of the
-// wanted matches.
+// countMatchedLines adds the matches in the lines hit to x.passed; without -o these lines
+// count as one match. With -o it returns the spans of the wanted matches, else nil.
 func (x *matchExcerpt) countMatchedLines(part []byte, hit search.MatchedLines) []span {
 	if !x.args.Only {
 		x.passed++

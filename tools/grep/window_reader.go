@@ -150,6 +150,8 @@ type utf16Reader struct {
 	end      error  // of in; nil: none yet
 }
 
+// Read implements io.Reader: it returns the text as UTF-8. Errors of in come after the text
+// that was read before them.
 func (w *utf16Reader) Read(p []byte) (int, error) {
 	for w.text == "" {
 		if w.end != nil {

@@ -75,7 +75,8 @@ func (p *Process) UndoID() string { return p.undoID }
 func (p *Process) PID() int { return p.supervisor.pid }
 
 // RefusedHosts returns the hosts that the command has asked for so far and that
-// Config.Egress does not allow, and the number of further refusals.
+// Config.Egress does not allow, and the number of further refusals; none without
+// Config.Egress.
 func (p *Process) RefusedHosts() ([]egress.Refusal, int) {
 	if p.proxy == nil {
 		return nil, 0

@@ -46,7 +46,7 @@ type shellSearch struct {
 
 // find returns bash of the search path or of Git, else PowerShell, else cmd.exe. The bash
 // in the directory of Windows starts a Linux system, with other paths and outside the job
-// of the command, so it does not count.
+// of the command, so it does not count. It returns false if there is no shell.
 func (f shellSearch) find(path []string) (Shell, bool) {
 	system := f.getenv("SystemRoot")
 	inSystem := func(dir string) bool {

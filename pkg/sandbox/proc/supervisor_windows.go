@@ -38,7 +38,8 @@ func (j *jobSupervisor) run() {
 // Kill ends the command.
 func (j *jobSupervisor) Kill() error { return j.conn.Close() }
 
-// Wait waits until the command has ended.
+// Wait waits until the command has ended. It returns nil, nil: the reports have the exit
+// code.
 func (j *jobSupervisor) Wait() (*os.ProcessState, error) {
 	<-j.done
 	return nil, nil

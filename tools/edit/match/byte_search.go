@@ -135,7 +135,8 @@ func mulModPrime(a, b uint64) uint64 {
 	return sum
 }
 
-// indexByHash returns the same as indexFrom, by the algorithm of Karp and Rabin.
+// indexByHash returns the same as indexFrom, by the algorithm of Karp and Rabin. It
+// returns -1 also if checker stops it.
 func (n *needle) indexByHash(text []byte, from int) int {
 	const base = 0x1F3D5B79A8642C1
 	m := len(n.pattern)

@@ -91,7 +91,7 @@ func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 }
 
 // anchorsBelow returns what anchorsAbove does, for the lines after offset at and
-// the end of the file.
+// the end of the file; nil if it finds none within maxAnchorDistance lines.
 func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {
 		if at >= len(f.Text) {

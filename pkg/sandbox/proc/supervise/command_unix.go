@@ -53,6 +53,7 @@ type unixCommand struct {
 	over  bool          // the program itself has been waited for
 }
 
+// wait implements command: it waits for the program, and returns its exit status.
 func (c *unixCommand) wait() Report {
 	for {
 		var status syscall.WaitStatus
@@ -68,6 +69,7 @@ func (c *unixCommand) wait() Report {
 	}
 }
 
+// look implements command. It also forgets the processes that have ended.
 func (c *unixCommand) look() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

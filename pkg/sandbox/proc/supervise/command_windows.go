@@ -131,6 +131,8 @@ func newJob(s *Spec) (windows.Handle, error) {
 	return job, nil
 }
 
+// wait implements command: it waits for the program, and returns its exit code, -1 if
+// that is not known.
 func (c *jobCommand) wait() Report {
 	state, err := c.process.Wait()
 	close(c.over)

@@ -224,8 +224,8 @@ func dirHash(info os.FileInfo) uint32 {
 	return uint32(h.Sum64()) & (1<<hashBits - 1)
 }
 
-// pathsThroughMounts lists the paths to the directory root through other
-// mounts, such as bind mounts.
+// pathsThroughMounts lists the paths to the directory root through other mounts, such as
+// bind mounts; nil if the mounts cannot be read.
 func pathsThroughMounts(root string) (paths []string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	info, err2 := os.Stat(root)
