@@ -111,7 +111,8 @@ func (b *schemaBuilder) parseHiddenTag(tags map[string]string, where string) boo
 	return ok
 }
 
-// buildField returns the schema of one field by its type and tags.
+// buildField returns the schema of one field by its type and tags. An invalid name or
+// tag is a fault of the schema at where.
 func (b *schemaBuilder) buildField(field reflect.StructField, name string, tags map[string]string, where string) *schema {
 	if !isValidName(name, "_.-") { // client APIs accept no other names for arguments
 		b.faultf(where, "clients refuse the argument name %q: letters, digits, _ . - and at most 64 of them", name)

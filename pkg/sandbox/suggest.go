@@ -113,7 +113,8 @@ func foldForComparison(name string) string {
 	}, name)
 }
 
-// readNames returns up to limit names of an open directory and closes it.
+// readNames returns up to limit names of an open directory, fewer after an error, and
+// closes it.
 func readNames(f *os.File, limit int) []string {
 	defer f.Close()
 	var names []string

@@ -101,7 +101,7 @@ func maxConnectionsFor(descriptors uint64) int { return int(min(max(descriptors/
 
 // newRunner creates the runner of commands. Without a state directory, long
 // outputs have no file, caches are not kept, and private temporary directories
-// are in the system's.
+// are in the system's. It returns the errors of enableUndo and proc.New.
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,

@@ -17,7 +17,8 @@ type idleClock struct {
 	start        time.Time
 }
 
-// newIdleClock returns a clock that starts now and allows idle without a byte.
+// newIdleClock returns a clock that starts now. It allows the time idle to pass without
+// a byte.
 func newIdleClock(idle time.Duration) *idleClock { return &idleClock{idle: idle, start: time.Now()} }
 
 // touch records that bytes were moved now, which puts off the deadline.

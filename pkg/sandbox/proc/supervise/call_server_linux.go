@@ -197,7 +197,7 @@ func (c *callServer) readPath(n *notification, address uint64) (string, error) {
 // openCallerPath resolves a path as the caller would, and opens the file with O_PATH,
 // without access to its content. A relative path starts at the descriptor dir
 // or at AT_FDCWD. The command has the supervisor's root directory and mounts,
-// and cannot get others.
+// and cannot get others. The error is the errno for the caller. The result must be closed.
 func (c *callServer) openCallerPath(n *notification, dir int, path string, flags int) (int, error) {
 	if path == "" {
 		return -1, unix.ENOENT

@@ -64,8 +64,8 @@ func (p *prepared) expected() *Spec {
 	return &p.spec
 }
 
-// runOnPreparedThread runs f on the prepared thread, or on the current thread
-// if nothing is prepared.
+// runOnPreparedThread runs f on the prepared thread, without waiting for its end, or on
+// the current thread if nothing is prepared.
 func (p *prepared) runOnPreparedThread(f func()) {
 	if p == nil || p.rules == nil {
 		f()
