@@ -89,11 +89,11 @@ func (c Change) String() string {
 func (c Config) serversByName() map[string]Server {
 	all := map[string]Server{}
 	for _, s := range c.Servers {
-		s.Spec, s.Serve, s.Roots = s.Spec.Placeless(), nil, nil
+		s.Spec, s.Serve, s.Roots = s.Spec.WithoutPosition(), nil, nil
 		all[s.Name] = s
 	}
 	for _, s := range c.Remote {
-		all[s.Name] = Server{Spec: s.Placeless(), Config: upstream.Config{Trusted: c.HelperFiles[s.Name]}}
+		all[s.Name] = Server{Spec: s.WithoutPosition(), Config: upstream.Config{Trusted: c.HelperFiles[s.Name]}}
 	}
 	return all
 }
@@ -101,7 +101,7 @@ func (c Config) serversByName() map[string]Server {
 // withoutPositions returns servers without their positions in files.
 func withoutPositions(servers []dialect.Server) (all []dialect.Server) {
 	for _, s := range servers {
-		all = append(all, s.Placeless())
+		all = append(all, s.WithoutPosition())
 	}
 	return all
 }

@@ -31,7 +31,7 @@ func (s *snapshot) reachOf(server string) reach {
 		seen[server] = true
 		switch one, own := s.byName[server], s.declared[server]; {
 		case one != nil:
-			of = append(of, server, one.cfg.Spec.Placeless(), one.cfg.Command, one.cfg.Dir)
+			of = append(of, server, one.cfg.Spec.WithoutPosition(), one.cfg.Command, one.cfg.Dir)
 			if at := one.cfg.Spec.Where(); at != "" {
 				r.descriptions = append(r.descriptions, at)
 			}

@@ -15,10 +15,10 @@ func agentFields(k *agent.Kind) []field {
 		{"tools", []string{"allow", "allow_tools"}, "Patterns of served names; the agent may use only matching tools; default: all.", listOf("string"), func(r *reader, n *node) {
 			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
 		}},
-		number("max_turns", []string{"max_rounds"}, "Maximum number of model turns (default 25).", &k.Bounds.Turns),
-		number("max_tokens", nil, "Maximum tokens of all its turns, input and output; default: no limit.", &k.Bounds.Tokens),
+		numberField("max_turns", []string{"max_rounds"}, "Maximum number of model turns (default 25).", &k.Bounds.Turns),
+		numberField("max_tokens", nil, "Maximum tokens of all its turns, input and output; default: no limit.", &k.Bounds.Tokens),
 		{"max_cost", nil, "Maximum cost, in the unit of the models' prices; default: no limit.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { k.Bounds.Cost = r.price(n) }},
-		span("timeout", "Maximum duration of a run (default 10m).", &k.Bounds.Time),
+		durationField("timeout", "Maximum duration of a run (default 10m).", &k.Bounds.Time),
 	}
 }
 
@@ -29,10 +29,10 @@ func agentsSchema() map[string]any {
 
 // readAgents reads the setting agents: kinds of agents by name.
 func readAgents(r *reader, n *node, s *Settings) {
-	r.each(n, func(name string, value *node) {
+	r.eachMember(n, func(name string, value *node) {
 		k := agent.Kind{Name: name}
 		before := len(r.doc.Problems)
-		r.members(value, agentFields(&k))
+		r.readMembers(value, agentFields(&k))
 		if err := k.Validate(); err != nil && len(r.doc.Problems) == before {
 			r.problem("%s", strings.TrimPrefix(err.Error(), "agent "+name+": "))
 			return

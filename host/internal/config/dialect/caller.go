@@ -38,25 +38,25 @@ func readTokenExchange(r *reader, n *node) {
 		return
 	}
 	x.On = true
-	r.members(n, tokenExchangeFields(x))
+	r.readMembers(n, tokenExchangeFields(x))
 }
 
-// tokenExchange adds the field token_exchange, unless it is off.
-func (e *encoder) tokenExchange(x TokenExchange) {
+// addTokenExchange adds the field token_exchange, unless it is off.
+func (e *encoder) addTokenExchange(x TokenExchange) {
 	if !x.On {
 		return
 	}
 	if x.Audience == "" && x.Resource == "" && len(x.Scopes) == 0 {
-		e.add(e.node, "token_exchange", boolean(true))
+		e.addMember(e.node, "token_exchange", boolean(true))
 		return
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	if x.Audience != "" {
-		e.add(n, "audience", e.text(x.Audience))
+		e.addMember(n, "audience", e.textValue(x.Audience))
 	}
 	if x.Resource != "" {
-		e.add(n, "resource", e.text(x.Resource))
+		e.addMember(n, "resource", e.textValue(x.Resource))
 	}
-	e.list(n, "scopes", x.Scopes)
-	e.add(e.node, "token_exchange", n)
+	e.addList(n, "scopes", x.Scopes)
+	e.addMember(e.node, "token_exchange", n)
 }

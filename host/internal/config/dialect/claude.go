@@ -23,9 +23,9 @@ func MaxText(file string) int {
 	return maxText
 }
 
-// passesOver reports whether nothing of a member of .claude.json means
+// isSkipped reports whether nothing of a member of .claude.json means
 // anything here.
-func passesOver(path []string) bool {
+func isSkipped(path []string) bool {
 	switch len(path) {
 	case 1:
 		return !slices.Contains(append(topLevel(), "projects", "toolroom"), path[0])
@@ -50,9 +50,9 @@ func projectOf(root *node, dir string) *node {
 	return nil
 }
 
-// localOver leaves out of the user's servers those that the project has, too:
+// withoutOverridden leaves out of the user's servers those that the project has, too:
 // of two of a name the narrower scope's counts.
-func localOver(sections []section, local *node) []section {
+func withoutOverridden(sections []section, local *node) []section {
 	for i, s := range sections {
 		if s.path != "mcpServers" || s.node.kind != mapNode || local.get("mcpServers") == nil {
 			continue
@@ -66,8 +66,8 @@ func localOver(sections []section, local *node) []section {
 	return sections
 }
 
-// textsOf are the texts of a list; nil: it is none.
-func textsOf(n *node) []string {
+// textItems are the texts of a list; nil: it is none.
+func textItems(n *node) []string {
 	if n == nil || n.kind != listNode {
 		return nil
 	}

@@ -25,8 +25,8 @@ func toolsSchema() map[string]any {
 // readDeclared reads the setting tools without interpreting it; package manifest does.
 func readDeclared(r *reader, n *node, s *Settings) {
 	if n.kind != mapNode && n.kind != listNode && n.kind != nullNode {
-		r.problem("want a map of tools by name, or a list of tools, not %s", n.what())
+		r.problem("want a map of tools by name, or a list of tools, not %s", n.kindWord())
 		return
 	}
-	s.Tools = n.tree()
+	s.Tools = n.toTree()
 }

@@ -51,14 +51,14 @@ func Parse(file string, text []byte, opt Options) *Document {
 		if errors.As(err, &fault) {
 			line = fault.line
 		}
-		d.fault(line, "%v", err)
+		d.addProblem(line, "%v", err)
 		return d
 	}
 	if root.kind == nullNode { // an empty file, or one of comments
 		return d
 	}
 	if root.kind != mapNode {
-		d.fault(root.line, "want a map, such as mcpServers: {…}, not %s", root.what())
+		d.addProblem(root.line, "want a map, such as mcpServers: {…}, not %s", root.kindWord())
 		return d
 	}
 	d.readRenamed(root, opt.renames)
@@ -68,7 +68,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 		d.readSection(s)
 	}
 	d.applyBeside()
-	d.switchOff(root, local, sections)
+	d.applyDisabled(root, local, sections)
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {
 		if d.Servers[i].Name == d.Servers[i-1].Name {
@@ -78,8 +78,8 @@ func Parse(file string, text []byte, opt Options) *Document {
 	return d
 }
 
-// fault adds a problem that belongs to no server.
-func (d *Document) fault(line int, format string, args ...any) {
+// addProblem adds a problem that belongs to no server.
+func (d *Document) addProblem(line int, format string, args ...any) {
 	d.Problems = append(d.Problems, Problem{File: d.File, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -116,9 +116,9 @@ func (d *Document) sections(root, local *node) []section {
 		case "mcp":
 			found = append(found, d.mcpSections(p.value)...)
 		case "arsenal":
-			found = append(found, d.arsenal(p.value)...)
+			found = append(found, d.arsenalSections(p.value)...)
 		case "context_servers":
-			found = append(found, d.zed(root, p.value))
+			found = append(found, d.zedSection(root, p.value))
 		case "spec":
 			for _, key := range []string{"mcp_servers", "mcpServers"} {
 				if n := p.value.get(key); n != nil {
@@ -143,7 +143,7 @@ func (d *Document) sections(root, local *node) []section {
 			case !own && p.key == "toolroom":
 				d.readToolroom(p.value)
 			case !own:
-				d.misplaced(p)
+				d.warnMisplaced(p)
 				beside = append(beside, p)
 				unknown = append(unknown, p)
 			case !d.readSetting(p):
@@ -157,36 +157,36 @@ func (d *Document) sections(root, local *node) []section {
 	switch {
 	case strict:
 		for _, p := range unknown {
-			d.fault(p.line, "%s is unknown here; servers belong under servers%s", show(p.key), didYouMean(p.key, topLevel()))
+			d.addProblem(p.line, "%s is unknown here; servers belong under servers%s", shownName(p.key), didYouMean(p.key, topLevel()))
 		}
-	case len(found) == 0 && len(unknown) > 0 && len(d.Settings) == 0 && bareMap(root):
+	case len(found) == 0 && len(unknown) > 0 && len(d.Settings) == 0 && isServerMap(root):
 		found = []section{{node: root}}
 	case len(found) == 0 && len(d.Settings) == 0 && len(d.ToolDirs) == 0:
-		d.noSection(unknown)
+		d.addNoSection(unknown)
 	default:
 		for _, p := range unknown {
-			if near := nearest(p.key, settingNames()); own && near != "" {
-				d.fault(p.line, "%s is unknown here; did you mean %s?", show(p.key), near)
+			if near := nearestName(p.key, settingNames()); own && near != "" {
+				d.addProblem(p.line, "%s is unknown here; did you mean %s?", shownName(p.key), near)
 			} else {
 				d.Unread = append(d.Unread, p.key)
 			}
 		}
 	}
-	return localOver(found, local)
+	return withoutOverridden(found, local)
 }
 
-// noSection says that a file has no place with servers, and what may have been
+// addNoSection says that a file has no place with servers, and what may have been
 // meant for one.
-func (d *Document) noSection(unknown []pair) {
+func (d *Document) addNoSection(unknown []pair) {
 	var keys []string
 	for _, p := range unknown {
-		near := nearest(p.key, topLevel())
+		near := nearestName(p.key, topLevel())
 		if near != "" && p.value.kind >= listNode {
 			d.Empty = true
-			d.fault(p.line, "%s is unknown here; did you mean %s?", show(p.key), near)
+			d.addProblem(p.line, "%s is unknown here; did you mean %s?", shownName(p.key), near)
 			return
 		}
-		if keys = append(keys, show(p.key)); len(keys) == 5 {
+		if keys = append(keys, shownName(p.key)); len(keys) == 5 {
 			break
 		}
 	}
@@ -194,7 +194,7 @@ func (d *Document) noSection(unknown []pair) {
 	if len(keys) == 0 {
 		keys = []string{"nothing"}
 	}
-	d.fault(0, "has no servers: they belong under servers or mcpServers, found %s", strings.Join(keys, ", "))
+	d.addProblem(0, "has no servers: they belong under servers or mcpServers, found %s", strings.Join(keys, ", "))
 }
 
 // mcpSections reads mcp:, which is opencode's servers, VS Code's servers and
@@ -215,12 +215,12 @@ func (d *Document) mcpSections(n *node) []section {
 	return []section{s}
 }
 
-// switchOff removes the servers that other settings of the file disable: Gemini's
+// applyDisabled removes the servers that other settings of the file disable: Gemini's
 // mcp.allowed and mcp.excluded and the project settings of Claude Code name servers;
 // opencode's tools has patterns of tools, SERVER_TOOL.
-func (d *Document) switchOff(root, local *node, sections []section) {
-	allowed, excluded := textsOf(root.get("mcp").get("allowed")), textsOf(root.get("mcp").get("excluded"))
-	excluded = append(excluded, textsOf(local.get("disabledMcpServers"))...)
+func (d *Document) applyDisabled(root, local *node, sections []section) {
+	allowed, excluded := textItems(root.get("mcp").get("allowed")), textItems(root.get("mcp").get("excluded"))
+	excluded = append(excluded, textItems(local.get("disabledMcpServers"))...)
 	opencode := slices.ContainsFunc(sections, func(s section) bool { return s.opencode })
 	for i := range d.Servers {
 		s := &d.Servers[i]
@@ -243,8 +243,8 @@ func (d *Document) switchOff(root, local *node, sections []section) {
 	}
 }
 
-// arsenal reads arsenal:, whose limits apply to each server.
-func (d *Document) arsenal(n *node) []section {
+// arsenalSections reads arsenal:, whose limits apply to each server.
+func (d *Document) arsenalSections(n *node) []section {
 	s := section{path: "arsenal", node: n}
 	if n.kind != mapNode {
 		return []section{s}
@@ -252,7 +252,7 @@ func (d *Document) arsenal(n *node) []section {
 	r := &reader{doc: d, server: &Server{}}
 	var found []section
 	for _, p := range n.pairs {
-		r.field, r.line = "arsenal."+show(p.key), p.line
+		r.field, r.line = "arsenal."+shownName(p.key), p.line
 		switch p.key {
 		case "default_timeout_seconds":
 			s.timeout = r.duration(p.value, time.Second)
@@ -261,7 +261,7 @@ func (d *Document) arsenal(n *node) []section {
 		case "mcp_servers", "mcpServers", "servers":
 			found = append(found, section{path: r.field, node: p.value})
 		default:
-			if near := nearest(p.key, []string{"mcp_servers", "default_timeout_seconds", "max_concurrent_tools"}); near != "" {
+			if near := nearestName(p.key, []string{"mcp_servers", "default_timeout_seconds", "max_concurrent_tools"}); near != "" {
 				r.problem("unknown; did you mean %s?", near)
 			}
 		}
@@ -276,7 +276,7 @@ func (d *Document) arsenal(n *node) []section {
 func (d *Document) readInputs(n *node) {
 	r := &reader{doc: d, server: &Server{}, field: "inputs", line: n.line}
 	if n.kind != listNode {
-		r.problem("want a list, not %s", n.what())
+		r.problem("want a list, not %s", n.kindWord())
 		return
 	}
 	for _, item := range n.items {
@@ -290,7 +290,7 @@ func (d *Document) readInputs(n *node) {
 		if text := item.get("description"); text != nil {
 			in.Description = text.text
 		}
-		if value := item.get("default"); value != nil && value.scalar() {
+		if value := item.get("default"); value != nil && value.isScalar() {
 			in.Default = &value.text
 		}
 		d.Inputs[in.ID] = in
@@ -312,14 +312,14 @@ func (d *Document) readSection(s section) {
 		for _, item := range s.node.items {
 			name := ""
 			for _, key := range []string{"id", "name"} {
-				if n := item.get(key); n != nil && n.scalar() && name == "" {
+				if n := item.get(key); n != nil && n.isScalar() && name == "" {
 					name = n.text
 				}
 			}
 			d.readServer(s, name, item.line, item)
 		}
 	default:
-		d.fault(s.node.line, "%s: want a map or a list of servers, not %s", s.path, s.node.what())
+		d.addProblem(s.node.line, "%s: want a map or a list of servers, not %s", s.path, s.node.kindWord())
 	}
 }
 
@@ -330,24 +330,24 @@ func (d *Document) readServer(s section, name string, line int, n *node) {
 	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, zed: s.zed, line: line}
 	switch {
 	case n.kind != mapNode:
-		r.problem("want a map with command or url, not %s", n.what())
+		r.problem("want a map with command or url, not %s", n.kindWord())
 		return
 	case name == "":
-		d.fault(line, "a server has no name; give it an id or a name")
+		d.addProblem(line, "a server has no name; give it an id or a name")
 		return
 	case len(name) > 128 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		d.fault(line, "a server's name is too long or has control characters")
+		d.addProblem(line, "a server's name is too long or has control characters")
 		return
 	}
 	r.readFields(n)
 	if s.zed {
-		r.extension(n, line)
+		r.disableExtension(n, line)
 	}
 	if s.opencode {
 		server.StartTimeout, server.Timeout = max(server.StartTimeout, server.Timeout), 0
 	}
 	r.field, r.line = "", line
-	r.check()
+	r.checkServer()
 	d.Servers = append(d.Servers, server)
 }
 
@@ -357,9 +357,9 @@ func (r *reader) readFields(n *node) {
 	seen := map[string]string{}
 	for _, p := range n.pairs {
 		i := slices.IndexFunc(all, func(f field) bool { return f.isNamed(p.key) })
-		r.field, r.line = show(p.key), p.line
+		r.field, r.line = shownName(p.key), p.line
 		if i < 0 {
-			r.unknown(p, all)
+			r.unknownField(p, all)
 			continue
 		}
 		f := all[i]
@@ -377,26 +377,26 @@ func (r *reader) readFields(n *node) {
 	}
 }
 
-// unknown reports an unknown key, with the nearest known one: as a problem if the section
+// unknownField reports an unknown key, with the nearest known one: as a problem if the section
 // is strict or a known one is near, otherwise as a warning. It warns of keys that limit a
 // server in other programs, ignores their other keys, and reads the fields in extensions
 // and the headers in requestOptions.
-func (r *reader) unknown(p pair, all []field) {
-	if !r.strict && r.restricted(p) {
+func (r *reader) unknownField(p pair, all []field) {
+	if !r.strict && r.warnRestricted(p) {
 		return
 	}
-	is := func(name string) bool { return plain(name) == plain(p.key) }
-	if slices.ContainsFunc(others(), is) && (!r.strict || is("name") || is("id")) {
+	is := func(name string) bool { return normalizeName(name) == normalizeName(p.key) }
+	if slices.ContainsFunc(ineffectiveFields(), is) && (!r.strict || is("name") || is("id")) {
 		return
 	}
 	if r.zed && slices.Contains([]string{"source", "settings", "remote"}, p.key) {
 		return
 	}
-	if plain(p.key) == "extensions" && p.value.kind == mapNode { // _extensions: {tools: {allow, deny}}
+	if normalizeName(p.key) == "extensions" && p.value.kind == mapNode { // _extensions: {tools: {allow, deny}}
 		r.readFields(p.value)
 		return
 	}
-	if headers := p.value.get("headers"); plain(p.key) == "requestoptions" && headers != nil { // Continue's; the rest is how it asks
+	if headers := p.value.get("headers"); normalizeName(p.key) == "requestoptions" && headers != nil { // Continue's; the rest is how it asks
 		r.readFields(&node{kind: mapNode, line: p.line, pairs: []pair{{"headers", p.line, headers}}})
 		return
 	}
@@ -413,8 +413,8 @@ func (r *reader) unknown(p pair, all []field) {
 	r.warn("unknown; ignored")
 }
 
-// check looks at the fields together.
-func (r *reader) check() {
+// checkServer looks at the fields together.
+func (r *reader) checkServer() {
 	s := r.server
 	program := len(s.Command) > 0 && s.Command[0] != ""
 	if s.Disabled {

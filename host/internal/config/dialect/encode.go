@@ -22,62 +22,62 @@ var (
 func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 	e := encoder{inputs: inputs, reveal: reveal, node: &yaml.Node{Kind: yaml.MappingNode}}
 	if len(s.Command) > 0 {
-		e.scalar("command", s.Command[0])
+		e.addText("command", s.Command[0])
 		args := s.Command[1:]
 		if !reveal {
 			args = secret.RedactArgs(s.Command)[1:]
 		}
-		e.list(e.node, "args", args)
+		e.addList(e.node, "args", args)
 	}
-	e.vars("env", s.Env, s.Unset)
-	e.scalar("env_file", s.EnvFile)
-	e.scalar("cwd", s.Dir)
-	e.sandbox(s.Sandbox)
+	e.addTextMap("env", s.Env, s.Unset)
+	e.addText("env_file", s.EnvFile)
+	e.addText("cwd", s.Dir)
+	e.addSandbox(s.Sandbox)
 	url := s.URL
 	if !reveal {
 		url = secret.RedactURL(url)
 	}
-	e.scalar("url", url)
-	e.vars("headers", s.Headers, nil)
+	e.addText("url", url)
+	e.addTextMap("headers", s.Headers, nil)
 	if s.APIKey != "" {
-		e.scalar("api_key", e.shown(s.APIKey))
+		e.addText("api_key", e.shownValue(s.APIKey))
 	}
-	e.scalar("auth_token_env", s.AuthTokenEnv)
+	e.addText("auth_token_env", s.AuthTokenEnv)
 	helper := s.HeadersHelper
 	if !reveal {
 		helper = secret.RedactArgs(helper)
 	}
-	e.list(e.node, "headers_helper", helper)
-	e.oauth(s.OAuth)
-	e.scalar("credentials", s.Credentials)
-	e.tokenExchange(s.TokenExchange)
+	e.addList(e.node, "headers_helper", helper)
+	e.addOAuth(s.OAuth)
+	e.addText("credentials", s.Credentials)
+	e.addTokenExchange(s.TokenExchange)
 	if s.AllowPrivate {
-		e.add(e.node, "allow_private", boolean(true))
+		e.addMember(e.node, "allow_private", boolean(true))
 	}
-	e.scalar("transport", s.Transport)
+	e.addText("transport", s.Transport)
 	if s.Timeout > 0 {
-		e.scalar("timeout", s.Timeout.String())
+		e.addText("timeout", s.Timeout.String())
 	}
 	if s.StartTimeout > 0 {
-		e.scalar("start_timeout", s.StartTimeout.String())
+		e.addText("start_timeout", s.StartTimeout.String())
 	}
 	if s.MaxConcurrent > 0 {
-		e.add(e.node, "max_concurrent", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(s.MaxConcurrent)})
+		e.addMember(e.node, "max_concurrent", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(s.MaxConcurrent)})
 	}
-	e.tools(s.Tools)
+	e.addTools(s.Tools)
 	if s.Prefix != nil {
-		e.add(e.node, "prefix", e.text(*s.Prefix))
+		e.addMember(e.node, "prefix", e.textValue(*s.Prefix))
 	}
-	e.scalar("scope", s.Scope)
+	e.addText("scope", s.Scope)
 	if s.Lazy != nil {
-		e.add(e.node, "lazy", boolean(*s.Lazy))
+		e.addMember(e.node, "lazy", boolean(*s.Lazy))
 	}
 	if s.Share != nil {
-		e.add(e.node, "share", boolean(*s.Share))
+		e.addMember(e.node, "share", boolean(*s.Share))
 	}
-	e.scalar("era", s.Era)
+	e.addText("era", s.Era)
 	if s.Disabled {
-		e.add(e.node, "enabled", boolean(false))
+		e.addMember(e.node, "enabled", boolean(false))
 	}
 	return e.node
 }
@@ -94,9 +94,9 @@ func boolean(value bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}
 }
 
-// text returns a text in which VS Code's inputs are replaced by the environment variables
+// textValue returns a text in which VS Code's inputs are replaced by the environment variables
 // that set them, so that the inputs need not be declared again.
-func (e *encoder) text(value string) *yaml.Node {
+func (e *encoder) textValue(value string) *yaml.Node {
 	value = inputForm.ReplaceAllStringFunc(value, func(m string) string {
 		id := m[len("${input:") : len(m)-1]
 		name := InputVariable(id)
@@ -110,35 +110,35 @@ func (e *encoder) text(value string) *yaml.Node {
 	return n
 }
 
-// add adds a member to a map node.
-func (e *encoder) add(to *yaml.Node, key string, value *yaml.Node) {
+// addMember adds a member to a map node.
+func (e *encoder) addMember(to *yaml.Node, key string, value *yaml.Node) {
 	name := &yaml.Node{}
 	name.SetString(key)
 	to.Content = append(to.Content, name, value)
 }
 
-// scalar adds a text to the server, unless it is empty.
-func (e *encoder) scalar(key, value string) {
+// addText adds a text to the server, unless it is empty.
+func (e *encoder) addText(key, value string) {
 	if value != "" {
-		e.add(e.node, key, e.text(value))
+		e.addMember(e.node, key, e.textValue(value))
 	}
 }
 
-// list adds a list of texts to a map node, unless it is empty.
-func (e *encoder) list(to *yaml.Node, key string, values []string) {
+// addList adds a list of texts to a map node, unless it is empty.
+func (e *encoder) addList(to *yaml.Node, key string, values []string) {
 	if len(values) == 0 {
 		return
 	}
 	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, value := range values {
-		n.Content = append(n.Content, e.text(value))
+		n.Content = append(n.Content, e.textValue(value))
 	}
-	e.add(to, key, n)
+	e.addMember(to, key, n)
 }
 
-// shown returns a value that may be a credential. Unless e.reveal is set, it returns
+// shownValue returns a value that may be a credential. Unless e.reveal is set, it returns
 // secret.Hidden instead of a value that is not only a variable.
-func (e *encoder) shown(value secret.Text) string {
+func (e *encoder) shownValue(value secret.Text) string {
 	raw := value.Reveal()
 	if e.reveal || onlyVariable.MatchString(raw) && !strings.Contains(raw, ":-") {
 		return raw
@@ -146,27 +146,27 @@ func (e *encoder) shown(value secret.Text) string {
 	return secret.Hidden
 }
 
-// vars adds a map of texts, sorted by name; the names in unset get null. It adds
+// addTextMap adds a map of texts, sorted by name; the names in unset get null. It adds
 // nothing if there are none.
-func (e *encoder) vars(key string, set map[string]secret.Text, unset []string) {
+func (e *encoder) addTextMap(key string, set map[string]secret.Text, unset []string) {
 	if len(set)+len(unset) == 0 {
 		return
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		e.add(n, name, e.text(e.shown(set[name])))
+		e.addMember(n, name, e.textValue(e.shownValue(set[name])))
 	}
 	for _, name := range unset {
-		e.add(n, name, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
+		e.addMember(n, name, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
 	}
-	e.add(e.node, key, n)
+	e.addMember(e.node, key, n)
 }
 
-// tools adds the filter of a server's tools, unless it is empty.
-func (e *encoder) tools(f Filter) {
+// addTools adds the filter of a server's tools, unless it is empty.
+func (e *encoder) addTools(f Filter) {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	e.list(n, "allow", f.Allow)
-	e.list(n, "block", f.Block)
+	e.addList(n, "allow", f.Allow)
+	e.addList(n, "block", f.Block)
 	for _, m := range []struct {
 		key    string
 		values map[string]string
@@ -174,12 +174,12 @@ func (e *encoder) tools(f Filter) {
 		if len(m.values) > 0 {
 			inner := &yaml.Node{Kind: yaml.MappingNode}
 			for _, name := range slices.Sorted(maps.Keys(m.values)) {
-				e.add(inner, name, e.text(m.values[name]))
+				e.addMember(inner, name, e.textValue(m.values[name]))
 			}
-			e.add(n, m.key, inner)
+			e.addMember(n, m.key, inner)
 		}
 	}
 	if len(n.Content) > 0 {
-		e.add(e.node, "tools", n)
+		e.addMember(e.node, "tools", n)
 	}
 }

@@ -88,7 +88,7 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			text, err := v.expand(set[name].Reveal(), 0)
 			if err != nil {
-				problems = append(problems, s.Problem(field, "%s: %v", show(name), err))
+				problems = append(problems, s.Problem(field, "%s: %v", shownName(name), err))
 			}
 			out[name] = secret.Text(text)
 		}
@@ -105,18 +105,18 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 			s.HeadersHelper[i] = fill("headers_helper", text)
 		}
 	}
-	s.Sandbox = s.Sandbox.expand(fill, v.home)
+	s.Sandbox = s.Sandbox.expand(fill, v.expandHome)
 	s.URL = fill("url", s.URL)
-	s.Dir = v.home(fill("cwd", s.Dir))
-	s.EnvFile = v.home(fill("env_file", s.EnvFile))
+	s.Dir = v.expandHome(fill("cwd", s.Dir))
+	s.EnvFile = v.expandHome(fill("env_file", s.EnvFile))
 	if len(s.Command) > 0 {
-		s.Command[0] = v.home(s.Command[0])
+		s.Command[0] = v.expandHome(s.Command[0])
 	}
 	return s, problems
 }
 
-// home replaces ~ or ~/ at the beginning of a path by the home directory, if it is known.
-func (v Variables) home(path string) string {
+// expandHome replaces ~ or ~/ at the beginning of a path by the home directory, if it is known.
+func (v Variables) expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && v.Home != "" && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
 		return filepath.Join(v.Home, rest)
 	}
@@ -139,7 +139,7 @@ func (v Variables) expand(text string, depth int) (string, error) {
 			i += 2
 			continue
 		case strings.HasPrefix(rest, "${"):
-			end := closing(rest)
+			end := closingBrace(rest)
 			if end < 0 {
 				return "", fmt.Errorf("unclosed ${; write $$ for a dollar sign")
 			}
@@ -155,15 +155,15 @@ func (v Variables) expand(text string, depth int) (string, error) {
 			if end < 0 {
 				return "", fmt.Errorf("{file: without a closing brace")
 			}
-			held, err := v.file(rest[len("{file:"):end])
+			held, err := v.fileContent(rest[len("{file:"):end])
 			if err != nil {
 				return "", err
 			}
 			b.WriteString(held)
 			i += end + 1
 			continue
-		case rest[0] == '$' && identifier(rest[1:]) > 0:
-			end := 1 + identifier(rest[1:])
+		case rest[0] == '$' && identifierLength(rest[1:]) > 0:
+			end := 1 + identifierLength(rest[1:])
 			name, i, bare = rest[1:end], i+end, true
 		default:
 			b.WriteByte(rest[0])
@@ -183,20 +183,20 @@ func (v Variables) expand(text string, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// file returns the content of the file in {file:path}.
-func (v Variables) file(path string) (string, error) {
+// fileContent returns the content of the file in {file:path}.
+func (v Variables) fileContent(path string) (string, error) {
 	if strings.TrimSpace(path) == "" {
 		return "", fmt.Errorf("{file:} without a file name")
 	}
-	text, err := v.File(v.home(path))
+	text, err := v.File(v.expandHome(path))
 	if err != nil {
-		return "", fmt.Errorf("{file:%s}: %w", show(path), err)
+		return "", fmt.Errorf("{file:%s}: %w", shownName(path), err)
 	}
 	return strings.TrimSpace(text), nil
 }
 
-// closing returns the index of the brace that closes the ${ at the start.
-func closing(text string) int {
+// closingBrace returns the index of the brace that closes the ${ at the start.
+func closingBrace(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -212,8 +212,8 @@ func closing(text string) int {
 	return -1
 }
 
-// identifier returns the length of the name of a variable at the start.
-func identifier(text string) int {
+// identifierLength returns the length of the name of a variable at the start.
+func identifierLength(text string) int {
 	for i, r := range text {
 		if !(r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || i > 0 && r >= '0' && r <= '9') {
 			return i
@@ -235,11 +235,11 @@ func (v Variables) lookup(inside string, depth int) (string, error) {
 		return string(filepath.Separator), nil
 	}
 	if id, ok := strings.CutPrefix(inside, "input:"); ok {
-		return v.input(id)
+		return v.inputValue(id)
 	}
 	inside = strings.TrimPrefix(strings.TrimPrefix(inside, "env:"), "//")
 	name, fallback, has := strings.Cut(inside, ":-")
-	if n := identifier(name); n == 0 || n < len(name) {
+	if n := identifierLength(name); n == 0 || n < len(name) {
 		return "", fmt.Errorf("invalid variable name; use ${NAME} or ${NAME:-default}, and $$ for a dollar sign")
 	}
 	value, set := v.Env(name)
@@ -247,14 +247,14 @@ func (v Variables) lookup(inside string, depth int) (string, error) {
 	case has && value == "":
 		return v.expand(fallback, depth+1)
 	case !set:
-		return "", fmt.Errorf("variable %s is not set; set it, give a default with ${%s:-default}, or write $$ for a dollar sign", show(name), show(name))
+		return "", fmt.Errorf("variable %s is not set; set it, give a default with ${%s:-default}, or write $$ for a dollar sign", shownName(name), shownName(name))
 	}
 	return value, nil
 }
 
-// input returns the value of an input: from the environment, or its default. It returns
+// inputValue returns the value of an input: from the environment, or its default. It returns
 // an error if there is neither.
-func (v Variables) input(id string) (string, error) {
+func (v Variables) inputValue(id string) (string, error) {
 	in, declared := v.Inputs[id]
 	if value, ok := v.Env(InputVariable(id)); ok {
 		return value, nil
@@ -263,11 +263,11 @@ func (v Variables) input(id string) (string, error) {
 	case in.Default != nil:
 		return *in.Default, nil
 	case !declared:
-		return "", fmt.Errorf("input %s is not declared under inputs", show(id))
+		return "", fmt.Errorf("input %s is not declared under inputs", shownName(id))
 	}
 	about := ""
 	if in.Description != "" {
-		about = " (" + show(in.Description) + ")"
+		about = " (" + shownName(in.Description) + ")"
 	}
-	return "", fmt.Errorf("input %s%s: set the environment variable %s", show(id), about, InputVariable(id))
+	return "", fmt.Errorf("input %s%s: set the environment variable %s", shownName(id), about, InputVariable(id))
 }

@@ -15,15 +15,15 @@ func textField(name string, also []string, doc string, into *string) field {
 	return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 }
 
-// texts returns a field whose texts are appended to into.
-func texts(name string, also []string, doc string, into *[]string) field {
+// textsField returns a field whose texts are appended to into.
+func textsField(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
-// nonEmptyTexts returns a field for a list of at least one pattern of tools, whose items are
+// nonEmptyTextsField returns a field for a list of at least one pattern of tools, whose items are
 // added to into: an empty list of permitted tools would be read as no list, which permits
 // all. otherwise ends the message about an empty list with another way to allow none.
-func nonEmptyTexts(name string, also []string, doc, otherwise string, into *[]string) field {
+func nonEmptyTextsField(name string, also []string, doc, otherwise string, into *[]string) field {
 	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)
 		if len(list) == 0 {
@@ -33,13 +33,13 @@ func nonEmptyTexts(name string, also []string, doc, otherwise string, into *[]st
 	}}
 }
 
-// number returns a field for a whole number above 0, which is stored in into.
-func number(name string, also []string, doc string, into *int) field {
+// numberField returns a field for a whole number above 0, which is stored in into.
+func numberField(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
 }
 
-// numberOrOff returns a field for a whole number above 0 or off, which is stored as -1.
-func numberOrOff(name string, also []string, doc string, into *int) field {
+// numberOrOffField returns a field for a whole number above 0 or off, which is stored as -1.
+func numberOrOffField(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"oneOf": []any{map[string]any{"type": "integer", "minimum": 1}, offSchema()}}, func(r *reader, n *node) {
 		if *into = -1; !isOff(n) {
 			*into = r.count(n)
@@ -47,18 +47,18 @@ func numberOrOff(name string, also []string, doc string, into *int) field {
 	}}
 }
 
-// span returns a field for a duration.
-func span(name, doc string, into *time.Duration) field {
+// durationField returns a field for a duration.
+func durationField(name, doc string, into *time.Duration) field {
 	return field{name, nil, doc, durationSchema(), func(r *reader, n *node) { *into = r.duration(n, 0) }}
 }
 
-// size returns a field for a number of bytes.
-func size(name, doc string, into *int64) field {
+// sizeField returns a field for a number of bytes.
+func sizeField(name, doc string, into *int64) field {
 	return field{name, nil, doc, sizeSchema(false), func(r *reader, n *node) { *into = r.size(n) }}
 }
 
-// toggle returns a field for a bool, which is passed to set.
-func toggle(name string, also []string, doc string, set func(bool)) field {
+// boolField returns a field for a bool, which is passed to set.
+func boolField(name string, also []string, doc string, set func(bool)) field {
 	return field{name, also, doc, typed("boolean"), func(r *reader, n *node) {
 		if value, ok := r.boolean(n); ok {
 			set(value)
@@ -71,7 +71,7 @@ func objectOf(fields []field, required ...string) map[string]any {
 	properties := map[string]any{}
 	for _, f := range fields {
 		if f.schema != nil {
-			properties[f.name] = described(f.schema, f.doc)
+			properties[f.name] = withDescription(f.schema, f.doc)
 		}
 	}
 	schema := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}

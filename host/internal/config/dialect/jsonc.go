@@ -14,15 +14,15 @@ func parseJSON(text string) (*node, error) { return (&jsonParser{text: text, lin
 // parse returns the only value of the text. It returns a syntax error for text after
 // it.
 func (p *jsonParser) parse() (*node, error) {
-	n, err := p.value(0)
+	n, err := p.parseValue(0)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.space(); err != nil {
+	if err := p.skipSpace(); err != nil {
 		return nil, err
 	}
 	if p.at < len(p.text) {
-		return nil, syntax(p.line, "text after the end of the JSON value")
+		return nil, newSyntaxError(p.line, "text after the end of the JSON value")
 	}
 	return n, nil
 }
@@ -34,13 +34,13 @@ type jsonParser struct {
 	line  int
 	nodes int
 
-	passesOver func(path []string) bool // members that are only read over; nil: none
-	path       []string                 // of the member being read
-	over       bool                     // it is one of them
+	skips    func(path []string) bool // members that are only read over; nil: none
+	path     []string                 // of the member being read
+	skipping bool                     // it is one of them
 }
 
-// space skips white space and comments.
-func (p *jsonParser) space() error {
+// skipSpace skips white space and comments.
+func (p *jsonParser) skipSpace() error {
 	for p.at < len(p.text) {
 		switch rest := p.text[p.at:]; {
 		case rest[0] == '\n':
@@ -57,7 +57,7 @@ func (p *jsonParser) space() error {
 		case strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest[2:], "*/")
 			if end < 0 {
-				return syntax(p.line, "unclosed comment")
+				return newSyntaxError(p.line, "unclosed comment")
 			}
 			p.line += strings.Count(rest[:end+4], "\n")
 			p.at += end + 4
@@ -70,7 +70,7 @@ func (p *jsonParser) space() error {
 
 // peek returns the next byte that is not space; 0 at the end.
 func (p *jsonParser) peek() (byte, error) {
-	if err := p.space(); err != nil {
+	if err := p.skipSpace(); err != nil {
 		return 0, err
 	}
 	if p.at >= len(p.text) {
@@ -79,31 +79,31 @@ func (p *jsonParser) peek() (byte, error) {
 	return p.text[p.at], nil
 }
 
-// value parses a value at the current position. It returns a syntax error above maxNodes
+// parseValue parses a value at the current position. It returns a syntax error above maxNodes
 // or maxDepth.
-func (p *jsonParser) value(depth int) (*node, error) {
+func (p *jsonParser) parseValue(depth int) (*node, error) {
 	c, err := p.peek()
 	if err != nil {
 		return nil, err
 	}
-	if !p.over {
+	if !p.skipping {
 		p.nodes++
 	}
 	if p.nodes > maxNodes || depth > maxDepth {
-		return nil, syntax(p.line, "too large or nested too deep for a configuration")
+		return nil, newSyntaxError(p.line, "too large or nested too deep for a configuration")
 	}
 	n := &node{line: p.line}
 	switch c {
 	case '{':
-		return n, p.object(n, depth)
+		return n, p.parseObject(n, depth)
 	case '[':
-		return n, p.array(n, depth)
+		return n, p.parseArray(n, depth)
 	case '"':
 		n.kind = textNode
-		n.text, err = p.str()
+		n.text, err = p.parseString()
 		return n, err
 	case 0:
-		return nil, syntax(p.line, "the JSON ends before it is complete")
+		return nil, newSyntaxError(p.line, "the JSON ends before it is complete")
 	}
 	word := p.text[p.at:]
 	if end := strings.IndexFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\r\n,:[]{}\"/", r) }); end >= 0 {
@@ -116,36 +116,36 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	case json.Valid([]byte(word)):
 		n.kind = numberNode
 	default:
-		return nil, syntax(p.line, "a value is neither in quotes nor a number, true, false or null")
+		return nil, newSyntaxError(p.line, "a value is neither in quotes nor a number, true, false or null")
 	}
 	p.at += len(word)
 	n.text = word
 	return n, nil
 }
 
-// str parses a string at its opening quote.
-func (p *jsonParser) str() (string, error) {
+// parseString parses a string at its opening quote.
+func (p *jsonParser) parseString() (string, error) {
 	for end := p.at + 1; end < len(p.text); end++ {
 		switch p.text[end] {
 		case '\\':
 			end++
 		case '\n':
-			return "", syntax(p.line, "unclosed string on this line")
+			return "", newSyntaxError(p.line, "unclosed string on this line")
 		case '"':
 			raw := p.text[p.at : end+1]
 			var s string
 			if !utf8.ValidString(raw) || json.Unmarshal([]byte(raw), &s) != nil {
-				return "", syntax(p.line, `a string has a bad escape or character; write \\ for a backslash`)
+				return "", newSyntaxError(p.line, `a string has a bad escape or character; write \\ for a backslash`)
 			}
 			p.at = end + 1
 			return s, nil
 		}
 	}
-	return "", syntax(p.line, "unclosed string")
+	return "", newSyntaxError(p.line, "unclosed string")
 }
 
-// array parses the rest of an array after [ into n.
-func (p *jsonParser) array(n *node, depth int) error {
+// parseArray parses the rest of an array after [ into n.
+func (p *jsonParser) parseArray(n *node, depth int) error {
 	n.kind = listNode
 	for p.at++; ; {
 		c, err := p.peek()
@@ -156,21 +156,21 @@ func (p *jsonParser) array(n *node, depth int) error {
 			p.at++
 			return nil
 		}
-		item, err := p.value(depth + 1)
+		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
-		if !p.over {
+		if !p.skipping {
 			n.items = append(n.items, item)
 		}
-		if err := p.comma(']', "list"); err != nil {
+		if err := p.skipComma(']', "list"); err != nil {
 			return err
 		}
 	}
 }
 
-// object parses the rest of an object after { into n. A repeated key is a syntax error.
-func (p *jsonParser) object(n *node, depth int) error {
+// parseObject parses the rest of an object after { into n. A repeated key is a syntax error.
+func (p *jsonParser) parseObject(n *node, depth int) error {
 	n.kind = mapNode
 	seen := map[string]bool{}
 	for p.at++; ; {
@@ -184,56 +184,56 @@ func (p *jsonParser) object(n *node, depth int) error {
 			return nil
 		case '"':
 		default:
-			return syntax(p.line, `a name in double quotes is missing here`)
+			return newSyntaxError(p.line, `a name in double quotes is missing here`)
 		}
 		line := p.line
-		key, err := p.str()
+		key, err := p.parseString()
 		if err != nil {
 			return err
 		}
 		if seen[key] {
-			return syntax(line, "%s appears twice", show(key))
+			return newSyntaxError(line, "%s appears twice", shownName(key))
 		}
-		seen[key] = !p.over
+		seen[key] = !p.skipping
 		if c, err = p.peek(); err != nil {
 			return err
 		}
 		if c != ':' {
-			return syntax(p.line, "a colon is missing after a name")
+			return newSyntaxError(p.line, "a colon is missing after a name")
 		}
 		p.at++
-		v, err := p.member(key, depth+1)
+		v, err := p.parseMember(key, depth+1)
 		if err != nil {
 			return err
 		}
-		if !p.over {
+		if !p.skipping {
 			n.pairs = append(n.pairs, pair{key, line, v})
 		}
-		if err := p.comma('}', "object"); err != nil {
+		if err := p.skipComma('}', "object"); err != nil {
 			return err
 		}
 	}
 }
 
-// member reads the value of a member of an object.
-func (p *jsonParser) member(key string, depth int) (*node, error) {
-	if p.over || p.passesOver == nil {
-		return p.value(depth)
+// parseMember reads the value of a member of an object.
+func (p *jsonParser) parseMember(key string, depth int) (*node, error) {
+	if p.skipping || p.skips == nil {
+		return p.parseValue(depth)
 	}
 	p.path = append(p.path, key)
 	defer func() { p.path = p.path[:len(p.path)-1] }()
-	if !p.passesOver(p.path) {
-		return p.value(depth)
+	if !p.skips(p.path) {
+		return p.parseValue(depth)
 	}
-	p.over = true
-	defer func() { p.over = false }()
+	p.skipping = true
+	defer func() { p.skipping = false }()
 	line := p.line
-	_, err := p.value(depth)
+	_, err := p.parseValue(depth)
 	return &node{line: line}, err
 }
 
-// comma skips a comma; it does nothing before the byte end.
-func (p *jsonParser) comma(end byte, of string) error {
+// skipComma skips a comma; it does nothing before the byte end.
+func (p *jsonParser) skipComma(end byte, of string) error {
 	c, err := p.peek()
 	switch {
 	case err != nil:
@@ -241,15 +241,15 @@ func (p *jsonParser) comma(end byte, of string) error {
 	case c == ',':
 		p.at++
 	case c == 0:
-		return syntax(p.line, "unclosed %s", of)
+		return newSyntaxError(p.line, "unclosed %s", of)
 	case c != end:
-		return syntax(p.line, "a comma is missing, on this line or the one before")
+		return newSyntaxError(p.line, "a comma is missing, on this line or the one before")
 	}
 	return nil
 }
 
-// show returns a name from a file in a form that is short and printable, for a message.
-func show(name string) string {
+// shownName returns a name from a file in a form that is short and printable, for a message.
+func shownName(name string) string {
 	const most = 60
 	runes := []rune(strings.ToValidUTF8(name, "?"))
 	if len(runes) > most {

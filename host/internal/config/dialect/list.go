@@ -22,30 +22,30 @@ import (
 func ParseList(text string, taken func(name string) bool) *Document {
 	d := &Document{File: "--mcpservers", Inputs: map[string]Input{}}
 	if len(text) > maxText {
-		d.fault(0, "too long")
+		d.addProblem(0, "too long")
 		return d
 	}
 	lists, err := splitServers(text)
 	if err != nil {
-		d.fault(0, "%v", err)
+		d.addProblem(0, "%v", err)
 		return d
 	}
 	used := map[string]bool{}
 	for i, words := range lists {
 		s := Server{File: d.File, lines: map[string]int{}}
-		for len(words) > 0 && words[0].assigns() {
+		for len(words) > 0 && words[0].isAssignment() {
 			name, value, _ := strings.Cut(words[0].text, "=")
-			merge(&s.Env, map[string]secret.Text{name: secret.Text(value)})
+			mergeInto(&s.Env, map[string]secret.Text{name: secret.Text(value)})
 			words = words[1:]
 		}
 		if len(words) == 0 {
-			d.fault(0, "server %d has no command", i+1)
+			d.addProblem(0, "server %d has no command", i+1)
 			continue
 		}
 		for _, w := range words {
 			s.Command = append(s.Command, w.text)
 		}
-		base := programName(s.Command)
+		base := nameOfCommand(s.Command)
 		s.Name = base
 		for n := 2; used[s.Name] || taken != nil && taken(s.Name); n++ {
 			s.Name = fmt.Sprintf("%s-%d", base, n)
@@ -63,9 +63,9 @@ type word struct {
 	quoted int // the number of bytes before the first quote; -1: none
 }
 
-// assigns reports whether the word is NAME=VALUE of an environment variable, with no
+// isAssignment reports whether the word is NAME=VALUE of an environment variable, with no
 // quote before the =.
-func (w word) assigns() bool {
+func (w word) isAssignment() bool {
 	at := strings.IndexByte(w.text, '=')
 	return at > 0 && (w.quoted < 0 || w.quoted > at) && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(w.text[:at])
 }
@@ -139,8 +139,8 @@ func quotedText(b *strings.Builder, text string) (int, error) {
 	return 0, fmt.Errorf("unclosed quote (%c)", quote)
 }
 
-// programName makes a server's name from its command.
-func programName(command []string) string {
+// nameOfCommand makes a server's name from its command.
+func nameOfCommand(command []string) string {
 	base := func(text string) string {
 		text = path.Base(strings.ReplaceAll(text, `\`, "/"))
 		for _, ext := range []string{".exe", ".cmd", ".bat", ".py", ".js", ".mjs", ".ts", ".sh"} {

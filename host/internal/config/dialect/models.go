@@ -16,7 +16,7 @@ func modelsFields(m *lookup.Config) []field {
 			func(r *reader, n *node) { m.Default = r.text(n) }},
 		{"providers", nil, "Model providers, by name.", map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": `^[^/\s]+$`}, "additionalProperties": objectOf(providerFields(&lookup.Provider{}))},
 			func(r *reader, n *node) {
-				r.each(n, func(name string, value *node) { m.Providers = append(m.Providers, r.provider(name, value)) })
+				r.eachMember(n, func(name string, value *node) { m.Providers = append(m.Providers, r.provider(name, value)) })
 			}},
 	}
 }
@@ -30,16 +30,16 @@ func providerFields(p *lookup.Provider) []field {
 		textField("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default: the vendor's variable, such as OPENAI_API_KEY; none if base_url or project is set.", &p.KeyEnv),
 		{"headers", []string{"extra_headers"}, "HTTP headers of every request. Write ${NAME} to take a value from the environment.", mapOf("string"), func(r *reader, n *node) {
 			set, _ := r.vars(n, ":")
-			merge(&p.Headers, set)
+			mergeInto(&p.Headers, set)
 		}},
-		span("timeout", "Maximum time without data from the provider during a request (default 5m).", &p.Timeout),
-		toggle("strict", nil, "Whether models must follow the schemas of all tools, if the vendor supports it (default false).", func(on bool) { p.Strict = on }),
+		durationField("timeout", "Maximum time without data from the provider during a request (default 5m).", &p.Timeout),
+		boolField("strict", nil, "Whether models must follow the schemas of all tools, if the vendor supports it (default false).", func(on bool) { p.Strict = on }),
 		{"extra", []string{"extra_body"}, "Additional fields of every request, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
 			if n.kind != mapNode {
-				r.problem("want a map, not %s", n.what())
+				r.problem("want a map, not %s", n.kindWord())
 				return
 			}
-			p.Extra = n.tree().JSON()
+			p.Extra = n.toTree().JSON()
 		}},
 		textField("project", nil, "Google Cloud project; with it, the kind gemini uses Vertex AI.", &p.Project),
 		textField("region", []string{"location"}, "Vertex AI region, such as europe-west4, or global.", &p.Region),
@@ -62,27 +62,27 @@ func modelFields(m *lookup.Model) []field {
 	}
 	return []field{
 		{"name", []string{"id", "model"}, "The provider's name for the model.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
-		number("window", []string{"context_window", "context"}, "Context window: maximum tokens of a request and its answer together; default: the known value of the model.", &m.Window),
-		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Maximum tokens of an answer; default: the known value of the model.", &m.MaxOutput),
-		{"prices", []string{"price"}, "Prices per million tokens, in a unit of your choice.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
-		toggle("images", []string{"vision"}, "Whether the model accepts images; default: the known value of the model.", func(on bool) { m.Images = &on }),
+		numberField("window", []string{"context_window", "context"}, "Context window: maximum tokens of a request and its answer together; default: the known value of the model.", &m.Window),
+		numberField("max_output", []string{"max_tokens", "max_output_tokens"}, "Maximum tokens of an answer; default: the known value of the model.", &m.MaxOutput),
+		{"prices", []string{"price"}, "Prices per million tokens, in a unit of your choice.", objectOf(prices), func(r *reader, n *node) { r.readMembers(n, prices) }},
+		boolField("images", []string{"vision"}, "Whether the model accepts images; default: the known value of the model.", func(on bool) { m.Images = &on }),
 	}
 }
 
 // provider reads one.
 func (r *reader) provider(name string, n *node) lookup.Provider {
 	p := lookup.Provider{Name: name}
-	r.members(n, providerFields(&p))
-	if p.Kind == "" && !(n.kind == mapNode && slices.ContainsFunc(n.pairs, func(p pair) bool { return slices.Contains([]string{"kind", "type", "vendor"}, plain(p.key)) })) {
-		p.Kind = kindOf(name, p)
+	r.readMembers(n, providerFields(&p))
+	if p.Kind == "" && !(n.kind == mapNode && slices.ContainsFunc(n.pairs, func(p pair) bool { return slices.Contains([]string{"kind", "type", "vendor"}, normalizeName(p.key)) })) {
+		p.Kind = guessKind(name, p)
 	}
 	return p
 }
 
-// kindOf guesses the kind of a provider without kind: scripted if it has a file, gemini
+// guessKind guesses the kind of a provider without kind: scripted if it has a file, gemini
 // if it has a project, else its name if that is a kind, else openai, since most vendors
 // are compatible with that.
-func kindOf(name string, p lookup.Provider) lookup.Kind {
+func guessKind(name string, p lookup.Provider) lookup.Kind {
 	switch {
 	case p.File != "":
 		return lookup.Scripted
@@ -100,7 +100,7 @@ func (r *reader) models(n *node) (all []lookup.Model) {
 	case n.kind == textNode:
 		return []lookup.Model{{Name: n.text}}
 	case n.kind != listNode:
-		r.problem("want a list of models, not %s", n.what())
+		r.problem("want a list of models, not %s", n.kindWord())
 		return nil
 	}
 	path := r.field
@@ -110,7 +110,7 @@ func (r *reader) models(n *node) (all []lookup.Model) {
 		if item.kind == textNode {
 			m.Name = item.text
 		} else {
-			r.members(item, modelFields(&m))
+			r.readMembers(item, modelFields(&m))
 		}
 		m.Window, m.MaxOutput = min(m.Window, math.MaxInt32), min(m.MaxOutput, math.MaxInt32)
 		all = append(all, m)

@@ -55,8 +55,8 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// what names the kind of a value for a message. It never shows the value.
-func (n *node) what() string {
+// kindWord names the kind of a value for a message. It never shows the value.
+func (n *node) kindWord() string {
 	switch n.kind {
 	case nullNode:
 		return "nothing"
@@ -72,8 +72,10 @@ func (n *node) what() string {
 	return "a map"
 }
 
-// scalar reports whether the node is a bool, a number or a text.
-func (n *node) scalar() bool { return n.kind == boolNode || n.kind == numberNode || n.kind == textNode }
+// isScalar reports whether the node is a bool, a number or a text.
+func (n *node) isScalar() bool {
+	return n.kind == boolNode || n.kind == numberNode || n.kind == textNode
+}
 
 // syntaxError is an error in the JSON, YAML or TOML, with its line. Its text quotes
 // nothing of the file, which may contain credentials.
@@ -84,15 +86,15 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.text }
 
-// syntax returns an error about a line of the file; 0 if the line is unknown.
-func syntax(line int, format string, args ...any) error {
+// newSyntaxError returns an error about a line of the file; 0 if the line is unknown.
+func newSyntaxError(line int, format string, args ...any) error {
 	return &syntaxError{line, fmt.Sprintf(format, args...)}
 }
 
-// scrub removes from a parser's message everything that it quotes from the file, which may
+// removeQuotes removes from a parser's message everything that it quotes from the file, which may
 // be a credential. A single quoted sign, as in "did not find expected ',' or ']'", is the
 // parser's and stays.
-func scrub(message string) string {
+func removeQuotes(message string) string {
 	var b strings.Builder
 	for rest := message; rest != ""; {
 		r, size := utf8.DecodeRuneInString(rest)

@@ -44,19 +44,19 @@ func oauthSchema() map[string]any {
 	return map[string]any{
 		"type": []string{"object", "boolean"}, "additionalProperties": false,
 		"properties": map[string]any{
-			"client_id":      described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
-			"client_secret":  described(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
-			"grant":          described(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; id_jag: with the ID token in assertion_file, which identity_provider exchanges; default: a user signs in."),
-			"private_key":    described(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
-			"key_algorithm":  described(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
-			"assertion_file": described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag. It is read at each use."),
-			"identity_provider": described(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
+			"client_id":      withDescription(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
+			"client_secret":  withDescription(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
+			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; id_jag: with the ID token in assertion_file, which identity_provider exchanges; default: a user signs in."),
+			"private_key":    withDescription(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
+			"key_algorithm":  withDescription(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
+			"assertion_file": withDescription(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag. It is read at each use."),
+			"identity_provider": withDescription(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
 				"Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
-			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
-			"scopes":              described(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
-			"dpop":                described(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
-			"account":             described(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
-			"redirect_port":       described(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
+			"client_metadata_url": withDescription(typed("string"), "Address of a client metadata document, which serves as client id."),
+			"scopes":              withDescription(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
+			"dpop":                withDescription(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
+			"account":             withDescription(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
+			"redirect_port":       withDescription(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
 		},
 	}
 }
@@ -72,14 +72,14 @@ func readAuth(r *reader, n *node) {
 // readAuthProvider reads Gemini CLI's authProviderType. Sign-in with Google's own
 // credentials is not supported; without them the server may ask for another one.
 func readAuthProvider(r *reader, n *node) {
-	if word := r.text(n); word != "" && plain(word) != "dynamicdiscovery" {
-		r.warn("%s is not supported; use headers or auth_token_env for credentials", show(word))
+	if word := r.text(n); word != "" && normalizeName(word) != "dynamicdiscovery" {
+		r.warn("%s is not supported; use headers or auth_token_env for credentials", shownName(word))
 	}
 }
 
 // scopes reads a list of scopes, or a text with spaces between them.
 func (r *reader) scopes(n *node) (scopes []string) {
-	for _, text := range r.oneOrMore(n) {
+	for _, text := range r.textOrTexts(n) {
 		scopes = append(scopes, strings.Fields(text)...)
 	}
 	return scopes
@@ -89,9 +89,9 @@ func scopesSchema() map[string]any {
 	return map[string]any{"type": []string{"array", "string"}, "items": typed("string")}
 }
 
-// discovered are settings of other products that the host does not need: it reads
+// discoveredSettings are settings of other products that the host does not need: it reads
 // their values in the metadata of the server and its provider.
-var discovered = []string{
+var discoveredSettings = []string{
 	"authorizationurl", "authorizationendpoint", "tokenurl", "tokenendpoint", "registrationurl", "registrationendpoint",
 	"issuer", "revocationendpoint", "authservermetadataurl", "audiences", "tokenparamname", "resource", "granttypessupported",
 	"responsetypessupported", "codechallengemethodssupported", "tokenendpointauthmethodssupported", "skipcodechallengecheck",
@@ -124,8 +124,8 @@ func readOAuth(r *reader, n *node) {
 	}
 	name := r.field
 	for _, p := range n.pairs {
-		r.field, r.line = name+"."+show(p.key), p.line
-		switch plain(p.key) {
+		r.field, r.line = name+"."+shownName(p.key), p.line
+		switch normalizeName(p.key) {
 		case "clientid":
 			o.ClientID = r.text(p.value)
 		case "clientsecret":
@@ -141,7 +141,7 @@ func readOAuth(r *reader, n *node) {
 		case "assertionfile":
 			o.AssertionFile = r.text(p.value)
 		case "identityprovider":
-			r.members(p.value, identityProviderFields(&o.IdentityProvider))
+			r.readMembers(p.value, identityProviderFields(&o.IdentityProvider))
 		case "keyalgorithm":
 			o.KeyAlgorithm = r.text(p.value)
 		case "scopes", "scope":
@@ -159,7 +159,7 @@ func readOAuth(r *reader, n *node) {
 				o.Off = !value
 			}
 		default:
-			if !r.strict && slices.Contains(discovered, plain(p.key)) {
+			if !r.strict && slices.Contains(discoveredSettings, normalizeName(p.key)) {
 				continue
 			}
 			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "identity_provider", "client_metadata_url", "scopes", "dpop", "account", "redirect_port"}
@@ -194,10 +194,10 @@ func (o OAuth) expand(fill func(field, text string) string) OAuth {
 	return o
 }
 
-// oauth writes the field, as Encode does.
-func (e *encoder) oauth(o OAuth) {
+// addOAuth writes the field, as Encode does.
+func (e *encoder) addOAuth(o OAuth) {
 	if o.Off {
-		e.add(e.node, "oauth", boolean(false))
+		e.addMember(e.node, "oauth", boolean(false))
 		return
 	}
 	if !o.IsSet() {
@@ -206,16 +206,16 @@ func (e *encoder) oauth(o OAuth) {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	text := func(key, value string) {
 		if value != "" {
-			e.add(n, key, e.text(value))
+			e.addMember(n, key, e.textValue(value))
 		}
 	}
 	text("client_id", o.ClientID)
 	if o.ClientSecret != "" {
-		text("client_secret", e.shown(o.ClientSecret))
+		text("client_secret", e.shownValue(o.ClientSecret))
 	}
 	text("grant", o.Grant)
 	if o.PrivateKey != "" {
-		text("private_key", e.shown(o.PrivateKey))
+		text("private_key", e.shownValue(o.PrivateKey))
 	}
 	text("key_algorithm", o.KeyAlgorithm)
 	text("assertion_file", o.AssertionFile)
@@ -223,22 +223,22 @@ func (e *encoder) oauth(o OAuth) {
 		of := &yaml.Node{Kind: yaml.MappingNode}
 		for _, one := range [][2]string{{"issuer", idp.Issuer}, {"client_id", idp.ClientID}} {
 			if one[1] != "" {
-				e.add(of, one[0], e.text(one[1]))
+				e.addMember(of, one[0], e.textValue(one[1]))
 			}
 		}
 		if idp.ClientSecret != "" {
-			e.add(of, "client_secret", e.text(e.shown(idp.ClientSecret)))
+			e.addMember(of, "client_secret", e.textValue(e.shownValue(idp.ClientSecret)))
 		}
-		e.add(n, "identity_provider", of)
+		e.addMember(n, "identity_provider", of)
 	}
 	text("client_metadata_url", o.ClientMetadataURL)
-	e.list(n, "scopes", o.Scopes)
+	e.addList(n, "scopes", o.Scopes)
 	if o.DPoP {
-		e.add(n, "dpop", boolean(true))
+		e.addMember(n, "dpop", boolean(true))
 	}
 	text("account", o.Account)
 	if o.RedirectPort > 0 {
-		e.add(n, "redirect_port", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(o.RedirectPort)})
+		e.addMember(n, "redirect_port", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(o.RedirectPort)})
 	}
-	e.add(e.node, "oauth", n)
+	e.addMember(e.node, "oauth", n)
 }

@@ -33,10 +33,10 @@ func (p Problem) String() string {
 		b.WriteString(": ")
 	}
 	if p.Server != "" {
-		fmt.Fprintf(&b, "server %s: ", show(p.Server))
+		fmt.Fprintf(&b, "server %s: ", shownName(p.Server))
 	}
 	if p.Tool != "" {
-		fmt.Fprintf(&b, "tool %s: ", show(p.Tool))
+		fmt.Fprintf(&b, "tool %s: ", shownName(p.Tool))
 	}
 	if p.Field != "" {
 		b.WriteString(p.Field + ": ")
@@ -75,8 +75,8 @@ func (p Problems) Warnings() Problems {
 	return slices.DeleteFunc(slices.Clone(p), func(one Problem) bool { return !one.Warning })
 }
 
-// plain makes spellings of one name equal: api_key, apiKey, API-KEY.
-func plain(name string) string {
+// normalizeName makes spellings of one name equal: api_key, apiKey, API-KEY.
+func normalizeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-.", r) {
 			return -1
@@ -85,14 +85,14 @@ func plain(name string) string {
 	}, name)
 }
 
-// nearest returns the candidate most similar to name, or "" without a similar one.
-func nearest(name string, candidates []string) string {
+// nearestName returns the candidate most similar to name, or "" without a similar one.
+func nearestName(name string, candidates []string) string {
 	best, least := "", 3
-	if len(plain(name)) <= 4 {
+	if len(normalizeName(name)) <= 4 {
 		least = 2
 	}
 	for _, c := range candidates {
-		if d := editdistance.Between(plain(name), plain(c), least); d < least {
+		if d := editdistance.Between(normalizeName(name), normalizeName(c), least); d < least {
 			best, least = c, d
 		}
 	}
@@ -102,7 +102,7 @@ func nearest(name string, candidates []string) string {
 // didYouMean returns "; did you mean NAME?" with the candidate nearest to a misspelt name,
 // "" if no candidate is near.
 func didYouMean(name string, candidates []string) string {
-	if near := nearest(name, candidates); near != "" {
+	if near := nearestName(name, candidates); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""

@@ -39,8 +39,8 @@ func (r *reader) text(n *node) string {
 	if n.kind == nullNode {
 		return ""
 	}
-	if !n.scalar() {
-		r.problem("want a string, not %s", n.what())
+	if !n.isScalar() {
+		r.problem("want a string, not %s", n.kindWord())
 		return ""
 	}
 	return n.text
@@ -52,13 +52,13 @@ func (r *reader) texts(n *node) []string {
 		return nil
 	}
 	if n.kind != listNode {
-		r.problem("want a list of strings, not %s", n.what())
+		r.problem("want a list of strings, not %s", n.kindWord())
 		return nil
 	}
 	out := make([]string, 0, len(n.items))
 	for _, item := range n.items {
-		if !item.scalar() {
-			r.problem("want a list of strings; it contains %s", item.what())
+		if !item.isScalar() {
+			r.problem("want a list of strings; it contains %s", item.kindWord())
 			return nil
 		}
 		out = append(out, item.text)
@@ -75,7 +75,7 @@ func (r *reader) boolean(n *node) (value, ok bool) {
 	case n.kind == boolNode && strings.EqualFold(n.text, "false"):
 		return false, true
 	case n.kind != nullNode:
-		r.problem("want true or false, not %s", n.what())
+		r.problem("want true or false, not %s", n.kindWord())
 	}
 	return false, false
 }
@@ -136,8 +136,8 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 			r.problem("a name is empty or not one")
 		case v.kind == nullNode:
 			unset = append(unset, name)
-		case !v.scalar():
-			r.problem("%s: want a string, not %s", show(name), v.what())
+		case !v.isScalar():
+			r.problem("%s: want a string, not %s", shownName(name), v.kindWord())
 		default:
 			set[name] = secret.Text(v.text)
 		}
@@ -163,7 +163,7 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 			add(strings.TrimSpace(name), &node{kind: textNode, text: strings.TrimLeft(value, " ")}, item.line)
 		}
 	default:
-		r.problem("want a map of strings, not %s", n.what())
+		r.problem("want a map of strings, not %s", n.kindWord())
 	}
 	return set, unset
 }
@@ -173,7 +173,7 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 func (r *reader) textMap(n *node) map[string]string {
 	if n.kind != mapNode {
 		if n.kind != nullNode {
-			r.problem("want a map of strings, not %s", n.what())
+			r.problem("want a map of strings, not %s", n.kindWord())
 		}
 		return nil
 	}

@@ -13,21 +13,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// described is what a JSON Schema says of a key.
-type described struct {
-	Type        any                   `json:"type"`
-	Enum        []any                 `json:"enum"`
-	Pattern     string                `json:"pattern"`
-	Description string                `json:"description"`
-	Properties  map[string]*described `json:"properties"`
-	More        json.RawMessage       `json:"additionalProperties"`
-	Items       *described            `json:"items"`
-	OneOf       []*described          `json:"oneOf"`
-	Defs        map[string]*described `json:"$defs"`
+// withDescription is what a JSON Schema says of a key.
+type withDescription struct {
+	Type        any                         `json:"type"`
+	Enum        []any                       `json:"enum"`
+	Pattern     string                      `json:"pattern"`
+	Description string                      `json:"description"`
+	Properties  map[string]*withDescription `json:"properties"`
+	More        json.RawMessage             `json:"additionalProperties"`
+	Items       *withDescription            `json:"items"`
+	OneOf       []*withDescription          `json:"oneOf"`
+	Defs        map[string]*withDescription `json:"$defs"`
 }
 
 // takes is which values a key may have, in few words.
-func (d *described) takes() string {
+func (d *withDescription) takes() string {
 	var words []string
 	switch {
 	case len(d.OneOf) > 0:
@@ -57,19 +57,19 @@ func (d *described) takes() string {
 	default:
 		list, _ := d.Type.([]any)
 		for _, kind := range list {
-			words = append(words, (&described{Type: kind}).takes())
+			words = append(words, (&withDescription{Type: kind}).takes())
 		}
 	}
 	return strings.Join(words, ", ")
 }
 
 // plain reports whether a key has one value, of which there has to be a default.
-func (d *described) plain() bool {
+func (d *withDescription) plain() bool {
 	return slices.ContainsFunc([]string{"time", "size", "number", "true or false", "`"}, func(word string) bool { return strings.Contains(d.takes(), word) })
 }
 
 // keys calls visit with each key below one, with its path.
-func (d *described) keys(path string, visit func(path string, d *described)) {
+func (d *withDescription) keys(path string, visit func(path string, d *withDescription)) {
 	for _, name := range slices.Sorted(maps.Keys(d.Properties)) {
 		visit(path+name, d.Properties[name])
 		if path+name == "tools" { // docs/declared-tools.md has the rest
@@ -85,7 +85,7 @@ func (d *described) keys(path string, visit func(path string, d *described)) {
 	if d.Items != nil {
 		d.Items.keys(strings.TrimSuffix(path, ".")+"[].", visit)
 	}
-	var each described
+	var each withDescription
 	if json.Unmarshal(d.More, &each) == nil {
 		each.keys(path+"NAME.", visit)
 	}
@@ -94,11 +94,11 @@ func (d *described) keys(path string, visit func(path string, d *described)) {
 // Each key of the schema has a description, with its default if it has a single value.
 // docs/configuration.md is made of them.
 func TestReference(t *testing.T) {
-	var schema described
+	var schema withDescription
 	require.NoError(t, json.Unmarshal(dialect.Schema(), &schema))
 	says := regexp.MustCompile(`\bdefault\b|if not given|unless |inferred|\boff(?: for|:)|(?:may|can) be empty`)
 	count := 0
-	check := func(path string, d *described) {
+	check := func(path string, d *withDescription) {
 		count++
 		require.NotEmpty(t, d.Description, path)
 		needed := path == "policy.rules[].do"

@@ -52,7 +52,7 @@ func visitPath(n *node, path []string, above string, visit func(n *node, i int, 
 		if path[0] != "*" && path[0] != p.key {
 			continue
 		}
-		at := above + show(p.key)
+		at := above + shownName(p.key)
 		if len(path) == 1 {
 			visit(n, i, at)
 		} else {
@@ -73,10 +73,10 @@ func (d *Document) readRenamed(root *node, all []rename) {
 	for _, p := range findRenamed(root, all) {
 		line := p.of.pairs[p.at].line
 		if p.of.get(p.name) != nil {
-			d.fault(line, "%s is the old name of %s, which is also there: delete one", p.path, p.name)
+			d.addProblem(line, "%s is the old name of %s, which is also there: delete one", p.path, p.name)
 			continue
 		}
-		d.fault(line, "%s is called %s since version %s; mcp-host config migrate changes the file", p.path, p.name, p.since)
+		d.addProblem(line, "%s is called %s since version %s; mcp-host config migrate changes the file", p.path, p.name, p.since)
 		d.Problems[len(d.Problems)-1].Warning = true
 		p.of.pairs[p.at].key = p.name
 	}

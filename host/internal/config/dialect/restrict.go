@@ -2,12 +2,12 @@ package dialect
 
 import "strings"
 
-// restriction returns how a field of another product limits a server in a way that the
+// restrictionReason returns how a field of another product limits a server in a way that the
 // host does not support; "" for fields and values that only permit something or have no
 // effect.
-func restriction(name string, n *node) string {
+func restrictionReason(name string, n *node) string {
 	value := ""
-	if n.scalar() {
+	if n.isScalar() {
 		value = strings.ToLower(n.text)
 	}
 	on := n.kind != nullNode && value != "false" && value != "off" && value != "none"
@@ -16,7 +16,7 @@ func restriction(name string, n *node) string {
 		unasked   = "the host asks before calls only by a policy rule with do: ask; add such a rule for this server's tools"
 		elsewhere = "the host starts every server on this machine; remove the server if it must not run here"
 	)
-	switch plain(name) {
+	switch normalizeName(name) {
 	case "sandboxmode", "sandboxpolicy", "sandboxpermissions", "sandboxprofile", "readonly", "isolation":
 		if on && !strings.Contains(value, "danger") { // danger-full-access is no sandbox
 			return confined
@@ -41,13 +41,13 @@ func restriction(name string, n *node) string {
 	return ""
 }
 
-// restricted warns of a field that limits a server in another product only. It reports
+// warnRestricted warns of a field that limits a server in another product only. It reports
 // whether it warned.
-func (r *reader) restricted(p pair) bool {
-	why := restriction(p.key, p.value)
+func (r *reader) warnRestricted(p pair) bool {
+	why := restrictionReason(p.key, p.value)
 	if why != "" {
 		r.warn("has no effect: %s", why)
-		r.server.Ineffective = append(r.server.Ineffective, r.field+" in "+show(r.doc.File)+" has no effect: "+why)
+		r.server.Ineffective = append(r.server.Ineffective, r.field+" in "+shownName(r.doc.File)+" has no effect: "+why)
 	}
 	return why != ""
 }
@@ -55,21 +55,21 @@ func (r *reader) restricted(p pair) bool {
 // applyBeside applies the keys next to the servers that restrict them, or warns of them.
 func (d *Document) applyBeside() {
 	for _, p := range d.beside {
-		if !d.confineAll(p) {
-			d.restrictsAll(p)
+		if !d.applySandboxKey(p) {
+			d.warnRestrictsAll(p)
 		}
 	}
 }
 
-// restrictsAll warns of a key next to the servers that limits all of them.
-func (d *Document) restrictsAll(p pair) {
-	switch plain(p.key) {
+// warnRestrictsAll warns of a key next to the servers that limits all of them.
+func (d *Document) warnRestrictsAll(p pair) {
+	switch normalizeName(p.key) {
 	case "sandbox", "sandboxenabled", "permission":
 	default:
 		return // of the product's own tools, more likely
 	}
-	if why := restriction("isolation", p.value); why != "" {
-		d.fault(p.line, "%s has no effect on the servers: %s", show(p.key), why)
+	if why := restrictionReason("isolation", p.value); why != "" {
+		d.addProblem(p.line, "%s has no effect on the servers: %s", shownName(p.key), why)
 		d.Problems[len(d.Problems)-1].Warning = true
 	}
 }

@@ -38,14 +38,14 @@ func sandboxFields(s *Sandbox) []field {
 		list("write", []string{"allow_write"}, "Directories that the server can read and write, relative to this file (default none).", &s.Write),
 		list("read", []string{"allow_read"}, "Directories and files that the server can read in addition to the system, its program and its working directory, relative to this file (default none).", &s.Read),
 		{"network", []string{"net"}, "Network addresses that the server can reach: off (none), on (all), registries (package registries), or a list of NAME or NAME:PORT (default registries for programs that download servers, such as npx and uvx; else off).",
-			map[string]any{"oneOf": []any{oneOf("off", "on", "registries"), typed("boolean"), listOfSome("string")}}, func(r *reader, n *node) { s.Network = r.network(n) }},
+			map[string]any{"oneOf": []any{oneOf("off", "on", "registries"), typed("boolean"), listOfSome("string")}}, func(r *reader, n *node) { s.Network = r.networkSetting(n) }},
 		list("env", nil, "Names of the host's environment variables that the server gets in addition to those of env and to PATH, LANG and the like (default none).", &s.Env),
 		list("sockets", nil, "Unix sockets that the server can connect to, at level L2 only (default none).", &s.Sockets),
 		size("memory", "Maximum memory of all its processes together; the server is killed if it uses more (default: 75 % of the machine's).", &s.Memory),
 		size("file_size", "Maximum size of each file that it writes (default 4GiB).", &s.FileSize),
-		number("cpu_percent", nil, "Processor time of all its processes together, in percent of one processor, such as 150; they are paused briefly if they use more (default: no limit).", &s.CPU),
-		number("processes", nil, "Maximum number of processes (default 8192 at level L2).", &s.Processes),
-		number("open_files", nil, "Maximum number of open files of each process (default: that of the host).", &s.OpenFiles),
+		numberField("cpu_percent", nil, "Processor time of all its processes together, in percent of one processor, such as 150; they are paused briefly if they use more (default: no limit).", &s.CPU),
+		numberField("processes", nil, "Maximum number of processes (default 8192 at level L2).", &s.Processes),
+		numberField("open_files", nil, "Maximum number of open files of each process (default: that of the host).", &s.OpenFiles),
 	}
 }
 
@@ -53,7 +53,7 @@ func sandboxFields(s *Sandbox) []field {
 func sandboxSchema() map[string]any {
 	members := map[string]any{}
 	for _, f := range sandboxFields(&Sandbox{}) {
-		members[f.name] = described(f.schema, f.doc)
+		members[f.name] = withDescription(f.schema, f.doc)
 	}
 	return map[string]any{"oneOf": []any{
 		map[string]any{"enum": []any{"default", "off", true, false}},
@@ -74,19 +74,19 @@ func readSandbox(r *reader, n *node) {
 	case n.kind == textNode && !r.strict && strings.Contains(word, "danger"): // danger-full-access is no sandbox
 	case n.kind == textNode && !r.strict:
 		s.On = true
-		r.warn("%s is unknown here; the server is confined as with sandbox: default", show(n.text))
+		r.warn("%s is unknown here; the server is confined as with sandbox: default", shownName(n.text))
 	case n.kind != mapNode:
-		r.problem("want default, off, or a map of settings, not %s", n.what())
+		r.problem("want default, off, or a map of settings, not %s", n.kindWord())
 	case !r.strict && (n.get("filesystem") != nil || n.get("network") != nil && n.get("network").kind == mapNode):
 		s.On = true
-		r.members(n, []field{
-			{"filesystem", nil, "", nil, func(r *reader, n *node) { r.members(n, r.codeFiles(s)) }},
-			{"network", nil, "", nil, func(r *reader, n *node) { r.members(n, r.codeNetwork(s)) }},
+		r.readMembers(n, []field{
+			{"filesystem", nil, "", nil, func(r *reader, n *node) { r.readMembers(n, r.vscodeFilesystem(s)) }},
+			{"network", nil, "", nil, func(r *reader, n *node) { r.readMembers(n, r.vscodeNetwork(s)) }},
 			{"enabled", nil, "", nil, readSandboxEnabled},
 		})
 	default:
 		s.On = true
-		r.members(r.knownMembers(n), sandboxFields(s))
+		r.readMembers(r.knownMembers(n), sandboxFields(s))
 	}
 }
 
@@ -104,7 +104,7 @@ func (r *reader) knownMembers(n *node) *node {
 			kept.pairs = append(kept.pairs, p)
 			continue
 		}
-		why := r.field + "." + show(p.key) + " has no effect; the server is confined as with sandbox: default"
+		why := r.field + "." + shownName(p.key) + " has no effect; the server is confined as with sandbox: default"
 		r.warn("%s", why)
 		r.server.Ineffective = append(r.server.Ineffective, why)
 	}
@@ -118,13 +118,13 @@ func readSandboxEnabled(r *reader, n *node) {
 	}
 }
 
-// codeFiles returns the fields of VS Code's sandbox.filesystem. Its denied paths are denied
+// vscodeFilesystem returns the fields of VS Code's sandbox.filesystem. Its denied paths are denied
 // here by default, except in an allowed directory.
-func (r *reader) codeFiles(s *Sandbox) []field {
+func (r *reader) vscodeFilesystem(s *Sandbox) []field {
 	denied := func(r *reader, n *node) {
 		for _, path := range r.texts(n) {
 			if slices.ContainsFunc(slices.Concat(s.Write, s.Read), func(dir string) bool { return strings.HasPrefix(path, dir) }) {
-				r.warn("has no effect for %s, because it is in an allowed directory; allow only the directories next to it", show(path))
+				r.warn("has no effect for %s, because it is in an allowed directory; allow only the directories next to it", shownName(path))
 			}
 		}
 	}
@@ -136,16 +136,16 @@ func (r *reader) codeFiles(s *Sandbox) []field {
 	}
 }
 
-// codeNetwork returns the fields of VS Code's sandbox.network.
-func (r *reader) codeNetwork(s *Sandbox) []field {
+// vscodeNetwork returns the fields of VS Code's sandbox.network.
+func (r *reader) vscodeNetwork(s *Sandbox) []field {
 	return []field{
-		{"allowedDomains", nil, "", nil, func(r *reader, n *node) { s.Network = r.network(n) }},
+		{"allowedDomains", nil, "", nil, func(r *reader, n *node) { s.Network = r.networkSetting(n) }},
 		{"deniedDomains", nil, "", nil, func(r *reader, n *node) { r.texts(n) }}, // hosts are denied unless they are allowed
 	}
 }
 
-// network reads network access as package egress writes it.
-func (r *reader) network(n *node) string {
+// networkSetting reads network access as package egress writes it.
+func (r *reader) networkSetting(n *node) string {
 	switch {
 	case n.kind == nullNode:
 		return ""
@@ -175,54 +175,54 @@ func (s Sandbox) expand(fill func(field, text string) string, home func(path str
 	return s
 }
 
-// sandbox writes the field, as Encode does.
-func (e *encoder) sandbox(s Sandbox) {
+// addSandbox writes the field, as Encode does.
+func (e *encoder) addSandbox(s Sandbox) {
 	if !s.On {
 		return
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	text := func(key, value string) {
 		if value != "" {
-			e.add(n, key, e.text(value))
+			e.addMember(n, key, e.textValue(value))
 		}
 	}
 	whole := func(key string, value int64) {
 		if value > 0 {
-			e.add(n, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(value, 10)})
+			e.addMember(n, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(value, 10)})
 		}
 	}
 	text("level", s.Level)
-	e.list(n, "write", s.Write)
-	e.list(n, "read", s.Read)
+	e.addList(n, "write", s.Write)
+	e.addList(n, "read", s.Read)
 	if hosts, ok := strings.CutPrefix(s.Network, "allow="); ok {
-		e.list(n, "network", strings.Split(hosts, ","))
+		e.addList(n, "network", strings.Split(hosts, ","))
 	} else {
 		text("network", s.Network)
 	}
-	e.list(n, "env", s.Env)
-	e.list(n, "sockets", s.Sockets)
+	e.addList(n, "env", s.Env)
+	e.addList(n, "sockets", s.Sockets)
 	whole("memory", s.Memory)
 	whole("file_size", s.FileSize)
 	whole("cpu_percent", int64(s.CPU))
 	whole("processes", int64(s.Processes))
 	whole("open_files", int64(s.OpenFiles))
 	if len(n.Content) == 0 {
-		e.add(e.node, "sandbox", e.text("default"))
+		e.addMember(e.node, "sandbox", e.textValue("default"))
 		return
 	}
-	e.add(e.node, "sandbox", n)
+	e.addMember(e.node, "sandbox", n)
 }
 
-// confineAll applies a key next to the servers to the servers that VS Code would
+// applySandboxKey applies a key next to the servers to the servers that VS Code would
 // confine: those with sandboxEnabled. It reports whether there is such a server.
-func (d *Document) confineAll(p pair) (any bool) {
-	if plain(p.key) != "sandbox" || p.value.kind != mapNode {
+func (d *Document) applySandboxKey(p pair) (any bool) {
+	if normalizeName(p.key) != "sandbox" || p.value.kind != mapNode {
 		return false
 	}
 	for i := range d.Servers {
 		if s := &d.Servers[i]; s.Sandbox.On {
 			any = true
-			readSandbox(&reader{doc: d, server: s, fields: fields(), field: show(p.key), line: p.line}, p.value)
+			readSandbox(&reader{doc: d, server: s, fields: fields(), field: shownName(p.key), line: p.line}, p.value)
 		}
 	}
 	return any

@@ -11,7 +11,7 @@ func Schema() []byte {
 	properties := map[string]any{}
 	for _, f := range fields() {
 		if f.schema != nil {
-			properties[f.name] = described(f.schema, f.doc)
+			properties[f.name] = withDescription(f.schema, f.doc)
 		}
 	}
 	server := map[string]any{
@@ -29,18 +29,18 @@ func Schema() []byte {
 		"$schema": typed("string"),
 		"servers": map[string]any{"type": "object", "propertyNames": map[string]any{"maxLength": 128, "minLength": 1},
 			"additionalProperties": ref, "description": "The servers, by name. Their tools are served as NAME__TOOL."},
-		"tool_dirs": described(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
+		"tool_dirs": withDescription(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
 		"inputs": map[string]any{"type": "array", "description": "Inputs in the format of VS Code; the value of input ID is read from the variable TOOLROOM_INPUT_ID.",
-			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": described(typed("string"), "The name of the input."), "description": described(typed("string"), "A comment; the host does not use it."), "default": described(typed("string"), "Value if the variable is not set.")}}},
-		"mcpServers":      described(maps.Clone(foreign), "Servers in the format of Claude Desktop, Cursor, Gemini and others; can be pasted unchanged."),
-		"mcp_servers":     described(maps.Clone(foreign), "Servers in the format of Codex and others; can be pasted unchanged."),
-		"mcp":             described(maps.Clone(foreign), "Servers in the format of opencode and VS Code's settings; can be pasted unchanged."),
-		"context_servers": described(maps.Clone(foreign), "Servers in the format of Zed's settings; can be pasted unchanged."),
-		"arsenal":         described(maps.Clone(foreign), "Servers in the format of Paladin's config.yml; can be pasted unchanged."),
+			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": withDescription(typed("string"), "The name of the input."), "description": withDescription(typed("string"), "A comment; the host does not use it."), "default": withDescription(typed("string"), "Value if the variable is not set.")}}},
+		"mcpServers":      withDescription(maps.Clone(foreign), "Servers in the format of Claude Desktop, Cursor, Gemini and others; can be pasted unchanged."),
+		"mcp_servers":     withDescription(maps.Clone(foreign), "Servers in the format of Codex and others; can be pasted unchanged."),
+		"mcp":             withDescription(maps.Clone(foreign), "Servers in the format of opencode and VS Code's settings; can be pasted unchanged."),
+		"context_servers": withDescription(maps.Clone(foreign), "Servers in the format of Zed's settings; can be pasted unchanged."),
+		"arsenal":         withDescription(maps.Clone(foreign), "Servers in the format of Paladin's config.yml; can be pasted unchanged."),
 	}
 	for _, s := range settings() {
 		if s.schema != nil {
-			top[s.name] = described(s.schema, s.doc)
+			top[s.name] = withDescription(s.schema, s.doc)
 		}
 	}
 	schema := map[string]any{

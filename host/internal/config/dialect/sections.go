@@ -18,7 +18,7 @@ import (
 func settings() []setting {
 	return []setting{
 		{"models", nil, "Models and their providers; see docs/models.md.", objectOf(modelsFields(&lookup.Config{})),
-			func(r *reader, n *node, s *Settings) { r.members(n, modelsFields(&s.Models)) }},
+			func(r *reader, n *node, s *Settings) { r.readMembers(n, modelsFields(&s.Models)) }},
 		{"profiles", nil, "Subsets of the tools, by name, each served over HTTP at /mcp/NAME.",
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
@@ -37,32 +37,32 @@ func settings() []setting {
 		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
-					r.members(n, auditFields(&s.Stages))
+					r.readMembers(n, auditFields(&s.Stages))
 				}
 			}},
 		{"validate", []string{"validation"}, "Validation of arguments and results against the tools' schemas; off: none.", orOff(validateFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				v := &s.Stages.Schemas
 				if v.ArgumentsOff, v.ResultsOff = isOff(n), isOff(n); !isOff(n) {
-					r.members(n, validateFields(&s.Stages))
+					r.readMembers(n, validateFields(&s.Stages))
 				}
 			}},
 		{"policy", []string{"tool_policy"}, "Which calls are allowed, and limits for them.", objectOf(policyFields(&Settings{})),
-			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(s)) }},
+			func(r *reader, n *node, s *Settings) { r.readMembers(n, policyFields(s)) }},
 		{"approval", []string{"approvals"}, "Approval of calls if a rule says ask.", objectOf(approvalFields(&Stages{})),
-			func(r *reader, n *node, s *Settings) { r.members(n, approvalFields(&s.Stages)) }},
+			func(r *reader, n *node, s *Settings) { r.readMembers(n, approvalFields(&s.Stages)) }},
 		{"max_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Offer.MaxTools = r.count(n) }},
 		{"context", nil, "Limits of the tool list in a model's context; tools beyond them are reached with search_tools and call_tool.", objectOf(contextFields(&toolsearch.Config{})),
-			func(r *reader, n *node, s *Settings) { r.members(n, contextFields(&s.Offer)) }},
+			func(r *reader, n *node, s *Settings) { r.readMembers(n, contextFields(&s.Offer)) }},
 		{"cache", nil, "Cache of results; off unless tools are listed.", orOff(cacheFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if !isOff(n) {
-					r.members(n, cacheFields(&s.Stages))
+					r.readMembers(n, cacheFields(&s.Stages))
 				}
 			}},
 		{"max_concurrent_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Limit.Concurrent = r.count(n) }},
 		{"limits", []string{"limit"}, "Limits of running and waiting calls.", objectOf(limitFields(&Stages{})),
-			func(r *reader, n *node, s *Settings) { r.members(n, limitFields(&s.Stages)) }},
+			func(r *reader, n *node, s *Settings) { r.readMembers(n, limitFields(&s.Stages)) }},
 		{"default_timeout_seconds", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Timeout.Default = r.duration(n, time.Second) }},
 		{"timeout", []string{"timeouts", "default_timeout"}, "Maximum duration of a call (default 30s), or a map with details; off: no limit.", map[string]any{"oneOf": []any{offSchema(), durationSchema(), objectOf(timeoutFields(&Stages{}))}},
 			func(r *reader, n *node, s *Settings) {
@@ -70,7 +70,7 @@ func settings() []setting {
 					s.Stages.Timeout.Default = r.durationOrOff(n)
 					return
 				}
-				r.members(n, timeoutFields(&s.Stages))
+				r.readMembers(n, timeoutFields(&s.Stages))
 			}},
 		{"retry", []string{"retries"}, "Retries of calls that fail without an answer; off: none.", orOff(retryFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
@@ -78,12 +78,12 @@ func settings() []setting {
 					s.Stages.Retry.Attempts = 1
 					return
 				}
-				r.members(n, retryFields(&s.Stages))
+				r.readMembers(n, retryFields(&s.Stages))
 			}},
 		{"breaker", []string{"circuit_breaker"}, "Circuit breaker for failing servers; off: none.", orOff(breakerFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Breaker.Off = isOff(n); !s.Stages.Breaker.Off {
-					r.members(n, breakerFields(&s.Stages))
+					r.readMembers(n, breakerFields(&s.Stages))
 				}
 			}},
 		{"max_result", nil, "Size above which the rest of a result goes into a file (default 1MiB); off: no limit.", sizeSchema(true),
@@ -98,27 +98,27 @@ func settings() []setting {
 // profileFields returns the fields of a profile.
 func profileFields(p *catalog.Profile) []field {
 	return []field{
-		texts("servers", nil, "Patterns of server names; only the tools of matching servers are served.", &p.Servers),
-		nonEmptyTexts("allow", []string{"allow_tools", "tools", "allowlist"}, "Patterns of served names; only matching tools are served.", ", or block \"*\"", &p.Allow),
-		texts("block", []string{"block_tools", "blocklist", "deny"}, "Patterns of served names; matching tools are not served.", &p.Block),
+		textsField("servers", nil, "Patterns of server names; only the tools of matching servers are served.", &p.Servers),
+		nonEmptyTextsField("allow", []string{"allow_tools", "tools", "allowlist"}, "Patterns of served names; only matching tools are served.", ", or block \"*\"", &p.Allow),
+		textsField("block", []string{"block_tools", "blocklist", "deny"}, "Patterns of served names; matching tools are not served.", &p.Block),
 	}
 }
 
 // readProfiles reads the setting profiles: parts of the catalog by name.
 func readProfiles(r *reader, n *node, s *Settings) {
 	if n.kind != mapNode {
-		r.problem("want a map of profiles by name, not %s", n.what())
+		r.problem("want a map of profiles by name, not %s", n.kindWord())
 		return
 	}
 	path := r.field
 	for _, one := range n.pairs {
 		p := catalog.Profile{Name: one.key}
-		r.field, r.line = path+"."+show(one.key), one.line
+		r.field, r.line = path+"."+shownName(one.key), one.line
 		if p.Validate() != nil {
 			r.problem("a name has 1 to 64 of a-z, A-Z, 0-9, _ and -")
 			continue
 		}
-		r.members(one.value, profileFields(&p))
+		r.readMembers(one.value, profileFields(&p))
 		s.Profiles = append(s.Profiles, p)
 	}
 }
@@ -126,16 +126,16 @@ func readProfiles(r *reader, n *node, s *Settings) {
 // storeFields returns the fields of the setting store.
 func storeFields(s *Store) []field {
 	return []field{
-		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
+		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = parseStore(r.text(n), *s) }},
 		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typed("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
 		{"token", nil, "Token for the NATS servers. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
-		size("max_bytes", "Maximum size of the database; for NATS, of the keys and of the logs, each (default 512MiB).", &s.MaxBytes),
+		sizeField("max_bytes", "Maximum size of the database; for NATS, of the keys and of the logs, each (default 512MiB).", &s.MaxBytes),
 	}
 }
 
-// storeOf returns s with the place of the store that text names: a URL, memory, sqlite or
+// parseStore returns s with the place of the store that text names: a URL, memory, sqlite or
 // a directory.
-func storeOf(text string, s Store) Store {
+func parseStore(text string, s Store) Store {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch {
 	case text == "sqlite" || text == "":
@@ -155,9 +155,9 @@ func storeOf(text string, s Store) Store {
 func readStore(r *reader, n *node, s *Settings) {
 	at := Store{File: r.doc.File, Line: r.line}
 	if n.kind == mapNode {
-		r.members(n, storeFields(&at))
+		r.readMembers(n, storeFields(&at))
 	} else {
-		at = storeOf(r.text(n), at)
+		at = parseStore(r.text(n), at)
 	}
 	s.Store = at
 }
@@ -165,45 +165,45 @@ func readStore(r *reader, n *node, s *Settings) {
 // auditFields returns the fields of the setting audit.
 func auditFields(s *Stages) []field {
 	return []field{
-		toggle("enabled", nil, "false for no log (default true).", func(on bool) { s.Audit.Off = !on }),
-		toggle("required", nil, "Whether a call is refused if it cannot be logged (default false).", func(on bool) { s.Audit.Required = on }),
+		boolField("enabled", nil, "false for no log (default true).", func(on bool) { s.Audit.Off = !on }),
+		boolField("required", nil, "Whether a call is refused if it cannot be logged (default false).", func(on bool) { s.Audit.Required = on }),
 		{"dir", []string{"path"}, "Absolute directory of the log files; default: audit in the state directory.", typed("string"), func(r *reader, n *node) {
 			if s.Audit.Dir = r.text(n); !strings.HasPrefix(s.Audit.Dir, "/") && !strings.Contains(s.Audit.Dir, `:\`) {
 				r.problem("want an absolute path")
 			}
 		}},
 		{"max_args", nil, "Maximum logged size of a call's arguments (default 4KiB).", sizeSchema(false), func(r *reader, n *node) { s.Audit.MaxArgs = int(min(r.size(n), math.MaxInt32)) }},
-		size("file_size", "Size at which a new file is started (default 64MiB).", &s.Audit.FileSize),
-		size("keep", "Maximum size of all files together (default 512MiB).", &s.Audit.Keep),
-		span("age", "Maximum age of a file (default 720h).", &s.Audit.Age),
+		sizeField("file_size", "Size at which a new file is started (default 64MiB).", &s.Audit.FileSize),
+		sizeField("keep", "Maximum size of all files together (default 512MiB).", &s.Audit.Keep),
+		durationField("age", "Maximum age of a file (default 720h).", &s.Audit.Age),
 	}
 }
 
 // validateFields returns the fields of the setting validate.
 func validateFields(s *Stages) []field {
 	return []field{
-		toggle("arguments", nil, "Whether arguments are checked (default true).", func(on bool) { s.Schemas.ArgumentsOff = !on }),
-		toggle("results", nil, "Whether structured results are checked (default true).", func(on bool) { s.Schemas.ResultsOff = !on }),
+		boolField("arguments", nil, "Whether arguments are checked (default true).", func(on bool) { s.Schemas.ArgumentsOff = !on }),
+		boolField("results", nil, "Whether structured results are checked (default true).", func(on bool) { s.Schemas.ResultsOff = !on }),
 	}
 }
 
 // contextFields returns the fields of the setting context.
 func contextFields(o *toolsearch.Config) []field {
 	return []field{
-		number("max_tools", nil, "Maximum number of tools listed to an MCP client; default: no limit.", &o.MaxTools),
-		number("tools_percent", nil, "Maximum share of the window for the listed definitions, in percent; default: no limit.", &o.ToolsPercent),
-		number("window", []string{"context_window"}, "Context window of the clients' models in tokens (default 200000).", &o.Window),
-		texts("pinned", []string{"pin"}, "Patterns of served names; matching tools are always listed.", &o.Pinned),
-		texts("priority", nil, "Patterns of served names; matching tools are listed before others, in this order, as space permits.", &o.Priority),
+		numberField("max_tools", nil, "Maximum number of tools listed to an MCP client; default: no limit.", &o.MaxTools),
+		numberField("tools_percent", nil, "Maximum share of the window for the listed definitions, in percent; default: no limit.", &o.ToolsPercent),
+		numberField("window", []string{"context_window"}, "Context window of the clients' models in tokens (default 200000).", &o.Window),
+		textsField("pinned", []string{"pin"}, "Patterns of served names; matching tools are always listed.", &o.Pinned),
+		textsField("priority", nil, "Patterns of served names; matching tools are listed before others, in this order, as space permits.", &o.Priority),
 	}
 }
 
 // cacheFields returns the fields of the setting cache.
 func cacheFields(s *Stages) []field {
 	return []field{
-		texts("tools", nil, "Served names of read-only tools; a * at the end matches all names with that prefix.", &s.Cache.Tools),
-		span("ttl", "How long a result is reused (default 5m).", &s.Cache.TTL),
-		size("max_bytes", "Maximum size of all cached results (default 64MiB).", &s.Cache.MaxBytes),
+		textsField("tools", nil, "Served names of read-only tools; a * at the end matches all names with that prefix.", &s.Cache.Tools),
+		durationField("ttl", "How long a result is reused (default 5m).", &s.Cache.TTL),
+		sizeField("max_bytes", "Maximum size of all cached results (default 64MiB).", &s.Cache.MaxBytes),
 		{"max_entry", nil, "Maximum size of a cached result (default 1MiB).", sizeSchema(false), func(r *reader, n *node) { s.Cache.MaxEntry = int(min(r.size(n), math.MaxInt32)) }},
 	}
 }
@@ -211,13 +211,15 @@ func cacheFields(s *Stages) []field {
 // limitFields returns the fields of the setting limits.
 func limitFields(s *Stages) []field {
 	l := &s.Limit
-	count := func(name string, also []string, doc string, into *int) field { return number(name, also, doc, into) }
+	count := func(name string, also []string, doc string, into *int) field {
+		return numberField(name, also, doc, into)
+	}
 	return []field{
 		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Maximum concurrent calls per server (default 5); max_concurrent of a server overrides it.", &l.Concurrent),
 		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; further calls wait. The same setting as policy.max_parallel; default: 10 within a turn, otherwise no limit.", &l.MaxParallel),
 		count("queue", nil, "Maximum waiting calls per caller and server (default 1000).", &l.Queue),
-		size("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
-		span("max_wait", "Maximum time that a call waits for others to end, before it fails (default 1m).", &l.MaxWait),
+		sizeField("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
+		durationField("max_wait", "Maximum time that a call waits for others to end, before it fails (default 1m).", &l.MaxWait),
 		count("max_depth", nil, "Maximum nesting of calls (default 1: an agent that was started by an agent cannot start another).", &l.MaxDepth),
 	}
 }
@@ -230,59 +232,59 @@ func timeoutFields(s *Stages) []field {
 		{"default_timeout_seconds", nil, "", nil, func(r *reader, n *node) { t.Default = r.duration(n, time.Second) }},
 		{"tools", nil, "Maximum durations by served name.", map[string]any{"type": "object", "additionalProperties": durationOrOffSchema()}, func(r *reader, n *node) {
 			t.Tools = map[string]time.Duration{}
-			r.each(n, func(name string, value *node) { t.Tools[name] = r.durationOrOff(value) })
+			r.eachMember(n, func(name string, value *node) { t.Tools[name] = r.durationOrOff(value) })
 		}},
-		span("grace", "Additional time for tools that enforce their own timeout (default 5s).", &t.Grace),
+		durationField("grace", "Additional time for tools that enforce their own timeout (default 5s).", &t.Grace),
 	}
 }
 
 // retryFields returns the fields of the setting retry.
 func retryFields(s *Stages) []field {
 	return []field{
-		number("attempts", []string{"max_attempts"}, "Maximum attempts per call (default 3).", &s.Retry.Attempts),
-		span("base", "First backoff (default 100ms).", &s.Retry.Base),
-		span("max_wait", "Maximum backoff (default 5s).", &s.Retry.MaxWait),
-		span("per_attempt", "Maximum duration of one attempt; default: that of the call.", &s.Retry.PerAttempt),
+		numberField("attempts", []string{"max_attempts"}, "Maximum attempts per call (default 3).", &s.Retry.Attempts),
+		durationField("base", "First backoff (default 100ms).", &s.Retry.Base),
+		durationField("max_wait", "Maximum backoff (default 5s).", &s.Retry.MaxWait),
+		durationField("per_attempt", "Maximum duration of one attempt; default: that of the call.", &s.Retry.PerAttempt),
 	}
 }
 
 // breakerFields returns the fields of the setting breaker.
 func breakerFields(s *Stages) []field {
 	return []field{
-		number("failures", nil, "Failures in a row that open the breaker (default 5).", &s.Breaker.Failures),
-		span("within", "Time within which the failures must occur to open the breaker (default 30s).", &s.Breaker.Within),
-		span("open", "How long calls are refused after the breaker opened (default 5s).", &s.Breaker.Open),
+		numberField("failures", nil, "Failures in a row that open the breaker (default 5).", &s.Breaker.Failures),
+		durationField("within", "Time within which the failures must occur to open the breaker (default 30s).", &s.Breaker.Within),
+		durationField("open", "How long calls are refused after the breaker opened (default 5s).", &s.Breaker.Open),
 	}
 }
 
-// each calls f with the members of a map whose names are the user's.
-func (r *reader) each(n *node, f func(name string, value *node)) {
+// eachMember calls f with the members of a map whose names are the user's.
+func (r *reader) eachMember(n *node, f func(name string, value *node)) {
 	if n.kind != mapNode {
-		r.problem("want a map, not %s", n.what())
+		r.problem("want a map, not %s", n.kindWord())
 		return
 	}
 	path := r.field
 	for _, p := range n.pairs {
-		r.field, r.line = path+"."+show(p.key), p.line
+		r.field, r.line = path+"."+shownName(p.key), p.line
 		f(p.key, p.value)
 	}
 	r.field = path
 }
 
-// members reads the members of a map by their names. Unknown and repeated members are
+// readMembers reads the members of a map by their names. Unknown and repeated members are
 // problems.
-func (r *reader) members(n *node, all []field) {
+func (r *reader) readMembers(n *node, all []field) {
 	if n.kind == nullNode {
 		return
 	}
 	if n.kind != mapNode {
-		r.problem("want a map, not %s", n.what())
+		r.problem("want a map, not %s", n.kindWord())
 		return
 	}
 	path, line := r.field, r.line
 	seen := map[string]string{}
 	for _, p := range n.pairs {
-		r.field, r.line = path+"."+show(p.key), p.line
+		r.field, r.line = path+"."+shownName(p.key), p.line
 		i := slices.IndexFunc(all, func(f field) bool { return f.isNamed(p.key) })
 		if i < 0 {
 			var names []string
@@ -296,7 +298,7 @@ func (r *reader) members(n *node, all []field) {
 			r.problem("has the same meaning as %s; leave one out", before)
 			continue
 		}
-		seen[all[i].name] = show(p.key)
+		seen[all[i].name] = shownName(p.key)
 		all[i].read(r, p.value)
 	}
 	r.field, r.line = path, line

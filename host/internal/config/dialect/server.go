@@ -73,8 +73,8 @@ type Filter struct {
 // Format prints only the name, since other fields may contain credentials.
 func (s Server) Format(f fmt.State, _ rune) { io.WriteString(f, "server "+s.Name) } //nolint:errcheck // fmt keeps the error
 
-// Placeless returns the server without its file and line.
-func (s Server) Placeless() Server {
+// WithoutPosition returns the server without its file and line.
+func (s Server) WithoutPosition() Server {
 	s.File, s.Line, s.lines = "", 0, nil
 	return s
 }

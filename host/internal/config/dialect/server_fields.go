@@ -21,7 +21,7 @@ type field struct {
 
 // isNamed reports whether a key in a file names the field.
 func (f field) isNamed(key string) bool {
-	is := func(name string) bool { return plain(name) == plain(key) }
+	is := func(name string) bool { return normalizeName(name) == normalizeName(key) }
 	return is(f.name) || slices.ContainsFunc(f.also, is)
 }
 
@@ -67,7 +67,7 @@ func processFields() []field {
 				if n.kind == listNode {
 					r.server.Command = append(r.texts(n), r.server.Command...)
 				} else if n.kind == mapNode && r.zed && n.get("command") == nil {
-					r.program(n)
+					r.readZedCommand(n)
 				} else if text := r.text(n); text != "" {
 					r.server.Command = append([]string{text}, r.server.Command...)
 				}
@@ -77,7 +77,7 @@ func processFields() []field {
 		{"env", []string{"environment"}, "Environment variables for the server, in addition to the host's. null removes one.", mapOf("string", "number", "boolean", "null"),
 			func(r *reader, n *node) {
 				set, unset := r.vars(n, "=")
-				merge(&r.server.Env, set)
+				mergeInto(&r.server.Env, set)
 				r.server.Unset = append(r.server.Unset, unset...)
 			}},
 		{"env_file", nil, "A file of NAME=value lines with more environment variables; env wins.", typed("string"),
@@ -95,14 +95,14 @@ func remoteFields() []field {
 		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server over HTTP.", typed("string"),
 			func(r *reader, n *node) {
 				r.server.URL = r.text(n)
-				if plain(r.field) == "httpurl" && r.server.Transport == "" {
+				if normalizeName(r.field) == "httpurl" && r.server.Transport == "" {
 					r.server.Transport = StreamableHTTP
 				}
 			}},
 		{"headers", []string{"httpHeaders", "requestHeaders"}, "HTTP headers of every request.", mapOf("string"),
 			func(r *reader, n *node) {
 				set, _ := r.vars(n, ":")
-				merge(&r.server.Headers, set)
+				mergeInto(&r.server.Headers, set)
 			}},
 		{"env_headers", []string{"envHttpHeaders", "headersFromEnv"}, "HTTP headers with values from the environment: header → variable name.", mapOf("string"),
 			func(r *reader, n *node) {
@@ -110,7 +110,7 @@ func remoteFields() []field {
 				for name, variable := range r.textMap(n) {
 					set[name] = secret.Text("${" + variable + "}")
 				}
-				merge(&r.server.Headers, set)
+				mergeInto(&r.server.Headers, set)
 			}},
 		{"api_key", []string{"bearerToken", "authorizationToken", "token"}, "Sent as Authorization: Bearer. Write ${NAME} to take it from the environment.", typed("string"),
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
@@ -193,16 +193,16 @@ func lifeFields() []field {
 
 // toolFields returns the fields for filtering and renaming a server's tools.
 func toolFields() []field {
-	allow := func(r *reader, n *node) { r.allow(n) }
+	allow := func(r *reader, n *node) { r.readAllowed(n) }
 	block := func(r *reader, n *node) { r.server.Tools.Block = append(r.server.Tools.Block, r.texts(n)...) }
 	return []field{
 		{"tools", []string{"toolFilter", "toolConfiguration"}, "Filters and renames the server's tools.", map[string]any{
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{
-				"allow":    described(listOfSome("string"), "Patterns; only tools whose own or served name matches are served."),
-				"block":    described(listOf("string"), "Patterns; tools whose own or served name matches are not served."),
-				"rename":   described(mapOf("string"), "Tool → served name."),
-				"describe": described(mapOf("string"), "Tool → served description."),
+				"allow":    withDescription(listOfSome("string"), "Patterns; only tools whose own or served name matches are served."),
+				"block":    withDescription(listOf("string"), "Patterns; tools whose own or served name matches are not served."),
+				"rename":   withDescription(mapOf("string"), "Tool → served name."),
+				"describe": withDescription(mapOf("string"), "Tool → served description."),
 			}}, readTools},
 		{"allow_tools", []string{"allowedTools", "includeTools", "enabledTools", "includedTools"}, "", nil, allow},
 		{"block_tools", []string{"excludeTools", "excludedTools", "disabledTools", "blockedTools", "blocklist"}, "", nil, block},
@@ -215,17 +215,17 @@ func toolFields() []field {
 	}
 }
 
-// described sets the description of a schema and returns it.
-func described(schema map[string]any, doc string) map[string]any {
+// withDescription sets the description of a schema and returns it.
+func withDescription(schema map[string]any, doc string) map[string]any {
 	schema["description"] = doc
 	return schema
 }
 
-// others are fields of other products that mean nothing here, or are of no
+// ineffectiveFields are fields of other products that mean nothing here, or are of no
 // consequence: sign-in is found out from the server's answer, approval is the
 // policy's, looks are the editor's. Values that restrict a server there are
 // warned of first; see restriction.
-func others() []string {
+func ineffectiveFields() []string {
 	return []string{
 		"id", "name", "trust", "targetAudience", "targetServiceAccount", "extensionName",
 		"alwaysAllow", "autoApprove", "autoStart", "autoRestart", "restart", "icon", "iconUrl", "gallery", "version", "dev", "note", "notes",
@@ -235,8 +235,8 @@ func others() []string {
 	}
 }
 
-// merge copies the members of from into a map, which it creates if necessary.
-func merge(into *map[string]secret.Text, from map[string]secret.Text) {
+// mergeInto copies the members of from into a map, which it creates if necessary.
+func mergeInto(into *map[string]secret.Text, from map[string]secret.Text) {
 	if *into == nil && len(from) > 0 {
 		*into = map[string]secret.Text{}
 	}
@@ -266,13 +266,13 @@ func readTransport(r *reader, n *node) {
 		return
 	}
 	word := r.text(n)
-	switch plain(word) {
+	switch normalizeName(word) {
 	case "":
 	case "stdio", "local", "command", "process":
 		r.server.Transport = Stdio
 	case "streamablehttp", "http", "https", "streamable", "remote", "url", "httpstream", "streaminghttp":
 		// remote and url leave open which of the two it is.
-		if p := plain(word); p != "remote" && p != "url" {
+		if p := normalizeName(word); p != "remote" && p != "url" {
 			r.server.Transport = StreamableHTTP
 		}
 	case "sse", "serversentevents", "httpsse", "http+sse":
@@ -287,9 +287,9 @@ func readTransport(r *reader, n *node) {
 	}
 }
 
-// allow reads a list of the tools that alone are served. One that names none
+// readAllowed reads a list of the tools that alone are served. One that names none
 // means that in most other products, where in a Filter none would be all.
-func (r *reader) allow(n *node) {
+func (r *reader) readAllowed(n *node) {
 	list := r.texts(n)
 	r.server.Tools.Allow = append(r.server.Tools.Allow, list...)
 	switch {
@@ -308,21 +308,21 @@ func (r *reader) allow(n *node) {
 func readTools(r *reader, n *node) {
 	f := &r.server.Tools
 	if n.kind == listNode {
-		r.allow(n)
+		r.readAllowed(n)
 		return
 	}
 	if n.kind != mapNode {
 		if n.kind != nullNode {
-			r.problem("want a map of allow, block, rename, describe, not %s", n.what())
+			r.problem("want a map of allow, block, rename, describe, not %s", n.kindWord())
 		}
 		return
 	}
 	name := r.field
 	for _, p := range n.pairs {
-		r.field, r.line = name+"."+show(p.key), p.line
-		switch plain(p.key) {
+		r.field, r.line = name+"."+shownName(p.key), p.line
+		switch normalizeName(p.key) {
 		case "allow", "allowlist", "include", "allowed", "allowedtools":
-			r.allow(p.value)
+			r.readAllowed(p.value)
 		case "block", "blocklist", "deny", "denylist", "exclude", "blocked":
 			f.Block = append(f.Block, r.texts(p.value)...)
 		case "enabled":
@@ -335,10 +335,10 @@ func readTools(r *reader, n *node) {
 			f.Describe = r.textMap(p.value)
 		default:
 			known := []string{"allow", "block", "rename", "describe"}
-			if !r.strict && p.value.kind == mapNode && nearest(p.key, known) == "" {
+			if !r.strict && p.value.kind == mapNode && nearestName(p.key, known) == "" {
 				for _, of := range p.value.pairs { // settings of one tool, as Codex has them
-					r.field, r.line = name+"."+show(p.key)+"."+show(of.key), of.line
-					r.restricted(of)
+					r.field, r.line = name+"."+shownName(p.key)+"."+shownName(of.key), of.line
+					r.warnRestricted(of)
 				}
 				continue
 			}

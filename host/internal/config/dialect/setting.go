@@ -84,9 +84,9 @@ type setting struct {
 	read   func(*reader, *node, *Settings)
 }
 
-// is reports whether a key names the setting, by any of its spellings.
-func (s setting) is(key string) bool {
-	return plain(s.name) == plain(key) || slices.ContainsFunc(s.also, func(also string) bool { return plain(also) == plain(key) })
+// isNamed reports whether a key names the setting, by any of its spellings.
+func (s setting) isNamed(key string) bool {
+	return normalizeName(s.name) == normalizeName(key) || slices.ContainsFunc(s.also, func(also string) bool { return normalizeName(also) == normalizeName(key) })
 }
 
 // newSettingReader returns a reader for a setting, which rejects unknown keys.
@@ -97,7 +97,7 @@ func newSettingReader(d *Document, key string, line int) *reader {
 // findSetting returns the setting of that name.
 func findSetting(key string) (setting, bool) {
 	all := settings()
-	i := slices.IndexFunc(all, func(s setting) bool { return s.is(key) })
+	i := slices.IndexFunc(all, func(s setting) bool { return s.isNamed(key) })
 	if i < 0 {
 		return setting{}, false
 	}
@@ -113,9 +113,9 @@ func settingNames() []string {
 	return names
 }
 
-// foreign are the keys that tell another product's file, whose other keys mean
+// foreignKeys are the keys that tell another product's file, whose other keys mean
 // what they mean there.
-func foreign() []string {
+func foreignKeys() []string {
 	return []string{"mcpServers", "mcp_servers", "mcp.servers", "mcp", "arsenal", "context_servers", "spec", "projects"}
 }
 
@@ -123,11 +123,11 @@ func foreign() []string {
 // another product's they stand below toolroom:.
 func ownSettings(strict bool, root *node) bool {
 	return strict || root.get("servers") != nil ||
-		!bareMap(root) && !slices.ContainsFunc(foreign(), func(key string) bool { return root.get(key) != nil })
+		!isServerMap(root) && !slices.ContainsFunc(foreignKeys(), func(key string) bool { return root.get(key) != nil })
 }
 
-// bareMap reports whether every value is a server.
-func bareMap(root *node) bool {
+// isServerMap reports whether every value is a server.
+func isServerMap(root *node) bool {
 	for _, p := range root.pairs {
 		isServer := slices.ContainsFunc([]string{"command", "url", "httpUrl", "serverUrl", "endpoint"}, func(key string) bool { return p.value.get(key) != nil })
 		if !isServer && !strings.HasPrefix(p.key, "$") {
@@ -143,7 +143,7 @@ func (d *Document) readSetting(p pair) bool {
 	if !ok {
 		return false
 	}
-	r := newSettingReader(d, show(p.key), p.line)
+	r := newSettingReader(d, shownName(p.key), p.line)
 	if i := slices.IndexFunc(d.Settings, func(have Setting) bool { return have.Key == s.name }); i >= 0 {
 		r.problem("appears twice, also on line %d", d.Settings[i].Line)
 		return true
@@ -156,32 +156,32 @@ func (d *Document) readSetting(p pair) bool {
 // readToolroom reads toolroom: of another product's file.
 func (d *Document) readToolroom(n *node) {
 	if n.kind != mapNode {
-		d.fault(n.line, "toolroom: want a map of settings, not %s", n.what())
+		d.addProblem(n.line, "toolroom: want a map of settings, not %s", n.kindWord())
 		return
 	}
 	for _, p := range n.pairs {
 		if !d.readSetting(p) {
-			d.fault(p.line, "toolroom.%s is unknown%s", show(p.key), didYouMean(p.key, settingNames()))
+			d.addProblem(p.line, "toolroom.%s is unknown%s", shownName(p.key), didYouMean(p.key, settingNames()))
 		}
 	}
 }
 
-// misplaced warns of settings in another product's file that somebody may rely
+// warnMisplaced warns of settings in another product's file that somebody may rely
 // on.
-func (d *Document) misplaced(p pair) {
-	if key := plain(p.key); key == "policy" || key == "toolpolicy" || key == "toolpins" {
+func (d *Document) warnMisplaced(p pair) {
+	if key := normalizeName(p.key); key == "policy" || key == "toolpolicy" || key == "toolpins" {
 		d.Problems = append(d.Problems, Problem{
-			File: d.File, Line: p.line, Field: show(p.key), Warning: true,
+			File: d.File, Line: p.line, Field: shownName(p.key), Warning: true,
 			Text: "ignored; in a file with servers of another product, settings belong under toolroom:",
 		})
 	}
 }
 
 // View returns the setting for a listing: as it is written, without credentials.
-func (s Setting) View() any { return s.value.view(s.Key) }
+func (s Setting) View() any { return s.value.redactedView(s.Key) }
 
-// view returns a value for encoders. name is the name of the member that contains it.
-func (n *node) view(name string) any {
+// redactedView returns a value for encoders. name is the name of the member that contains it.
+func (n *node) redactedView(name string) any {
 	switch n.kind {
 	case nullNode:
 		return nil
@@ -194,13 +194,13 @@ func (n *node) view(name string) any {
 	case listNode:
 		list := make([]any, 0, len(n.items))
 		for _, item := range n.items {
-			list = append(list, item.view(name))
+			list = append(list, item.redactedView(name))
 		}
 		return list
 	case mapNode:
 		all := map[string]any{}
 		for _, p := range n.pairs {
-			all[p.key] = p.value.view(p.key)
+			all[p.key] = p.value.redactedView(p.key)
 		}
 		return all
 	}

@@ -29,11 +29,11 @@ var (
 // text.
 func parse(file string, raw []byte) (*node, error) {
 	if most := MaxText(file); len(raw) > most {
-		return nil, syntax(0, "larger than %d KiB, the limit for a configuration", most>>10)
+		return nil, newSyntaxError(0, "larger than %d KiB, the limit for a configuration", most>>10)
 	}
 	text := strings.TrimPrefix(string(raw), "\ufeff")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return nil, syntax(0, "not UTF-8 text; save it as UTF-8")
+		return nil, newSyntaxError(0, "not UTF-8 text; save it as UTF-8")
 	}
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".json", ".jsonc", ".json5":
@@ -42,7 +42,7 @@ func parse(file string, raw []byte) (*node, error) {
 		}
 		p := &jsonParser{text: text, line: 1}
 		if isClaude(file) {
-			p.passesOver = passesOver
+			p.skips = isSkipped
 		}
 		return p.parse()
 	case ".toml":
@@ -78,7 +78,7 @@ func parseYAML(text string) (n *node, err error) {
 	}
 	defer func() {
 		if recover() != nil { // the library's, on input it did not expect
-			n, err = nil, syntax(0, "not YAML")
+			n, err = nil, newSyntaxError(0, "not YAML")
 		}
 	}()
 	d := yaml.NewDecoder(strings.NewReader(text))
@@ -90,7 +90,7 @@ func parseYAML(text string) (n *node, err error) {
 		return nil, yamlError(err)
 	}
 	if err := d.Decode(&more); err == nil {
-		return nil, syntax(more.Line, "a second YAML document; a configuration has only one")
+		return nil, newSyntaxError(more.Line, "a second YAML document; a configuration has only one")
 	} else if err.Error() != "EOF" {
 		return nil, yamlError(err)
 	}
@@ -106,7 +106,7 @@ func yamlError(err error) error {
 		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // 0 is fine
 		message = message[len(m[0]):]
 	}
-	return syntax(line, "not YAML: %s", scrub(message))
+	return newSyntaxError(line, "not YAML: %s", removeQuotes(message))
 }
 
 // yamlConverter converts YAML nodes, and counts them, since aliases multiply them.
@@ -116,7 +116,7 @@ type yamlConverter struct{ nodes int }
 // maxNodes or maxDepth. Aliases are replaced by their nodes.
 func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 	if c.nodes++; c.nodes > maxNodes || depth > maxDepth {
-		return nil, syntax(y.Line, "too large or nested too deep for a configuration")
+		return nil, newSyntaxError(y.Line, "too large or nested too deep for a configuration")
 	}
 	switch y.Kind {
 	case yaml.DocumentNode:
@@ -134,7 +134,7 @@ func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 		}
 		return n, nil
 	case yaml.MappingNode:
-		return c.mapping(y, depth)
+		return c.convertMap(y, depth)
 	}
 	n := &node{kind: textNode, text: y.Value, line: y.Line}
 	switch y.ShortTag() {
@@ -148,9 +148,9 @@ func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 	return n, nil
 }
 
-// mapping converts a map with the maps merged by <<, whose members its own members
+// convertMap converts a map with the maps merged by <<, whose members its own members
 // replace.
-func (c *yamlConverter) mapping(y *yaml.Node, depth int) (*node, error) {
+func (c *yamlConverter) convertMap(y *yaml.Node, depth int) (*node, error) {
 	n := &node{kind: mapNode, line: y.Line}
 	seen := map[string]bool{}
 	var merged []*node
@@ -168,10 +168,10 @@ func (c *yamlConverter) mapping(y *yaml.Node, depth int) (*node, error) {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			return nil, syntax(key.Line, "a key must not be a list or a map")
+			return nil, newSyntaxError(key.Line, "a key must not be a list or a map")
 		}
 		if seen[key.Value] {
-			return nil, syntax(key.Line, "%s appears twice", show(key.Value))
+			return nil, newSyntaxError(key.Line, "%s appears twice", shownName(key.Value))
 		}
 		seen[key.Value] = true
 		n.pairs = append(n.pairs, pair{key.Value, key.Line, v})
@@ -193,7 +193,7 @@ func (c *yamlConverter) mapping(y *yaml.Node, depth int) (*node, error) {
 func parseTOML(text string) (n *node, err error) {
 	defer func() {
 		if recover() != nil {
-			n, err = nil, syntax(0, "not TOML")
+			n, err = nil, newSyntaxError(0, "not TOML")
 		}
 	}()
 	depth, deepest := 0, 0
@@ -207,15 +207,15 @@ func parseTOML(text string) (n *node, err error) {
 		}
 	}
 	if deepest > 4*maxDepth || strings.Count(text, ".") > maxNodes {
-		return nil, syntax(0, "nested too deep for a configuration")
+		return nil, newSyntaxError(0, "nested too deep for a configuration")
 	}
 	var value map[string]any
 	if _, err := toml.Decode(text, &value); err != nil {
 		var fault toml.ParseError
 		if errors.As(err, &fault) {
-			return nil, syntax(fault.Position.Line, "not TOML: %s", scrub(fault.Message))
+			return nil, newSyntaxError(fault.Position.Line, "not TOML: %s", removeQuotes(fault.Message))
 		}
-		return nil, syntax(0, "not TOML")
+		return nil, newSyntaxError(0, "not TOML")
 	}
 	c := tomlConverter{lines: tomlLines(text)}
 	return c.convert(value, "", 0)
@@ -235,7 +235,7 @@ func (c *tomlConverter) convert(value any, path string, line int) (*node, error)
 		line = at
 	}
 	if c.nodes++; c.nodes > maxNodes || strings.Count(path, "\x00") > maxDepth {
-		return nil, syntax(line, "too large or nested too deep for a configuration")
+		return nil, newSyntaxError(line, "too large or nested too deep for a configuration")
 	}
 	n := &node{line: line}
 	item := func(v any, key string) (*node, error) { return c.convert(v, path+"\x00"+key, line) }

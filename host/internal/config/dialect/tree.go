@@ -29,7 +29,7 @@ type Branch struct {
 }
 
 // What names the kind of a value for a message. It never shows the value.
-func (t *Tree) What() string { return (&node{kind: t.kind}).what() }
+func (t *Tree) What() string { return (&node{kind: t.kind}).kindWord() }
 
 // IsMap, IsList, IsText, IsNumber, IsNull and Scalar report the kind.
 func (t *Tree) IsMap() bool { return t != nil && t.kind == mapNode }
@@ -47,7 +47,7 @@ func (t *Tree) IsNumber() bool { return t != nil && t.kind == numberNode }
 func (t *Tree) IsNull() bool { return t == nil || t.kind == nullNode }
 
 // Scalar reports whether the value is a bool, a number or a text; false for nil.
-func (t *Tree) Scalar() bool { return t != nil && (&node{kind: t.kind}).scalar() }
+func (t *Tree) Scalar() bool { return t != nil && (&node{kind: t.kind}).isScalar() }
 
 // Bool returns whether the value is true or false, and which.
 func (t *Tree) Bool() (value, ok bool) {
@@ -71,10 +71,10 @@ func (t *Tree) Get(name string) *Tree {
 }
 
 // JSON returns the value as JSON, with the members in the order of the file.
-func (t *Tree) JSON() []byte { return t.append(nil) }
+func (t *Tree) JSON() []byte { return t.appendJSON(nil) }
 
-// append appends the value as JSON.
-func (t *Tree) append(dst []byte) []byte {
+// appendJSON appends the value as JSON.
+func (t *Tree) appendJSON(dst []byte) []byte {
 	switch t.kind {
 	case boolNode:
 		return append(dst, strings.ToLower(t.Text)...)
@@ -88,7 +88,7 @@ func (t *Tree) append(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = item.append(dst)
+			dst = item.appendJSON(dst)
 		}
 		return append(dst, ']')
 	case mapNode:
@@ -98,7 +98,7 @@ func (t *Tree) append(dst []byte) []byte {
 				dst = append(dst, ',')
 			}
 			dst = append(jsonrpc.AppendString(dst, b.Name), ':')
-			dst = b.Value.append(dst)
+			dst = b.Value.appendJSON(dst)
 		}
 		return append(dst, '}')
 	}
@@ -122,14 +122,14 @@ func jsonNumber(text string) []byte {
 	return out
 }
 
-// tree returns the node as a Tree.
-func (n *node) tree() *Tree {
+// toTree returns the node as a Tree.
+func (n *node) toTree() *Tree {
 	t := &Tree{Line: n.line, Text: n.text, kind: n.kind}
 	for _, item := range n.items {
-		t.Items = append(t.Items, item.tree())
+		t.Items = append(t.Items, item.toTree())
 	}
 	for _, p := range n.pairs {
-		t.Members = append(t.Members, Branch{p.key, p.line, p.value.tree()})
+		t.Members = append(t.Members, Branch{p.key, p.line, p.value.toTree()})
 	}
 	return t
 }
@@ -148,7 +148,7 @@ func ParseTrees(file string, text []byte) ([]*Tree, *Problem) {
 	var trees []*Tree
 	for _, n := range nodes {
 		if n.kind != nullNode {
-			trees = append(trees, n.tree())
+			trees = append(trees, n.toTree())
 		}
 	}
 	return trees, nil
@@ -164,7 +164,7 @@ func parseAll(file string, raw []byte) (nodes []*node, err error) {
 	}
 	defer func() {
 		if recover() != nil { // the library's, on input it did not expect
-			nodes, err = nil, syntax(0, "not YAML")
+			nodes, err = nil, newSyntaxError(0, "not YAML")
 		}
 	}()
 	d := yaml.NewDecoder(strings.NewReader(text))
@@ -190,7 +190,7 @@ func parseAll(file string, raw []byte) (nodes []*node, err error) {
 func Nearest(name string, candidates []string) string { return didYouMean(name, candidates) }
 
 // SameName reports whether two spellings are one name: api_key, apiKey, API-KEY.
-func SameName(a, b string) bool { return plain(a) == plain(b) }
+func SameName(a, b string) bool { return normalizeName(a) == normalizeName(b) }
 
 // Show returns a name from a file in a form that is short and printable, for a message.
-func Show(name string) string { return show(name) }
+func Show(name string) string { return shownName(name) }

@@ -2,9 +2,9 @@ package dialect
 
 import "time"
 
-// zed returns the section with the servers of Zed's settings.json, which calls them
+// zedSection returns the section with the servers of Zed's settings.json, which calls them
 // context servers. Their times are in seconds.
-func (d *Document) zed(root, servers *node) section {
+func (d *Document) zedSection(root, servers *node) section {
 	s := section{path: "context_servers", node: servers, zed: true}
 	if n := root.get("context_server_timeout"); n != nil {
 		r := &reader{doc: d, server: &Server{}, field: "context_server_timeout", line: n.line}
@@ -13,9 +13,9 @@ func (d *Document) zed(root, servers *node) section {
 	return s
 }
 
-// extension omits a server that one of Zed's extensions starts: its settings belong to
+// disableExtension omits a server that one of Zed's extensions starts: its settings belong to
 // the extension.
-func (r *reader) extension(n *node, line int) {
+func (r *reader) disableExtension(n *node, line int) {
 	source := n.get("source")
 	if source != nil && source.text == "extension" || source == nil && n.get("settings") != nil && n.get("command") == nil && n.get("url") == nil {
 		r.field, r.line = "", line
@@ -24,8 +24,8 @@ func (r *reader) extension(n *node, line int) {
 	}
 }
 
-// program reads a command that is a map, as Zed has had it: {path, args, env}.
-func (r *reader) program(n *node) {
+// readZedCommand reads a command that is a map, as Zed has had it: {path, args, env}.
+func (r *reader) readZedCommand(n *node) {
 	inner := &node{kind: mapNode, line: n.line}
 	for _, p := range n.pairs {
 		switch p.key {

@@ -70,11 +70,11 @@ func (c Config) Validate() error {
 		return errors.New("chain.steps: is empty")
 	}
 	v := validator{known: map[string]bool{}}
-	if err := v.steps("chain.steps", c.Steps, 0); err != nil {
+	if err := v.checkSteps("chain.steps", c.Steps, 0); err != nil {
 		return err
 	}
 	if c.Result != nil {
-		return v.value("chain.result", c.Result)
+		return v.checkValue("chain.result", c.Result)
 	}
 	return nil
 }
@@ -127,8 +127,8 @@ type validator struct {
 	count int
 }
 
-// steps checks a list of steps, their number and depth. path names it in errors.
-func (v *validator) steps(path string, steps []Step, depth int) error {
+// checkSteps checks a list of steps, their number and depth. path names it in errors.
+func (v *validator) checkSteps(path string, steps []Step, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: steps are nested more than %d deep", path, maxDepth)
 	}
@@ -137,15 +137,15 @@ func (v *validator) steps(path string, steps []Step, depth int) error {
 		if v.count++; v.count > maxSteps {
 			return fmt.Errorf("%s: there are more than %d steps", path, maxSteps)
 		}
-		if err := v.step(at, s, depth); err != nil {
+		if err := v.checkStep(at, s, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step checks one step and those in it. at names it in errors.
-func (v *validator) step(at string, s Step, depth int) error {
+// checkStep checks one step and those in it. at names it in errors.
+func (v *validator) checkStep(at string, s Step, depth int) error {
 	kinds := 0
 	for _, is := range []bool{s.Tool != "", s.Parallel != nil, s.If != nil} {
 		if is {
@@ -157,24 +157,24 @@ func (v *validator) step(at string, s Step, depth int) error {
 	}
 	switch {
 	case s.Parallel != nil:
-		return v.branches(at, s.Parallel, depth)
+		return v.checkBranches(at, s.Parallel, depth)
 	case s.If != nil:
 		if err := s.If.validate(at + ".if"); err != nil {
 			return err
 		}
-		if err := v.value(at+".if.value", s.If.Value); err != nil {
+		if err := v.checkValue(at+".if.value", s.If.Value); err != nil {
 			return err
 		}
-		if err := v.steps(at+".then", s.Then, depth+1); err != nil {
+		if err := v.checkSteps(at+".then", s.Then, depth+1); err != nil {
 			return err
 		}
-		return v.steps(at+".else", s.Else, depth+1)
+		return v.checkSteps(at+".else", s.Else, depth+1)
 	}
 	if s.Args != nil {
 		if s.Args[0] != '{' {
 			return fmt.Errorf("%s.args: want a map", at)
 		}
-		if err := v.value(at+".args", s.Args); err != nil {
+		if err := v.checkValue(at+".args", s.Args); err != nil {
 			return err
 		}
 	}
@@ -191,14 +191,14 @@ func (v *validator) step(at string, s Step, depth int) error {
 	return nil
 }
 
-// branches checks the branches of a parallel step. They cannot refer to each other;
+// checkBranches checks the branches of a parallel step. They cannot refer to each other;
 // later steps can refer to all.
-func (v *validator) branches(at string, branches [][]Step, depth int) error {
+func (v *validator) checkBranches(at string, branches [][]Step, depth int) error {
 	before := v.known
 	after := maps.Clone(before)
 	for i, branch := range branches {
 		v.known = maps.Clone(before)
-		if err := v.steps(fmt.Sprintf("%s.parallel[%d]", at, i), branch, depth+1); err != nil {
+		if err := v.checkSteps(fmt.Sprintf("%s.parallel[%d]", at, i), branch, depth+1); err != nil {
 			return err
 		}
 		for id := range v.known {
@@ -212,8 +212,8 @@ func (v *validator) branches(at string, branches [][]Step, depth int) error {
 	return nil
 }
 
-// value checks the references in a value.
-func (v *validator) value(path string, raw json.RawMessage) error {
+// checkValue checks the references in a value.
+func (v *validator) checkValue(path string, raw json.RawMessage) error {
 	if err := checkRefs(raw); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

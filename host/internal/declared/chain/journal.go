@@ -40,16 +40,16 @@ type Kept struct {
 // maxJournal bounds the stored data of one call, including unchanged results.
 const maxJournal = 900 << 10
 
-// unansweredTime is the time after an unanswered question in which the call can be
-// repeated. keepTime limits writing the journal.
+// unansweredLifetime is the time after an unanswered question in which the call can be
+// repeated. journalTimeout limits writing the journal.
 const (
-	unansweredTime = 10 * time.Minute
-	keepTime       = 10 * time.Second
+	unansweredLifetime = 10 * time.Minute
+	journalTimeout     = 10 * time.Second
 )
 
-// resume loads the results of an earlier call that this call continues. Call end after
+// loadJournal loads the results of an earlier call that this call continues. Call end after
 // the call.
-func (r *run) resume(ctx context.Context) (end func(), err error) {
+func (r *run) loadJournal(ctx context.Context) (end func(), err error) {
 	r.results, end = map[string]json.RawMessage{}, func() {}
 	if r.journal == nil {
 		return end, nil
@@ -89,19 +89,19 @@ func isTemporary(err error) bool {
 	return false
 }
 
-// finish stores the finished steps if the call can be continued after err, and
+// storeOrDrop stores the finished steps if the call can be continued after err, and
 // otherwise removes them. It returns the error for the caller.
-func (r *run) finish(ctx context.Context, err error) error {
+func (r *run) storeOrDrop(ctx context.Context, err error) error {
 	if !r.canContinue(ctx, err) {
 		if r.continued != nil {
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
 			defer cancel()
 			r.continued.Drop(late)
 		}
 		return err
 	}
 	now := time.Now()
-	until := now.Add(unansweredTime)
+	until := now.Add(unansweredLifetime)
 	var waiting *call.PendingError
 	if errors.As(err, &waiting) && !waiting.Pending.ExpiresAt.IsZero() {
 		// The time for the decision, and the same time again to repeat the call.
@@ -133,7 +133,7 @@ func (r *run) store(ctx context.Context, until time.Time) error {
 	if err != nil {
 		return err
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
 	defer cancel()
 	return r.journal.Keep(late, r.req, value, until)
 }
@@ -187,7 +187,7 @@ func (r *run) record(ctx context.Context, at string, res *call.Result) *call.Res
 	r.results[at] = res.Raw
 	r.mu.Unlock()
 	if r.continued != nil {
-		until := time.Now().Add(unansweredTime)
+		until := time.Now().Add(unansweredLifetime)
 		if r.continued.Until.After(until) {
 			until = r.continued.Until
 		}

@@ -30,10 +30,10 @@ type ref struct {
 	start, end int // position in the text that contains it
 }
 
-// missing is the error for a reference to a missing value.
-type missing struct{ ref string }
+// missingError is the error for a reference to a missing value.
+type missingError struct{ ref string }
 
-func (e *missing) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
+func (e *missingError) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
 
 // parseRefs returns the references in a text.
 func parseRefs(text string) (refs []ref, err error) {
@@ -156,7 +156,7 @@ func (s scope) expand(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	switch raw[0] {
 	case '"':
-		return s.text(executor.TextOf(raw))
+		return s.expandText(executor.TextOf(raw))
 	case '{':
 		members, err := jsonrpc.Members(raw)
 		if err != nil {
@@ -204,20 +204,20 @@ func limitSize(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// text replaces the references in a text. A text that is one reference becomes its
+// expandText replaces the references in a text. A text that is one reference becomes its
 // value, of any type.
-func (s scope) text(text string) (json.RawMessage, error) {
+func (s scope) expandText(text string) (json.RawMessage, error) {
 	refs, err := parseRefs(text)
 	if err != nil {
 		return nil, err
 	}
 	if len(refs) == 1 && refs[0].start == 0 && refs[0].end == len(text) {
-		return s.value(refs[0])
+		return s.resolve(refs[0])
 	}
 	var b strings.Builder
 	at := 0
 	for _, r := range refs {
-		value, err := s.value(r)
+		value, err := s.resolve(r)
 		if err != nil {
 			return nil, err
 		}
@@ -229,21 +229,21 @@ func (s scope) text(text string) (json.RawMessage, error) {
 	return limitSize(jsonrpc.AppendString(nil, b.String()))
 }
 
-// value returns the value of a reference.
-func (s scope) value(r ref) (json.RawMessage, error) {
-	value, ok := s.find(r)
+// resolve returns the value of a reference.
+func (s scope) resolve(r ref) (json.RawMessage, error) {
+	value, ok := s.lookup(r)
 	switch {
 	case ok && !(r.hasDefault && string(value) == "null"):
 		return value, nil
 	case r.hasDefault:
 		return jsonrpc.AppendString(nil, r.fallback), nil
 	}
-	return nil, &missing{r.text}
+	return nil, &missingError{r.text}
 }
 
-// find returns the value of a reference, null for a step that has not run. It returns
+// lookup returns the value of a reference, null for a step that has not run. It returns
 // false if nothing is at its path.
-func (s scope) find(r ref) (json.RawMessage, bool) {
+func (s scope) lookup(r ref) (json.RawMessage, bool) {
 	path := r.path
 	var value json.RawMessage
 	if r.root == "args" {
@@ -270,7 +270,7 @@ func (s scope) find(r ref) (json.RawMessage, bool) {
 				value = json.RawMessage("null")
 			}
 		default:
-			value = one.value()
+			value = one.referenceValue()
 		}
 	}
 	for _, name := range path {

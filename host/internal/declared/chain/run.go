@@ -28,15 +28,15 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		}
 		r := &run{call: make, journal: journal, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
 		r.req = serializeNotifications(r.countQuestions(req))
-		end, err := r.resume(ctx)
+		end, err := r.loadJournal(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
-		last, err := r.sequence(ctx, "", c.Steps)
-		err = r.finish(ctx, err)
+		last, err := r.runSequence(ctx, "", c.Steps)
+		err = r.storeOrDrop(ctx, err)
 		switch {
-		case errors.As(err, new(*stepFailed)):
+		case errors.As(err, new(*stepFailedError)):
 			return r.failure(err)
 		case err != nil:
 			return nil, err
@@ -49,7 +49,7 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		case last == nil:
 			return shape.Result(r.tool, json.RawMessage("null"))
 		case shape.Declared:
-			return shape.Result(r.tool, last.value())
+			return shape.Result(r.tool, last.referenceValue())
 		}
 		return last.result, nil
 	}, nil
@@ -87,18 +87,18 @@ type run struct {
 	storing sync.Mutex // held while the journal is written
 }
 
-// stepFailed is the error of a step whose result has isError.
-type stepFailed struct {
+// stepFailedError is the error of a step whose result has isError.
+type stepFailedError struct {
 	step   string
 	result *call.Result
 }
 
-func (e *stepFailed) Error() string { return "step " + e.step + " failed" }
+func (e *stepFailedError) Error() string { return "step " + e.step + " failed" }
 
 // failure returns the result of a chain after a failed step: the step's result,
 // with the name of the step.
 func (r *run) failure(err error) (*call.Result, error) {
-	var failed *stepFailed
+	var failed *stepFailedError
 	errors.As(err, &failed)
 	text := (&outcome{result: failed.result}).text()
 	return executor.Failed(fmt.Sprintf("step %s failed: %s", failed.step, text)), nil
@@ -113,14 +113,14 @@ func (r *run) refError(what string, err error) error {
 // codeOf returns MISSING_PARAMETER for a reference to a value that is missing,
 // EXECUTION_ERROR for other errors.
 func codeOf(err error) toolerr.Code {
-	if errors.As(err, new(*missing)) {
+	if errors.As(err, new(*missingError)) {
 		return toolerr.MissingParameter
 	}
 	return toolerr.ExecutionError
 }
 
-// sequence runs steps in order and returns the outcome of the last one that ran.
-func (r *run) sequence(ctx context.Context, at string, steps []Step) (last *outcome, err error) {
+// runSequence runs steps in order and returns the outcome of the last one that ran.
+func (r *run) runSequence(ctx context.Context, at string, steps []Step) (last *outcome, err error) {
 	for i, s := range steps {
 		at := fmt.Sprintf("%s/%d", at, i)
 		if err := ctx.Err(); err != nil {
@@ -129,11 +129,11 @@ func (r *run) sequence(ctx context.Context, at string, steps []Step) (last *outc
 		var one *outcome
 		switch {
 		case s.Parallel != nil:
-			one, err = r.parallel(ctx, at, s.Parallel)
+			one, err = r.runParallel(ctx, at, s.Parallel)
 		case s.If != nil:
-			one, err = r.choice(ctx, at, s)
+			one, err = r.runChoice(ctx, at, s)
 		default:
-			one, err = r.step(ctx, at, s)
+			one, err = r.runStep(ctx, at, s)
 		}
 		if err != nil {
 			return nil, err
@@ -145,8 +145,8 @@ func (r *run) sequence(ctx context.Context, at string, steps []Step) (last *outc
 	return last, nil
 }
 
-// choice runs the steps of the branch that the condition selects.
-func (r *run) choice(ctx context.Context, at string, s Step) (*outcome, error) {
+// runChoice runs the steps of the branch that the condition selects.
+func (r *run) runChoice(ctx context.Context, at string, s Step) (*outcome, error) {
 	r.mu.Lock()
 	holds, err := s.If.holds(r.scope)
 	r.mu.Unlock()
@@ -154,15 +154,15 @@ func (r *run) choice(ctx context.Context, at string, s Step) (*outcome, error) {
 	case err != nil:
 		return nil, r.refError("a condition", err)
 	case holds:
-		return r.sequence(ctx, at+"/then", s.Then)
+		return r.runSequence(ctx, at+"/then", s.Then)
 	}
-	return r.sequence(ctx, at+"/else", s.Else)
+	return r.runSequence(ctx, at+"/else", s.Else)
 }
 
-// parallel runs branches concurrently. The first failure ends the other branches. A
+// runParallel runs branches concurrently. The first failure ends the other branches. A
 // branch that waits for a decision does not, because the finished work of the others
 // would be repeated later.
-func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last *outcome, err error) {
+func (r *run) runParallel(ctx context.Context, at string, branches [][]Step) (last *outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ends, errs := make([]*outcome, len(branches)), make([]error, len(branches))
@@ -170,7 +170,7 @@ func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last 
 	var all sync.WaitGroup
 	for i, branch := range branches {
 		all.Go(func() {
-			ends[i], errs[i] = r.sequence(ctx, fmt.Sprintf("%s/parallel/%d", at, i), branch)
+			ends[i], errs[i] = r.runSequence(ctx, fmt.Sprintf("%s/parallel/%d", at, i), branch)
 			if errs[i] != nil && !isPending(errs[i]) {
 				first.Do(func() { err = errs[i] })
 				cancel()
@@ -189,10 +189,10 @@ func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last 
 	return last, err
 }
 
-// step calls the tool of a step. It does not call a step again whose result the journal
+// runStep calls the tool of a step. It does not call a step again whose result the journal
 // has. A failed call and an error result are errors, unless the step continues on
 // errors.
-func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
+func (r *run) runStep(ctx context.Context, at string, s Step) (*outcome, error) {
 	arguments := json.RawMessage(`{}`)
 	if s.Args != nil {
 		r.mu.Lock()
@@ -206,7 +206,7 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 	at = r.stepID(at, s.Args)
 	if one := r.storedOutcome(at); one != nil {
 		if err := r.journal.Allowed(ctx, r.req, s.Tool, arguments); err != nil {
-			return nil, r.wrap(s, err)
+			return nil, r.stepError(s, err)
 		}
 		r.setOutcome(s, *one)
 		return one, nil
@@ -216,14 +216,14 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 		if ctx.Err() != nil && !isPending(err) {
 			return nil, ctx.Err()
 		}
-		return nil, r.wrap(s, err)
+		return nil, r.stepError(s, err)
 	}
 	if err != nil {
 		res = executor.Failed(string(toolerr.CodeOf(err)) + ": " + err.Error())
 	}
 	one := outcome{result: res, failed: res.IsError()}
 	if one.failed && !s.Continue {
-		return nil, &stepFailed{s.name(), res}
+		return nil, &stepFailedError{s.name(), res}
 	}
 	known := one
 	if known.waited = isPending(err); !known.waited { // with on_error: continue, a waiting step runs again in the next call
@@ -246,8 +246,8 @@ func (r *run) setOutcome(s Step, one outcome) {
 	r.scope.steps[s.ID] = one
 }
 
-// wrap adds the step to an error. Pending calls and errors of servers keep their type.
-func (r *run) wrap(s Step, err error) error {
+// stepError adds the step to an error. Pending calls and errors of servers keep their type.
+func (r *run) stepError(s Step, err error) error {
 	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: fmt.Sprintf("%s: step %s could not be executed", r.tool, s.name()), Cause: err}
 }
 
@@ -267,9 +267,9 @@ type outcome struct {
 	sum    [32]byte // hash of the result; zero if the step waits
 }
 
-// value returns the result for references: its structured content, or its text as JSON
+// referenceValue returns the result for references: its structured content, or its text as JSON
 // if it is JSON, else as a string.
-func (o *outcome) value() json.RawMessage {
+func (o *outcome) referenceValue() json.RawMessage {
 	var r struct {
 		Structured json.RawMessage `json:"structuredContent"`
 	}

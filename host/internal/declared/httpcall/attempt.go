@@ -29,8 +29,8 @@ type client struct {
 // maxRedirects bounds the redirects of a request.
 const maxRedirects = 5
 
-// attempt sends the request once, and follows redirects.
-func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
+// sendOnce sends the request once, and follows redirects.
+func (e *client) sendOnce(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
 	timed, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	resp, err := e.followRedirects(timed, r, req.Tool.IsRepeatable())
@@ -42,7 +42,7 @@ func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*c
 	if err != nil {
 		return nil, e.requestError(ctx, timed, req.Tool.Name, err)
 	}
-	return e.result(req.Tool.Name, resp, body)
+	return e.toolResult(req.Tool.Name, resp, body)
 }
 
 // followRedirects sends requests until the answer is no redirect.

@@ -43,22 +43,22 @@ type guard struct {
 func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !netguard.IsProxy(address) {
-		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error { return g.check(address) }
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error { return g.checkAddress(address) }
 	}
 	return d.DialContext(ctx, network, address)
 }
 
-// check is called with each address before a connection.
-func (g guard) check(address string) error {
+// checkAddress is called with each address before a connection.
+func (g guard) checkAddress(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	return g.allows(at.Addr())
+	return g.checkIP(at.Addr())
 }
 
-// allows returns POLICY_DENIED if the guard does not allow an address, else nil.
-func (g guard) allows(ip netip.Addr) error {
+// checkIP returns POLICY_DENIED if the guard does not allow an address, else nil.
+func (g guard) checkIP(ip netip.Addr) error {
 	ip = ip.WithZone("").Unmap()
 	if slices.ContainsFunc(g.networks, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return nil
@@ -81,9 +81,9 @@ func (g guard) checkHost(host string) error {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {
 		if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
-			return g.allows(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+			return g.checkIP(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 		}
 		return nil
 	}
-	return g.allows(ip)
+	return g.checkIP(ip)
 }

@@ -99,7 +99,7 @@ type Mapping struct {
 	StaticHeaders map[string]string
 }
 
-const attemptTime = 30 * time.Second
+const attemptTimeout = 30 * time.Second
 
 // Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
@@ -136,13 +136,13 @@ func (c Config) compile() (*compiled, error) {
 		return nil, fmt.Errorf("http.method: %q is not one of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE", c.Method)
 	}
 	if out.Timeout == 0 {
-		out.Timeout = attemptTime
+		out.Timeout = attemptTimeout
 	}
 	var err error
 	if out.target, err = parseTarget(c.URL.Reveal()); err != nil {
 		return nil, fmt.Errorf("http.url: %w", err)
 	}
-	for _, name := range out.target.uses() {
+	for _, name := range out.target.parameterNames() {
 		out.used[name] = true
 	}
 	if c.Body != nil && !out.hasBody() {
@@ -151,7 +151,7 @@ func (c Config) compile() (*compiled, error) {
 	for _, p := range c.Query {
 		t := parseTemplate(p.Value)
 		out.query = append(out.query, pair{p.Name, t})
-		out.markUsed(t.uses()...)
+		out.markUsed(t.parameterNames()...)
 	}
 	if err := out.compileMapping(); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (c *compiled) compileMapping() (err error) {
 	m := c.Request
 	for name, text := range m.Headers {
 		c.headers[name] = parseTemplate(text)
-		c.markUsed(c.headers[name].uses()...)
+		c.markUsed(c.headers[name].parameterNames()...)
 	}
 	c.markUsed(m.Query...)
 	c.markUsed(m.Exclude...)
@@ -239,7 +239,7 @@ func (c Config) Uses() []string {
 		return nil
 	}
 	if c.Body != nil {
-		out.markUsed(c.Body.uses()...)
+		out.markUsed(c.Body.parameterNames()...)
 	}
 	return slices.Sorted(maps.Keys(out.used))
 }
@@ -275,7 +275,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 		if err != nil {
 			return nil, err
 		}
-		once := func(ctx context.Context, req *call.Request) (*call.Result, error) { return e.attempt(ctx, req, r) }
+		once := func(ctx context.Context, req *call.Request) (*call.Result, error) { return e.sendOnce(ctx, req, r) }
 		if c.Key == "" {
 			return once(ctx, req)
 		}

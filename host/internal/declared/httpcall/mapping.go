@@ -21,8 +21,8 @@ import (
 // calculate get a float for each number, in the same order, if necessary the next free
 // one; in the result each such float is replaced by the number as written.
 type mapping struct {
-	path    *jmespath.JMESPath
-	reckons bool
+	path       *jmespath.JMESPath
+	calculates bool
 }
 
 var calculation = regexp.MustCompile(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
@@ -39,8 +39,8 @@ func parseMapping(expression string) (*mapping, error) {
 	return &mapping{path, calculation.MatchString(expression)}, nil
 }
 
-// search returns the result of the expression for a JSON text.
-func (m *mapping) search(raw []byte) (out []byte, err error) {
+// apply returns the result of the expression for a JSON text.
+func (m *mapping) apply(raw []byte) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library panics when it compares values of some types
 			out, err = nil, fmt.Errorf("%v", p)
@@ -53,15 +53,15 @@ func (m *mapping) search(raw []byte) (out []byte, err error) {
 		return nil, err
 	}
 	var l numberTable
-	if m.reckons {
+	if m.calculates {
 		l = newNumberTable(value)
-		value = mapLeaves(value, l.float)
+		value = mapLeaves(value, l.toFloat)
 	}
 	if value, err = m.path.Search(value); err != nil {
 		return nil, err
 	}
-	if m.reckons {
-		value = mapLeaves(value, l.number)
+	if m.calculates {
+		value = mapLeaves(value, l.toNumber)
 	}
 	return jsonrpc.Marshal(value)
 }
@@ -133,10 +133,10 @@ func newNumberTable(value any) numberTable {
 	return l
 }
 
-// float returns the float64 that represents a JSON number in the table; numbers that
+// toFloat returns the float64 that represents a JSON number in the table; numbers that
 // are not in the table or exceed a float64, and other values, unchanged. Different
 // numbers have different floats.
-func (l numberTable) float(v any) any {
+func (l numberTable) toFloat(v any) any {
 	n, ok := v.(json.Number)
 	if !ok {
 		return v
@@ -148,9 +148,9 @@ func (l numberTable) float(v any) any {
 	return f
 }
 
-// number returns the JSON number that a float64 represents in the table, with all its
+// toNumber returns the JSON number that a float64 represents in the table, with all its
 // digits; other values unchanged.
-func (l numberTable) number(v any) any {
+func (l numberTable) toNumber(v any) any {
 	if f, ok := v.(float64); ok {
 		if n, ok := l.numbers[f]; ok {
 			return n

@@ -30,7 +30,7 @@ func (c *compiled) redact(body []byte) ([]byte, error) {
 		return body, nil
 	}
 	r := newRedactor(body, c.Redact)
-	if err := r.value(0); err != nil && !errors.Is(err, io.EOF) {
+	if err := r.copyValue(0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return r.out, nil
@@ -57,9 +57,9 @@ func (r *redactor) redacts(name string) bool {
 	return slices.ContainsFunc(r.names, func(hidden string) bool { return strings.EqualFold(hidden, name) })
 }
 
-// value copies one value. It returns an error above maxDepth, or if the text is not
+// copyValue copies one value. It returns an error above maxDepth, or if the text is not
 // JSON.
-func (r *redactor) value(depth int) error {
+func (r *redactor) copyValue(depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
@@ -74,7 +74,7 @@ func (r *redactor) value(depth int) error {
 			if !first {
 				r.out = append(r.out, ',')
 			}
-			if err := r.item(token == '{', depth); err != nil {
+			if err := r.copyItem(token == '{', depth); err != nil {
 				return err
 			}
 		}
@@ -84,7 +84,7 @@ func (r *redactor) value(depth int) error {
 		}
 		r.out = append(r.out, byte(end.(json.Delim))) //nolint:forcetypeassert,errcheck // More has reported it
 	case string:
-		r.out = jsonrpc.AppendString(r.out, r.text(token, depth))
+		r.out = jsonrpc.AppendString(r.out, r.redactString(token, depth))
 	case json.Number:
 		r.out = append(r.out, token...)
 	case nil:
@@ -95,14 +95,14 @@ func (r *redactor) value(depth int) error {
 	return nil
 }
 
-// text returns a text, redacted if it is JSON.
-func (r *redactor) text(text string, depth int) string {
+// redactString returns a text, redacted if it is JSON.
+func (r *redactor) redactString(text string, depth int) string {
 	inner := strings.TrimSpace(text)
 	if inner == "" || inner[0] != '{' && inner[0] != '[' || jsonrpc.Valid([]byte(inner)) != nil {
 		return text
 	}
 	in := newRedactor([]byte(inner), r.names)
-	switch err := in.value(depth + 1); {
+	switch err := in.copyValue(depth + 1); {
 	case err != nil: // it is nested too deep to be checked
 		r.hid = true
 		return Redacted
@@ -113,11 +113,11 @@ func (r *redactor) text(text string, depth int) string {
 	return string(in.out)
 }
 
-// item copies an item of an array, or with named a member of an object. The value of a
+// copyItem copies an item of an array, or with named a member of an object. The value of a
 // member that redacts names is replaced.
-func (r *redactor) item(named bool, depth int) error {
+func (r *redactor) copyItem(named bool, depth int) error {
 	if !named {
-		return r.value(depth + 1)
+		return r.copyValue(depth + 1)
 	}
 	name, err := r.in.Token()
 	if err != nil {
@@ -126,10 +126,10 @@ func (r *redactor) item(named bool, depth int) error {
 	text, _ := name.(string) //nolint:errcheck // the decoder returns only strings here
 	r.out = append(jsonrpc.AppendString(r.out, text), ':')
 	if !r.redacts(text) {
-		return r.value(depth + 1)
+		return r.copyValue(depth + 1)
 	}
 	start := len(r.out)
-	if err := r.value(depth + 1); err != nil {
+	if err := r.copyValue(depth + 1); err != nil {
 		return err
 	}
 	r.out, r.hid = jsonrpc.AppendString(r.out[:start], Redacted), true

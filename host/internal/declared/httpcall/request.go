@@ -32,7 +32,7 @@ func (c *compiled) newRequest(req *call.Request) (*request, error) {
 	}
 	tool := req.Tool.Name
 	r := &request{header: http.Header{}}
-	if r.url, err = c.target.url(tool, arguments, false); err != nil {
+	if r.url, err = c.target.buildURL(tool, arguments, false); err != nil {
 		return nil, err
 	}
 	if err := c.fillHeaders(tool, r.header, arguments); err != nil {
@@ -75,7 +75,7 @@ func (c *compiled) putsUnusedInQuery(left map[string]json.RawMessage) bool {
 // it. It also adds the arguments in left if putsUnusedInQuery says so.
 func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.RawMessage) url.Values {
 	for _, p := range c.query {
-		if p.value.missing(arguments) == "" {
+		if p.value.missingArgument(arguments) == "" {
 			query.Set(p.name, p.value.fill(arguments))
 		}
 	}
@@ -103,8 +103,8 @@ func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.R
 func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(c.headers)) {
 		t := c.headers[name]
-		if t.missing(arguments) != "" {
-			return executor.Missing(tool, t.missing(arguments), "the header "+name)
+		if t.missingArgument(arguments) != "" {
+			return executor.Missing(tool, t.missingArgument(arguments), "the header "+name)
 		}
 		value := t.fill(arguments)
 		if !isHeaderValue(value) {
@@ -129,7 +129,7 @@ func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMess
 	if c.Body != nil {
 		body, there := c.Body.fill(nil, arguments)
 		if !there {
-			return nil, executor.Missing(tool, c.Body.uses()[0], "the body")
+			return nil, executor.Missing(tool, c.Body.parameterNames()[0], "the body")
 		}
 		return body, nil
 	}
@@ -144,7 +144,7 @@ func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMess
 	}
 	body, err := jsonrpc.Marshal(left)
 	if err == nil {
-		body, err = c.request.search(body)
+		body, err = c.request.apply(body)
 	}
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s: http.request.body_mapping cannot be applied: %w", tool, err)

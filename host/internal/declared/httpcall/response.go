@@ -20,8 +20,8 @@ import (
 // maxQuoted bounds the quoted error text of a service, in bytes.
 const maxQuoted = 2 << 10
 
-// result converts an answer into the tool's result.
-func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Result, error) {
+// toolResult converts an answer into the tool's result.
+func (e *client) toolResult(tool string, resp *http.Response, body []byte) (*call.Result, error) {
 	kind, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
 		kind, parameters = "", nil
@@ -42,7 +42,7 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 		return executor.Failed(fmt.Sprintf("HTTP %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), said)), nil
 	}
 	if e.isJSON(kind, body) {
-		return e.json(tool, body)
+		return e.jsonResult(tool, body)
 	}
 	pictured := contentType(kind) != "" && (e.redactedText == nil || bytes.IndexByte(body, 0) >= 0)
 	text, hid := "", false
@@ -51,9 +51,9 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	}
 	switch {
 	case contentType(kind) != "" && !hid:
-		return media(contentType(kind), kind, body), nil
+		return mediaResult(contentType(kind), kind, body), nil
 	case len(body) > 0 && !hid && isBinary(kind, charset, body):
-		return e.blob(kind, body), nil
+		return e.blobResult(kind, body), nil
 	}
 	if e.shape.Declared && !e.shape.Wrapped { // as PromptKit returns it
 		return e.shape.Result(tool, append(jsonrpc.AppendString([]byte(`{"result":`), text), '}'))
@@ -61,15 +61,15 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	return e.shape.Text(tool, text)
 }
 
-// json returns the result for a JSON answer, after redaction and mapping. It returns
+// jsonResult returns the result for a JSON answer, after redaction and mapping. It returns
 // RESULT_INVALID if the answer is not JSON or cannot be mapped.
-func (e *client) json(tool string, body []byte) (*call.Result, error) {
+func (e *client) jsonResult(tool string, body []byte) (*call.Result, error) {
 	value, err := e.redact(body)
 	if err != nil {
 		return nil, executor.Invalid(tool, "the answer is declared as JSON but is not: %v", err)
 	}
 	if e.response != nil {
-		if value, err = e.response.search(value); err != nil {
+		if value, err = e.response.apply(value); err != nil {
 			return nil, toolerr.New(toolerr.ResultInvalid, "%s: http.response.body_mapping cannot be applied: %w", tool, err)
 		}
 	}
@@ -145,9 +145,9 @@ func textOf(charset string, body []byte) string {
 	return strings.ToValidUTF8(string(body), "\ufffd")
 }
 
-// media returns a result with one image or audio part; of is the part's type and kind
+// mediaResult returns a result with one image or audio part; of is the part's type and kind
 // the media type.
-func media(of, kind string, body []byte) *call.Result {
+func mediaResult(of, kind string, body []byte) *call.Result {
 	raw := append([]byte(`{"content":[{"type":"`), of...)
 	raw = jsonrpc.AppendString(append(raw, `","mimeType":`...), kind)
 	raw = append(raw, `,"data":"`...)
@@ -155,8 +155,8 @@ func media(of, kind string, body []byte) *call.Result {
 	return &call.Result{Raw: append(raw, `"}]}`...)}
 }
 
-// blob returns a result with content that is neither text nor an image.
-func (e *client) blob(kind string, body []byte) *call.Result {
+// blobResult returns a result with content that is neither text nor an image.
+func (e *client) blobResult(kind string, body []byte) *call.Result {
 	if kind == "" {
 		kind = "application/octet-stream"
 	}

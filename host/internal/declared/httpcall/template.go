@@ -41,8 +41,8 @@ func parseTemplate(text string) (t template) {
 	return t
 }
 
-// uses returns the names of the parameters.
-func (t template) uses() (names []string) {
+// parameterNames returns the names of the parameters.
+func (t template) parameterNames() (names []string) {
 	for _, p := range t {
 		if p.name != "" {
 			names = append(names, p.name)
@@ -51,9 +51,9 @@ func (t template) uses() (names []string) {
 	return names
 }
 
-// missing returns the first parameter without an argument; "": none.
-func (t template) missing(arguments map[string]json.RawMessage) string {
-	for _, name := range t.uses() {
+// missingArgument returns the first parameter without an argument; "": none.
+func (t template) missingArgument(arguments map[string]json.RawMessage) string {
+	for _, name := range t.parameterNames() {
 		if _, ok := arguments[name]; !ok {
 			return name
 		}
@@ -105,17 +105,19 @@ func parseTarget(text string) (target, error) {
 	}
 	path, query, _ := strings.Cut(rest[end:], "?")
 	t := target{base: base, path: parseTemplate(path), query: parseTemplate(query)}
-	if _, err := t.url("", map[string]json.RawMessage{}, true); err != nil {
+	if _, err := t.buildURL("", map[string]json.RawMessage{}, true); err != nil {
 		return target{}, err
 	}
 	return t, nil
 }
 
-// uses returns the names of the parameters.
-func (t target) uses() []string { return append(t.path.uses(), t.query.uses()...) }
+// parameterNames returns the names of the parameters.
+func (t target) parameterNames() []string {
+	return append(t.path.parameterNames(), t.query.parameterNames()...)
+}
 
-// url returns the URL for arguments. With sample, every parameter is x.
-func (t target) url(tool string, arguments map[string]json.RawMessage, sample bool) (*url.URL, error) {
+// buildURL returns the URL for arguments. With sample, every parameter is x.
+func (t target) buildURL(tool string, arguments map[string]json.RawMessage, sample bool) (*url.URL, error) {
 	value := func(name string) (string, error) {
 		if sample {
 			return "x", nil
@@ -202,16 +204,16 @@ type Member struct {
 	Value Value
 }
 
-// uses returns the names of the parameters in the value and in its items.
-func (v Value) uses() (names []string) {
+// parameterNames returns the names of the parameters in the value and in its items.
+func (v Value) parameterNames() (names []string) {
 	for _, item := range v.List {
-		names = append(names, item.uses()...)
+		names = append(names, item.parameterNames()...)
 	}
 	for _, m := range v.Map {
-		names = append(names, m.Value.uses()...)
+		names = append(names, m.Value.parameterNames()...)
 	}
 	if v.Kind == 0 && len(v.JSON) > 0 && v.JSON[0] == '"' {
-		names = append(names, parseTemplate(executor.TextOf(v.JSON)).uses()...)
+		names = append(names, parseTemplate(executor.TextOf(v.JSON)).parameterNames()...)
 	}
 	return names
 }
@@ -252,10 +254,10 @@ func (v Value) fill(dst []byte, arguments map[string]json.RawMessage) (out []byt
 		return append(dst, v.JSON...), true
 	}
 	t := parseTemplate(executor.TextOf(v.JSON))
-	if len(t.uses()) == 0 {
+	if len(t.parameterNames()) == 0 {
 		return append(dst, v.JSON...), true
 	}
-	if t.missing(arguments) != "" {
+	if t.missingArgument(arguments) != "" {
 		return dst, false
 	}
 	if len(t) == 1 {
