@@ -36,7 +36,7 @@ type addFlags struct {
 	confine             bool
 }
 
-func (p *program) add() *cobra.Command {
+func (p *program) addCommand() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
 		Use:   "add SOURCE | add --name NAME -- COMMAND [ARGUMENT…]",
@@ -74,7 +74,7 @@ Secrets are not stored: the entry refers to environment variables, which add lis
 	return cmd
 }
 
-func (p *program) remove() *cobra.Command {
+func (p *program) removeCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
@@ -82,7 +82,7 @@ func (p *program) remove() *cobra.Command {
 		Long: `remove deletes the server NAME from the user's toolroom.yaml, or from the file of
 --config. Nothing else in the file changes.`,
 		Example: "  mcp-host remove memory",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.editServers(dryRun, func(text []byte) ([]byte, error) { return install.RemoveYAML(text, "servers", args[0]) },
 				"removed "+args[0]+" from")
@@ -104,10 +104,10 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 		s.Name = f.name
 	}
 	if !serverName.MatchString(s.Name) {
-		return usage("--name %q: use letters, digits, - and _, at most 40", s.Name)
+		return usageError("--name %q: use letters, digits, - and _, at most 40", s.Name)
 	}
 	if f.confine && !s.Confine() {
-		return exit(exitFailed, fmt.Errorf("%s was not added: a sandbox cannot confine a server over HTTP or in a container; leave out --confine", s.Name))
+		return withStatus(exitFailed, fmt.Errorf("%s was not added: a sandbox cannot confine a server over HTTP or in a container; leave out --confine", s.Name))
 	}
 	entry := s.Encode(nil, true)
 	add := func(text []byte) ([]byte, error) { return install.AddYAML(text, "servers", s.Name, entry) }
@@ -117,7 +117,7 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	if err := p.showPlan(plan, s); err != nil {
 		return err
 	}
-	if err := p.confirm(f); err != nil {
+	if err := p.confirmAdd(f); err != nil {
 		return err
 	}
 	if !f.noTry {
@@ -135,35 +135,35 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 	switch {
 	case len(source) == 0 && len(command) > 0:
 		if f.name == "" {
-			return serverjson.Plan{}, usage("name the server with --name")
+			return serverjson.Plan{}, usageError("name the server with --name")
 		}
 		command = slices.Clone(command)
 		if strings.ContainsAny(command[0], `/\`) { // other names are searched on PATH
 			path, err := filepath.Abs(command[0])
 			if err != nil {
-				return serverjson.Plan{}, exit(exitFailed, err)
+				return serverjson.Plan{}, withStatus(exitFailed, err)
 			}
 			command[0] = path
 		}
 		return serverjson.Plan{Server: dialect.Server{Name: f.name, Command: command}}, nil
 	case len(source) != 1 || len(command) > 0:
-		return serverjson.Plan{}, usage("give one SOURCE, or a command after --; mcp-host add --help shows the usage")
+		return serverjson.Plan{}, usageError("give one SOURCE, or a command after --; mcp-host add --help shows the usage")
 	}
 	set := map[string][]string{}
 	for _, one := range f.set {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok || name == "" {
-			return serverjson.Plan{}, usage("--set %q: use NAME=VALUE", one)
+			return serverjson.Plan{}, usageError("--set %q: use NAME=VALUE", one)
 		}
 		set[name] = append(set[name], value)
 	}
-	entry, err := p.entry(ctx, source[0], f)
+	entry, err := p.registryEntry(ctx, source[0], f)
 	if err != nil {
 		return serverjson.Plan{}, err
 	}
 	plan, err := entry.Plan(f.via, set)
 	if err != nil {
-		return plan, exit(exitFailed, err)
+		return plan, withStatus(exitFailed, err)
 	}
 	return plan, nil
 }
@@ -171,8 +171,8 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 // registryName matches names in the registry: a reversed domain and a name.
 var registryName = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
 
-// entry returns the description of a source in the registry's format.
-func (p *program) entry(ctx context.Context, source string, f addFlags) (e serverjson.Entry, err error) {
+// registryEntry returns the description of a source in the registry's format.
+func (p *program) registryEntry(ctx context.Context, source string, f addFlags) (e serverjson.Entry, err error) {
 	agent := "toolroom/" + buildinfo.Version()
 	kind, rest, _ := strings.Cut(source, ":")
 	u, _ := url.Parse(source) //nolint:errcheck // nil is no address
@@ -180,7 +180,7 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 	switch {
 	case slices.Contains([]string{"npm", "pypi", "oci"}, kind):
 		if rest == "" {
-			return e, usage("%q names no package: write %s:NAME", source, kind)
+			return e, usageError("%q names no package: write %s:NAME", source, kind)
 		}
 		pack := serverjson.Package{Type: kind, Identifier: rest}
 		if at := strings.LastIndex(rest, "@"); at > 0 && kind != "oci" {
@@ -194,7 +194,7 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 	case missing == nil && info.Mode().IsRegular():
 		var text []byte
 		if info.Size() > 1<<20 {
-			return e, exit(exitFailed, fmt.Errorf("%s is larger than 1 MiB", source))
+			return e, withStatus(exitFailed, fmt.Errorf("%s is larger than 1 MiB", source))
 		}
 		if text, err = os.ReadFile(source); err == nil {
 			e, err = serverjson.Parse(text)
@@ -203,12 +203,12 @@ func (p *program) entry(ctx context.Context, source string, f addFlags) (e serve
 		e, err = serverjson.Lookup(ctx, f.registry, source, agent)
 	default:
 		if strings.HasPrefix(source, ".") || strings.HasSuffix(source, ".json") || filepath.IsAbs(source) {
-			return e, usage("%s does not exist: correct the path of the server.json file", source)
+			return e, usageError("%s does not exist: correct the path of the server.json file", source)
 		}
-		return e, usage("%q is neither a file, an address, nor a name of the registry; for a package write npm:%s, pypi:%s or oci:%s", source, source, source, source)
+		return e, usageError("%q is neither a file, an address, nor a name of the registry; for a package write npm:%s, pypi:%s or oci:%s", source, source, source, source)
 	}
 	if err != nil {
-		return e, exit(exitFailed, err)
+		return e, withStatus(exitFailed, err)
 	}
 	return e, nil
 }
@@ -253,21 +253,21 @@ func (p *program) showPlan(plan serverjson.Plan, s dialect.Server) error {
 	return nil
 }
 
-// confirm asks the user whether to continue.
-func (p *program) confirm(f addFlags) error {
+// confirmAdd asks the user whether to continue.
+func (p *program) confirmAdd(f addFlags) error {
 	if f.yes {
 		return nil
 	}
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {
-		return usage("there is no terminal to ask for your confirmation; check the lines above and repeat the command with --yes")
+		return usageError("there is no terminal to ask for your confirmation; check the lines above and repeat the command with --yes")
 	}
 	if err := p.printf("Start it and add it? [y/N] "); err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(in)
 	if !lines.Scan() || !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(lines.Text()))) {
-		return exit(exitFailed, errors.New("nothing was changed"))
+		return withStatus(exitFailed, errors.New("nothing was changed"))
 	}
 	return nil
 }
@@ -279,16 +279,16 @@ func (p *program) serversFile() (file string, text []byte, err error) {
 	}
 	switch ext := filepath.Ext(file); {
 	case file == "":
-		return "", nil, usage("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
+		return "", nil, usageError("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
 	case ext != ".yaml" && ext != ".yml":
-		return "", nil, usage("%s is not YAML; give a toolroom.yaml with --config", file)
+		return "", nil, usageError("%s is not YAML; give a toolroom.yaml with --config", file)
 	}
 	text, err = os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", nil, exit(exitFailed, err)
+		return "", nil, withStatus(exitFailed, err)
 	}
 	if err := dialect.Parse(file, text, dialect.Options{}).Problems.Err(); err != nil {
-		return "", nil, exit(exitFailed, err)
+		return "", nil, withStatus(exitFailed, err)
 	}
 	return file, text, nil
 }
@@ -304,16 +304,16 @@ func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), do
 		err = dialect.Parse(file, next, dialect.Options{}).Problems.Err()
 	}
 	if err != nil {
-		return exit(exitFailed, fmt.Errorf("%s: %w; nothing was changed", file, err))
+		return withStatus(exitFailed, fmt.Errorf("%s: %w; nothing was changed", file, err))
 	}
 	if dryRun {
 		return p.printChange(&install.Change{File: file, Before: text, After: next})
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if err := config.ReplaceFile(file, next); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return p.printf("%s %s\n", done, printable(file))
 }
@@ -328,41 +328,41 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 	}
 	next, err := add(text)
 	if err != nil {
-		return exit(exitFailed, fmt.Errorf("%s: %w; nothing was changed", file, err))
+		return withStatus(exitFailed, fmt.Errorf("%s: %w; nothing was changed", file, err))
 	}
 	// In the same directory, because paths in it are relative to it.
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	temp, err := os.CreateTemp(filepath.Dir(file), ".toolroom-add-*.yaml")
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	defer os.Remove(temp.Name()) //nolint:errcheck // at worst the file is left over
 	_, err = temp.Write(next)
 	if err := errors.Join(err, temp.Close()); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	config, only := p.flags.Config, p.only
 	defer func() { p.flags.Config, p.only, p.trial = config, only, false }()
 	p.flags.Config, p.only, p.trial = temp.Name(), []string{name}, true
 	p.notices = func(string) {} // they would name the temporary file
-	if err := p.startable(name); err != nil {
+	if err := p.checkConfigured(name); err != nil {
 		return err
 	}
-	return p.with(ctx, func(ctx context.Context, a *core.App) error {
-		servers, err := named(a.Servers(), []string{name})
+	return p.withHost(ctx, func(ctx context.Context, a *core.App) error {
+		servers, err := serversByName(a.Servers(), []string{name})
 		if err != nil {
 			return err
 		}
-		c := test(ctx, servers[0], false)
+		c := testServer(ctx, servers[0], false)
 		a.Catalog.Snapshot(ctx)
-		settle(ctx, a)
+		waitForPinChecks(ctx, a)
 		switch _, err := servers[0].Tools(ctx); {
 		case errors.Is(err, oauth.ErrSignIn):
 			p.logf("%s needs a sign-in before its tools are listed: mcp-host login %s", name, name)
 		case c.Error != "":
-			return exit(exitConnect, fmt.Errorf("%s was not added, because it does not start: %s; --no-try adds it anyway", name, c.Error))
+			return withStatus(exitConnect, fmt.Errorf("%s was not added, because it does not start: %s; --no-try adds it anyway", name, c.Error))
 		default:
 			return p.printf("%s starts: %s\n", printable(name), textfmt.Count(c.Tools, "tool"))
 		}
@@ -370,12 +370,12 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 	})
 }
 
-// startable returns what the configuration says against a server, such as a program
+// checkConfigured returns what the configuration says against a server, such as a program
 // that does not exist.
-func (p *program) startable(name string) error {
+func (p *program) checkConfigured(name string) error {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	var problems dialect.Problems
 	if _, err := p.load(dir); !errors.As(err, &problems) {
@@ -383,7 +383,7 @@ func (p *program) startable(name string) error {
 	}
 	for _, problem := range problems {
 		if problem.Server == name && !problem.Warning {
-			return exit(exitFailed, fmt.Errorf("%s was not added: %s; --no-try adds it anyway", name, problem.Text))
+			return withStatus(exitFailed, fmt.Errorf("%s was not added: %s; --no-try adds it anyway", name, problem.Text))
 		}
 	}
 	return nil

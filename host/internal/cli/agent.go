@@ -56,7 +56,7 @@ type agentHost struct {
 	Token  string `json:"token"`
 }
 
-func (p *program) agent() *cobra.Command {
+func (p *program) agentCommand() *cobra.Command {
 	var t agentTask
 	var how agentOutput
 	var timeout, grace time.Duration
@@ -84,7 +84,7 @@ is configured or it could not be reached.`,
 		Example: "  mcp-host agent 'Where is the retry delay set?'\n  mcp-host agent --agent general --tools 'ls,glob,grep,view,edit' 'Rename Foo to Bar in pkg/x'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if how.list {
-				return p.with(cmd.Context(), func(_ context.Context, a *core.App) error { return p.listKinds(a, how.json) })
+				return p.withHost(cmd.Context(), func(_ context.Context, a *core.App) error { return p.listKinds(a, how.json) })
 			}
 			flags := cmd.Flags()
 			if t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), grace.Milliseconds(); flags.Changed("temperature") {
@@ -93,7 +93,7 @@ is configured or it could not be reached.`,
 			if flags.Changed("tools") {
 				t.Tools = append([]string{}, t.Tools...)
 			}
-			task, rest, err := p.task(t, args)
+			task, rest, err := p.readTask(t, args)
 			if err != nil {
 				return err
 			}
@@ -121,44 +121,44 @@ is configured or it could not be reached.`,
 // agentOutput holds the output options of a run.
 type agentOutput struct{ json, deltas, list bool }
 
-// task returns the task. rest is the standard input after it.
-func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, error) {
+// readTask returns the task. rest is the standard input after it.
+func (p *program) readTask(flags agentTask, args []string) (agentTask, io.Reader, error) {
 	if len(args) > 0 {
 		flags.Prompt = strings.Join(args, " ")
-		return flags, strings.NewReader(""), flags.check()
+		return flags, strings.NewReader(""), flags.validate()
 	}
 	if flags.Resume != "" {
-		return flags, strings.NewReader(""), flags.check()
+		return flags, strings.NewReader(""), flags.validate()
 	}
 	in := bufio.NewReader(io.LimitReader(p.in, maxTask+1))
 	if !startsObject(in) {
 		text, err := io.ReadAll(in)
 		if err != nil {
-			return flags, nil, exit(exitUsage, fmt.Errorf("reading standard input: %w", err))
+			return flags, nil, withStatus(exitUsage, fmt.Errorf("reading standard input: %w", err))
 		}
 		flags.Prompt = strings.TrimSpace(string(text))
-		return flags, strings.NewReader(""), flags.check()
+		return flags, strings.NewReader(""), flags.validate()
 	}
 	var t agentTask
 	var object json.RawMessage
 	decoder := json.NewDecoder(in)
 	err := decoder.Decode(&object)
 	if err == nil {
-		if err := onlyMembers("the task", object, t); err != nil {
-			return flags, nil, exit(exitUsage, err)
+		if err := checkMembers("the task", object, t); err != nil {
+			return flags, nil, withStatus(exitUsage, err)
 		}
 		err = json.Unmarshal(object, &t)
 	}
 	if err != nil {
-		return flags, nil, usage("the task on standard input is not one JSON object of at most %d bytes: %v", maxTask, err)
+		return flags, nil, usageError("the task on standard input is not one JSON object of at most %d bytes: %v", maxTask, err)
 	}
 	t.applyFlags(flags)
-	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.check()
+	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.validate()
 }
 
-// onlyMembers refuses an object with members that its struct does not have, because an
+// checkMembers refuses an object with members that its struct does not have, because an
 // unread limit or set of tools would have no effect.
-func onlyMembers(what string, object json.RawMessage, of any) error {
+func checkMembers(what string, object json.RawMessage, of any) error {
 	found, err := jsonrpc.Members(object)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func onlyMembers(what string, object json.RawMessage, of any) error {
 			return fmt.Errorf("%s has no member %.60q%s (known: %s)", what, m.Name, dialect.Nearest(m.Name, names), strings.Join(names, ", "))
 		}
 		if field == reflect.TypeFor[*agentHost]() && string(m.Value) != "null" {
-			if err := onlyMembers(m.Name, m.Value, agentHost{}); err != nil {
+			if err := checkMembers(m.Name, m.Value, agentHost{}); err != nil {
 				return err
 			}
 		}
@@ -227,32 +227,32 @@ func (t *agentTask) applyFlags(f agentTask) {
 	t.Except = slices.Concat(t.Except, f.Except)
 }
 
-// check returns a usage error if the task is incomplete or contradicts itself.
-func (t agentTask) check() error {
+// validate returns a usage error if the task is incomplete or contradicts itself.
+func (t agentTask) validate() error {
 	switch {
 	case strings.TrimSpace(t.Prompt) == "" && t.Resume == "":
-		return usage("no task: give a PROMPT, or text or JSON on standard input")
+		return usageError("no task: give a PROMPT, or text or JSON on standard input")
 	case t.Resume != "" && !core.IsAgentID(t.Resume):
-		return usage("%q is not a valid agent id", t.Resume)
+		return usageError("%q is not a valid agent id", t.Resume)
 	case t.Resume != "" && t.Host != nil:
-		return usage("an agent with the tools of another host cannot be resumed; give its conversation instead")
+		return usageError("an agent with the tools of another host cannot be resumed; give its conversation instead")
 	case t.Resume != "" && len(t.Conversation) > 0:
-		return usage("a resumed agent already has its conversation; leave conversation out of the task")
+		return usageError("a resumed agent already has its conversation; leave conversation out of the task")
 	case t.MaxTurns < 0 || t.MaxTokens < 0 || t.TimeoutMS < 0 || t.GraceMS < 0 || t.MaxOutput < 0 || !(t.MaxCost >= 0):
-		return usage("a limit is negative")
+		return usageError("a limit is negative")
 	case t.Host != nil && (t.Host.Socket == "" || t.Host.Token == ""):
-		return usage("host: want socket and token")
+		return usageError("host: want socket and token")
 	}
 	for i, m := range t.Conversation {
 		if err := m.Validate(); err != nil {
-			return usage("conversation: message %d: %v", i, err)
+			return usageError("conversation: message %d: %v", i, err)
 		}
 	}
 	return nil
 }
 
-// kind returns the agent's kind, with the task's changes.
-func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
+// selectKind returns the agent's kind, with the task's changes.
+func (t agentTask) selectKind(cfg config.Config) (agent.Kind, error) {
 	name := t.Agent
 	if name == "" && t.System != "" {
 		return agent.Kind{Instructions: t.System}, nil
@@ -272,7 +272,7 @@ func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return agent.Kind{}, usage("no kind of agent %q; available: %s", name, strings.Join(names, ", "))
+	return agent.Kind{}, usageError("no kind of agent %q; available: %s", name, strings.Join(names, ", "))
 }
 
 // bounds returns the limits of the task; those that it does not set come from its
@@ -330,5 +330,5 @@ func statusOf(o *agent.Outcome) int {
 	return exitFailed
 }
 
-// errGone is the cause for ending an agent whose reader is gone.
-var errGone = errors.New("the process that started this agent has ended")
+// errParentGone is the cause for ending an agent whose reader is gone.
+var errParentGone = errors.New("the process that started this agent has ended")

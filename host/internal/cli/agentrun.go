@@ -32,30 +32,30 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 		}
 		return cfg
 	}
-	return p.withChanged(ctx, change, func(ctx context.Context, a *core.App) error {
+	return p.withHostOf(ctx, change, func(ctx context.Context, a *core.App) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if t.Attached {
 			go func() { // ends with the input or with the program
 				io.Copy(io.Discard, rest) //nolint:errcheck // only its end matters
-				cancel(errGone)
+				cancel(errParentGone)
 			}()
 		}
-		return p.leadAgent(ctx, a, t, how, cancel)
+		return p.runAgentOn(ctx, a, t, how, cancel)
 	})
 }
 
-// leadAgent runs the agent and reports its events.
-func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how agentOutput, cancel context.CancelCauseFunc) error {
-	t, ceilings, err := p.wholeTask(ctx, a, t)
+// runAgentOn runs the agent and reports its events.
+func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how agentOutput, cancel context.CancelCauseFunc) error {
+	t, ceilings, err := p.resumedTask(ctx, a, t)
 	if err != nil {
 		return err
 	}
-	kind, err := t.kind(a.Config)
+	kind, err := t.selectKind(a.Config)
 	if err != nil {
 		return err
 	}
-	told := &agentReport{program: p, how: how, id: t.Resume, resumed: t.Resume != "", broke: cancel}
+	told := &agentReport{program: p, how: how, id: t.Resume, resumed: t.Resume != "", cancel: cancel}
 	if told.id == "" {
 		told.id = core.NewAgentID()
 	}
@@ -69,13 +69,13 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 	}
 	if err != nil {
 		told.ended(&agent.Outcome{Ending: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
-		return exit(exitConnect, told.fault(err))
+		return withStatus(exitConnect, told.exitError(err))
 	}
 	if t.Host == nil {
 		p.listen(a, "agent")
 		release, err := a.ClaimAgent(ctx, told.id)
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		defer release()
 		if cfg.Journal, err = p.agentJournal(ctx, a, t, told.id); err != nil {
@@ -105,7 +105,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 		return err
 	}
 	if status := statusOf(o); status != exitDone {
-		return exit(status, errPrinted)
+		return withStatus(status, errPrinted)
 	}
 	return nil
 }
@@ -121,9 +121,9 @@ func connectAll(ctx context.Context, a *core.App) error {
 	return nil
 }
 
-// wholeTask completes a task with the start parameters of the agent that it resumes:
+// resumedTask completes a task with the start parameters of the agent that it resumes:
 // they apply unless the task replaces them, and the ceilings add no tool.
-func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agentTask, []core.Ceiling, error) {
+func (p *program) resumedTask(ctx context.Context, a *core.App, t agentTask) (agentTask, []core.Ceiling, error) {
 	ceilings := []core.Ceiling{{Only: t.Tools, Except: t.Except}}
 	if t.Resume == "" {
 		return t, ceilings, nil
@@ -131,15 +131,15 @@ func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agen
 	kept, err := a.AgentStart(ctx, t.Resume)
 	switch {
 	case toolerr.Is(err, toolerr.NotFound):
-		return t, nil, exit(exitFailed, noAgent(t.Resume))
+		return t, nil, withStatus(exitFailed, noAgent(t.Resume))
 	case err != nil:
-		return t, nil, exit(exitFailed, err)
+		return t, nil, withStatus(exitFailed, err)
 	}
 	var first agentTask
 	if err := json.Unmarshal(kept, &first); err != nil {
-		return t, nil, exit(exitFailed, fmt.Errorf("the start of agent %s cannot be read: %w", t.Resume, err))
+		return t, nil, withStatus(exitFailed, fmt.Errorf("the start of agent %s cannot be read: %w", t.Resume, err))
 	}
-	was, err := first.kind(a.Config)
+	was, err := first.selectKind(a.Config)
 	if err != nil {
 		return t, nil, err
 	}
@@ -160,12 +160,12 @@ func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id
 	if err == nil {
 		var steps []json.RawMessage
 		if steps, err = j.Read(ctx); err == nil && t.Resume != "" && len(steps) == 0 {
-			return nil, exit(exitFailed, noAgent(id))
+			return nil, withStatus(exitFailed, noAgent(id))
 		}
 	}
 	switch {
 	case err != nil && t.Resume != "":
-		return nil, exit(exitFailed, err)
+		return nil, withStatus(exitFailed, err)
 	case err != nil:
 		p.logf("the agent cannot be resumed: %v", err)
 		return nil, nil
@@ -209,14 +209,14 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 	return nil
 }
 
-// listTime limits the time in which providers list their models.
-const listTime = 3 * time.Second
+// listModelsTimeout limits the time in which providers list their models.
+const listModelsTimeout = 3 * time.Second
 
 // largerModels returns the models of the same provider with a larger window. Other
 // providers must not get the conversation.
 func largerModels(ctx context.Context, a *core.App, than provider.Info) []provider.Model {
 	var all []provider.Model
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := context.WithTimeout(ctx, listModelsTimeout)
 	defer cancel()
 	for _, info := range a.Models().List(ctx) {
 		if info.Provider == than.Provider && info.Window > than.Window {
@@ -236,7 +236,7 @@ type agentReport struct {
 	model string
 
 	resumed bool
-	broke   context.CancelCauseFunc // called when the output is not read any more
+	cancel  context.CancelCauseFunc // called when the output is not read any more
 }
 
 // agentEvent is a line of agent --json.
@@ -271,8 +271,8 @@ type agentUsage struct {
 	CacheRead int `json:"cache_read,omitempty"`
 }
 
-// agentEnded is the last line of agent --json.
-type agentEnded struct {
+// endLine is the last line of agent --json.
+type endLine struct {
 	Type   string          `json:"type"`
 	Agent  string          `json:"agent"`
 	Why    agent.Ending    `json:"why"`
@@ -294,12 +294,12 @@ type agentEnded struct {
 func (t *agentReport) begun(model string, resumable bool) {
 	t.model = model
 	if t.how.json {
-		t.line(agentEvent{Type: "begun", Agent: t.id, Model: model, Resumable: resumable})
+		t.writeLine(agentEvent{Type: "begun", Agent: t.id, Model: model, Resumable: resumable})
 	}
 }
 
-// maxToldResult bounds the part of a result in an event, in bytes.
-const maxToldResult = 4 << 10
+// maxEventResult bounds the part of a result in an event, in bytes.
+const maxEventResult = 4 << 10
 
 // event reports an event.
 func (t *agentReport) event(e agent.Event) {
@@ -323,15 +323,15 @@ func (t *agentReport) event(e agent.Event) {
 		line.Name, line.Arguments, line.Malformed = e.Call.Name, e.Call.Args, e.Call.Malformed
 	case agent.ResultEvent:
 		text := provider.ResultText(e.Result)
-		line.Name, line.Text, line.IsError, line.TookMS = e.Call.Name, strings.ToValidUTF8(text[:min(len(text), maxToldResult)], ""), e.Result.IsError, &took
+		line.Name, line.Text, line.IsError, line.TookMS = e.Call.Name, strings.ToValidUTF8(text[:min(len(text), maxEventResult)], ""), e.Result.IsError, &took
 	}
-	t.line(line)
+	t.writeLine(line)
 }
 
-// line writes a line, and ends the agent if nobody reads it.
-func (t *agentReport) line(v any) {
+// writeLine writes a line, and ends the agent if nobody reads it.
+func (t *agentReport) writeLine(v any) {
 	if err := t.printJSON(v); err != nil {
-		t.broke(errGone)
+		t.cancel(errParentGone)
 	}
 }
 
@@ -343,26 +343,26 @@ func faultOf(err error) *agentFault {
 	return &agentFault{toolerr.CodeOf(err), err.Error()}
 }
 
-// fault returns an error that is reported as JSON already, or is still to be reported.
-func (t *agentReport) fault(err error) error {
+// exitError returns an error that is reported as JSON already, or is still to be reported.
+func (t *agentReport) exitError(err error) error {
 	if t.how.json {
 		return errPrinted
 	}
 	return err
 }
 
-// maxWhole bounds the conversation in the last line, in bytes.
-const maxWhole = 12 << 20
+// maxConversation bounds the conversation in the last line, in bytes.
+const maxConversation = 12 << 20
 
 // ended writes the report and the outcome.
 func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its
 		// journal.
-		if raw, err := json.Marshal(whole); t.resumed || err != nil || len(raw) > maxWhole {
+		if raw, err := json.Marshal(whole); t.resumed || err != nil || len(raw) > maxConversation {
 			whole = nil
 		}
-		return t.printJSON(agentEnded{
+		return t.printJSON(endLine{
 			Type: "ended", Agent: t.id, Why: o.Ending, Summed: o.HasSummary, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
 			Turns: o.Turns, Usage: agentUsage{o.Usage.Input, o.Usage.Output, o.Usage.CacheRead}, Cost: o.Cost, Calls: o.Calls,
 			Asked: o.Pending, Theirs: o.CallerCalls, TookMS: o.Took.Milliseconds(), Whole: whole,

@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// api returns the HTTP API.
-func (p *program) api(a *core.App) *httpapi.API {
+// newAPI returns the HTTP API.
+func (p *program) newAPI(a *core.App) *httpapi.API {
 	kept := a.Store()
 	return httpapi.New(httpapi.Config{
 		Approvals: a, Models: hostModels{a}, Tools: hostTools{a}, Call: a.Handler,

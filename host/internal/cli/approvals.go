@@ -27,7 +27,7 @@ type approvalFlags struct {
 	wait time.Duration
 }
 
-func (p *program) approvals() *cobra.Command {
+func (p *program) approvalsCommand() *cobra.Command {
 	var f approvalFlags
 	cmd := &cobra.Command{
 		Use:   "approvals",
@@ -37,7 +37,7 @@ approves or denies them: the calls of all hosts with this state directory or sto
 approved call is executed once, when its caller makes it again. An id can be given by
 its first characters.`,
 		Example: "  mcp-host approvals\n  mcp-host approvals approve 7f3a\n  mcp-host approvals deny 7f3a --note 'use the staging server'",
-		Args:    onlyCommands,
+		Args:    noArguments,
 		RunE:    p.withApprovals(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
@@ -53,38 +53,38 @@ its first characters.`,
 		return c
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: arguments(0, 0),
+		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: argumentCount(0, 0),
 		RunE: p.withApprovals(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	list.Flags().BoolVar(&f.all, "all", false, "also show requests decided or expired in the last day")
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: arguments(1, 1),
+		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: argumentCount(1, 1),
 		RunE: p.withApprovals(func(ctx context.Context, a *core.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
 	}
 	wait := &cobra.Command{
-		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: arguments(1, 1),
+		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: argumentCount(1, 1),
 		RunE: p.withApprovals(func(ctx context.Context, a *core.App, args []string) error {
 			return p.awaitApproval(ctx, a, args[0], f)
 		}),
 	}
 	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "wait at most `DURATION`")
 	cmd.AddCommand(list, show, wait,
-		decision("approve ID", "Approve the call, once", "approve 7f3a", arguments(1, 1), func([]string) (approve.Decision, error) {
+		decision("approve ID", "Approve the call, once", "approve 7f3a", argumentCount(1, 1), func([]string) (approve.Decision, error) {
 			return approve.Decision{Approve: true}, nil
 		}),
-		decision("deny ID", "Deny the call", "deny 7f3a --note 'use the staging server'", arguments(1, 1), func([]string) (approve.Decision, error) {
+		decision("deny ID", "Deny the call", "deny 7f3a --note 'use the staging server'", argumentCount(1, 1), func([]string) (approve.Decision, error) {
 			return approve.Decision{}, nil
 		}),
-		decision("edit ID {JSON | -}", "Approve the call with other arguments, once", `edit 7f3a '{"path":"b.txt"}'`, arguments(2, 2), func(args []string) (approve.Decision, error) {
+		decision("edit ID {JSON | -}", "Approve the call with other arguments, once", `edit 7f3a '{"path":"b.txt"}'`, argumentCount(2, 2), func(args []string) (approve.Decision, error) {
 			raw := []byte(args[1])
 			if args[1] == "-" {
 				var err error
 				if raw, err = io.ReadAll(io.LimitReader(p.in, approve.MaxArgs+1)); err != nil {
-					return approve.Decision{}, exit(exitFailed, fmt.Errorf("reading standard input: %w", err))
+					return approve.Decision{}, withStatus(exitFailed, fmt.Errorf("reading standard input: %w", err))
 				}
 			}
 			if _, err := jsonrpc.Members(raw); err != nil {
-				return approve.Decision{}, usage("the arguments are not one JSON object: %v", err)
+				return approve.Decision{}, usageError("the arguments are not one JSON object: %v", err)
 			}
 			return approve.Decision{Approve: true, Args: raw}, nil
 		}))
@@ -94,7 +94,7 @@ its first characters.`,
 // withApprovals runs f with a host that starts no servers.
 func (p *program) withApprovals(f func(ctx context.Context, a *core.App, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+		return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
 			a.OnNotice(func(string) {}) // notices about other changes would only disturb
 			err := f(ctx, a, args)
 			var e *exitError
@@ -102,9 +102,9 @@ func (p *program) withApprovals(f func(ctx context.Context, a *core.App, args []
 			case err == nil || errors.As(err, &e):
 				return err
 			case toolerr.Is(err, toolerr.InvalidInput):
-				return exit(exitUsage, err)
+				return withStatus(exitUsage, err)
 			}
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		})
 	}
 }
@@ -140,16 +140,16 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.EntryPoint, oneLine(one.Arguments())) //nolint:errcheck // Flush tells
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.EntryPoint, shortArgs(one.Arguments())) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }
 
-// oneLine returns JSON for a table: the beginning of a long one, marked as cut.
-func oneLine(raw json.RawMessage) string {
+// shortArgs returns JSON for a table: the beginning of a long one, marked as cut.
+func shortArgs(raw json.RawMessage) string {
 	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {
 		text = fmt.Sprintf("%s… (cut; approvals show ID shows all %s)", string(r[:79]), textfmt.Bytes(int64(len(raw))))
@@ -251,7 +251,7 @@ func (p *program) awaitApproval(ctx context.Context, a *core.App, id string, f a
 		err = p.printf("%s: %s is %s\n", r.ID, printable(r.Tool), one.State)
 	}
 	if err == nil && one.State != approve.Approved && one.State != approve.Running && one.State != approve.Asking && one.State != approve.Done {
-		err = exit(exitFailed, errPrinted)
+		err = withStatus(exitFailed, errPrinted)
 	}
 	return err
 }

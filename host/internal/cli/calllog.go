@@ -28,7 +28,7 @@ func (f *logFlags) add(cmd *cobra.Command) {
 // check returns a usage error for an unknown format.
 func (f *logFlags) check() error {
 	if f.format != "text" && f.format != "json" {
-		return usage("--log-format %s: use text or json", f.format)
+		return usageError("--log-format %s: use text or json", f.format)
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ type callProgress struct {
 	last string // last progress text
 }
 
-// showCall shows the progress of a request until done is called. quiet shows nothing;
+// showProgress shows the progress of a request until done is called. quiet shows nothing;
 // lines shows it although standard error is no terminal.
-func (p *program) showCall(a *core.App, req *call.Request, quiet, lines bool) (done func()) {
+func (p *program) showProgress(a *core.App, req *call.Request, quiet, lines bool) (done func()) {
 	if quiet || p.line == nil && !lines {
 		return func() {}
 	}
@@ -38,8 +38,8 @@ func (p *program) showCall(a *core.App, req *call.Request, quiet, lines bool) (d
 			c.server = s
 		}
 	}
-	req.OnNotify, req.Caller.LogLevel = c.notified, "info"
-	return p.waiting(false, c.status)
+	req.OnNotify, req.Caller.LogLevel = c.onNotification, "info"
+	return p.showWaiting(false, c.status)
 }
 
 // progressToken is the member of params that requests progress notifications.
@@ -59,8 +59,8 @@ func (c *callProgress) status() string {
 	return text
 }
 
-// notified shows a progress or log notification of the called tool.
-func (c *callProgress) notified(method string, params json.RawMessage) {
+// onNotification shows a progress or log notification of the called tool.
+func (c *callProgress) onNotification(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/progress":
 		text := progressText(params)

@@ -45,16 +45,16 @@ type chatFlags struct {
 	json      bool
 }
 
-// chatWords lists the flags that may be written with one dash, as in other chat
+// singleDashFlags lists the flags that may be written with one dash, as in other chat
 // programs.
-func chatWords() []string {
+func singleDashFlags() []string {
 	return []string{"server", "model", "prompt", "temp", "maxtokens", "history", "verbose", "continue", "session", "json"}
 }
 
 // maxPrompt bounds a prompt from standard input, in bytes.
 const maxPrompt = 4 << 20
 
-func (p *program) chat() *cobra.Command {
+func (p *program) chatCommand() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:   "chat",
@@ -73,7 +73,7 @@ Without a model (see models in the configuration, or set OPENAI_API_KEY,
 ANTHROPIC_API_KEY or GEMINI_API_KEY), each input line is a tool call: grep pattern=TODO.
 Flags can have one dash: -model NAME.`,
 		Example: "  mcp-host chat\n  mcp-host chat -p 'Which tests are slow, and why?'\n  mcp-host chat --server grep,view --model claude-sonnet-4-5 --continue",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.once = cmd.Flags().Changed("prompt")
 			var request llm.Request
@@ -83,11 +83,11 @@ Flags can have one dash: -model NAME.`,
 			request.MaxTokens = f.maxTokens
 			switch {
 			case math.IsNaN(f.temp) || f.temp < 0 || f.temp > 2:
-				return usage("--temp must be between 0 and 2")
+				return usageError("--temp must be between 0 and 2")
 			case f.maxTokens < 0:
-				return usage("--maxtokens must not be negative")
+				return usageError("--maxtokens must not be negative")
 			case f.again && f.session != "":
-				return usage("--continue cannot be combined with --session %s", chat.Last)
+				return usageError("--continue cannot be combined with --session %s", chat.Last)
 			case f.again:
 				f.session = chat.Last
 			}
@@ -134,11 +134,11 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 
 	cfg := chat.Config{
 		Out: p.out, Err: p.err, In: p.in, Interrupts: interrupts,
-		Model: f.model, Session: f.session, Request: request, System: chatSystem(a),
+		Model: f.model, Session: f.session, Request: request, System: systemPrompt(a),
 		Bounds: agent.Bounds{Turns: 50, Time: -1}, // the user watches, and can interrupt
 		JSON:   f.json, Verbose: f.verbose,
 	}
-	p.atTerminal(&cfg)
+	p.setTerminal(&cfg)
 	cfg.Host = p.chatHost(a, cfg.Terminal != nil || cfg.Typing)
 	if cfg.Terminal != nil && !f.once {
 		if cfg.History, err = lineedit.OpenHistory(historyFile(f.history, a.Config.State)); err != nil {
@@ -154,20 +154,20 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 		if toolerr.Is(err, toolerr.NoModel) {
 			status = exitConnect
 		}
-		return exit(status, err)
+		return withStatus(status, err)
 	}
 	defer c.Close()
 	p.waitForTools(ctx, a, interrupts, f.json, f.once)
 	a.OnNotice(c.Notice)
 	if f.once {
-		return chatEnd(c.Once(ctx, text))
+		return chatExit(c.Once(ctx, text))
 	}
-	return chatEnd(c.Talk(ctx))
+	return chatExit(c.Talk(ctx))
 }
 
-// patience is the time that a chat at a terminal waits for servers before the first
+// waitForToolsTimeout is the time that a chat at a terminal waits for servers before the first
 // prompt.
-const patience = 5 * time.Second
+const waitForToolsTimeout = 5 * time.Second
 
 // waitForTools lists the tools before a chat begins and shows the progress, because
 // the first turn would otherwise wait without it. An interrupt ends the wait; the
@@ -179,10 +179,10 @@ func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-ch
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !once {
-		defer time.AfterFunc(patience, cancel).Stop()
+		defer time.AfterFunc(waitForToolsTimeout, cancel).Stop()
 	}
-	what := waitsFor(a)
-	defer p.waiting(false, func() string {
+	what := waitingText(a)
+	defer p.showWaiting(false, func() string {
 		text := what()
 		if text != "" {
 			text += "; Ctrl-C continues without it"
@@ -202,16 +202,16 @@ func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-ch
 	}
 }
 
-// chatEnd returns the exit error for the error of a chat, nil for nil. Nothing more is
+// chatExit returns the exit error for the error of a chat, nil for nil. Nothing more is
 // printed for a failed or cancelled turn.
-func chatEnd(err error) error {
+func chatExit(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, chat.ErrFailed), errors.Is(err, context.Canceled): // or a signal ended it
-		return exit(exitFailed, errPrinted)
+		return withStatus(exitFailed, errPrinted)
 	}
-	return exit(exitFailed, err)
+	return withStatus(exitFailed, err)
 }
 
 // promptText returns the text of --prompt.
@@ -219,21 +219,21 @@ func (p *program) promptText(text string) (string, error) {
 	if text == "-" {
 		raw, err := io.ReadAll(io.LimitReader(p.in, maxPrompt+1))
 		if err != nil {
-			return "", exit(exitFailed, fmt.Errorf("reading standard input: %w", err))
+			return "", withStatus(exitFailed, fmt.Errorf("reading standard input: %w", err))
 		}
 		if len(raw) > maxPrompt {
-			return "", usage("standard input is longer than %d bytes", maxPrompt)
+			return "", usageError("standard input is longer than %d bytes", maxPrompt)
 		}
 		text = string(raw)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", usage("--prompt is empty")
+		return "", usageError("--prompt is empty")
 	}
 	return text, nil
 }
 
-// atTerminal sets the terminal settings of a chat.
-func (p *program) atTerminal(cfg *chat.Config) {
+// setTerminal sets the terminal settings of a chat.
+func (p *program) setTerminal(cfg *chat.Config) {
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {
 		return
@@ -258,8 +258,8 @@ func historyFile(flag, stateDir string) string {
 	return filepath.Join(stateDir, "chat-history")
 }
 
-// chatSystem returns the system prompt.
-func chatSystem(a *core.App) string {
+// systemPrompt returns the system prompt.
+func systemPrompt(a *core.App) string {
 	where := strings.Join(a.Config.Roots, ", ")
 	if where == "" {
 		where, _ = os.Getwd() //nolint:errcheck // without it, the tools name their roots

@@ -40,11 +40,13 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// exit returns err with the exit status that it causes.
-func exit(status int, err error) error { return &exitError{status, err} }
+// withStatus returns err with the exit status that it causes.
+func withStatus(status int, err error) error { return &exitError{status, err} }
 
-// usage returns an error with the exit status for a wrong use of the command.
-func usage(format string, args ...any) error { return exit(exitUsage, fmt.Errorf(format, args...)) }
+// usageError returns an error with the exit status for a wrong use of the command.
+func usageError(format string, args ...any) error {
+	return withStatus(exitUsage, fmt.Errorf(format, args...))
+}
 
 // errPrinted is the error of a command that has already printed the reason.
 var errPrinted = errors.New("")
@@ -79,7 +81,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	if p.line = newStatusLine(stderr, p.getenv); p.line != nil {
 		p.err = p.line
 	}
-	root := p.root()
+	root := p.rootCommand()
 	root.SetArgs(doubleDash(args))
 	root.SetIn(in)
 	root.SetOut(out)
@@ -90,7 +92,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	}
 	var e *exitError
 	if !errors.As(err, &e) { // an error of cobra about flags and arguments
-		e = &exitError{exitUsage, further(err, cmd.CommandPath()+" --help shows the usage")}
+		e = &exitError{exitUsage, withAdvice(err, cmd.CommandPath()+" --help shows the usage")}
 	}
 	switch {
 	case errors.Is(e, errPrinted):
@@ -103,7 +105,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 }
 
 // doubleDash replaces -mcpservers, as other hosts write it, by --mcpservers, and
-// likewise the flags of chatWords.
+// likewise the flags of singleDashFlags.
 func doubleDash(args []string) []string {
 	args = slices.Clone(args)
 	words := []string{"mcpservers"}
@@ -112,7 +114,7 @@ func doubleDash(args []string) []string {
 			break
 		}
 		if arg == "chat" {
-			words = append(words, chatWords()...)
+			words = append(words, singleDashFlags()...)
 		}
 		name, _, _ := strings.Cut(arg, "=")
 		if word, ok := strings.CutPrefix(name, "-"); ok && slices.Contains(words, word) {
@@ -122,8 +124,8 @@ func doubleDash(args []string) []string {
 	return args
 }
 
-// root returns the command mcp-host with all subcommands.
-func (p *program) root() *cobra.Command {
+// rootCommand returns the command mcp-host with all subcommands.
+func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   programName,
 		Short: "One MCP server for all tool servers",
@@ -144,7 +146,7 @@ could not be reached.`,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Args:              onlyCommands,
+		Args:              noArguments,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(unknownFlag)
@@ -165,17 +167,17 @@ could not be reached.`,
 			root.AddCommand(c)
 		}
 	}
-	group("serve", "Serve MCP:", p.serve(), p.stdio(), p.record(), p.replay())
-	group("use", "Use tools and models:", p.tools(), p.call(), p.chat(), p.agent())
-	group("install", "Install:", p.install(), p.uninstall(), p.status())
-	group("operate", "Configure and operate:", p.add(), p.remove(), p.config(), p.doctor(), p.servers(), p.service(), p.stop(), p.login(), p.logout(), p.approvals(), p.stats())
-	root.AddCommand(p.version(), p.guard(), p.resident())
-	completion(root)
+	group("serve", "Serve MCP:", p.serveCommand(), p.stdioCommand(), p.recordCommand(), p.replayCommand())
+	group("use", "Use tools and models:", p.toolsCommand(), p.callCommand(), p.chatCommand(), p.agentCommand())
+	group("install", "Install:", p.installCommand(), p.uninstallCommand(), p.statusCommand())
+	group("operate", "Configure and operate:", p.addCommand(), p.removeCommand(), p.configCommand(), p.doctorCommand(), p.serversCommand(), p.service(), p.stopCommand(), p.loginCommand(), p.logoutCommand(), p.approvalsCommand(), p.statsCommand())
+	root.AddCommand(p.versionCommand(), p.guardCommand(), p.residentCommand())
+	addCompletion(root)
 	return root
 }
 
-func (p *program) guard() *cobra.Command {
-	return &cobra.Command{Use: "guard", Hidden: true, Args: arguments(0, 0), RunE: func(*cobra.Command, []string) error {
+func (p *program) guardCommand() *cobra.Command {
+	return &cobra.Command{Use: "guard", Hidden: true, Args: argumentCount(0, 0), RunE: func(*cobra.Command, []string) error {
 		upstream.RunGuard(p.in)
 		return nil
 	}}
@@ -190,14 +192,14 @@ func (p *program) open() (*core.App, error) {
 func (p *program) openChanged(change func(config.Config) config.Config) (*core.App, error) {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
-		return nil, exit(exitFailed, err)
+		return nil, withStatus(exitFailed, err)
 	}
-	cfg, err := p.loadLeaving(dir)
+	cfg, err := p.loadWithoutBroken(dir)
 	if err != nil {
-		return nil, exit(exitUsage, err)
+		return nil, withStatus(exitUsage, err)
 	}
-	if err := p.nested(cfg); err != nil {
-		return nil, exit(exitFailed, err)
+	if err := p.checkLoop(cfg); err != nil {
+		return nil, withStatus(exitFailed, err)
 	}
 	for _, notice := range cfg.Notices {
 		if p.notices != nil {
@@ -213,7 +215,7 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, exit(exitFailed, err)
+		return nil, withStatus(exitFailed, err)
 	}
 	cfg.Guard = []string{self, "guard"}
 	if len(cfg.Servers)+len(cfg.Remote)+len(cfg.Declared) == 0 {
@@ -221,27 +223,27 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 	}
 	a, err := core.Open(change(cfg))
 	if err != nil {
-		return nil, exit(exitFailed, err)
+		return nil, withStatus(exitFailed, err)
 	}
 	a.OnNotice(func(text string) { p.logf("%s", text) })
 	return a, nil
 }
 
 // load reads the configuration. dir is the directory of the bundled tools.
-func (p *program) load(dir string) (config.Config, error) { return p.loadWith(p.flags, dir) }
+func (p *program) load(dir string) (config.Config, error) { return p.loadFlags(p.flags, dir) }
 
-// loadLeaving loads the configuration at the start and leaves out servers with errors.
+// loadWithoutBroken loads the configuration at the start and leaves out servers with errors.
 // During a reload, load keeps the previous configuration instead.
-func (p *program) loadLeaving(dir string) (config.Config, error) {
+func (p *program) loadWithoutBroken(dir string) (config.Config, error) {
 	flags := p.flags
 	flags.LeaveOut = true
-	return p.loadWith(flags, dir)
+	return p.loadFlags(flags, dir)
 }
 
-// loadWith reads the configuration with the flags for sharing and with only the chosen
+// loadFlags reads the configuration with the flags for sharing and with only the chosen
 // servers. dir is the directory of the bundled tools. With an error it returns what could
 // be read.
-func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
+func (p *program) loadFlags(flags config.Flags, dir string) (config.Config, error) {
 	if p.share || p.noShare {
 		on := p.share && !p.noShare
 		flags.Share = &on
@@ -254,9 +256,9 @@ func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error
 	return cfg, err
 }
 
-// follow applies changes of the configuration's files until stop is called, which
+// followConfig applies changes of the configuration's files until stop is called, which
 // waits for a running change.
-func (p *program) follow(ctx context.Context, a *core.App) (stop func()) {
+func (p *program) followConfig(ctx context.Context, a *core.App) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -279,14 +281,14 @@ func (p *program) follow(ctx context.Context, a *core.App) (stop func()) {
 	}
 }
 
-// with runs f with a host, and then closes the host. A signal ends the context of f.
-func (p *program) with(ctx context.Context, f func(ctx context.Context, a *core.App) error) error {
-	return p.withChanged(ctx, func(cfg config.Config) config.Config { return cfg }, f)
+// withHost runs f with a host, and then closes the host. A signal ends the context of f.
+func (p *program) withHost(ctx context.Context, f func(ctx context.Context, a *core.App) error) error {
+	return p.withHostOf(ctx, func(cfg config.Config) config.Config { return cfg }, f)
 }
 
-// withChanged opens a host whose configuration change may change, runs f, and closes
+// withHostOf opens a host whose configuration change may change, runs f, and closes
 // the host. A signal ends the context of f.
-func (p *program) withChanged(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
+func (p *program) withHostOf(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
 	// Signals are handled only after the configuration was read: until then, for
 	// example when it is a pipe without a writer, a signal ends the program.
 	a, err := p.openChanged(change)
@@ -310,7 +312,7 @@ func (p *program) printf(format string, args ...any) error {
 	p.line.hide() // standard output can be the same terminal
 	_, err := fmt.Fprintf(p.out, format, args...)
 	if err != nil {
-		return exit(exitFailed, fmt.Errorf("writing: %w", err))
+		return withStatus(exitFailed, fmt.Errorf("writing: %w", err))
 	}
 	return nil
 }

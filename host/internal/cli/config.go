@@ -16,15 +16,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-func (p *program) config() *cobra.Command {
+func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
 		Short:   "Check, import, migrate, describe and trust configurations",
 		Example: "  mcp-host config check\n  mcp-host config import claude --write",
-		Args:    onlyCommands,
+		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.configCheck(), p.configImport(), p.configMigrate(), p.configSchema(), p.configTrust())
+	cmd.AddCommand(p.configCheckCommand(), p.configImportCommand(), p.configMigrateCommand(), p.configSchemaCommand(), p.configTrustCommand())
 	return cmd
 }
 
@@ -47,12 +47,12 @@ func (p *program) printViews(views []dialect.View) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(v.Name), v.Transport, printable(where)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }
 
-func (p *program) configSchema() *cobra.Command {
+func (p *program) configSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of toolroom.yaml, for editors",
@@ -61,12 +61,12 @@ in the first line of the configuration:
 
   # yaml-language-server: $schema=toolroom.schema.json`,
 		Example: "  mcp-host config schema > toolroom.schema.json",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return p.printf("%s\n", dialect.Schema()) },
 	}
 }
 
-func (p *program) configTrust() *cobra.Command {
+func (p *program) configTrustCommand() *cobra.Command {
 	var revoke bool
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
@@ -78,7 +78,7 @@ programs and scripts of commands. A new or changed file is not used until you ru
 trust again, because a repository must not start programs by its content alone.
 Files that a script loads by itself are not covered.`,
 		Example: "  mcp-host config check toolroom.yaml\n  mcp-host config trust",
-		Args:    arguments(0, 1),
+		Args:    argumentCount(0, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
 	}
 	cmd.Flags().BoolVar(&revoke, "revoke", false, "stop trusting it")
@@ -94,39 +94,39 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	}
 	name, err := filepath.Abs(name)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	state, err := config.StateDir(p.flags.State, p.getenv)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if revoke {
 		if err := config.Untrust(state, name); err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		return p.printf("no longer trusted: %s\n", name)
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if len(args) == 1 {
-			return exit(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))
+			return withStatus(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))
 		}
-		return exit(exitFailed, fmt.Errorf("no %s to trust in this directory; change to its directory, or give the file", name))
+		return withStatus(exitFailed, fmt.Errorf("no %s to trust in this directory; change to its directory, or give the file", name))
 	}
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	doc := dialect.Parse(name, text, dialect.Options{})
 	if err := doc.Problems.Err(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	dir, err := bundledtools.HostDir()
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	files, err := config.TrustAll(p.flags, name, text, dir, buildinfo.Version(), p.getenv, p.environ)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if err := p.printf("trusted in its current state: %s\n", name); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	return p.printSettings(settingViews(doc.Settings))
 }
 
-func (p *program) configImport() *cobra.Command {
+func (p *program) configImportCommand() *cobra.Command {
 	var write, confine bool
 	cmd := &cobra.Command{
 		Use:   "import " + strings.Join(config.Products(), "|") + "|FILE",
@@ -158,7 +158,7 @@ credentials, to the user's toolroom.yaml (or the file of --config); existing ser
 of the same name stay. --confine adds sandbox: default to each server with a command,
 except containers; mcp-host servers confine NAME shows what such a server still needs.`,
 		Example: "  mcp-host config import claude\n  mcp-host config import .mcp.json --write",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write, confine) },
 	}
 	cmd.Flags().BoolVar(&confine, "confine", false, "confine the servers with sandbox: default")
@@ -172,16 +172,16 @@ except containers; mcp-host servers confine NAME shows what such a server still 
 func (p *program) runImport(source string, write, confine bool) error {
 	found, err := config.Import(source, p.getenv)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	for _, problem := range found.Problems {
 		p.logf("%s", printable(problem.String()))
 	}
 	if len(found.Searched) == 0 {
-		return exit(exitFailed, fmt.Errorf("the configuration of %s cannot be located: set HOME, or give the file", source))
+		return withStatus(exitFailed, fmt.Errorf("the configuration of %s cannot be located: set HOME, or give the file", source))
 	}
 	if len(found.Servers) == 0 {
-		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Searched, ", ")))
+		return withStatus(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Searched, ", ")))
 	}
 	for i := range found.Servers {
 		if s := &found.Servers[i]; confine && !s.Confine() && len(s.Command) > 0 {
@@ -191,7 +191,7 @@ func (p *program) runImport(source string, write, confine bool) error {
 	if !write {
 		text, err := found.Preview()
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		return p.printf("# from %s; credentials masked here, written with --write\n%s", strings.Join(found.Files, ", "), text)
 	}
@@ -201,7 +201,7 @@ func (p *program) runImport(source string, write, confine bool) error {
 	}
 	added, kept, err := found.Write(target)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	for _, name := range added {
 		if err := p.printf("added  %s\n", printable(name)); err != nil {

@@ -25,7 +25,7 @@ import (
 // checkFlags holds the flags of config check.
 type checkFlags struct{ json, start bool }
 
-func (p *program) configCheck() *cobra.Command {
+func (p *program) configCheckCommand() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
@@ -38,7 +38,7 @@ it starts the servers and asks for their tools, and warns of rules that match no
 them; otherwise it starts none, and lists the checks that it left out. Credentials are
 not shown. The exit status is 1 if there is an error.`,
 		Example: "  mcp-host config check\n  mcp-host config check --start\n  mcp-host config check .mcp.json",
-		Args:    arguments(0, 1),
+		Args:    argumentCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				p.flags.Config = args[0]
@@ -51,8 +51,8 @@ not shown. The exit status is 1 if there is an error.`,
 	return cmd
 }
 
-// checked is the result of config check.
-type checked struct {
+// checkReport is the result of config check.
+type checkReport struct {
 	OK        bool           `json:"ok"`
 	File      string         `json:"file,omitempty"`
 	Servers   []dialect.View `json:"servers"`
@@ -124,7 +124,7 @@ func (p *program) printSettings(views []settingView) error {
 	for _, v := range views {
 		text, err := yaml.Marshal(map[string]any{v.Key: v.Value})
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		for i, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
 			mark := "set"
@@ -144,14 +144,14 @@ func (p *program) printSettings(views []settingView) error {
 func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	cfg, err := p.load(dir)
-	r := checked{File: cfg.File, Servers: cfg.Views(), Settings: settingViews(cfg.Settings), Notices: append([]string{}, cfg.Unread...), Warnings: cfg.Notices, Problems: []string{}, Unchecked: []string{}}
+	r := checkReport{File: cfg.File, Servers: cfg.Views(), Settings: settingViews(cfg.Settings), Notices: append([]string{}, cfg.Unread...), Warnings: cfg.Notices, Problems: []string{}, Unchecked: []string{}}
 	known := func(tool string) bool { return isRegistered(ctx, cfg, tool) }
 	if err != nil {
 		r.Problems = strings.Split(err.Error(), "\n")
-		left, again := p.loadLeaving(dir)
+		left, again := p.loadWithoutBroken(dir)
 		if again == nil { // the other parts can be checked
 			cfg = left
 		} else { // cfg can lack the servers of the tools
@@ -185,7 +185,7 @@ func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 		return err
 	}
 	if !r.OK {
-		return exit(exitFailed, errPrinted)
+		return withStatus(exitFailed, errPrinted)
 	}
 	return nil
 }
@@ -204,10 +204,10 @@ func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
 
 // checkStarted requests the servers' tools, and checks that the tools to which
 // declared tools refer exist.
-func (p *program) checkStarted(ctx context.Context, r *checked) error {
+func (p *program) checkStarted(ctx context.Context, r *checkReport) error {
 	p.notices = func(string) {} // they are reported as warnings
-	return p.with(ctx, func(ctx context.Context, a *core.App) error {
-		done := p.waiting(false, waitsFor(a))
+	return p.withHost(ctx, func(ctx context.Context, a *core.App) error {
+		done := p.showWaiting(false, waitingText(a))
 		served := a.List(ctx)
 		done()
 		for _, err := range a.Catalog.Errors() {
@@ -235,7 +235,7 @@ func (p *program) checkStarted(ctx context.Context, r *checked) error {
 
 // printChecked prints the result of a check. read is false if the configuration could
 // not be read; then there is no summary.
-func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
+func (p *program) printChecked(r checkReport, cfg config.Config, read bool) error {
 	if read {
 		if err := p.printSummary(cfg, r.SignIns); err != nil {
 			return err
@@ -299,7 +299,7 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 		fmt.Fprintf(w, "sign-in:\t%s: %s\n", printable(v.Server), printable(v.String())) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return p.printSettings(settingViews(cfg.Settings))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-func (p *program) configMigrate() *cobra.Command {
+func (p *program) configMigrateCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "migrate [FILE]",
@@ -27,7 +27,7 @@ writes nothing.
 Until a renamed key is removed, the host reads it under its old name, too, and prints
 a notice. The change log names the versions.`,
 		Example: "  mcp-host config migrate --dry-run\n  mcp-host config migrate",
-		Args:    arguments(0, 1),
+		Args:    argumentCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := p.flags.Config
 			if len(args) == 1 {
@@ -45,19 +45,19 @@ a notice. The change log names the versions.`,
 func (p *program) runMigrate(name string, dryRun bool, migrate config.MigrateFunc) error {
 	if name == "" {
 		if name = config.UserFile(p.getenv); name == "" {
-			return usage("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file")
+			return usageError("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file")
 		}
 	}
 	name, err := filepath.Abs(name)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	plan, err := config.PlanMigration(name, migrate)
 	if errors.Is(err, fs.ErrNotExist) {
-		return exit(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))
+		return withStatus(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))
 	}
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if len(plan.Changes) == 0 {
 		return p.printf("%s has no keys of older versions; nothing was changed\n", printable(name))
@@ -67,7 +67,7 @@ func (p *program) runMigrate(name string, dryRun bool, migrate config.MigrateFun
 	}
 	backup, err := plan.Apply()
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	for _, change := range plan.Changes {
 		if err := p.printf("%s\n", printable(change)); err != nil {

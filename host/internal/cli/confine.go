@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 )
 
-// confineServer is the command confine.
-func (p *program) confineServer() *cobra.Command {
+// confineCommand is the command confine.
+func (p *program) confineCommand() *cobra.Command {
 	var calls []string
 	var write, asJSON, dryRun bool
 	cmd := &cobra.Command{
@@ -30,16 +30,16 @@ that allow them, except files that look like credentials. --write writes the set
 into toolroom.yaml, where you can edit them. A server that gets more may ask for more:
 repeat the command until nothing is refused.`,
 		Example: "  mcp-host servers confine memory\n  mcp-host servers confine weather --call 'forecast {\"city\":\"Bern\"}' --write",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parsed, err := watchedCalls(calls)
 			if err != nil {
 				return err
 			}
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
 				run, err := a.WatchServer(ctx, args[0], parsed)
 				if err != nil {
-					return exit(exitFailed, err)
+					return withStatus(exitFailed, err)
 				}
 				settings := proposedSandbox(a.SandboxOf(args[0]), run)
 				if asJSON {
@@ -79,7 +79,7 @@ func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 			arguments = "{}"
 		}
 		if tool == "" || !json.Valid([]byte(arguments)) || arguments[0] != '{' {
-			return nil, usage("--call %q: give the name of a tool, and after a space its arguments as a JSON object", text)
+			return nil, usageError("--call %q: give the name of a tool, and after a space its arguments as a JSON object", text)
 		}
 		parsed = append(parsed, core.WatchedCall{Tool: tool, Arguments: json.RawMessage(arguments)})
 	}
@@ -90,12 +90,12 @@ func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 // accesses.
 func proposedSandbox(now dialect.Sandbox, run core.WatchedRun) map[string]any {
 	now.On = true
-	now.Write = union(now.Write, run.Proposal.Write)
-	now.Read = union(now.Read, run.Proposal.Read)
-	now.Sockets = union(now.Sockets, run.Proposal.Sockets)
+	now.Write = mergeUnique(now.Write, run.Proposal.Write)
+	now.Read = mergeUnique(now.Read, run.Proposal.Read)
+	now.Sockets = mergeUnique(now.Sockets, run.Proposal.Sockets)
 	if hosts := run.Proposal.Hosts; len(hosts) > 0 {
 		if before := strings.TrimPrefix(run.Network, "allow="); before != "off" {
-			hosts = union(strings.Split(before, ","), hosts)
+			hosts = mergeUnique(strings.Split(before, ","), hosts)
 		}
 		now.Network = "allow=" + strings.Join(hosts, ",")
 	}
@@ -109,8 +109,8 @@ func proposedSandbox(now dialect.Sandbox, run core.WatchedRun) map[string]any {
 	return settings
 }
 
-// union returns the values of both lists, each once, in their order.
-func union(a, b []string) (all []string) {
+// mergeUnique returns the values of both lists, each once, in their order.
+func mergeUnique(a, b []string) (all []string) {
 	for _, value := range slices.Concat(a, b) {
 		if !slices.Contains(all, value) {
 			all = append(all, value)
@@ -149,15 +149,15 @@ func (p *program) printWatchedRun(name string, run core.WatchedRun, settings map
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		value, err := yaml.Marshal(settings[key])
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
-		fmt.Fprintf(&b, "      %s:%s", key, yamlBelow(string(value)))
+		fmt.Fprintf(&b, "      %s:%s", key, indentYAML(string(value)))
 	}
 	return p.printf("%s", printableLines(b.String()))
 }
 
-// yamlBelow returns a YAML value, to follow its key at six spaces.
-func yamlBelow(value string) string {
+// indentYAML returns a YAML value, to follow its key at six spaces.
+func indentYAML(value string) string {
 	if strings.HasPrefix(value, "- ") {
 		return "\n        " + strings.ReplaceAll(strings.TrimSuffix(value, "\n"), "\n", "\n        ") + "\n"
 	}

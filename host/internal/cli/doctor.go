@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-func (p *program) doctor() *cobra.Command {
+func (p *program) doctorCommand() *cobra.Command {
 	var asJSON, quiet bool
 	var tool string
 	cmd := &cobra.Command{
@@ -35,11 +35,11 @@ times, and calls tools only with missing or wrong arguments.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tool != "" {
-				defer p.waiting(quiet || asJSON, func() string { return "checking " + tool })()
+				defer p.showWaiting(quiet || asJSON, func() string { return "checking " + tool })()
 				return p.checkTool(cmd.Context(), append([]string{tool}, args...), asJSON)
 			}
 			if len(args) > 0 {
-				return usage("doctor takes arguments only after --tool PROGRAM")
+				return usageError("doctor takes arguments only after --tool PROGRAM")
 			}
 			return p.runDoctor(cmd.Context(), asJSON, quiet)
 		},
@@ -59,9 +59,9 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// An examination is a run of the doctor. Findings are printed at once, or with asJSON
+// An doctorRun is a run of the doctor. Findings are printed at once, or with asJSON
 // at the end.
-type examination struct {
+type doctorRun struct {
 	*program
 	asJSON, quiet bool
 	findings      []finding
@@ -72,27 +72,27 @@ type examination struct {
 // runDoctor checks the running hosts, the configuration and each server. It returns an
 // exit error if a check failed.
 func (p *program) runDoctor(ctx context.Context, asJSON, quiet bool) error {
-	e := &examination{program: p, asJSON: asJSON, quiet: quiet, told: map[string]bool{}}
-	if err := e.running(ctx); err != nil {
+	e := &doctorRun{program: p, asJSON: asJSON, quiet: quiet, told: map[string]bool{}}
+	if err := e.checkRunningHosts(ctx); err != nil {
 		return err
 	}
-	if e.files() {
-		p.notices = e.notice
-		err := p.with(ctx, func(ctx context.Context, a *core.App) error {
-			e.rest(ctx, a)
-			e.servers(ctx, a)
-			e.catalogue(ctx, a)
+	if e.checkConfig() {
+		p.notices = e.addNotice
+		err := p.withHost(ctx, func(ctx context.Context, a *core.App) error {
+			e.checkSurroundings(ctx, a)
+			e.checkServers(ctx, a)
+			e.checkCatalog(ctx, a)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return e.end()
+	return e.finish()
 }
 
-// found adds a finding and prints it.
-func (e *examination) found(f finding) {
+// addFinding adds a finding and prints it.
+func (e *doctorRun) addFinding(f finding) {
 	e.findings = append(e.findings, f)
 	if e.asJSON || e.err != nil {
 		return
@@ -108,9 +108,9 @@ func (e *examination) found(f finding) {
 	e.err = e.printf("%s", text)
 }
 
-// end prints the findings if they are printed as JSON, and returns an exit error if any
+// finish prints the findings if they are printed as JSON, and returns an exit error if any
 // failed.
-func (e *examination) end() error {
+func (e *doctorRun) finish() error {
 	if e.asJSON {
 		e.err = e.printJSON(e.findings)
 	}
@@ -118,25 +118,25 @@ func (e *examination) end() error {
 		return e.err
 	}
 	if slices.ContainsFunc(e.findings, func(f finding) bool { return !f.OK }) {
-		return exit(exitFailed, errPrinted)
+		return withStatus(exitFailed, errPrinted)
 	}
 	return nil
 }
 
-// running reports running hosts whose configuration differs from their files.
-func (e *examination) running(ctx context.Context) error {
-	hosts, err := e.live(ctx, 0)
+// checkRunningHosts reports running hosts whose configuration differs from their files.
+func (e *doctorRun) checkRunningHosts(ctx context.Context) error {
+	hosts, err := e.liveHosts(ctx, 0)
 	for _, h := range hosts {
 		if h.Stale != "" {
-			e.found(finding{false, h.String(), "it keeps its previous configuration: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
+			e.addFinding(finding{false, h.String(), "it keeps its previous configuration: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
 		}
 	}
 	return err
 }
 
-// files checks the configuration. starts means that a host can start with it in spite
+// checkConfig checks the configuration. starts means that a host can start with it in spite
 // of problems.
-func (e *examination) files() (starts bool) {
+func (e *doctorRun) checkConfig() (starts bool) {
 	dir, err := bundledtools.HostDir()
 	if err == nil {
 		_, err = e.load(dir)
@@ -145,7 +145,7 @@ func (e *examination) files() (starts bool) {
 		return true
 	}
 	advice := "until this is fixed, no host starts, and running hosts keep their configuration"
-	if _, err := e.loadLeaving(dir); err == nil {
+	if _, err := e.loadWithoutBroken(dir); err == nil {
 		starts = true
 		advice = "until this is fixed, hosts start without that server, and running hosts keep their configuration"
 	}
@@ -161,47 +161,47 @@ func (e *examination) files() (starts bool) {
 		if i == len(texts)-1 {
 			f.Advice = advice
 		}
-		e.found(f)
+		e.addFinding(f)
 	}
 	return starts
 }
 
-// notice adds a notice about the configuration, unless it repeats a fault.
-func (e *examination) notice(text string) {
+// addNotice adds a notice about the configuration, unless it repeats a fault.
+func (e *doctorRun) addNotice(text string) {
 	if !slices.ContainsFunc(e.findings, func(f finding) bool { return !f.OK && strings.HasPrefix(text, f.Detail) }) {
-		e.found(finding{true, "notice", text, ""})
+		e.addFinding(finding{true, "notice", text, ""})
 	}
 }
 
-// rest checks everything except servers: the files, the store, and the programs next
+// checkSurroundings checks everything except servers: the files, the store, and the programs next
 // to the host.
-func (e *examination) rest(ctx context.Context, a *core.App) {
+func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 	if files := a.Config.Files; len(files) > 0 {
-		e.found(finding{true, "configuration", strings.Join(files, ", "), ""})
+		e.addFinding(finding{true, "configuration", strings.Join(files, ", "), ""})
 	}
 	for _, v := range settingViews(a.Config.Settings) {
-		e.found(finding{true, "set", v.String(), ""})
+		e.addFinding(finding{true, "set", v.String(), ""})
 	}
 	f := finding{true, "store", a.Config.Store.String(), ""}
 	if err := a.TryStore(ctx); err != nil {
 		f.OK, f.Detail = false, f.Detail+": "+err.Error()
 		f.Advice = "without it, changed tool definitions go unnoticed; see store in toolroom.yaml, and --state"
 	}
-	e.found(f)
+	e.addFinding(f)
 	if len(a.Servers()) == 0 {
-		e.found(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
+		e.addFinding(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
 	}
 	if len(a.Config.Missing) > 0 {
 		// No fault: a distribution may leave some out.
-		e.found(finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
+		e.addFinding(finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
 	}
-	for _, f := range unserved(a) {
-		e.found(f)
+	for _, f := range unservedPrograms(a) {
+		e.addFinding(f)
 	}
 }
 
-// servers tests every server.
-func (e *examination) servers(ctx context.Context, a *core.App) {
+// checkServers tests every server.
+func (e *doctorRun) checkServers(ctx context.Context, a *core.App) {
 	var mu sync.Mutex
 	var waits []string
 	for _, s := range a.Servers() {
@@ -210,7 +210,7 @@ func (e *examination) servers(ctx context.Context, a *core.App) {
 		}
 	}
 	begin, total := time.Now(), len(waits)
-	done := e.waiting(e.quiet || e.asJSON, func() string {
+	done := e.showWaiting(e.quiet || e.asJSON, func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(waits) == 0 {
@@ -219,7 +219,7 @@ func (e *examination) servers(ctx context.Context, a *core.App) {
 		return fmt.Sprintf("waiting for %s (%s, %d of %d checked)", enumerate(waits, 4), textfmt.ShortDuration(time.Since(begin)), total-len(waits), total)
 	})
 	defer done()
-	testAll(ctx, a.Servers(), false, func(c check) {
+	testAll(ctx, a.Servers(), false, func(c serverCheck) {
 		mu.Lock()
 		waits = slices.DeleteFunc(waits, func(name string) bool { return name == c.Name })
 		mu.Unlock()
@@ -237,12 +237,12 @@ func (e *examination) servers(ctx context.Context, a *core.App) {
 		if !f.OK {
 			e.told[c.Name] = true
 		}
-		e.found(f)
+		e.addFinding(f)
 	})
 }
 
 // serverFinding returns the finding about a tested server.
-func serverFinding(a *core.App, c check) finding {
+func serverFinding(a *core.App, c serverCheck) finding {
 	f := finding{OK: c.Error == "", What: "server " + c.Name}
 	switch {
 	case c.State == upstream.Disabled:
@@ -250,7 +250,7 @@ func serverFinding(a *core.App, c check) finding {
 	case c.State == upstream.NeedsSignIn:
 		f.Detail, f.Advice = c.Error, "sign in: mcp-host login "+shellWord(c.Name)
 	case !f.OK:
-		f.Detail, f.Advice = c.Error, "try it alone: "+alone(a, c)
+		f.Detail, f.Advice = c.Error, "try it alone: "+commandAlone(a, c)
 	case c.Tools == 0:
 		f.OK, f.Detail = false, "no tools listed"
 	default:
@@ -266,8 +266,8 @@ func serverFinding(a *core.App, c check) finding {
 	return f
 }
 
-// alone returns a shell command that runs a server without the host.
-func alone(a *core.App, c check) string {
+// commandAlone returns a shell command that runs a server without the host.
+func commandAlone(a *core.App, c serverCheck) string {
 	if c.URL != "" {
 		return "curl -i " + shellWord(c.URL)
 	}
@@ -280,10 +280,10 @@ func alone(a *core.App, c check) string {
 	return command
 }
 
-// catalogue reports tools that are missing although their servers answer.
-func (e *examination) catalogue(ctx context.Context, a *core.App) {
+// checkCatalog reports tools that are missing although their servers answer.
+func (e *doctorRun) checkCatalog(ctx context.Context, a *core.App) {
 	a.Catalog.Snapshot(ctx)
-	settle(ctx, a)
+	waitForPinChecks(ctx, a)
 	for _, err := range a.Catalog.Errors() {
 		var down *catalog.ServerError
 		if errors.As(err, &down) && e.told[down.Server] {
@@ -294,13 +294,13 @@ func (e *examination) catalogue(ctx context.Context, a *core.App) {
 		if errors.As(err, &changed) {
 			f.Advice = "mcp-host tools approve " + shellWord(changed.Name) + " shows the difference and approves it"
 		}
-		e.found(f)
+		e.addFinding(f)
 	}
 }
 
-// unserved reports programs next to the host that look like tools and are not
+// unservedPrograms reports programs next to the host that look like tools and are not
 // configured.
-func unserved(a *core.App) []finding {
+func unservedPrograms(a *core.App) []finding {
 	var names []string
 	for _, tool := range bundledtools.Others(a.Config.Dir) {
 		if !slices.ContainsFunc(a.Config.Servers, func(s config.Server) bool { return slices.Contains(s.Command, tool.Path) }) {

@@ -20,7 +20,7 @@ func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) 
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		return exit(exitUsage, fmt.Errorf("--tool %s: not a program in PATH (%w); give its path", command[0], err))
+		return withStatus(exitUsage, fmt.Errorf("--tool %s: not a program in PATH (%w); give its path", command[0], err))
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -40,11 +40,11 @@ func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) 
 	}
 	switch {
 	case err != nil:
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	case printing != nil:
 		return printing
 	case slices.ContainsFunc(checks, func(c servercheck.Check) bool { return c.Level == servercheck.Bad }):
-		return exit(exitFailed, errPrinted)
+		return withStatus(exitFailed, errPrinted)
 	}
 	return nil
 }

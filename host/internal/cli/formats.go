@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// asked holds the flags of tools for the format of definitions.
-type asked struct {
+// definitionFlags holds the flags of tools for the format of definitions.
+type definitionFlags struct {
 	json   bool
 	format string // "": mcp
 	strict bool
@@ -26,27 +26,27 @@ type asked struct {
 }
 
 // check returns a usage error if the flags contradict each other.
-func (a asked) check() error {
+func (a definitionFlags) check() error {
 	switch {
 	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
-		return usage("--tokens=%s: use estimate or exact", a.tokens)
+		return usageError("--tokens=%s: use estimate or exact", a.tokens)
 	case !slices.Contains([]string{"", "mcp", "openai", "anthropic", "gemini"}, a.format):
-		return usage("no format %q; use mcp, openai, anthropic or gemini", a.format)
+		return usageError("no format %q; use mcp, openai, anthropic or gemini", a.format)
 	case a.strict && a.format != "openai" && a.format != "anthropic":
-		return usage("--strict needs --format openai or anthropic: the other formats have no strict definitions")
+		return usageError("--strict needs --format openai or anthropic: the other formats have no strict definitions")
 	}
 	return nil
 }
 
 // vendor reports whether the format is a vendor's instead of MCP's.
-func (a asked) vendor() bool { return a.format != "" && a.format != "mcp" }
+func (a definitionFlags) vendor() bool { return a.format != "" && a.format != "mcp" }
 
 // printDefinitions prints MCP's definitions, as clients get them.
-func (p *program) printDefinitions(defs []json.RawMessage, how asked) error {
+func (p *program) printDefinitions(defs []json.RawMessage, how definitionFlags) error {
 	raw, err := jsonrpc.Marshal(defs)
 	switch {
 	case err != nil:
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	case how.json:
 		return p.printf("%s\n", raw)
 	}
@@ -57,19 +57,19 @@ func (p *program) printDefinitions(defs []json.RawMessage, how asked) error {
 func (p *program) printIndented(raw json.RawMessage) error {
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return p.printf("%s\n", pretty.String())
 }
 
 // printFormat prints definitions in a vendor's format, and the losses on standard
 // error. With --json it prints both as one object.
-func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
+func (p *program) printFormat(tools []*call.Tool, one bool, how definitionFlags) error {
 	var defs []llm.Tool
 	for _, t := range tools {
 		d, err := llm.ParseTool(t.Definition)
 		if err != nil {
-			return exit(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
+			return withStatus(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
 		}
 		defs = append(defs, d)
 	}
@@ -104,7 +104,7 @@ func firstDefinition(list *tree.Value) *tree.Value {
 
 // encodeTools returns definitions in a vendor's format, OpenAI's by default, and what
 // the format cannot express.
-func encodeTools(defs []llm.Tool, how asked) (*tree.Value, llm.Losses) {
+func encodeTools(defs []llm.Tool, how definitionFlags) (*tree.Value, llm.Losses) {
 	switch how.format {
 	case "gemini":
 		return gemini.EncodeTools(defs, gemini.Options{Names: llm.NewNameMap(gemini.NameRule(), defs)})

@@ -44,7 +44,7 @@ func clientIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-func (p *program) install() *cobra.Command {
+func (p *program) installCommand() *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use:   "install [CLIENT]",
@@ -59,7 +59,7 @@ opencode, zed and goose. For claude-code, install calls "claude mcp" if that is
 installed. Most clients do not tell servers which directory is open, so name it with
 --root.`,
 		Example: "  mcp-host install claude-code\n  mcp-host install claude-desktop --root ~/project\n  mcp-host install cursor --scope project --dry-run\n  mcp-host install zed --root ~/project --tools view,grep",
-		Args:    arguments(0, 1),
+		Args:    argumentCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return p.askInstall(cmd.Context(), f)
@@ -74,7 +74,7 @@ installed. Most clients do not tell servers which directory is open, so name it 
 	return cmd
 }
 
-func (p *program) uninstall() *cobra.Command {
+func (p *program) uninstallCommand() *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
 		Use:   "uninstall CLIENT",
@@ -83,7 +83,7 @@ func (p *program) uninstall() *cobra.Command {
 of a client. If nobody has changed the file since install, it is restored byte for
 byte; a file that install created is deleted.`,
 		Example: "  mcp-host uninstall claude-desktop\n  mcp-host uninstall cursor --scope project",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.runUninstall(cmd.Context(), args[0], f)
 		},
@@ -92,40 +92,40 @@ byte; a file that install created is deleted.`,
 	return cmd
 }
 
-// target is a client with all that determines the location of its configuration.
-type target struct {
+// clientTarget is a client with all that determines the location of its configuration.
+type clientTarget struct {
 	client install.Client
 	scope  install.Scope
 	place  install.Environment
 	state  string // the state directory, which holds the record of installations
 }
 
-// target returns the client with an id, the scope and the directories for an
+// clientTarget returns the client with an id, the scope and the directories for an
 // installation. It returns a usage error for an unknown client or scope, or without a
 // state directory.
-func (p *program) target(id string, f installFlags) (t target, err error) {
+func (p *program) target(id string, f installFlags) (t clientTarget, err error) {
 	var ok bool
 	if t.client, ok = install.ByID(id); !ok {
-		return t, usage("no client %q; the clients are %s", id, clientIDs())
+		return t, usageError("no client %q; the clients are %s", id, clientIDs())
 	}
 	if t.scope = install.Scope(f.scope); t.scope != install.User && t.scope != install.Project {
-		return t, usage("--scope %s: must be user or project", f.scope)
+		return t, usageError("--scope %s: must be user or project", f.scope)
 	}
 	if t.state, err = config.StateDir(p.flags.State, p.getenv); err != nil {
-		return t, exit(exitUsage, err)
+		return t, withStatus(exitUsage, err)
 	}
 	if t.state == "" {
-		return t, usage("no directory for the record of installations: set --state, MCP_STATE_DIR or HOME")
+		return t, usageError("no directory for the record of installations: set --state, MCP_STATE_DIR or HOME")
 	}
-	t.place, err = p.place()
+	t.place, err = p.installEnvironment()
 	return t, err
 }
 
-// place returns the system, the environment and the working directory.
-func (p *program) place() (install.Environment, error) {
+// installEnvironment returns the system, the environment and the working directory.
+func (p *program) installEnvironment() (install.Environment, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return install.Environment{}, exit(exitFailed, err)
+		return install.Environment{}, withStatus(exitFailed, err)
 	}
 	return install.Environment{System: runtime.GOOS, Getenv: p.getenv, Dir: dir}, nil
 }
@@ -143,7 +143,7 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 	}
 	change, err := install.Plan(t.client, t.scope, t.place, servers, f.force)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if change.Empty() {
 		return p.printf("%s already has %s in %s; nothing was changed\n", t.client.Title, serverNames(servers), printable(change.File))
@@ -153,7 +153,7 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 	}
 	had := change.Before != nil
 	if err := change.Apply(ctx, t.state); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if err := p.printf("%s: added %s to %s\n", t.client.Title, strings.Join(change.Names, ", "), printable(change.File)); err != nil {
 		return err
@@ -177,12 +177,12 @@ func serverNames(servers []install.Server) string {
 }
 
 // installedServers returns the servers to add: the host, or single tools.
-func (p *program) installedServers(t target, f installFlags) ([]install.Server, error) {
+func (p *program) installedServers(t clientTarget, f installFlags) ([]install.Server, error) {
 	var args []string
 	if p.flags.Config != "" {
 		file, err := filepath.Abs(p.flags.Config)
 		if err != nil {
-			return nil, exit(exitFailed, err)
+			return nil, withStatus(exitFailed, err)
 		}
 		args = append(args, "--config", file)
 	}
@@ -193,36 +193,36 @@ func (p *program) installedServers(t target, f installFlags) ([]install.Server, 
 	args = append(args, roots...)
 	dir, err := programDir(p.getenv)
 	if err != nil {
-		return nil, exit(exitFailed, err)
+		return nil, withStatus(exitFailed, err)
 	}
 	if f.tools == nil {
 		return []install.Server{{Name: f.name, Command: filepath.Join(dir, programName+exeSuffix()), Args: append([]string{"stdio"}, args...)}}, nil
 	}
 	if p.flags.Config != "" {
-		return nil, usage("--config is for the host, not for single tools: give only one of --config and --tools")
+		return nil, usageError("--config is for the host, not for single tools: give only one of --config and --tools")
 	}
 	present, _ := bundledtools.Siblings(dir)
 	var servers []install.Server
 	for _, tool := range f.tools {
 		if !slices.ContainsFunc(present, func(at bundledtools.Tool) bool { return at.Name == tool }) {
-			return nil, usage("--tools: no tool %q; the tools are %s", tool, strings.Join(bundledtools.Names(), ", "))
+			return nil, usageError("--tools: no tool %q; the tools are %s", tool, strings.Join(bundledtools.Names(), ", "))
 		}
 		path := filepath.Join(dir, "mcp-"+tool+exeSuffix())
 		servers = append(servers, install.Server{Name: f.name + "-" + tool, Command: path, Args: args})
 	}
 	if len(servers) == 0 {
-		return nil, usage("--tools names no tool; the tools are %s", strings.Join(bundledtools.Names(), ", "))
+		return nil, usageError("--tools names no tool; the tools are %s", strings.Join(bundledtools.Names(), ", "))
 	}
 	return servers, nil
 }
 
 // installedRoots returns the --root flags of a server.
-func (p *program) installedRoots(t target) (args []string, err error) {
+func (p *program) installedRoots(t clientTarget) (args []string, err error) {
 	roots := p.flags.Roots
 	if len(roots) == 0 {
 		implied, ok := t.client.DefaultRoots(t.scope, t.place)
 		if !ok {
-			return nil, usage("%s does not tell servers which directory is open: name the directory that the tools may use with --root DIR", t.client.Title)
+			return nil, usageError("%s does not tell servers which directory is open: name the directory that the tools may use with --root DIR", t.client.Title)
 		}
 		for _, root := range implied {
 			args = append(args, "--root", root)
@@ -232,14 +232,14 @@ func (p *program) installedRoots(t target) (args []string, err error) {
 	for _, root := range roots {
 		dir, readOnly := strings.CutSuffix(root, ":ro")
 		if dir, err = filepath.Abs(dir); err != nil {
-			return nil, exit(exitFailed, err)
+			return nil, withStatus(exitFailed, err)
 		}
 		if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, usage("--root %q does not exist; create the directory, or name another", root)
+			return nil, usageError("--root %q does not exist; create the directory, or name another", root)
 		} else if err != nil {
-			return nil, usage("--root: %w", err)
+			return nil, usageError("--root: %w", err)
 		} else if !info.IsDir() {
-			return nil, usage("--root: %s is not a directory", dir)
+			return nil, usageError("--root: %s is not a directory", dir)
 		}
 		if readOnly {
 			dir += ":ro"
@@ -289,16 +289,16 @@ func (p *program) runUninstall(ctx context.Context, id string, f installFlags) e
 	}
 	change, err := install.PlanRemoval(t.client, t.scope, t.place, t.state)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if len(change.Names) == 0 {
-		return exit(exitFailed, fmt.Errorf("%s has no server of toolroom in %s; mcp-host status lists the clients that have one", t.client.Title, change.File))
+		return withStatus(exitFailed, fmt.Errorf("%s has no server of toolroom in %s; mcp-host status lists the clients that have one", t.client.Title, change.File))
 	}
 	if f.dryRun {
 		return p.printChange(change)
 	}
 	if err := change.Undo(ctx, t.state); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return p.printf("%s: removed %s from %s\n", t.client.Title, strings.Join(change.Names, ", "), printable(change.File))
 }
@@ -341,7 +341,7 @@ func shellJoin(args []string) string {
 func (p *program) askInstall(ctx context.Context, f installFlags) error {
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {
-		return usage("name the client; the clients are %s", clientIDs())
+		return usageError("name the client; the clients are %s", clientIDs())
 	}
 	lines := bufio.NewScanner(in)
 	ask := func(question string) (string, error) {
@@ -349,11 +349,11 @@ func (p *program) askInstall(ctx context.Context, f installFlags) error {
 			return "", err
 		}
 		if !lines.Scan() {
-			return "", exit(exitFailed, errors.New("no answer; nothing was changed"))
+			return "", withStatus(exitFailed, errors.New("no answer; nothing was changed"))
 		}
 		return strings.TrimSpace(lines.Text()), nil
 	}
-	place, err := p.place()
+	place, err := p.installEnvironment()
 	if err != nil {
 		return err
 	}
@@ -373,9 +373,9 @@ func (p *program) askInstall(ctx context.Context, f installFlags) error {
 	if err != nil {
 		return err
 	}
-	client := chosen(all, answer)
+	client := clientByAnswer(all, answer)
 	if client == nil {
-		return usage("no client %q; nothing was changed", answer)
+		return usageError("no client %q; nothing was changed", answer)
 	}
 	if _, ok := client.DefaultRoots(install.Scope(f.scope), place); !ok && len(p.flags.Roots) == 0 {
 		answer, err := ask(fmt.Sprintf("Which directory may the tools use? [%s] ", place.Dir))
@@ -401,8 +401,8 @@ func (p *program) askInstall(ctx context.Context, f installFlags) error {
 	return p.runInstall(ctx, client.ID, f)
 }
 
-// chosen returns the client of a number, an ID or a title, or nil.
-func chosen(all []install.Client, answer string) *install.Client {
+// clientByAnswer returns the client of a number, an ID or a title, or nil.
+func clientByAnswer(all []install.Client, answer string) *install.Client {
 	for i, c := range all {
 		if answer == fmt.Sprint(i+1) || strings.EqualFold(answer, c.ID) || strings.EqualFold(answer, c.Title) {
 			return &all[i]

@@ -26,7 +26,7 @@ type installation struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func (p *program) status() *cobra.Command {
+func (p *program) statusCommand() *cobra.Command {
 	var asJSON, shared bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -40,7 +40,7 @@ Then it lists the servers that hosts of this user share (share_servers), with th
 process ids of the hosts, and memory and processor time of each server's process.
 --shared lists only these.`,
 		Example: "  mcp-host status\n  mcp-host status --shared --json",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if shared {
 				return p.sharedStatus(cmd.Context(), asJSON)
@@ -59,7 +59,7 @@ process ids of the hosts, and memory and processor time of each server's process
 // runStatus prints the clients with installed tools. It returns an exit error if a
 // configuration cannot be read; the others are printed.
 func (p *program) runStatus(ctx context.Context, asJSON bool) error {
-	place, err := p.place()
+	place, err := p.installEnvironment()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (p *program) runStatus(ctx context.Context, asJSON bool) error {
 		err = p.printInstallations(list)
 	}
 	if err == nil && failed {
-		return exit(exitFailed, errPrinted)
+		return withStatus(exitFailed, errPrinted)
 	}
 	return err
 }
@@ -111,7 +111,7 @@ func (p *program) printInstallations(list []installation) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Client, one.Scope, printable(one.Name), printable(version), printable(one.Program), printable(one.File)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }

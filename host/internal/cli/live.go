@@ -19,11 +19,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// askTime is the longest time to wait for a running host's answer, and reconnectTime
+// askTimeout is the longest time to wait for a running host's answer, and reconnectTimeout
 // that to restart a server.
 const (
-	askTime       = 10 * time.Second
-	reconnectTime = 90 * time.Second
+	askTimeout       = 10 * time.Second
+	reconnectTimeout = 90 * time.Second
 )
 
 // listen opens the private socket. Without it, the host works nevertheless.
@@ -49,24 +49,24 @@ func hostFlag(cmd *cobra.Command, pid *int) {
 	cmd.Flags().IntVar(pid, "host", 0, "ask only the running host with process id `PID`")
 }
 
-// live returns the running hosts with this state directory, limited to those with the
+// liveHosts returns the running hosts with this state directory, limited to those with the
 // configuration of --config and to the process id pid, if given.
-func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
+func (p *program) liveHosts(ctx context.Context, pid int) ([]liveHost, error) {
 	state, err := config.StateDir(p.flags.State, p.getenv)
 	if err != nil {
-		return nil, exit(exitUsage, err)
+		return nil, withStatus(exitUsage, err)
 	}
 	if state == "" {
 		return nil, nil
 	}
 	found, err := control.Find(ctx, state)
 	if err != nil {
-		return nil, exit(exitFailed, err)
+		return nil, withStatus(exitFailed, err)
 	}
 	var file string
 	if p.flags.Config != "" {
 		if file, err = filepath.Abs(p.flags.Config); err != nil {
-			return nil, exit(exitUsage, err)
+			return nil, withStatus(exitUsage, err)
 		}
 	}
 	if pid != 0 {
@@ -86,10 +86,10 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 		}
 	}
 	if silent && len(hosts) == 0 {
-		return nil, exit(exitConnect, errSilent)
+		return nil, withStatus(exitConnect, errSilent)
 	}
 	if pid != 0 && len(hosts) == 0 {
-		return nil, exit(exitConnect, fmt.Errorf("no host with process id %d answers in %s; run mcp-host servers without --host for the list", pid, state))
+		return nil, withStatus(exitConnect, fmt.Errorf("no host with process id %d answers in %s; run mcp-host servers without --host for the list", pid, state))
 	}
 	return hosts, nil
 }
@@ -97,24 +97,24 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 // errSilent means that hosts run, but none has answered. The reason was printed.
 var errSilent = fmt.Errorf("%w", errPrinted)
 
-// answered is the answer of one host.
-type answered[T any] struct {
+// hostAnswer is the answer of one host.
+type hostAnswer[T any] struct {
 	control.Host
 	answer T
 }
 
 // askAll asks all hosts concurrently and returns their answers in order.
-func askAll[T any](ctx context.Context, hosts []control.Host, method string) iter.Seq2[answered[T], error] {
-	answers, errs := make([]answered[T], len(hosts)), make([]error, len(hosts))
+func askAll[T any](ctx context.Context, hosts []control.Host, method string) iter.Seq2[hostAnswer[T], error] {
+	answers, errs := make([]hostAnswer[T], len(hosts)), make([]error, len(hosts))
 	var all sync.WaitGroup
 	for i, h := range hosts {
 		all.Go(func() {
 			answers[i].Host = h
-			errs[i] = ask(ctx, h, askTime, method, nil, &answers[i].answer)
+			errs[i] = ask(ctx, h, askTimeout, method, nil, &answers[i].answer)
 		})
 	}
 	all.Wait()
-	return func(yield func(answered[T], error) bool) {
+	return func(yield func(hostAnswer[T], error) bool) {
 		for i := range hosts {
 			if !yield(answers[i], errs[i]) {
 				return
@@ -123,8 +123,8 @@ func askAll[T any](ctx context.Context, hosts []control.Host, method string) ite
 	}
 }
 
-// noHost explains what to do when no host runs.
-func (p *program) noHost(instead string) {
+// logNoHost explains what to do when no host runs.
+func (p *program) logNoHost(instead string) {
 	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // checked before
 	if state == "" {
 		p.logf("no state directory, so running hosts cannot be found; %s (give their directory with --state)", instead)
@@ -154,8 +154,8 @@ func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []str
 	known := map[string]bool{}
 	for _, h := range hosts {
 		var servers []upstream.Status
-		if err := ask(ctx, h.Host, askTime, core.MethodServers, nil, &servers); err != nil {
-			return exit(exitConnect, err)
+		if err := ask(ctx, h.Host, askTimeout, core.MethodServers, nil, &servers); err != nil {
+			return withStatus(exitConnect, err)
 		}
 		for _, s := range servers {
 			if known[s.Name] = true; len(names) > 0 && !slices.Contains(names, s.Name) {
@@ -163,7 +163,7 @@ func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []str
 			}
 			one := liveServer{Host: h.Running.PID, Status: s}
 			if again && s.State != upstream.Disabled {
-				if err := ask(ctx, h.Host, reconnectTime, core.MethodReconnect, map[string]string{"server": s.Name}, &one.Status); err != nil {
+				if err := ask(ctx, h.Host, reconnectTimeout, core.MethodReconnect, map[string]string{"server": s.Name}, &one.Status); err != nil {
 					one.Error = err.Error()
 				}
 			}
@@ -172,24 +172,24 @@ func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []str
 	}
 	for _, name := range names {
 		if !known[name] {
-			return usage("no server %q; mcp-host servers lists them", name)
+			return usageError("no server %q; mcp-host servers lists them", name)
 		}
 	}
 	if asJSON {
 		if err := p.printJSON(all); err != nil {
 			return err
 		}
-	} else if err := p.liveTable(hosts, all); err != nil {
+	} else if err := p.printLiveTable(hosts, all); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(all, func(s liveServer) bool { return s.Error != "" }) {
-		return exit(exitConnect, errPrinted)
+		return withStatus(exitConnect, errPrinted)
 	}
 	return nil
 }
 
-// liveTable prints the servers of running hosts as a table for each host.
-func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
+// printLiveTable prints the servers of running hosts as a table for each host.
+func (p *program) printLiveTable(hosts []liveHost, all []liveServer) error {
 	for _, h := range hosts {
 		if err := p.printf("%s\n", printable(h.String())); err != nil {
 			return err
@@ -206,7 +206,7 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 			}
 		}
 		if err := w.Flush(); err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 	}
 	return nil
@@ -242,12 +242,12 @@ func (s liveServer) detail(now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// counts returns the counters of the running hosts.
-func (p *program) counts(ctx context.Context, hosts []liveHost) []hostStat {
+// hostCounters returns the counters of the running hosts.
+func (p *program) hostCounters(ctx context.Context, hosts []liveHost) []hostStat {
 	var all []hostStat
 	for _, h := range hosts {
 		var c core.HostStatus
-		if err := ask(ctx, h.Host, askTime, core.MethodStats, nil, &c); err != nil {
+		if err := ask(ctx, h.Host, askTimeout, core.MethodStats, nil, &c); err != nil {
 			p.logf("%v", err)
 			continue
 		}

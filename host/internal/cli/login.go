@@ -28,7 +28,7 @@ type loginFlags struct {
 	store                    string // of the tokens; "": as the configuration says
 }
 
-func (p *program) login() *cobra.Command {
+func (p *program) loginCommand() *cobra.Command {
 	var f loginFlags
 	cmd := &cobra.Command{
 		Use:   "login NAME",
@@ -42,13 +42,13 @@ directory, including running ones, use the tokens immediately, and refresh them.
 Without a browser on this machine, use --device, or --paste: open the printed link
 anywhere, sign in, and paste the URL that the browser shows at the end.`,
 		Example: "  mcp-host login github\n  mcp-host login github --paste\n  mcp-host login github --device",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.paste && f.device {
-				return usage("give only one of --paste and --device")
+				return usageError("give only one of --paste and --device")
 			}
 			if f.store != "" && f.store != "auto" && f.store != oauth.InKeyring && f.store != oauth.InFile {
-				return usage("--token-store %q is not supported; use auto, keyring or file", f.store)
+				return usageError("--token-store %q is not supported; use auto, keyring or file", f.store)
 			}
 			return p.runLogin(cmd.Context(), args[0], f)
 		},
@@ -61,7 +61,7 @@ anywhere, sign in, and paste the URL that the browser shows at the end.`,
 	return cmd
 }
 
-func (p *program) logout() *cobra.Command {
+func (p *program) logoutCommand() *cobra.Command {
 	var users bool
 	cmd := &cobra.Command{
 		Use:   "logout NAME",
@@ -69,7 +69,7 @@ func (p *program) logout() *cobra.Command {
 		Long: `logout revokes the tokens of the server NAME at its authorization server and deletes
 them. They are deleted even if they cannot be revoked; then the exit status is 1.`,
 		Example: "  mcp-host logout github",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.runLogout(cmd.Context(), args[0], users) },
 	}
 	cmd.Flags().BoolVar(&users, "users", false, "sign out the users of serve, who sign in with credentials: caller, instead of the host")
@@ -96,11 +96,11 @@ func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err e
 func (p *program) signIn(name string) (c oauth.Config, close func(), err error) {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
-		return c, nil, exit(exitFailed, err)
+		return c, nil, withStatus(exitFailed, err)
 	}
-	cfg, err := p.loadLeaving(dir)
+	cfg, err := p.loadWithoutBroken(dir)
 	if err != nil {
-		return c, nil, exit(exitUsage, err)
+		return c, nil, withStatus(exitUsage, err)
 	}
 	for _, spec := range cfg.Remote {
 		if spec.Name != name {
@@ -108,22 +108,22 @@ func (p *program) signIn(name string) (c oauth.Config, close func(), err error) 
 		}
 		storage, close, err := tokenStorage(cfg)
 		if err != nil {
-			return c, nil, exit(exitFailed, err)
+			return c, nil, withStatus(exitFailed, err)
 		}
 		c, ok := config.SignIn(spec, storage, buildinfo.Version())
 		switch {
 		case cfg.State == "":
-			return c, nil, exit(exitUsage, fmt.Errorf("no directory for tokens: set --state, MCP_STATE_DIR or HOME"))
+			return c, nil, withStatus(exitUsage, fmt.Errorf("no directory for tokens: set --state, MCP_STATE_DIR or HOME"))
 		case !ok:
-			return c, nil, usage("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
+			return c, nil, usageError("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
 		}
 		c.Keyring = keyring.New(keyring.Long) // the user is here to enter its password
 		return c, close, nil
 	}
 	if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) {
-		return c, nil, usage("server %s is a program; only servers with a url are signed in to", name)
+		return c, nil, usageError("server %s is a program; only servers with a url are signed in to", name)
 	}
-	return c, nil, usage("no server %q; mcp-host servers lists them", name)
+	return c, nil, usageError("no server %q; mcp-host servers lists them", name)
 }
 
 func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error {
@@ -135,7 +135,7 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	switch {
 	case f.store == "":
 	case c.Kind == oauth.InCluster:
-		return usage("--token-store cannot be used with token_store: cluster of the configuration")
+		return usageError("--token-store cannot be used with token_store: cluster of the configuration")
 	case f.store == "auto":
 		c.Kind = ""
 	default:
@@ -146,12 +146,12 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	waiting, cancel := context.WithTimeout(ctx, f.wait)
 	defer cancel()
 	before, _, _ := c.Status() //nolint:errcheck // Login returns it
-	account, err := oauth.Login(waiting, c, p.prompt(c, f))
+	account, err := oauth.Login(waiting, c, p.signInPrompt(c, f))
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the sign-in was interrupted; nothing was stored")
 		}
-		return exit(exitFailed, fmt.Errorf("login %s: %w", name, err))
+		return withStatus(exitFailed, fmt.Errorf("login %s: %w", name, err))
 	}
 	if err := p.printf("%s: %s\n", printable(name), printable(account.String())); err != nil {
 		return err
@@ -167,12 +167,12 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	default:
 		p.logf("the tokens are in %s, readable by you alone", c.File())
 	}
-	p.retake(ctx, name, true)
+	p.reconnectHosts(ctx, name, true)
 	return nil
 }
 
-// prompt returns the interaction with the user for a sign-in, on this terminal.
-func (p *program) prompt(c oauth.Config, f loginFlags) oauth.Prompt {
+// signInPrompt returns the interaction with the user for a sign-in, on this terminal.
+func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 	say := func(format string, args ...any) error {
 		_, err := fmt.Fprintf(p.err, format+"\n", args...)
 		return err
@@ -209,13 +209,13 @@ func (p *program) runLogout(ctx context.Context, name string, users bool) error 
 	if users {
 		n, err := oauth.LogoutUsers(ctx, c)
 		if err != nil {
-			return exit(exitFailed, fmt.Errorf("logout %s: the tokens of %d users are deleted, but %w", name, n, err))
+			return withStatus(exitFailed, fmt.Errorf("logout %s: the tokens of %d users are deleted, but %w", name, n, err))
 		}
 		return p.printf("%s: users signed out: %d\n", printable(name), n)
 	}
 	found, err := oauth.Logout(ctx, c)
 	if err != nil {
-		return exit(exitFailed, fmt.Errorf("logout %s: the tokens are deleted, but %w", name, err))
+		return withStatus(exitFailed, fmt.Errorf("logout %s: the tokens are deleted, but %w", name, err))
 	}
 	text := "signed out"
 	if !found {
@@ -224,21 +224,21 @@ func (p *program) runLogout(ctx context.Context, name string, users bool) error 
 	if err := p.printf("%s: %s\n", printable(name), text); err != nil {
 		return err
 	}
-	p.retake(ctx, name, false)
+	p.reconnectHosts(ctx, name, false)
 	return nil
 }
 
-// retake makes the running hosts connect to the server again, so that they use the new
+// reconnectHosts makes the running hosts connect to the server again, so that they use the new
 // tokens and list its tools at once. Hosts that do not answer do that at their next
 // call.
-func (p *program) retake(ctx context.Context, name string, signedIn bool) {
-	hosts, err := p.live(ctx, 0)
+func (p *program) reconnectHosts(ctx context.Context, name string, signedIn bool) {
+	hosts, err := p.liveHosts(ctx, 0)
 	if err != nil || !signedIn {
 		return
 	}
 	for _, h := range hosts {
 		var now upstream.Status
-		if err := ask(ctx, h.Host, reconnectTime, core.MethodReconnect, map[string]string{"server": name}, &now); err == nil {
+		if err := ask(ctx, h.Host, reconnectTimeout, core.MethodReconnect, map[string]string{"server": name}, &now); err == nil {
 			p.logf("%s: server %s is %s", h.String(), name, now.State)
 		} else if !strings.Contains(err.Error(), "no server") {
 			p.logf("%s: %v", h.String(), err)

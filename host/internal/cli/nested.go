@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// nested returns an error if this host was started below itself.
-func (p *program) nested(cfg config.Config) error {
+// checkLoop returns an error if this host was started below itself.
+func (p *program) checkLoop(cfg config.Config) error {
 	marks := cfg.Marks()
 	if len(marks) == 0 {
 		return nil
@@ -25,22 +25,22 @@ func (p *program) refuseClient(reason error) error {
 	for {
 		line, err := lines.ReadLine()
 		if err != nil {
-			return exit(exitFailed, reason)
+			return withStatus(exitFailed, reason)
 		}
 		m, err := jsonrpc.Split(line)
 		if err != nil || m.Kind != jsonrpc.Request {
 			continue
 		}
-		if err := p.write(jsonrpc.AppendError(nil, m.ID, nesting.LoopErrorCode, reason.Error())); err != nil {
+		if err := p.writeMessage(jsonrpc.AppendError(nil, m.ID, nesting.LoopErrorCode, reason.Error())); err != nil {
 			return err
 		}
 	}
 }
 
-// write writes a message to the client as one line.
-func (p *program) write(message json.RawMessage) error {
+// writeMessage writes a message to the client as one line.
+func (p *program) writeMessage(message json.RawMessage) error {
 	if _, err := p.out.Write(append(message, '\n')); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-func (p *program) record() *cobra.Command {
+func (p *program) recordCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "record FILE",
@@ -27,7 +27,7 @@ func (p *program) record() *cobra.Command {
 session to FILE, one message per line, readable only by you. Credentials are left
 out. Use replay to play it again.`,
 		Example: "  mcp-host record session.jsonl",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags := os.O_CREATE | os.O_WRONLY | os.O_EXCL
 			if force {
@@ -35,15 +35,15 @@ out. Use replay to play it again.`,
 			}
 			f, err := os.OpenFile(args[0], flags, 0o600)
 			if errors.Is(err, os.ErrExist) {
-				return usage("%s already exists; choose another name, or use --force", args[0])
+				return usageError("%s already exists; choose another name, or use --force", args[0])
 			}
 			if err != nil {
-				return exit(exitFailed, err)
+				return withStatus(exitFailed, err)
 			}
 			r := record.New(f, buildinfo.Version())
 			served := p.serveStdio(cmd.Context(), r.RecordInput, r.RecordOutput)
 			if err := errors.Join(r.Close(), f.Close()); err != nil {
-				return exit(exitFailed, fmt.Errorf("%s is incomplete: %w", args[0], err))
+				return withStatus(exitFailed, fmt.Errorf("%s is incomplete: %w", args[0], err))
 			}
 			return served
 		},
@@ -52,7 +52,7 @@ out. Use replay to play it again.`,
 	return cmd
 }
 
-func (p *program) replay() *cobra.Command {
+func (p *program) replayCommand() *cobra.Command {
 	var asJSON bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -62,23 +62,23 @@ func (p *program) replay() *cobra.Command {
 compares the answers with the recorded ones. The first line of FILE lists what is not
 compared. The exit status is 1 if an answer differs.`,
 		Example: "  mcp-host replay session.jsonl",
-		Args:    arguments(1, 1),
+		Args:    argumentCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := readSession(args[0])
 			if err != nil {
-				return exit(exitUsage, err)
+				return withStatus(exitUsage, err)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return p.with(ctx, func(ctx context.Context, a *core.App) error {
+			return p.withHost(ctx, func(ctx context.Context, a *core.App) error {
 				a.StartBackground()
 				outcome, err := record.Replay(ctx, f, timeout, func(ctx context.Context, in io.Reader, out io.Writer) error {
 					return a.Gateway.ServeStdio(ctx, in, out, p.logf)
 				})
 				if err != nil {
-					return exit(exitFailed, err)
+					return withStatus(exitFailed, err)
 				}
-				return p.tellOutcome(outcome, asJSON)
+				return p.printOutcome(outcome, asJSON)
 			})
 		},
 	}
@@ -104,9 +104,9 @@ func readSession(name string) (*record.Session, error) {
 	return f, nil
 }
 
-// tellOutcome prints the result of a replay. It returns an exit error if an answer
+// printOutcome prints the result of a replay. It returns an exit error if an answer
 // differs.
-func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {
+func (p *program) printOutcome(o record.Outcome, asJSON bool) error {
 	if asJSON {
 		if err := p.printJSON(o); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {
 		}
 	}
 	if len(o.Differences) > 0 {
-		return exit(exitFailed, errPrinted)
+		return withStatus(exitFailed, errPrinted)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 // maxManifests bounds a file of manifests.
 const maxManifests = 1<<20 + 1
 
-// register returns the command tools register.
-func (p *program) register() *cobra.Command {
+// registerCommand returns the command tools register.
+func (p *program) registerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "register FILE…",
 		Short: "Register tools from manifests, so that hosts serve them",
@@ -26,9 +26,9 @@ func (p *program) register() *cobra.Command {
 input for -, and saves them in the store. Hosts with the same store serve them
 immediately, including running ones. A registered tool of the same name is replaced.`,
 		Example: "  mcp-host tools register weather.yaml",
-		Args:    arguments(1, math.MaxInt),
+		Args:    argumentCount(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
 				for _, file := range args {
 					if err := p.registerFile(ctx, a, file); err != nil {
 						return err
@@ -50,18 +50,18 @@ func (p *program) registerFile(ctx context.Context, a *core.App, file string) er
 			err = fmt.Errorf("%s does not exist: correct the name of the manifest", file)
 		}
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		defer f.Close() //nolint:errcheck // only read
 		in = f
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxManifests))
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	names, err := a.Declare(ctx, file, text)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	for _, name := range names {
 		if err := p.printf("%s: registered\n", printable(name)); err != nil {
@@ -71,22 +71,22 @@ func (p *program) registerFile(ctx context.Context, a *core.App, file string) er
 	return nil
 }
 
-// unregister returns the command tools unregister.
-func (p *program) unregister() *cobra.Command {
+// unregisterCommand returns the command tools unregister.
+func (p *program) unregisterCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "unregister NAME…",
 		Short:   "Remove registered tools",
 		Example: "  mcp-host tools unregister weather",
-		Args:    arguments(1, math.MaxInt),
+		Args:    argumentCount(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
 				for _, name := range args {
 					err := a.Undeclare(ctx, name)
 					if toolerr.Is(err, toolerr.NotFound) {
 						err = fmt.Errorf("no registered tool %q; mcp-host tools lists the tools", name)
 					}
 					if err != nil {
-						return exit(exitFailed, err)
+						return withStatus(exitFailed, err)
 					}
 					if err := p.printf("%s: removed from the store\n", printable(name)); err != nil {
 						return err

@@ -20,13 +20,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// stopTime is the time after which a process that does not answer is killed.
-const stopTime = 3 * time.Second
+// stopTimeout is the time after which a process that does not answer is killed.
+const stopTimeout = 3 * time.Second
 
-func (p *program) resident() *cobra.Command {
+func (p *program) residentCommand() *cobra.Command {
 	var idle time.Duration
 	var stay bool
-	cmd := &cobra.Command{Use: core.ResidentCommand, Hidden: true, Args: arguments(0, 0), RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := &cobra.Command{Use: core.ResidentCommand, Hidden: true, Args: argumentCount(0, 0), RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
 		client, err := p.residentClient()
@@ -38,7 +38,7 @@ func (p *program) resident() *cobra.Command {
 			Ready: func() { fmt.Fprintln(p.out, "ready") }, //nolint:errcheck // the host that started it is gone
 		})
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		return nil
 	}}
@@ -52,16 +52,16 @@ func (p *program) resident() *cobra.Command {
 func (p *program) residentClient() (resident.Client, error) {
 	state, err := config.StateDir(p.flags.State, p.getenv)
 	if err != nil {
-		return resident.Client{}, exit(exitUsage, err)
+		return resident.Client{}, withStatus(exitUsage, err)
 	}
 	client, err := core.ResidentClient(state, false)
 	if err != nil {
-		return client, exit(exitFailed, err)
+		return client, withStatus(exitFailed, err)
 	}
 	return client, nil
 }
 
-func (p *program) stop() *cobra.Command {
+func (p *program) stopCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop",
 		Short: "End the shared servers",
@@ -69,20 +69,20 @@ func (p *program) stop() *cobra.Command {
 that runs them. Calls that wait for an answer fail. A host that still runs starts them
 again when it needs them.`,
 		Example: "  mcp-host stop",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := p.residentClient()
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), stopTime)
+			ctx, cancel := context.WithTimeout(cmd.Context(), stopTimeout)
 			defer cancel()
 			s, err := client.Stop(ctx)
 			switch {
 			case errors.Is(err, resident.ErrNotRunning):
 				return p.printf("no servers are shared\n")
 			case err != nil:
-				return exit(exitConnect, err)
+				return withStatus(exitConnect, err)
 			}
 			if s.Servers == nil {
 				return p.printf("process %d did not answer and was killed; its servers end\n", s.PID)
@@ -98,13 +98,13 @@ func (p *program) sharedStatus(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	s, err := client.Status(ctx)
 	none := errors.Is(err, resident.ErrNotRunning)
 	switch {
 	case err != nil && !none:
-		return exit(exitConnect, err)
+		return withStatus(exitConnect, err)
 	case asJSON && none:
 		return p.printJSON(nil)
 	case asJSON:
@@ -131,7 +131,7 @@ func (p *program) sharedStatus(ctx context.Context, asJSON bool) error {
 		fmt.Fprintf(w, "  %s\n", strings.Join(cells, "\t")) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }

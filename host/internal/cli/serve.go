@@ -24,13 +24,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-func (p *program) stdio() *cobra.Command {
+func (p *program) stdioCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stdio [DIR...]",
 		Short:   "Serve one MCP client on standard input and output",
 		Long:    "Serve one MCP client on standard input and output. Each DIR is a root, as with --root.",
 		Example: "  mcp-host stdio --root ~/project",
-		Args:    arguments(0, math.MaxInt),
+		Args:    argumentCount(0, math.MaxInt),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			p.flags.Roots = append(p.flags.Roots, dirs...)
 			same := func(in io.Reader) io.Reader { return in }
@@ -60,10 +60,10 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	p.listen(a, "stdio")
 	a.StartBackground()
 	defer time.AfterFunc(startTime, a.Started).Stop()
-	defer p.follow(ctx, a)()
+	defer p.followConfig(ctx, a)()
 	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
 	if err != nil && !errors.Is(err, wire.ErrStopped) {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ type serveFlags struct {
 	log       logFlags
 }
 
-func (p *program) serve() *cobra.Command {
+func (p *program) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -94,10 +94,10 @@ The token comes from --token-file or TOOLROOM_TOKEN. Without these, the first st
 creates one and keeps it in the state directory. Standard error gets one line per
 finished call: time, caller, tool, server, outcome, milliseconds and result bytes.`,
 		Example: "  mcp-host serve\n  mcp-host serve --listen 0.0.0.0:8080 --token-file token",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p.serves = true
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error { return p.runServe(ctx, a, f) })
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error { return p.runServe(ctx, a, f) })
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; other than loopback it needs --token-file")
@@ -117,34 +117,34 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	loopback, err := config.Loopback(f.listen)
 	switch {
 	case err != nil:
-		return exit(exitUsage, err)
+		return withStatus(exitUsage, err)
 	case f.noToken && f.tokenFile != "":
-		return usage("--no-token and --token-file cannot be combined")
+		return usageError("--no-token and --token-file cannot be combined")
 	case f.noToken && a.Config.Auth != nil:
-		return usage("--no-token and the setting auth cannot be combined: with auth, users need access tokens")
+		return usageError("--no-token and the setting auth cannot be combined: with auth, users need access tokens")
 	case !loopback && f.noToken:
-		return usage("--no-token is for loopback only; %s is reachable from other machines", f.listen)
+		return usageError("--no-token is for loopback only; %s is reachable from other machines", f.listen)
 	case !loopback && f.tokenFile == "" && a.Config.Auth == nil:
-		return usage("%s is reachable from other machines: give a token with --token-file, let users sign in (auth), or listen on 127.0.0.1", f.listen)
+		return usageError("%s is reachable from other machines: give a token with --token-file, let users sign in (auth), or listen on 127.0.0.1", f.listen)
 	}
-	token, from, err := p.tokenOf(a, f)
+	token, from, err := p.hostToken(a, f)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
-	auth, err := signInOf(a)
+	auth, err := userSignIn(a)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	listener, err := net.Listen("tcp", f.listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return exit(exitFailed, fmt.Errorf("%s is in use by another program; choose another with --listen 127.0.0.1:PORT (port 0 takes a free one)", f.listen))
+		return withStatus(exitFailed, fmt.Errorf("%s is in use by another program; choose another with --listen 127.0.0.1:PORT (port 0 takes a free one)", f.listen))
 	}
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	log := p.startLog(a, f.log)
 	defer log.close()
-	api := p.api(a)
+	api := p.newAPI(a)
 	var pages http.Handler
 	if auth != nil {
 		pages = a.SignInPages()
@@ -153,11 +153,11 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 		Token: token, Auth: auth, Hosts: append(gateway.HostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: prometheus.ContentType,
 		API: api, Callback: api.Callback(), SignIn: pages,
 	})
-	a.SetURL("http://" + reachable(listener.Addr()))
+	a.SetURL("http://" + callableAddress(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)
-	p.listen(a, "http://"+reachable(listener.Addr())+"/mcp")
+	p.listen(a, "http://"+callableAddress(listener.Addr())+"/mcp")
 	a.StartBackground()
-	defer p.follow(ctx, a)()
+	defer p.followConfig(ctx, a)()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	if err := p.announce(listener.Addr(), token, from, auth); err != nil {
@@ -171,13 +171,13 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 		err = gateway.Shutdown(server, handler)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }
 
-// tokenOf returns the host's own token and its source; "" if no token is required.
-func (p *program) tokenOf(a *core.App, f serveFlags) (token, from string, err error) {
+// hostToken returns the host's own token and its source; "" if no token is required.
+func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err error) {
 	switch {
 	case f.noToken:
 		return "", "", nil
@@ -187,8 +187,8 @@ func (p *program) tokenOf(a *core.App, f serveFlags) (token, from string, err er
 	return config.Token(f.tokenFile, a.Config.State, p.getenv)
 }
 
-// signInOf returns the configuration for the sign-in of users, nil if none exists.
-func signInOf(a *core.App) (*gateway.Auth, error) {
+// userSignIn returns the configuration for the sign-in of users, nil if none exists.
+func userSignIn(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {
 		return nil, nil
@@ -224,7 +224,7 @@ func publicHost(auth *gateway.Auth) []string {
 // announce prints the URL and how a client authenticates: by token ("": not needed) or,
 // with auth, by sign-in. from says where the token comes from.
 func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth) error {
-	url := "http://" + reachable(addr)
+	url := "http://" + callableAddress(addr)
 	if auth != nil {
 		if err := p.printf("url:     %s/mcp\nsign-in: %s\n", strings.TrimRight(auth.URL, "/"), auth.Issuer); err != nil || token == "" {
 			return err
@@ -246,8 +246,8 @@ func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth
 	return nil
 }
 
-// reachable returns the address to call for a listener on addr.
-func reachable(addr net.Addr) string {
+// callableAddress returns the address to call for a listener on addr.
+func callableAddress(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return addr.String()

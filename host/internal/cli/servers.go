@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-func (p *program) servers() *cobra.Command {
+func (p *program) serversCommand() *cobra.Command {
 	var asJSON bool
 	var pid int
 	cmd := &cobra.Command{
@@ -36,17 +36,17 @@ runs them, lists their tools and pings them.`,
 				do, names = args[0], args[1:]
 			}
 			if do != "test" {
-				hosts, err := p.live(cmd.Context(), pid)
+				hosts, err := p.liveHosts(cmd.Context(), pid)
 				if err != nil {
 					return err
 				}
 				if len(hosts) > 0 {
 					return p.liveServers(cmd.Context(), hosts, names, do == "reconnect", asJSON)
 				}
-				p.noHost(map[string]string{"list": "listing the configured servers", "reconnect": "starting and checking the configured servers"}[do])
+				p.logNoHost(map[string]string{"list": "listing the configured servers", "reconnect": "starting and checking the configured servers"}[do])
 			}
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
-				servers, err := named(a.Servers(), names)
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
+				servers, err := serversByName(a.Servers(), names)
 				if err != nil {
 					return err
 				}
@@ -56,12 +56,12 @@ runs them, lists their tools and pings them.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	hostFlag(cmd, &pid)
-	cmd.AddCommand(p.confineServer())
+	cmd.AddCommand(p.confineCommand())
 	return cmd
 }
 
-// named returns the servers with these names; without names, all servers.
-func named(servers []*upstream.Server, names []string) ([]*upstream.Server, error) {
+// serversByName returns the servers with these names; without names, all servers.
+func serversByName(servers []*upstream.Server, names []string) ([]*upstream.Server, error) {
 	if len(names) == 0 {
 		return servers, nil
 	}
@@ -69,27 +69,27 @@ func named(servers []*upstream.Server, names []string) ([]*upstream.Server, erro
 	for _, name := range names {
 		i := slices.IndexFunc(servers, func(s *upstream.Server) bool { return s.Name() == name })
 		if i < 0 {
-			return nil, usage("no server %q; mcp-host servers lists them", name)
+			return nil, usageError("no server %q; mcp-host servers lists them", name)
 		}
 		found = append(found, servers[i])
 	}
 	return found, nil
 }
 
-// check is the result of testing one server.
-type check struct {
+// serverCheck is the result of testing one server.
+type serverCheck struct {
 	upstream.Status
 	StartMS float64 `json:"startMs,omitempty"`
 	PingMS  float64 `json:"pingMs,omitempty"`
 	Error   string  `json:"error,omitempty"`
 }
 
-// test starts a server, lists its tools and sends a ping. With again, it restarts the
+// testServer starts a server, lists its tools and sends a ping. With again, it restarts the
 // server before the ping and measures the second start. An error is stored in the check.
 // A disabled server is not started.
-func test(ctx context.Context, s *upstream.Server, again bool) check {
+func testServer(ctx context.Context, s *upstream.Server, again bool) serverCheck {
 	if s.Status().State == upstream.Disabled {
-		return check{Status: core.Status(s)}
+		return serverCheck{Status: core.Status(s)}
 	}
 	begin := time.Now()
 	_, err := s.Tools(ctx)
@@ -97,7 +97,7 @@ func test(ctx context.Context, s *upstream.Server, again bool) check {
 		begin = time.Now()
 		err = s.Reconnect(ctx)
 	}
-	c := check{StartMS: milliseconds(time.Since(begin))}
+	c := serverCheck{StartMS: milliseconds(time.Since(begin))}
 	if err == nil {
 		var d time.Duration
 		d, err = s.Ping(ctx)
@@ -118,8 +118,8 @@ func milliseconds(d time.Duration) float64 {
 // testAll tests all servers, four at a time, and returns the checks in the order of
 // the servers. known, unless nil, is called with each finished check, by one goroutine
 // at a time.
-func testAll(ctx context.Context, servers []*upstream.Server, again bool, known func(check)) []check {
-	checks := make([]check, len(servers))
+func testAll(ctx context.Context, servers []*upstream.Server, again bool, known func(serverCheck)) []serverCheck {
+	checks := make([]serverCheck, len(servers))
 	turns := make(chan struct{}, 4)
 	var telling sync.Mutex
 	var all sync.WaitGroup
@@ -127,7 +127,7 @@ func testAll(ctx context.Context, servers []*upstream.Server, again bool, known 
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			checks[i] = test(ctx, s, again)
+			checks[i] = testServer(ctx, s, again)
 			telling.Lock()
 			defer telling.Unlock()
 			if known != nil {
@@ -142,13 +142,13 @@ func testAll(ctx context.Context, servers []*upstream.Server, again bool, known 
 // listServers lists, tests or reconnects servers in this process, as do says, and
 // prints the result. It returns an exit error if a server failed.
 func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstream.Server, do string, asJSON bool) error {
-	checks := make([]check, 0, len(servers))
+	checks := make([]serverCheck, 0, len(servers))
 	run := do != "list"
 	if run {
 		checks = testAll(ctx, servers, do == "reconnect", nil)
 	} else {
 		for _, s := range servers {
-			checks = append(checks, check{Status: core.Status(s)})
+			checks = append(checks, serverCheck{Status: core.Status(s)})
 		}
 	}
 	var bad bool
@@ -160,17 +160,17 @@ func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstr
 		if err := p.printJSON(checks); err != nil {
 			return err
 		}
-	} else if err := p.serverTable(checks, run); err != nil {
+	} else if err := p.printServerTable(checks, run); err != nil {
 		return err
 	}
 	if bad {
-		return exit(exitConnect, errPrinted)
+		return withStatus(exitConnect, errPrinted)
 	}
 	return nil
 }
 
-// serverTable prints a table of servers. run says that they were tested.
-func (p *program) serverTable(checks []check, run bool) error {
+// printServerTable prints a table of servers. run says that they were tested.
+func (p *program) printServerTable(checks []serverCheck, run bool) error {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, c := range checks {
 		detail := strings.Join(c.Command, " ") + c.URL
@@ -195,7 +195,7 @@ func (p *program) serverTable(checks []check, run bool) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(c.Name), c.State, printable(detail)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }

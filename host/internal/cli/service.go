@@ -25,7 +25,7 @@ last host. service writes nothing.
 
 After a move of mcp-host or of its state directory, print the unit again.`,
 		Example: "  mkdir -p ~/.config/systemd/user\n  mcp-host service > ~/.config/systemd/user/toolroom.service\n  systemctl --user enable --now toolroom",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			client, err := p.residentClient()
 			if err != nil {
@@ -33,7 +33,7 @@ After a move of mcp-host or of its state directory, print the unit again.`,
 			}
 			command := []string{client.Program, core.ResidentCommand, "--stay", "--state", client.State, "--config", os.DevNull}
 			if strings.ContainsAny(strings.Join(command, ""), "\n\r") {
-				return usage("a unit cannot contain the line break in %q", command)
+				return usageError("a unit cannot contain the line break in %q", command)
 			}
 			switch format {
 			case "systemd":
@@ -41,7 +41,7 @@ After a move of mcp-host or of its state directory, print the unit again.`,
 			case "launchd":
 				return p.printf("%s", launchdPlist(command))
 			}
-			return usage("--format must be systemd or launchd, got %q", format)
+			return usageError("--format must be systemd or launchd, got %q", format)
 		},
 	}
 	standard := "systemd"

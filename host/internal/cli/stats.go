@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// summed holds sums of the audit log over a period.
-type summed struct {
+// statsReport holds sums of the audit log over a period.
+type statsReport struct {
 	Since      time.Time  `json:"since"`
 	Tools      []toolStat `json:"tools"`
 	Unfinished int        `json:"unfinished"` // calls without an end in the log
@@ -47,7 +47,7 @@ type toolStat struct {
 	Bytes  int64   `json:"bytes"`
 }
 
-func (p *program) stats() *cobra.Command {
+func (p *program) statsCommand() *cobra.Command {
 	var asJSON bool
 	var since time.Duration
 	var pid int
@@ -59,27 +59,27 @@ directory write, and asks running hosts for their current load. Errors are calls
 that failed and results that report an error; output is the size of all results.
 With --json all numbers are raw and their names give the unit: p50Ms, bytes.`,
 		Example: "  mcp-host stats\n  mcp-host stats --since 24h --json",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if since <= 0 {
-				return usage("--since %v: want a duration such as 24h", since)
+				return usageError("--since %v: want a duration such as 24h", since)
 			}
 			state, err := config.StateDir(p.flags.State, p.getenv)
 			if err != nil {
-				return exit(exitUsage, err)
+				return withStatus(exitUsage, err)
 			}
 			if state == "" {
-				return usage("no state directory; use --state DIR")
+				return usageError("no state directory; use --state DIR")
 			}
-			s, err := sum(core.AuditDir(state), time.Now().Add(-since))
+			s, err := statsOfLog(core.AuditDir(state), time.Now().Add(-since))
 			if err != nil {
-				return exit(exitFailed, err)
+				return withStatus(exitFailed, err)
 			}
-			hosts, err := p.live(cmd.Context(), pid)
+			hosts, err := p.liveHosts(cmd.Context(), pid)
 			if err != nil && !errors.Is(err, errSilent) {
 				return err
 			}
-			s.Hosts = p.counts(cmd.Context(), hosts)
+			s.Hosts = p.hostCounters(cmd.Context(), hosts)
 			if asJSON {
 				return p.printJSON(s)
 			}
@@ -92,9 +92,9 @@ With --json all numbers are raw and their names give the unit: p50Ms, bytes.`,
 	return cmd
 }
 
-// sum counts the events of an audit log.
-func sum(dir string, since time.Time) (summed, error) {
-	s := summed{Since: since.UTC().Truncate(time.Second), Tools: []toolStat{}}
+// statsOfLog counts the events of an audit log.
+func statsOfLog(dir string, since time.Time) (statsReport, error) {
+	s := statsReport{Since: since.UTC().Truncate(time.Second), Tools: []toolStat{}}
 	var r stats.Recorder
 	open := map[string]bool{}
 	skipped, err := audit.Read(dir, since, func(e audit.Event) {
@@ -127,7 +127,7 @@ func toolStats(rows []stats.Row) []toolStat {
 }
 
 // printStats prints the statistics by tool and the load of running hosts.
-func (p *program) printStats(s summed, since time.Duration) error {
+func (p *program) printStats(s statsReport, since time.Duration) error {
 	if len(s.Tools) == 0 {
 		if err := p.printf("no calls within %v\n", since); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (p *program) printStats(s summed, since time.Duration) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", textfmt.Number(t.Calls), textfmt.Number(t.Errors), took(t.P50), took(t.P99), textfmt.Bytes(t.Bytes), printable(t.Tool)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	if s.Unfinished+s.Lost+s.Skipped > 0 {
 		p.logf("unfinished calls: %d; lost events: %d; unreadable lines: %d", s.Unfinished, s.Lost, s.Skipped)

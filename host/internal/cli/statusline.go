@@ -17,8 +17,8 @@ import (
 
 // The delay of the status line, and the interval of its updates.
 const (
-	statusAfter = 300 * time.Millisecond
-	statusEvery = 100 * time.Millisecond
+	statusDelay    = 300 * time.Millisecond
+	statusInterval = 100 * time.Millisecond
 )
 
 // A statusLine is the last line of a terminal, which shows what a command waits for.
@@ -56,7 +56,7 @@ func (l *statusLine) Write(p []byte) (int, error) {
 func (l *statusLine) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text = fit(text, l.width()-1)
+	text = fitColumns(text, l.width()-1)
 	if text == l.shown {
 		return
 	}
@@ -82,8 +82,8 @@ func (l *statusLine) erase() {
 	}
 }
 
-// fit shortens a text to a number of columns.
-func fit(text string, columns int) string {
+// fitColumns shortens a text to a number of columns.
+func fitColumns(text string, columns int) string {
 	used := 0
 	for i, r := range text {
 		if used += screen.Width(r); used > columns {
@@ -94,10 +94,10 @@ func fit(text string, columns int) string {
 	return text
 }
 
-// waiting shows the result of what in the status line, from statusAfter on, until done
+// showWaiting shows the result of what in the status line, from statusDelay on, until done
 // is called; "" shows nothing. It shows nothing if standard error is not a terminal,
 // or with quiet.
-func (p *program) waiting(quiet bool, what func() string) (done func()) {
+func (p *program) showWaiting(quiet bool, what func() string) (done func()) {
 	if p.line == nil || quiet {
 		return func() {}
 	}
@@ -105,7 +105,7 @@ func (p *program) waiting(quiet bool, what func() string) (done func()) {
 	go func() {
 		defer close(ended)
 		defer p.line.hide()
-		next := time.NewTimer(statusAfter)
+		next := time.NewTimer(statusDelay)
 		defer next.Stop()
 		for {
 			select {
@@ -114,7 +114,7 @@ func (p *program) waiting(quiet bool, what func() string) (done func()) {
 			case <-next.C:
 			}
 			p.line.show(printable(what()))
-			next.Reset(statusEvery)
+			next.Reset(statusInterval)
 		}
 	}()
 	return sync.OnceFunc(func() {
@@ -123,8 +123,8 @@ func (p *program) waiting(quiet bool, what func() string) (done func()) {
 	})
 }
 
-// waitsFor describes the servers whose tools are being requested, and the progress.
-func waitsFor(a *core.App) func() string {
+// waitingText describes the servers whose tools are being requested, and the progress.
+func waitingText(a *core.App) func() string {
 	begin := time.Now()
 	return func() string {
 		names := a.Catalog.BeingListed()

@@ -24,13 +24,13 @@ type toolCost struct {
 
 // printTokens prints the size of each definition in the requested format, and the
 // total.
-func (p *program) printTokens(tools []*call.Tool, how asked) error {
+func (p *program) printTokens(tools []*call.Tool, how definitionFlags) error {
 	var counter tokens.Counter = tokens.Estimator{}
 	by := "estimate"
 	if how.tokens == exactly {
 		vocabulary, err := tokens.LoadVocabulary()
 		if err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 		counter, by = vocabulary, "o200k_base"
 	}
@@ -38,7 +38,7 @@ func (p *program) printTokens(tools []*call.Tool, how asked) error {
 	for _, t := range tools {
 		text, err := how.written(t)
 		if err != nil {
-			return exit(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
+			return withStatus(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
 		}
 		n := counter.Count(text)
 		costs, total = append(costs, toolCost{t.Name, n}), total+n
@@ -61,13 +61,13 @@ func (p *program) printTokens(tools []*call.Tool, how asked) error {
 	}
 	fmt.Fprintf(w, "%d\t  total of %s as %s (%s)\n", total, textfmt.Count(len(costs), "tool"), format, by) //nolint:errcheck // likewise
 	if err := w.Flush(); err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return nil
 }
 
 // written returns a definition as a request contains it.
-func (a asked) written(t *call.Tool) (string, error) {
+func (a definitionFlags) written(t *call.Tool) (string, error) {
 	if !a.vendor() {
 		return string(t.Definition), nil
 	}

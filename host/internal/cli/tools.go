@@ -24,8 +24,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-func (p *program) tools() *cobra.Command {
-	var how asked
+func (p *program) toolsCommand() *cobra.Command {
+	var how definitionFlags
 	cmd := &cobra.Command{
 		Use:   "tools [NAME]",
 		Short: "List the tools, or show one definition",
@@ -34,16 +34,16 @@ tools as they appear in a request to that vendor, and reports on standard error 
 the format cannot express; with --json it prints both as one object. With --tokens
 it prints how many tokens of a model's context each definition takes.`,
 		Example: "  mcp-host tools\n  mcp-host tools grep\n  mcp-host tools --format openai --tokens=estimate",
-		Args:    arguments(0, 1),
+		Args:    argumentCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(); err != nil {
 				return err
 			}
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
 				if len(args) == 1 {
 					return p.showTool(ctx, a, args[0], how)
 				}
-				done := p.waiting(how.quiet || how.json, waitsFor(a))
+				done := p.showWaiting(how.quiet || how.json, waitingText(a))
 				a.Catalog.Snapshot(ctx)
 				done()
 				return p.listTools(ctx, a, how)
@@ -56,13 +56,13 @@ it prints how many tokens of a model's context each definition takes.`,
 	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print the token count of the definitions: `HOW` is estimate, or exact (vocabulary o200k_base)")
 	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
 	quietFlag(cmd, &how.quiet)
-	cmd.AddCommand(p.approve(), p.register(), p.unregister())
+	cmd.AddCommand(p.approveCommand(), p.registerCommand(), p.unregisterCommand())
 	return cmd
 }
 
 // listTools prints all tools, as how says. It returns an exit error if a server or tool is
 // missing.
-func (p *program) listTools(ctx context.Context, a *core.App, how asked) error {
+func (p *program) listTools(ctx context.Context, a *core.App, how definitionFlags) error {
 	tools := a.Catalog.Snapshot(ctx).Tools()
 	if how.tokens != "" {
 		if err := p.printTokens(tools, how); err != nil {
@@ -86,29 +86,29 @@ func (p *program) listTools(ctx context.Context, a *core.App, how asked) error {
 			fmt.Fprintf(w, "%s\t%s\n", t.Name, summary(t.Definition)) //nolint:errcheck // Flush tells
 		}
 		if err := w.Flush(); err != nil {
-			return exit(exitFailed, err)
+			return withStatus(exitFailed, err)
 		}
 	}
-	return p.complain(a)
+	return p.logMissing(a)
 }
 
-// complain reports missing servers and tools. Changed definitions are reported when
+// logMissing reports missing servers and tools. Changed definitions are reported when
 // they are noticed.
-func (p *program) complain(a *core.App) error {
-	settle(context.Background(), a)
+func (p *program) logMissing(a *core.App) error {
+	waitForPinChecks(context.Background(), a)
 	errs := slices.DeleteFunc(a.Catalog.Errors(), func(err error) bool { return errors.As(err, new(*catalog.ChangedError)) })
 	for _, err := range errs {
 		p.logf("%v", err)
 	}
 	if len(errs) > 0 {
-		return exit(exitConnect, errPrinted)
+		return withStatus(exitConnect, errPrinted)
 	}
 	return nil
 }
 
-// settle waits until definitions were compared with the recorded ones, but not for a
+// waitForPinChecks waits until definitions were compared with the recorded ones, but not for a
 // store that does not answer.
-func settle(ctx context.Context, a *core.App) {
+func waitForPinChecks(ctx context.Context, a *core.App) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	a.Catalog.Settle(ctx)
@@ -141,9 +141,9 @@ func printable(text string) string { return approve.Visible(text) }
 
 // showTool prints the definition of one tool, as how says. It returns an exit error if no
 // server has it.
-func (p *program) showTool(ctx context.Context, a *core.App, name string, how asked) error {
-	done := p.waiting(how.quiet || how.json, waitsFor(a))
-	t, err := p.find(ctx, a, name)
+func (p *program) showTool(ctx context.Context, a *core.App, name string, how definitionFlags) error {
+	done := p.showWaiting(how.quiet || how.json, waitingText(a))
+	t, err := p.findTool(ctx, a, name)
 	done()
 	switch {
 	case err != nil:
@@ -158,13 +158,13 @@ func (p *program) showTool(ctx context.Context, a *core.App, name string, how as
 	return p.printIndented(t.Definition)
 }
 
-// find looks up a tool by the name that a user typed, and suggests similar names.
-func (p *program) find(ctx context.Context, a *core.App, name string) (*call.Tool, error) {
+// findTool looks up a tool by the name that a user typed, and suggests similar names.
+func (p *program) findTool(ctx context.Context, a *core.App, name string) (*call.Tool, error) {
 	if t, ok := a.Catalog.Lookup(ctx, name); ok {
 		return t, nil
 	}
 	status := exitFailed
-	if p.complain(a) != nil {
+	if p.logMissing(a) != nil {
 		status = exitConnect // a server that is offline can have it
 	}
 	var names []string
@@ -172,21 +172,21 @@ func (p *program) find(ctx context.Context, a *core.App, name string) (*call.Too
 		names = append(names, t.Name)
 	}
 	if len(names) == 0 {
-		return nil, exit(status, fmt.Errorf("no tool %q; the host has no tools, run mcp-host doctor to see why", name))
+		return nil, withStatus(status, fmt.Errorf("no tool %q; the host has no tools, run mcp-host doctor to see why", name))
 	}
-	return nil, exit(status, fmt.Errorf("no tool %q; available: %s", name, strings.Join(names, ", ")))
+	return nil, withStatus(status, fmt.Errorf("no tool %q; available: %s", name, strings.Join(names, ", ")))
 }
 
 // printJSON prints a value as one line of JSON.
 func (p *program) printJSON(v any) error {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	}
 	return p.printf("%s\n", screen.EscapeJSON(raw))
 }
 
-func (p *program) call() *cobra.Command {
+func (p *program) callCommand() *cobra.Command {
 	var how callFlags
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON | - | key=value…]",
@@ -197,9 +197,9 @@ input, or as key=value pairs, which are converted by the tool's schema. On a
 terminal, standard error shows progress and log messages of the tool. The exit
 status is 1 if the tool reports an error.`,
 		Example: "  mcp-host call ls path=.\n  mcp-host call view '{\"path\":\"README.md\",\"limit\":20}'",
-		Args:    arguments(1, math.MaxInt),
+		Args:    argumentCount(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
 				return p.runCall(ctx, a, args[0], args[1:], how)
 			})
 		},
@@ -221,19 +221,19 @@ func quietFlag(cmd *cobra.Command, quiet *bool) {
 // runCall calls a tool and prints its result. It returns an exit error if the call
 // fails or the result is an error.
 func (p *program) runCall(ctx context.Context, a *core.App, name string, args []string, how callFlags) error {
-	done := p.waiting(how.quiet || how.json, waitsFor(a))
-	t, err := p.find(ctx, a, name)
+	done := p.showWaiting(how.quiet || how.json, waitingText(a))
+	t, err := p.findTool(ctx, a, name)
 	done()
 	if err != nil {
 		return err
 	}
-	arguments, err := p.arguments(t, args)
+	arguments, err := p.readArguments(t, args)
 	if err != nil {
-		return exit(exitUsage, err)
+		return withStatus(exitUsage, err)
 	}
 	params := append([]byte(`{"arguments":`), arguments...)
 	req := &call.Request{Tool: t, Caller: call.Caller{EntryPoint: "cli"}}
-	done = p.showCall(a, req, how.quiet || how.json && !how.progress, how.progress)
+	done = p.showProgress(a, req, how.quiet || how.json && !how.progress, how.progress)
 	if req.OnNotify != nil {
 		params = append(params, progressToken...)
 	}
@@ -247,13 +247,13 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 	switch code := toolerr.CodeOf(err); {
 	case err == nil:
 	case errors.As(err, new(*call.MCPError)):
-		return exit(exitFailed, err)
+		return withStatus(exitFailed, err)
 	case code == toolerr.ServerOffline || code == toolerr.TransportError:
 		status = exitConnect
 		fallthrough
 	default:
 		if !how.json {
-			return exit(status, err)
+			return withStatus(status, err)
 		}
 		res = &call.Result{Raw: gateway.ErrorResult(err)}
 	}
@@ -262,7 +262,7 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 		return err
 	}
 	if failed {
-		return exit(status, errPrinted)
+		return withStatus(status, errPrinted)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, er
 		} `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return true, exit(exitFailed, fmt.Errorf("the result is malformed: %w", err))
+		return true, withStatus(exitFailed, fmt.Errorf("the result is malformed: %w", err))
 	}
 	if asJSON {
 		return r.IsError, p.printf("%s\n", raw)
@@ -307,8 +307,8 @@ func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, er
 	return r.IsError, nil
 }
 
-// arguments returns the arguments object of a command line.
-func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error) {
+// readArguments returns the arguments object of a command line.
+func (p *program) readArguments(t *call.Tool, args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`), nil
 	}

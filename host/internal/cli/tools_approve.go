@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// approve returns the command tools approve.
-func (p *program) approve() *cobra.Command {
+// approveCommand returns the command tools approve.
+func (p *program) approveCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "approve [NAME]…",
@@ -30,15 +30,15 @@ tool_pins in toolroom.yaml sets what happens to a tool whose definition changed:
 warn (served and reported) or enforce (withheld).`,
 		Example: "  mcp-host tools approve\n  mcp-host tools approve github__create_issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error { return p.runApprove(ctx, a, args, asJSON) })
+			return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error { return p.runApprove(ctx, a, args, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// changed is a tool whose definition differs from its pin, in the JSON output.
-type changed struct {
+// changedTool is a tool whose definition differs from its pin, in the JSON output.
+type changedTool struct {
 	Name     string          `json:"name"`
 	Server   string          `json:"server"`
 	Tool     string          `json:"tool"`
@@ -53,10 +53,10 @@ type changed struct {
 // has not changed; without names, if any differs.
 func (p *program) runApprove(ctx context.Context, a *core.App, names []string, asJSON bool) error {
 	if a.Config.Pins == catalog.PinsOff {
-		return exit(exitFailed, errors.New("tool definitions are not compared with first use: tool_pins is off in the configuration"))
+		return withStatus(exitFailed, errors.New("tool definitions are not compared with first use: tool_pins is off in the configuration"))
 	}
 	if err := a.TryStore(ctx); err != nil {
-		return exit(exitFailed, fmt.Errorf("tool definitions cannot be compared with first use: %w", err))
+		return withStatus(exitFailed, fmt.Errorf("tool definitions cannot be compared with first use: %w", err))
 	}
 	a.OnNotice(func(string) {})  // the output shows the changes
 	for _, name := range names { // it asks only the likely server if that has the tool
@@ -66,33 +66,33 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 		a.Catalog.Snapshot(ctx)
 	}
 	a.Catalog.Settle(ctx)
-	var found []changed
+	var found []changedTool
 	for _, e := range a.Catalog.Changed() {
 		if len(names) > 0 && !slices.Contains(names, e.Name) {
 			continue
 		}
-		one := changed{Name: e.Name, Server: e.Server, Tool: e.Tool, Withheld: e.Withheld, Was: e.Was, Is: e.Is}
+		one := changedTool{Name: e.Name, Server: e.Server, Tool: e.Tool, Withheld: e.Withheld, Was: e.Was, Is: e.Is}
 		if len(names) > 0 {
 			if err := a.Catalog.Approve(ctx, e.Server, e.Tool); err != nil {
-				return exit(exitFailed, err)
+				return withStatus(exitFailed, err)
 			}
 			one.Approved = true
 		}
 		found = append(found, one)
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(found, func(c changed) bool { return c.Name == name }) {
-			p.complain(a) //nolint:errcheck // a later error reports the failure
-			return exit(exitFailed, fmt.Errorf("no tool %q with a changed definition; mcp-host tools approve lists the changed ones", name))
+		if !slices.ContainsFunc(found, func(c changedTool) bool { return c.Name == name }) {
+			p.logMissing(a) //nolint:errcheck // a later error reports the failure
+			return withStatus(exitFailed, fmt.Errorf("no tool %q with a changed definition; mcp-host tools approve lists the changed ones", name))
 		}
 	}
 	if err := p.printApproved(found, asJSON); err != nil {
 		return err
 	}
 	if len(names) == 0 {
-		failed := p.complain(a)
+		failed := p.logMissing(a)
 		if failed == nil && len(found) > 0 {
-			failed = exit(exitFailed, errPrinted)
+			failed = withStatus(exitFailed, errPrinted)
 		}
 		return failed
 	}
@@ -100,10 +100,10 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 }
 
 // printApproved prints changed definitions as a diff or as JSON.
-func (p *program) printApproved(found []changed, asJSON bool) error {
+func (p *program) printApproved(found []changedTool, asJSON bool) error {
 	if asJSON {
 		if found == nil {
-			found = []changed{}
+			found = []changedTool{}
 		}
 		return p.printJSON(found)
 	}
@@ -111,7 +111,7 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 		return p.printf("no tool definition has changed since first use\n")
 	}
 	for _, c := range found {
-		was, is := indented(c.Was), indented(c.Is)
+		was, is := formatDefinition(c.Was), formatDefinition(c.Is)
 		diff := textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{
 			Old: c.Name + " at first use", New: c.Name + " now", // complete, because the user approves it
 		})
@@ -132,9 +132,9 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 	return nil
 }
 
-// indented formats a definition with a member on each line, and the lines of its texts
+// formatDefinition formats a definition with a member on each line, and the lines of its texts
 // apart, so that changes in a long description are visible.
-func indented(definition json.RawMessage) string {
+func formatDefinition(definition json.RawMessage) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, definition, "", "  "); err != nil {
 		return string(definition)

@@ -21,13 +21,13 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	}
 	near := dialect.Nearest(word, names)
 	if begin := cmd.SuggestionsFor(word); near == "" && len(begin) > 0 { // names that begin with word
-		near = "; did you mean " + oneOf(begin) + "?"
+		near = "; did you mean " + joinOr(begin) + "?"
 	}
-	return exit(exitUsage, further(fmt.Errorf("unknown command %q%s", word, near), cmd.CommandPath()+" --help lists the commands"))
+	return withStatus(exitUsage, withAdvice(fmt.Errorf("unknown command %q%s", word, near), cmd.CommandPath()+" --help lists the commands"))
 }
 
-// oneOf joins words to "a, b or c".
-func oneOf(words []string) string {
+// joinOr joins words to "a, b or c".
+func joinOr(words []string) string {
 	last := len(words) - 1
 	if last == 0 {
 		return words[0]
@@ -35,24 +35,24 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// further adds advice to an error, which can end in a question.
-func further(err error, advice string) error {
+// withAdvice adds advice to an error, which can end in a question.
+func withAdvice(err error, advice string) error {
 	if strings.HasSuffix(err.Error(), "?") {
 		return fmt.Errorf("%w %s", err, advice)
 	}
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// onlyCommands refuses arguments of a command that has only subcommands.
-func onlyCommands(cmd *cobra.Command, args []string) error {
+// noArguments refuses arguments of a command that has only subcommands.
+func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(cmd, args[0])
 	}
 	return nil
 }
 
-// arguments returns a check for least to most arguments.
-func arguments(least, most int) cobra.PositionalArgs {
+// argumentCount returns a check for least to most arguments.
+func argumentCount(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
 			return fmt.Errorf("missing argument: %s", cmd.UseLine())
@@ -106,12 +106,12 @@ func badFlagValue(err error) error {
 	return fmt.Errorf("--%s %q: want %s", f.Name, invalid.GetValue(), want)
 }
 
-// completion adds cobra's command for shell completion scripts.
-func completion(root *cobra.Command) {
+// addCompletion adds cobra's command for shell completion scripts.
+func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd("") // argument: the command line, for programs that have no other command
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			c.Args = onlyCommands
+			c.Args = noArguments
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}

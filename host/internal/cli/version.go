@@ -17,7 +17,7 @@ import (
 // programName is the name of this program in its messages.
 const programName = "mcp-host"
 
-func (p *program) version() *cobra.Command {
+func (p *program) versionCommand() *cobra.Command {
 	var asJSON, check bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -27,7 +27,7 @@ versions, in one request, and prints what changed since this version. Nothing el
 asks for new versions. TOOLROOM_RELEASES replaces the address of the releases, for
 networks with a mirror.`,
 		Example: "  mcp-host version\n  mcp-host version --check",
-		Args:    arguments(0, 0),
+		Args:    argumentCount(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
 				return p.checkVersion(cmd.Context(), asJSON)
@@ -52,7 +52,7 @@ func (p *program) checkVersion(ctx context.Context, asJSON bool) error {
 	r, err := release.Check(ctx, cmp.Or(p.getenv("TOOLROOM_RELEASES"), release.Feed), current, "toolroom/"+current)
 	switch {
 	case err != nil:
-		return exit(exitConnect, err)
+		return withStatus(exitConnect, err)
 	case asJSON:
 		return p.printJSON(r)
 	}
