@@ -128,9 +128,11 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	return p.editServers(false, add, "added "+s.Name+" to")
 }
 
+// serverName matches the names that add gives servers.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
-// planAdd determines what a source is, and returns the plan for it.
+// planAdd determines what a source is, and returns the plan for it: a command, or the one argument
+// source. Its error is an exit error.
 func (p *program) planAdd(ctx context.Context, source, command []string, f addFlags) (serverjson.Plan, error) {
 	switch {
 	case len(source) == 0 && len(command) > 0:
@@ -171,7 +173,8 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 // registryName matches names in the registry: a reversed domain and a name.
 var registryName = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
 
-// registryEntry returns the description of a source in the registry's format.
+// registryEntry returns the description of a source in the registry's format: of a package or
+// address by its name, of a server.json by reading it, of other names from the registry.
 func (p *program) registryEntry(ctx context.Context, source string, f addFlags) (e serverjson.Entry, err error) {
 	agent := "toolroom/" + buildinfo.Version()
 	kind, rest, _ := strings.Cut(source, ":")
@@ -253,7 +256,8 @@ func (p *program) showPlan(plan serverjson.Plan, s dialect.Server) error {
 	return nil
 }
 
-// confirmAdd asks the user whether to continue.
+// confirmAdd asks the user whether to continue, unless f.yes is set. It returns nil if so, and an
+// exit error otherwise or without a terminal.
 func (p *program) confirmAdd(f addFlags) error {
 	if f.yes {
 		return nil
@@ -272,7 +276,8 @@ func (p *program) confirmAdd(f addFlags) error {
 	return nil
 }
 
-// serversFile returns the configuration that add and remove edit, and its text.
+// serversFile returns the configuration that add and remove edit, and its text; nil: it does not
+// exist. It returns an exit error if the file is not YAML or has problems.
 func (p *program) serversFile() (file string, text []byte, err error) {
 	if file = p.flags.Config; file == "" {
 		file = config.UserFile(p.getenv)
@@ -293,7 +298,8 @@ func (p *program) serversFile() (file string, text []byte, err error) {
 	return file, text, nil
 }
 
-// editServers changes the configuration, or prints the change.
+// editServers changes the configuration by edit, and prints done and the name of the file. With
+// dryRun it only prints the change. It writes nothing if the result would have problems.
 func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), done string) error {
 	file, text, err := p.serversFile()
 	if err != nil {
@@ -370,8 +376,8 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 	})
 }
 
-// checkConfigured returns what the configuration says against a server, such as a program
-// that does not exist.
+// checkConfigured returns an exit error with the first problem that the configuration has with a
+// server, such as a program that does not exist.
 func (p *program) checkConfigured(name string) error {
 	dir, err := bundledtools.HostDir()
 	if err != nil {

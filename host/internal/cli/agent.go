@@ -121,7 +121,8 @@ is configured or it could not be reached.`,
 // agentOutput holds the output options of a run.
 type agentOutput struct{ json, deltas, list bool }
 
-// readTask returns the task. rest is the standard input after it.
+// readTask returns the task of the arguments, or of standard input, with the flags applied. rest
+// is the standard input after it. A task that is incomplete is a usage error.
 func (p *program) readTask(flags agentTask, args []string) (agentTask, io.Reader, error) {
 	if len(args) > 0 {
 		flags.Prompt = strings.Join(args, " ")
@@ -156,8 +157,8 @@ func (p *program) readTask(flags agentTask, args []string) (agentTask, io.Reader
 	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.validate()
 }
 
-// checkMembers refuses an object with members that its struct does not have, because an
-// unread limit or set of tools would have no effect.
+// checkMembers returns an error for an object with members that the struct of does not have,
+// because an unread limit or set of tools would have no effect. what names the object.
 func checkMembers(what string, object json.RawMessage, of any) error {
 	found, err := jsonrpc.Members(object)
 	if err != nil {
@@ -198,7 +199,8 @@ func startsObject(in *bufio.Reader) bool {
 	return false
 }
 
-// applyFlags applies flags to a task. They can only reduce the set of tools.
+// applyFlags replaces the values of the task by those flags that are set. Excluded tools are
+// added to those of the task.
 func (t *agentTask) applyFlags(f agentTask) {
 	for _, text := range []struct{ into, of *string }{{&t.Agent, &f.Agent}, {&t.Model, &f.Model}, {&t.System, &f.System}, {&t.Resume, &f.Resume}} {
 		if *text.of != "" {
@@ -251,7 +253,8 @@ func (t agentTask) validate() error {
 	return nil
 }
 
-// selectKind returns the agent's kind, with the task's changes.
+// selectKind returns the agent's kind with the task's instructions, if it has any. An unknown kind
+// is a usage error.
 func (t agentTask) selectKind(cfg config.Config) (agent.Kind, error) {
 	name := t.Agent
 	if name == "" && t.System != "" {
@@ -319,7 +322,7 @@ func (p *program) listKinds(a *core.App, asJSON bool) error {
 	return nil
 }
 
-// statusOf returns the exit status for an outcome.
+// statusOf returns the exit status for an outcome: exitConnect if the model could not be reached.
 func statusOf(o *agent.Outcome) int {
 	switch code := toolerr.CodeOf(o.Err); {
 	case o.Ending == agent.EndGoal:

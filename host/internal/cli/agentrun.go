@@ -24,7 +24,8 @@ import (
 // retries is the number of times that a turn is repeated after its answer broke off.
 const retries = 2
 
-// runAgent runs a task. rest is the standard input after the task.
+// runAgent runs a task with a new host, or with the tools of the host that the task names. rest is
+// the standard input after the task; its end ends an attached agent.
 func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentOutput) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {
@@ -45,7 +46,8 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 	})
 }
 
-// runAgentOn runs the agent and reports its events.
+// runAgentOn runs the agent with the tools of a, and reports its events and outcome. It calls
+// cancel if nobody reads the events.
 func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how agentOutput, cancel context.CancelCauseFunc) error {
 	t, ceilings, err := p.resumedTask(ctx, a, t)
 	if err != nil {
@@ -110,8 +112,8 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how 
 	return nil
 }
 
-// connectAll starts the servers. Without their tools, an agent would report things
-// that it cannot know.
+// connectAll starts the servers, and returns the first error: without their tools, an agent
+// would report things that it cannot know.
 func connectAll(ctx context.Context, a *core.App) error {
 	for _, s := range a.Servers() {
 		if _, err := s.Tools(ctx); err != nil {
@@ -121,8 +123,8 @@ func connectAll(ctx context.Context, a *core.App) error {
 	return nil
 }
 
-// resumedTask completes a task with the start parameters of the agent that it resumes:
-// they apply unless the task replaces them, and the ceilings add no tool.
+// resumedTask returns a task with the ceilings of its tools. If it resumes an agent, the start
+// parameters of that agent apply unless the task replaces them, and its ceilings apply, too.
 func (p *program) resumedTask(ctx context.Context, a *core.App, t agentTask) (agentTask, []core.Ceiling, error) {
 	ceilings := []core.Ceiling{{Only: t.Tools, Except: t.Except}}
 	if t.Resume == "" {
@@ -154,7 +156,9 @@ func noAgent(id string) error {
 	return fmt.Errorf("no agent %q to resume in this state directory: give the id from the last line of the run (agent ID), or the --state of that run", id)
 }
 
-// agentJournal returns the agent's journal; nil: none.
+// agentJournal returns the agent's journal, and stores the start parameters of a new agent. It
+// returns nil and says so if the agent cannot be resumed later, and an exit error if the agent to
+// resume has no journal.
 func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id string) (agent.Journal, error) {
 	j, err := a.Journal(id)
 	if err == nil {
@@ -185,7 +189,8 @@ func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id
 	return j, nil
 }
 
-// agentModel returns the model, and the models of its provider that may replace it.
+// agentModel sets the model of cfg, and the larger models of its provider that may replace it. It
+// returns NO_MODEL if only the model command is available.
 func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind agent.Kind, cfg *agent.Config) error {
 	name := t.Model
 	if name == "" {
@@ -301,7 +306,7 @@ func (t *agentReport) begun(model string, resumable bool) {
 // maxEventResult bounds the part of a result in an event, in bytes.
 const maxEventResult = 4 << 10
 
-// event reports an event.
+// event reports an event of the run: with --json as a line, otherwise it is not shown.
 func (t *agentReport) event(e agent.Event) {
 	if e.Type == agent.TurnEvent {
 		t.model = e.Model
@@ -328,7 +333,7 @@ func (t *agentReport) event(e agent.Event) {
 	t.writeLine(line)
 }
 
-// writeLine writes a line, and ends the agent if nobody reads it.
+// writeLine writes v as a line of JSON, and ends the agent if that fails.
 func (t *agentReport) writeLine(v any) {
 	if err := t.printJSON(v); err != nil {
 		t.cancel(errParentGone)
@@ -343,7 +348,7 @@ func faultOf(err error) *agentFault {
 	return &agentFault{toolerr.CodeOf(err), err.Error()}
 }
 
-// exitError returns an error that is reported as JSON already, or is still to be reported.
+// exitError returns err if it is still to be reported, and errPrinted if the events have told it.
 func (t *agentReport) exitError(err error) error {
 	if t.how.json {
 		return errPrinted
@@ -354,7 +359,8 @@ func (t *agentReport) exitError(err error) error {
 // maxConversation bounds the conversation in the last line, in bytes.
 const maxConversation = 12 << 20
 
-// ended writes the report and the outcome.
+// ended writes the report and the outcome. whole is the conversation, nil if the run did not
+// begin; the JSON output leaves out one that is too long or incomplete.
 func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its

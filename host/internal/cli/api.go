@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// newAPI returns the HTTP API.
+// newAPI returns the HTTP API of a host.
 func (p *program) newAPI(a *core.App) *httpapi.API {
 	kept := a.Store()
 	return httpapi.New(httpapi.Config{

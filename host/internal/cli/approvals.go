@@ -91,7 +91,8 @@ its first characters.`,
 	return cmd
 }
 
-// withApprovals runs f with a host that starts no servers.
+// withApprovals returns a function for cobra that runs f with a host, without its notices. An
+// error of f becomes an exit error.
 func (p *program) withApprovals(f func(ctx context.Context, a *core.App, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.withHost(cmd.Context(), func(ctx context.Context, a *core.App) error {
@@ -148,7 +149,7 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 	return nil
 }
 
-// shortArgs returns JSON for a table: the beginning of a long one, marked as cut.
+// shortArgs returns arguments for a table: at most 80 characters, and then how to see the rest.
 func shortArgs(raw json.RawMessage) string {
 	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {
@@ -157,7 +158,8 @@ func shortArgs(raw json.RawMessage) string {
 	return text
 }
 
-// showApproval prints the request whose id is, or begins with, id.
+// showApproval prints the request whose id is, or begins with, id. It returns NOT_FOUND for an
+// unknown one.
 func (p *program) showApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {

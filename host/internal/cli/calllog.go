@@ -64,7 +64,8 @@ func newLineWriter(to io.Writer) *lineWriter {
 	return w
 }
 
-// Write queues a line.
+// Write queues a line. It never blocks and returns no error; a line that exceeds the buffer is
+// dropped.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +97,8 @@ type callLog struct {
 	lines *slog.Logger // nil: no log
 }
 
-// startLog starts the log. Close it after the last request.
+// startLog starts the log on standard error. Close it after the last request. With the format
+// json, the notices of the program become JSON, too.
 func (p *program) startLog(a *core.App, f logFlags) *callLog {
 	l := &callLog{out: newLineWriter(p.err)}
 	if f.format == "json" { // notices also become JSON

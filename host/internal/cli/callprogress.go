@@ -26,8 +26,9 @@ type callProgress struct {
 	last string // last progress text
 }
 
-// showProgress shows the progress of a request until done is called. quiet shows nothing;
-// lines shows it although standard error is no terminal.
+// showProgress shows the progress of a request until done is called. With quiet it shows
+// nothing; with lines it does so although standard error is no terminal. It sets OnNotify of
+// the request, if it shows something.
 func (p *program) showProgress(a *core.App, req *call.Request, quiet, lines bool) (done func()) {
 	if quiet || p.line == nil && !lines {
 		return func() {}
@@ -79,7 +80,7 @@ func (c *callProgress) onNotification(method string, params json.RawMessage) {
 }
 
 // progressText formats a progress notification: "40 %: compiling". Of a message it
-// takes the last line, which for a command is its last output.
+// takes the last line, which for a command is its last output; "": it has no information.
 func progressText(params json.RawMessage) string {
 	var n struct {
 		Progress float64

@@ -202,8 +202,8 @@ func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-ch
 	}
 }
 
-// chatExit returns the exit error for the error of a chat, nil for nil. Nothing more is
-// printed for a failed or cancelled turn.
+// chatExit returns the exit error for the error of a chat; nil: it had none. The error of a failed
+// or cancelled turn was printed.
 func chatExit(err error) error {
 	switch {
 	case err == nil:
@@ -214,7 +214,8 @@ func chatExit(err error) error {
 	return withStatus(exitFailed, err)
 }
 
-// promptText returns the text of --prompt.
+// promptText returns the text of --prompt; for "-" that of standard input. An empty one is a usage
+// error.
 func (p *program) promptText(text string) (string, error) {
 	if text == "-" {
 		raw, err := io.ReadAll(io.LimitReader(p.in, maxPrompt+1))
@@ -232,7 +233,8 @@ func (p *program) promptText(text string) (string, error) {
 	return text, nil
 }
 
-// setTerminal sets the terminal settings of a chat.
+// setTerminal sets the settings of a chat that depend on whether its input and output are
+// terminals.
 func (p *program) setTerminal(cfg *chat.Config) {
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {
@@ -247,7 +249,8 @@ func (p *program) setTerminal(cfg *chat.Config) {
 	cfg.Styled = p.getenv("NO_COLOR") == ""
 }
 
-// historyFile returns the path of the file with typed messages; "": none.
+// historyFile returns the path of the file with typed messages; "": none. flag is a file, "off",
+// or "" for one in the state directory.
 func historyFile(flag, stateDir string) string {
 	switch {
 	case flag == "off" || flag == "" && stateDir == "":
@@ -258,7 +261,7 @@ func historyFile(flag, stateDir string) string {
 	return filepath.Join(stateDir, "chat-history")
 }
 
-// systemPrompt returns the system prompt.
+// systemPrompt returns the system prompt of a chat, which names the roots.
 func systemPrompt(a *core.App) string {
 	where := strings.Join(a.Config.Roots, ", ")
 	if where == "" {
@@ -268,7 +271,7 @@ func systemPrompt(a *core.App) string {
 		"and say what you changed. Be brief, and write Markdown. The files are in " + where + "."
 }
 
-// chatHost returns the host's functions for a chat.
+// chatHost returns the host's functions for a chat. attended says that a user can answer questions.
 func (p *program) chatHost(a *core.App, attended bool) chat.Host {
 	caller := call.Caller{EntryPoint: "cli", ID: "chat"}
 	if attended {
@@ -298,7 +301,8 @@ func (p *program) chatHost(a *core.App, attended bool) chat.Host {
 	return h
 }
 
-// keepServers removes all servers except those with these names.
+// keepServers removes from cfg all declared tools, and all servers except those with these names.
+// It returns an error for an unknown name.
 func keepServers(cfg *config.Config, names []string) error {
 	var have []string
 	for _, s := range cfg.Servers {

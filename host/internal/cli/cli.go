@@ -40,10 +40,10 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// withStatus returns err with the exit status that it causes.
+// withStatus returns err as an exit error, which causes this exit status.
 func withStatus(status int, err error) error { return &exitError{status, err} }
 
-// usageError returns an error with the exit status for a wrong use of the command.
+// usageError returns an exit error for a wrong use of the command.
 func usageError(format string, args ...any) error {
 	return withStatus(exitUsage, fmt.Errorf(format, args...))
 }
@@ -75,7 +75,8 @@ func Main() int {
 	return Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
-// Run runs a command line.
+// Run runs a command line without the name of the program, and returns its exit status. It prints
+// its error on stderr.
 func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	p := &program{in: in, out: out, err: stderr, getenv: os.Getenv, environ: os.Environ()}
 	if p.line = newStatusLine(stderr, p.getenv); p.line != nil {
@@ -183,12 +184,13 @@ func (p *program) guardCommand() *cobra.Command {
 	}}
 }
 
-// open opens a host with the configuration of the flags and the environment.
+// open opens a host with the configuration of the flags and the environment. The caller closes it.
 func (p *program) open() (*core.App, error) {
 	return p.openChanged(func(cfg config.Config) config.Config { return cfg })
 }
 
-// openChanged opens a host with a changed configuration.
+// openChanged does the same as open, with the configuration that change returns. It prints the
+// notices about the configuration.
 func (p *program) openChanged(change func(config.Config) config.Config) (*core.App, error) {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
@@ -229,11 +231,12 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 	return a, nil
 }
 
-// load reads the configuration. dir is the directory of the bundled tools.
+// load reads the configuration. dir is the directory of the bundled tools. With an error it
+// returns what could be read.
 func (p *program) load(dir string) (config.Config, error) { return p.loadFlags(p.flags, dir) }
 
-// loadWithoutBroken loads the configuration at the start and leaves out servers with errors.
-// During a reload, load keeps the previous configuration instead.
+// loadWithoutBroken does the same as load, but leaves out servers with errors: a host starts
+// without them. During a reload, load keeps the previous configuration instead.
 func (p *program) loadWithoutBroken(dir string) (config.Config, error) {
 	flags := p.flags
 	flags.LeaveOut = true
@@ -281,13 +284,13 @@ func (p *program) followConfig(ctx context.Context, a *core.App) (stop func()) {
 	}
 }
 
-// withHost runs f with a host, and then closes the host. A signal ends the context of f.
+// withHost opens a host, runs f, closes the host, and returns the error of f. The first signal ends
+// the context of f, the second one the program.
 func (p *program) withHost(ctx context.Context, f func(ctx context.Context, a *core.App) error) error {
 	return p.withHostOf(ctx, func(cfg config.Config) config.Config { return cfg }, f)
 }
 
-// withHostOf opens a host whose configuration change may change, runs f, and closes
-// the host. A signal ends the context of f.
+// withHostOf does the same as withHost, with the configuration that change returns.
 func (p *program) withHostOf(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
 	// Signals are handled only after the configuration was read: until then, for
 	// example when it is a pipe without a writer, a signal ends the program.
@@ -317,7 +320,7 @@ func (p *program) printf(format string, args ...any) error {
 	return nil
 }
 
-// logf writes a line to standard error, or to the log of serve.
+// logf writes a line to standard error, or to the log of serve, with control characters escaped.
 func (p *program) logf(format string, args ...any) {
 	if p.log != nil {
 		p.log.Info(fmt.Sprintf(format, args...))

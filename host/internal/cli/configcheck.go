@@ -78,7 +78,8 @@ type signInView struct {
 	oauth.Account
 }
 
-// signIns returns the sign-ins to the servers, and the problems with others.
+// signIns returns the states of the sign-ins to servers that need one, and the problems of those
+// whose state cannot be read.
 func signIns(cfg config.Config) (views []signInView, problems []string) {
 	views = []signInView{}
 	storage, close, err := tokenStorage(cfg)
@@ -119,7 +120,7 @@ func (v settingView) String() string {
 	return printable(v.Key) + ": " + printable(string(raw))
 }
 
-// printSettings prints the settings as YAML.
+// printSettings prints the settings as YAML, each with the mark "set".
 func (p *program) printSettings(views []settingView) error {
 	for _, v := range views {
 		text, err := yaml.Marshal(map[string]any{v.Key: v.Value})
@@ -190,7 +191,8 @@ func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 	return nil
 }
 
-// isRegistered reports whether a tool is in the store.
+// isRegistered reports whether a tool is registered in the store; false also if the store cannot be
+// read.
 func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
 	cfg.Servers, cfg.Remote, cfg.Declared = nil, nil, nil // no server is started
 	a, err := core.Open(cfg)
@@ -202,8 +204,8 @@ func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
 	return ok
 }
 
-// checkStarted requests the servers' tools, and checks that the tools to which
-// declared tools refer exist.
+// checkStarted starts the servers and adds to r the problems of their lists, tools to which
+// declared tools refer and that do not exist, and rules that match no tool.
 func (p *program) checkStarted(ctx context.Context, r *checkReport) error {
 	p.notices = func(string) {} // they are reported as warnings
 	return p.withHost(ctx, func(ctx context.Context, a *core.App) error {
@@ -304,7 +306,7 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	return p.printSettings(settingViews(cfg.Settings))
 }
 
-// policyWords describes the policy.
+// policyWords describes the policy: its lists, and the number of rules of each action.
 func policyWords(c policy.Config) []string {
 	var words []string
 	for _, list := range []struct {

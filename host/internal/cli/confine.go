@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 )
 
-// confineCommand is the command confine.
+// confineCommand returns the command servers confine.
 func (p *program) confineCommand() *cobra.Command {
 	var calls []string
 	var write, asJSON, dryRun bool
@@ -71,7 +71,7 @@ repeat the command until nothing is refused.`,
 	return cmd
 }
 
-// watchedCalls parses the values of --call.
+// watchedCalls parses the values of --call: a tool and a JSON object. Its error is a usage error.
 func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 	for _, text := range calls {
 		tool, arguments, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -86,8 +86,8 @@ func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 	return parsed, nil
 }
 
-// proposedSandbox returns the settings of a server's sandbox that allow its refused
-// accesses.
+// proposedSandbox returns the settings of a server's sandbox now, extended so that they allow the
+// accesses that the run was refused, as the members of sandbox in YAML.
 func proposedSandbox(now dialect.Sandbox, run core.WatchedRun) map[string]any {
 	now.On = true
 	now.Write = mergeUnique(now.Write, run.Proposal.Write)
@@ -109,7 +109,8 @@ func proposedSandbox(now dialect.Sandbox, run core.WatchedRun) map[string]any {
 	return settings
 }
 
-// mergeUnique returns the values of both lists, each once, in their order.
+// mergeUnique returns the values of both lists, each once, in the order of their first
+// occurrence; nil if there are none.
 func mergeUnique(a, b []string) (all []string) {
 	for _, value := range slices.Concat(a, b) {
 		if !slices.Contains(all, value) {
@@ -156,7 +157,7 @@ func (p *program) printWatchedRun(name string, run core.WatchedRun, settings map
 	return p.printf("%s", printableLines(b.String()))
 }
 
-// indentYAML returns a YAML value, to follow its key at six spaces.
+// indentYAML returns a YAML value as it follows its key, which is indented by six spaces.
 func indentYAML(value string) string {
 	if strings.HasPrefix(value, "- ") {
 		return "\n        " + strings.ReplaceAll(strings.TrimSuffix(value, "\n"), "\n", "\n        ") + "\n"

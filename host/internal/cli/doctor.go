@@ -134,8 +134,8 @@ func (e *doctorRun) checkRunningHosts(ctx context.Context) error {
 	return err
 }
 
-// checkConfig checks the configuration. starts means that a host can start with it in spite
-// of problems.
+// checkConfig checks the configuration and adds its problems. starts reports whether a host
+// starts with it, possibly without servers that have problems.
 func (e *doctorRun) checkConfig() (starts bool) {
 	dir, err := bundledtools.HostDir()
 	if err == nil {
@@ -200,7 +200,8 @@ func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 	}
 }
 
-// checkServers tests every server.
+// checkServers tests every server and adds a finding for each. It shows in the status line which
+// ones it waits for.
 func (e *doctorRun) checkServers(ctx context.Context, a *core.App) {
 	var mu sync.Mutex
 	var waits []string
@@ -266,7 +267,8 @@ func serverFinding(a *core.App, c serverCheck) finding {
 	return f
 }
 
-// commandAlone returns a shell command that runs a server without the host.
+// commandAlone returns a shell command that runs a server without the host, or requests its
+// address.
 func commandAlone(a *core.App, c serverCheck) string {
 	if c.URL != "" {
 		return "curl -i " + shellWord(c.URL)

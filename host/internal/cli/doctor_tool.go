@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/diagnose/servercheck"
 )
 
-// checkTool checks a program, and prints each check at once, or all as JSON at the
-// end.
+// checkTool checks a program, and prints each check at once, or all as JSON at the end. It
+// returns an exit error if a check is bad.
 func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) error {
 	found, err := exec.LookPath(command[0])
 	if err == nil {

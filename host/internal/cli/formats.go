@@ -38,7 +38,7 @@ func (a definitionFlags) check() error {
 	return nil
 }
 
-// vendor reports whether the format is a vendor's instead of MCP's.
+// vendor reports whether the format is another one than MCP's.
 func (a definitionFlags) vendor() bool { return a.format != "" && a.format != "mcp" }
 
 // printDefinitions prints MCP's definitions, as clients get them.
@@ -62,8 +62,8 @@ func (p *program) printIndented(raw json.RawMessage) error {
 	return p.printf("%s\n", pretty.String())
 }
 
-// printFormat prints definitions in a vendor's format, and the losses on standard
-// error. With --json it prints both as one object.
+// printFormat prints definitions in a vendor's format, and the losses on standard error. With
+// --json it prints both as one object. one means a single definition instead of a list.
 func (p *program) printFormat(tools []*call.Tool, one bool, how definitionFlags) error {
 	var defs []llm.Tool
 	for _, t := range tools {

@@ -121,7 +121,8 @@ func (p *program) target(id string, f installFlags) (t clientTarget, err error) 
 	return t, err
 }
 
-// installEnvironment returns the system, the environment and the working directory.
+// installEnvironment returns what determines the locations of configurations: the system, the
+// environment and the working directory.
 func (p *program) installEnvironment() (install.Environment, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -176,7 +177,8 @@ func serverNames(servers []install.Server) string {
 	return strings.Join(names, ", ")
 }
 
-// installedServers returns the servers to add: the host, or single tools.
+// installedServers returns the servers to add: the host, or with --tools single tools. A tool that
+// is not installed is a usage error.
 func (p *program) installedServers(t clientTarget, f installFlags) ([]install.Server, error) {
 	var args []string
 	if p.flags.Config != "" {
@@ -216,7 +218,8 @@ func (p *program) installedServers(t clientTarget, f installFlags) ([]install.Se
 	return servers, nil
 }
 
-// installedRoots returns the --root flags of a server.
+// installedRoots returns the --root flags of a server: those of this command, made absolute, or the
+// client's default roots. It is a usage error if there are none or one is not a directory.
 func (p *program) installedRoots(t clientTarget) (args []string, err error) {
 	roots := p.flags.Roots
 	if len(roots) == 0 {
@@ -323,6 +326,7 @@ func (p *program) printChange(c *install.Change) error {
 	return p.printDiff(c.Before, c.After, names)
 }
 
+// plainWord matches a word that a shell need not have quoted.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
 
 // shellJoin returns a command line for a POSIX shell.
@@ -337,7 +341,8 @@ func shellJoin(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// askInstall asks for the client and the directory on a terminal.
+// askInstall asks for the client and the directory on a terminal, shows the change, and makes it if
+// the user confirms. Without a terminal it is a usage error.
 func (p *program) askInstall(ctx context.Context, f installFlags) error {
 	in, ok := p.in.(*os.File)
 	if !ok || !lineedit.IsTerminal(in) {

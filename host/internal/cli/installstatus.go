@@ -119,7 +119,7 @@ func (p *program) printInstallations(list []installation) error {
 // versionWait bounds the run of a program with --version.
 const versionWait = 10 * time.Second
 
-// versionOf returns the version of a program, or the reason why it is not known.
+// versionOf runs a program and returns its Version, or as Problem why that is not known.
 // A configuration in a directory may come from anybody, so the program that it
 // names is only run if it is one of this installation.
 func versionOf(ctx context.Context, path string, scope install.Scope) (found installation) {

@@ -26,7 +26,7 @@ const (
 	reconnectTimeout = 90 * time.Second
 )
 
-// listen opens the private socket. Without it, the host works nevertheless.
+// listen opens the private socket of a host. If that fails it says so, and the host works without.
 func (p *program) listen(a *core.App, entryPoint string) {
 	if err := a.Listen(entryPoint); err != nil {
 		p.logf("%v; mcp-host servers and stats cannot reach this host", err)
@@ -49,8 +49,9 @@ func hostFlag(cmd *cobra.Command, pid *int) {
 	cmd.Flags().IntVar(pid, "host", 0, "ask only the running host with process id `PID`")
 }
 
-// liveHosts returns the running hosts with this state directory, limited to those with the
-// configuration of --config and to the process id pid, if given.
+// liveHosts returns the running hosts with this state directory, limited to those that use the
+// file of --config and to the process id pid, if given (0: all). It returns an exit error if the
+// host pid does not answer, and errSilent if hosts run and none of them answers.
 func (p *program) liveHosts(ctx context.Context, pid int) ([]liveHost, error) {
 	state, err := config.StateDir(p.flags.State, p.getenv)
 	if err != nil {
@@ -103,7 +104,8 @@ type hostAnswer[T any] struct {
 	answer T
 }
 
-// askAll asks all hosts concurrently and returns their answers in order.
+// askAll asks all hosts concurrently, waits for them, and returns each answer or error, in the
+// order of hosts.
 func askAll[T any](ctx context.Context, hosts []control.Host, method string) iter.Seq2[hostAnswer[T], error] {
 	answers, errs := make([]hostAnswer[T], len(hosts)), make([]error, len(hosts))
 	var all sync.WaitGroup
@@ -123,7 +125,7 @@ func askAll[T any](ctx context.Context, hosts []control.Host, method string) ite
 	}
 }
 
-// logNoHost explains what to do when no host runs.
+// logNoHost says that no host runs, what the command does instead, and how to start a host.
 func (p *program) logNoHost(instead string) {
 	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // checked before
 	if state == "" {
@@ -148,7 +150,8 @@ type liveServer struct {
 	Error string `json:"error,omitempty"` // of a reconnect
 }
 
-// liveServers lists the servers of running hosts, or restarts them.
+// liveServers prints the servers of running hosts with these names (none: all). With again it
+// restarts them first, and returns an exit error if one fails. An unknown name is a usage error.
 func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []string, again, asJSON bool) error {
 	all := []liveServer{}
 	known := map[string]bool{}
@@ -242,7 +245,7 @@ func (s liveServer) detail(now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// hostCounters returns the counters of the running hosts.
+// hostCounters returns the counters of the running hosts, without those that do not answer.
 func (p *program) hostCounters(ctx context.Context, hosts []liveHost) []hostStat {
 	var all []hostStat
 	for _, h := range hosts {

@@ -76,8 +76,8 @@ them. They are deleted even if they cannot be revoked; then the exit status is 1
 	return cmd
 }
 
-// tokenStorage tells where the tokens of sign-ins are stored. close closes the store of the
-// cluster, if they are there.
+// tokenStorage returns where the tokens of sign-ins are stored. The caller calls close after its
+// use, which closes the store of the cluster if they are there.
 func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err error) {
 	storage = cfg.TokenStorage()
 	if storage.Kind != oauth.InCluster {
@@ -126,6 +126,8 @@ func (p *program) signIn(name string) (c oauth.Config, close func(), err error) 
 	return c, nil, usageError("no server %q; mcp-host servers lists them", name)
 }
 
+// runLogin signs in to the server name, says where the tokens are stored, and lets running hosts
+// connect again.
 func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error {
 	c, close, err := p.signIn(name)
 	if err != nil {
@@ -200,6 +202,8 @@ func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 	return prompt
 }
 
+// runLogout signs out of the server name, or with users signs out all users of serve. If tokens could
+// not be revoked, it returns an exit error, and they are deleted nevertheless.
 func (p *program) runLogout(ctx context.Context, name string, users bool) error {
 	c, close, err := p.signIn(name)
 	if err != nil {
@@ -228,9 +232,9 @@ func (p *program) runLogout(ctx context.Context, name string, users bool) error 
 	return nil
 }
 
-// reconnectHosts makes the running hosts connect to the server again, so that they use the new
-// tokens and list its tools at once. Hosts that do not answer do that at their next
-// call.
+// reconnectHosts makes the running hosts connect to the server again after a sign-in, so that they
+// list its tools at once. Without signedIn it does nothing. Hosts that do not answer use the new
+// tokens at their next call.
 func (p *program) reconnectHosts(ctx context.Context, name string, signedIn bool) {
 	hosts, err := p.liveHosts(ctx, 0)
 	if err != nil || !signedIn {

@@ -8,7 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// checkLoop returns an error if this host was started below itself.
+// checkLoop returns a *nesting.LoopError if this host was started below a host with the same
+// marks, so that the hosts would start each other without end.
 func (p *program) checkLoop(cfg config.Config) error {
 	marks := cfg.Marks()
 	if len(marks) == 0 {
@@ -17,8 +18,8 @@ func (p *program) checkLoop(cfg config.Config) error {
 	return nesting.CheckLoop(config.Above(p.environ), marks, p.serves)
 }
 
-// refuseClient answers every request with the reason, until the client closes
-// the connection. The host above shows it as the server's failure and does not
+// refuseClient answers every request with the reason, until the client closes the connection,
+// and returns it as an exit error. The host above shows it as the server's failure and does not
 // start the server again.
 func (p *program) refuseClient(reason error) error {
 	lines := jsonrpc.NewReader(p.in, 0)
@@ -37,7 +38,7 @@ func (p *program) refuseClient(reason error) error {
 	}
 }
 
-// writeMessage writes a message to the client as one line.
+// writeMessage writes a message and a line end to the client.
 func (p *program) writeMessage(message json.RawMessage) error {
 	if _, err := p.out.Write(append(message, '\n')); err != nil {
 		return withStatus(exitFailed, err)

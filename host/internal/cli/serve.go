@@ -39,7 +39,8 @@ func (p *program) stdioCommand() *cobra.Command {
 	}
 }
 
-// serveStdio serves one client. around and aroundOut can wrap its streams.
+// serveStdio serves one client on standard input and output until it closes its input. around and
+// aroundOut wrap these streams.
 func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
 	p.serves = true
 	core.StartUp()
@@ -176,7 +177,8 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	return nil
 }
 
-// hostToken returns the host's own token and its source; "" if no token is required.
+// hostToken returns the host's own token, and where it is from; "" if no token is required. The first
+// host creates one in the state directory.
 func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err error) {
 	switch {
 	case f.noToken:
@@ -187,7 +189,7 @@ func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err 
 	return config.Token(f.tokenFile, a.Config.State, p.getenv)
 }
 
-// userSignIn returns the configuration for the sign-in of users, nil if none exists.
+// userSignIn returns the configuration for the sign-in of users; nil: users do not sign in.
 func userSignIn(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {
@@ -201,7 +203,8 @@ func userSignIn(a *core.App) (*gateway.Auth, error) {
 	return &gateway.Auth{Verify: v.Verify, Issuer: c.Issuer, URL: c.URL, Scopes: c.Scopes}, nil
 }
 
-// publicHost returns the values of the header Host for the public address.
+// publicHost returns the values of the header Host for the public address of auth; nil: it has
+// none.
 func publicHost(auth *gateway.Auth) []string {
 	if auth == nil {
 		return nil
@@ -246,7 +249,8 @@ func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth
 	return nil
 }
 
-// callableAddress returns the address to call for a listener on addr.
+// callableAddress returns the address at which clients reach a listener on addr: with the host's
+// name if it listens on all addresses.
 func callableAddress(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

@@ -60,7 +60,8 @@ runs them, lists their tools and pings them.`,
 	return cmd
 }
 
-// serversByName returns the servers with these names; without names, all servers.
+// serversByName returns the servers with these names; without names, all servers. An unknown name is
+// a usage error.
 func serversByName(servers []*upstream.Server, names []string) ([]*upstream.Server, error) {
 	if len(names) == 0 {
 		return servers, nil
@@ -115,7 +116,7 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond).Microseconds()) / 1000
 }
 
-// testAll tests all servers, four at a time, and returns the checks in the order of
+// testAll tests all servers, four at a time (see testServer), and returns the checks in the order of
 // the servers. known, unless nil, is called with each finished check, by one goroutine
 // at a time.
 func testAll(ctx context.Context, servers []*upstream.Server, again bool, known func(serverCheck)) []serverCheck {
@@ -169,7 +170,8 @@ func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstr
 	return nil
 }
 
-// printServerTable prints a table of servers. run says that they were tested.
+// printServerTable prints a table of servers: with run the results of their tests, else their
+// commands or URLs.
 func (p *program) printServerTable(checks []serverCheck, run bool) error {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, c := range checks {

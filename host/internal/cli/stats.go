@@ -92,7 +92,8 @@ With --json all numbers are raw and their names give the unit: p50Ms, bytes.`,
 	return cmd
 }
 
-// statsOfLog counts the events of an audit log.
+// statsOfLog counts the calls in the audit log of a directory since a time. With an error it
+// returns what could be read.
 func statsOfLog(dir string, since time.Time) (statsReport, error) {
 	s := statsReport{Since: since.UTC().Truncate(time.Second), Tools: []toolStat{}}
 	var r stats.Recorder

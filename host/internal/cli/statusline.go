@@ -82,7 +82,7 @@ func (l *statusLine) erase() {
 	}
 }
 
-// fitColumns shortens a text to a number of columns.
+// fitColumns shortens a text to a number of columns, with "…" at the end of a longer one.
 func fitColumns(text string, columns int) string {
 	used := 0
 	for i, r := range text {
@@ -94,9 +94,9 @@ func fitColumns(text string, columns int) string {
 	return text
 }
 
-// showWaiting shows the result of what in the status line, from statusDelay on, until done
-// is called; "" shows nothing. It shows nothing if standard error is not a terminal,
-// or with quiet.
+// showWaiting shows the text that what returns in the status line, and updates it, from
+// statusDelay on until done is called. It shows nothing for "", with quiet, or if standard error
+// is not a terminal. done may be called again.
 func (p *program) showWaiting(quiet bool, what func() string) (done func()) {
 	if p.line == nil || quiet {
 		return func() {}
@@ -123,7 +123,8 @@ func (p *program) showWaiting(quiet bool, what func() string) (done func()) {
 	})
 }
 
-// waitingText describes the servers whose tools are being requested, and the progress.
+// waitingText returns a function for showWaiting that names the servers whose tools are being
+// requested, and the progress; "": none are.
 func waitingText(a *core.App) func() string {
 	begin := time.Now()
 	return func() string {

@@ -66,7 +66,7 @@ func (p *program) printTokens(tools []*call.Tool, how definitionFlags) error {
 	return nil
 }
 
-// written returns a definition as a request contains it.
+// written returns a definition as a request in the chosen format contains it.
 func (a definitionFlags) written(t *call.Tool) (string, error) {
 	if !a.vendor() {
 		return string(t.Definition), nil

@@ -92,8 +92,8 @@ func (p *program) listTools(ctx context.Context, a *core.App, how definitionFlag
 	return p.logMissing(a)
 }
 
-// logMissing reports missing servers and tools. Changed definitions are reported when
-// they are noticed.
+// logMissing prints which servers and tools are missing, and returns an exit error if any are. It
+// leaves out changed definitions, which are reported when they are noticed.
 func (p *program) logMissing(a *core.App) error {
 	waitForPinChecks(context.Background(), a)
 	errs := slices.DeleteFunc(a.Catalog.Errors(), func(err error) bool { return errors.As(err, new(*catalog.ChangedError)) })
@@ -106,15 +106,16 @@ func (p *program) logMissing(a *core.App) error {
 	return nil
 }
 
-// waitForPinChecks waits until definitions were compared with the recorded ones, but not for a
-// store that does not answer.
+// waitForPinChecks waits until definitions were compared with the recorded ones, at most 10 s,
+// because a store may not answer.
 func waitForPinChecks(ctx context.Context, a *core.App) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	a.Catalog.Settle(ctx)
 }
 
-// summary returns the first sentence of a description, on one line.
+// summary returns the first sentence of a tool's description, or its title, on one line of at most
+// 100 characters.
 func summary(definition json.RawMessage) string {
 	var d struct {
 		Title       string `json:"title"`
@@ -158,7 +159,8 @@ func (p *program) showTool(ctx context.Context, a *core.App, name string, how de
 	return p.printIndented(t.Definition)
 }
 
-// findTool looks up a tool by the name that a user typed, and suggests similar names.
+// findTool looks up a tool by its served name. For an unknown one it returns an exit error that
+// lists the tools.
 func (p *program) findTool(ctx context.Context, a *core.App, name string) (*call.Tool, error) {
 	if t, ok := a.Catalog.Lookup(ctx, name); ok {
 		return t, nil
@@ -177,7 +179,7 @@ func (p *program) findTool(ctx context.Context, a *core.App, name string) (*call
 	return nil, withStatus(status, fmt.Errorf("no tool %q; available: %s", name, strings.Join(names, ", ")))
 }
 
-// printJSON prints a value as one line of JSON.
+// printJSON prints a value as one line of JSON, with control characters escaped.
 func (p *program) printJSON(v any) error {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -267,7 +269,8 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 	return nil
 }
 
-// printResult prints a result. failed means that it has isError.
+// printResult prints the texts of a result and descriptions of its other content, or with asJSON
+// the result as received. failed reports whether it has isError, or is malformed.
 func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, err error) {
 	var r struct {
 		IsError bool `json:"isError"`
@@ -307,7 +310,8 @@ func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, er
 	return r.IsError, nil
 }
 
-// readArguments returns the arguments object of a command line.
+// readArguments returns the arguments object of a command line: one JSON object, "-" for one on
+// standard input, or pairs key=value, which are converted by the tool's schema.
 func (p *program) readArguments(t *call.Tool, args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`), nil

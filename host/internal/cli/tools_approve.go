@@ -132,8 +132,8 @@ func (p *program) printApproved(found []changedTool, asJSON bool) error {
 	return nil
 }
 
-// formatDefinition formats a definition with a member on each line, and the lines of its texts
-// apart, so that changes in a long description are visible.
+// formatDefinition formats a definition for a diff: each member, and each line of a text, is on
+// its own line, so that changes in a long description are visible.
 func formatDefinition(definition json.RawMessage) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, definition, "", "  "); err != nil {

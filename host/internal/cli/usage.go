@@ -35,7 +35,7 @@ func joinOr(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// withAdvice adds advice to an error, which can end in a question.
+// withAdvice adds advice to an error, separated by a semicolon, or by a space after a question.
 func withAdvice(err error, advice string) error {
 	if strings.HasSuffix(err.Error(), "?") {
 		return fmt.Errorf("%w %s", err, advice)
@@ -43,7 +43,7 @@ func withAdvice(err error, advice string) error {
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// noArguments refuses arguments of a command that has only subcommands.
+// noArguments returns a usage error for arguments of a command that has only subcommands.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(cmd, args[0])
@@ -51,7 +51,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// argumentCount returns a check for least to most arguments.
+// argumentCount returns a check for cobra that a command has least to most arguments.
 func argumentCount(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
@@ -64,8 +64,8 @@ func argumentCount(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// unknownFlag adds the most similar flag to the error for an unknown flag. It
-// recognizes a long flag with one dash. For a wrong value, it says what the flag accepts.
+// unknownFlag returns the error for an unknown flag with the most similar flag, and other errors
+// unchanged. It recognizes a long flag with one dash. For a wrong value, it says what the flag accepts.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {

@@ -44,7 +44,8 @@ networks with a mirror.`,
 	return cmd
 }
 
-// checkVersion compares this program's version with the released ones.
+// checkVersion requests the released versions and prints how this program's version compares, as
+// text or JSON. The exit status is exitConnect if they cannot be requested.
 func (p *program) checkVersion(ctx context.Context, asJSON bool) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
