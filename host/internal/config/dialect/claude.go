@@ -23,8 +23,7 @@ func MaxText(file string) int {
 	return maxText
 }
 
-// isSkipped reports whether nothing of a member of .claude.json means
-// anything here.
+// isSkipped reports whether the host does not need the member of .claude.json at this path.
 func isSkipped(path []string) bool {
 	switch len(path) {
 	case 1:
@@ -50,8 +49,8 @@ func projectOf(root *node, dir string) *node {
 	return nil
 }
 
-// withoutOverridden leaves out of the user's servers those that the project has, too:
-// of two of a name the narrower scope's counts.
+// withoutOverridden returns the sections without those servers of the user whose names the
+// project's servers have, too: the narrower scope counts.
 func withoutOverridden(sections []section, local *node) []section {
 	for i, s := range sections {
 		if s.path != "mcpServers" || s.node.kind != mapNode || local.get("mcpServers") == nil {
@@ -66,7 +65,7 @@ func withoutOverridden(sections []section, local *node) []section {
 	return sections
 }
 
-// textItems are the texts of a list; nil: it is none.
+// textItems returns the texts of the items of a list; nil if n is not a list.
 func textItems(n *node) []string {
 	if n == nil || n.kind != listNode {
 		return nil

@@ -78,7 +78,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 	return d
 }
 
-// addProblem adds a problem that belongs to no server.
+// addProblem adds a problem that belongs to no server; line 0: unknown.
 func (d *Document) addProblem(line int, format string, args ...any) {
 	d.Problems = append(d.Problems, Problem{File: d.File, Line: line, Text: fmt.Sprintf(format, args...)})
 }
@@ -95,7 +95,7 @@ type section struct {
 	fields   []field       // that a server may have
 }
 
-// topLevel are the keys of toolroom's own file.
+// topLevel returns the keys of toolroom's own file.
 func topLevel() []string {
 	return append([]string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "context_servers", "inputs", "tool_dirs"}, settingNames()...)
 }
@@ -175,8 +175,8 @@ func (d *Document) sections(root, local *node) []section {
 	return withoutOverridden(found, local)
 }
 
-// addNoSection says that a file has no place with servers, and what may have been
-// meant for one.
+// addNoSection adds the problem that a file has no section with servers, with the unknown key
+// that may have been meant for one, and sets Empty.
 func (d *Document) addNoSection(unknown []pair) {
 	var keys []string
 	for _, p := range unknown {
@@ -413,7 +413,8 @@ func (r *reader) unknownField(p pair, all []field) {
 	r.warn("unknown; ignored")
 }
 
-// checkServer looks at the fields together.
+// checkServer adds the problems of fields that contradict each other or are missing. It ignores
+// disabled servers.
 func (r *reader) checkServer() {
 	s := r.server
 	program := len(s.Command) > 0 && s.Command[0] != ""

@@ -42,7 +42,7 @@ type pair struct {
 	value *node
 }
 
-// get returns the value under a key, nil if it is missing.
+// get returns the value under a key; nil if it is missing, or n is nil or no map.
 func (n *node) get(key string) *node {
 	if n == nil || n.kind != mapNode {
 		return nil

@@ -39,8 +39,9 @@ func policyFields(s *Settings) []field {
 	}, "allow", "block")
 }
 
-// warnOfImpossiblePatterns changes the fields in which, which hold patterns of tool names: they warn of a
-// pattern with a character that no name has, since a rule with it would match nothing.
+// warnOfImpossiblePatterns returns fields, and changes those in which, which hold patterns of tool
+// names: reading them warns of a pattern with a character that no name has, since it would match
+// nothing.
 func warnOfImpossiblePatterns(fields []field, which ...string) []field {
 	for i, f := range fields {
 		if !slices.Contains(which, f.name) {

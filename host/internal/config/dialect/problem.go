@@ -61,7 +61,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns those that are no warnings as an error; nil if none exists.
+// Err returns the problems that are no warnings as an error of type Problems; nil: there are none.
 func (p Problems) Err() error {
 	errs := slices.DeleteFunc(slices.Clone(p), func(one Problem) bool { return one.Warning })
 	if len(errs) == 0 {
@@ -70,7 +70,7 @@ func (p Problems) Err() error {
 	return errs
 }
 
-// Warnings returns the others.
+// Warnings returns the problems that are warnings.
 func (p Problems) Warnings() Problems {
 	return slices.DeleteFunc(slices.Clone(p), func(one Problem) bool { return !one.Warning })
 }
@@ -85,7 +85,8 @@ func normalizeName(name string) string {
 	}, name)
 }
 
-// nearestName returns the candidate most similar to name, or "" without a similar one.
+// nearestName returns the candidate most similar to name; "": none differs in less than 3 letters,
+// or 2 for a short name.
 func nearestName(name string, candidates []string) string {
 	best, least := "", 3
 	if len(normalizeName(name)) <= 4 {

@@ -271,8 +271,8 @@ func (r *reader) eachMember(n *node, f func(name string, value *node)) {
 	r.field = path
 }
 
-// readMembers reads the members of a map by their names. Unknown and repeated members are
-// problems.
+// readMembers reads the members of a map with the fields of their names; null has none. Unknown and
+// repeated members are problems.
 func (r *reader) readMembers(n *node, all []field) {
 	if n.kind == nullNode {
 		return
@@ -304,10 +304,12 @@ func (r *reader) readMembers(n *node, all []field) {
 	r.field, r.line = path, line
 }
 
+// readPins reads the setting tool_pins.
 func readPins(r *reader, n *node, s *Settings) {
 	s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
 }
 
+// readTokenStore reads the setting token_store.
 func readTokenStore(r *reader, n *node, s *Settings) {
 	s.TokenStore = r.choice(n, "auto", "keyring", "file", "cluster")
 }

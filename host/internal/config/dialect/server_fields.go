@@ -221,10 +221,10 @@ func withDescription(schema map[string]any, doc string) map[string]any {
 	return schema
 }
 
-// ineffectiveFields are fields of other products that mean nothing here, or are of no
-// consequence: sign-in is found out from the server's answer, approval is the
-// policy's, looks are the editor's. Values that restrict a server there are
-// warned of first; see restriction.
+// ineffectiveFields returns fields of other products that have no effect here: the server's answer
+// tells whether it needs a sign-in, the policy decides on approval, and other fields are for
+// editors. Values that restrict a server in the other product lead to a warning; see
+// restrictionReason.
 func ineffectiveFields() []string {
 	return []string{
 		"id", "name", "trust", "targetAudience", "targetServiceAccount", "extensionName",
@@ -258,8 +258,8 @@ func readHeadersHelper(r *reader, n *node) {
 	}
 }
 
-// readTransport reads a transport by any of its names. What is none of them
-// is an error that says what to use.
+// readTransport reads a transport by any of its names, or a map {type, url, headers}. Another name
+// is a problem that says what to use.
 func readTransport(r *reader, n *node) {
 	if n.kind == mapNode { // {transport: {type, url, headers}}
 		r.readFields(n)
@@ -287,8 +287,8 @@ func readTransport(r *reader, n *node) {
 	}
 }
 
-// readAllowed reads a list of the tools that alone are served. One that names none
-// means that in most other products, where in a Filter none would be all.
+// readAllowed reads a list of the only tools to serve. In most other products an empty list means
+// that none is served: it blocks all tools. In toolroom's own file it is a problem.
 func (r *reader) readAllowed(n *node) {
 	list := r.texts(n)
 	r.server.Tools.Allow = append(r.server.Tools.Allow, list...)

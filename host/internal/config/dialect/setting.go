@@ -94,7 +94,7 @@ func newSettingReader(d *Document, key string, line int) *reader {
 	return &reader{doc: d, server: &Server{}, strict: true, field: key, line: line}
 }
 
-// findSetting returns the setting of that name.
+// findSetting returns the setting that a key names, by any of its spellings; false: none.
 func findSetting(key string) (setting, bool) {
 	all := settings()
 	i := slices.IndexFunc(all, func(s setting) bool { return s.isNamed(key) })
@@ -113,14 +113,14 @@ func settingNames() []string {
 	return names
 }
 
-// foreignKeys are the keys that tell another product's file, whose other keys mean
-// what they mean there.
+// foreignKeys returns the keys by which another product's file is recognized. The other keys of
+// such a file have that product's meaning.
 func foreignKeys() []string {
 	return []string{"mcpServers", "mcp_servers", "mcp.servers", "mcp", "arsenal", "context_servers", "spec", "projects"}
 }
 
-// ownSettings reports whether the keys of a file are the host's settings. In
-// another product's they stand below toolroom:.
+// ownSettings reports whether the keys at the top of a file are the host's settings. In another
+// product's file the settings are below toolroom:.
 func ownSettings(strict bool, root *node) bool {
 	return strict || root.get("servers") != nil ||
 		!isServerMap(root) && !slices.ContainsFunc(foreignKeys(), func(key string) bool { return root.get(key) != nil })
@@ -153,7 +153,7 @@ func (d *Document) readSetting(p pair) bool {
 	return true
 }
 
-// readToolroom reads toolroom: of another product's file.
+// readToolroom reads the settings below toolroom: in another product's file.
 func (d *Document) readToolroom(n *node) {
 	if n.kind != mapNode {
 		d.addProblem(n.line, "toolroom: want a map of settings, not %s", n.kindWord())

@@ -49,7 +49,7 @@ func (t *Tree) IsNull() bool { return t == nil || t.kind == nullNode }
 // Scalar reports whether the value is a bool, a number or a text; false for nil.
 func (t *Tree) Scalar() bool { return t != nil && (&node{kind: t.kind}).isScalar() }
 
-// Bool returns whether the value is true or false, and which.
+// Bool returns a bool; ok is false for other values and for nil.
 func (t *Tree) Bool() (value, ok bool) {
 	if t == nil || t.kind != boolNode {
 		return false, false
@@ -134,8 +134,8 @@ func (n *node) toTree() *Tree {
 	return t
 }
 
-// ParseTrees reads a file of one document or, in YAML, of several, within the
-// bounds of a configuration. Documents in which nothing is are left out.
+// ParseTrees parses a file of one document or, in YAML, of several, within the bounds of a
+// configuration. It leaves out empty documents. The problem is nil if there is none.
 func ParseTrees(file string, text []byte) ([]*Tree, *Problem) {
 	nodes, err := parseAll(file, text)
 	if err != nil {

@@ -13,8 +13,8 @@ func (d *Document) zedSection(root, servers *node) section {
 	return s
 }
 
-// disableExtension omits a server that one of Zed's extensions starts: its settings belong to
-// the extension.
+// disableExtension disables a server that one of Zed's extensions starts, with a warning: its
+// settings belong to the extension.
 func (r *reader) disableExtension(n *node, line int) {
 	source := n.get("source")
 	if source != nil && source.text == "extension" || source == nil && n.get("settings") != nil && n.get("command") == nil && n.get("url") == nil {

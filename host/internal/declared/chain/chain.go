@@ -95,7 +95,7 @@ func toolsOf(steps []Step) (names []string) {
 	return names
 }
 
-// Uses returns the arguments that the chain refers to.
+// Uses returns the arguments that the chain refers to without a default.
 func (c Config) Uses() (names []string) {
 	visit := func(raw json.RawMessage) {
 		for _, r := range refsIn(raw) {

@@ -119,7 +119,8 @@ func codeOf(err error) toolerr.Code {
 	return toolerr.ExecutionError
 }
 
-// runSequence runs steps in order and returns the outcome of the last one that ran.
+// runSequence runs steps in order and returns the outcome of the last one that ran; nil: none did. It
+// stops at the first error.
 func (r *run) runSequence(ctx context.Context, at string, steps []Step) (last *outcome, err error) {
 	for i, s := range steps {
 		at := fmt.Sprintf("%s/%d", at, i)
@@ -145,7 +146,8 @@ func (r *run) runSequence(ctx context.Context, at string, steps []Step) (last *o
 	return last, nil
 }
 
-// runChoice runs the steps of the branch that the condition selects.
+// runChoice runs the steps of the branch that the condition selects, and returns the outcome of the
+// last one; nil: none ran.
 func (r *run) runChoice(ctx context.Context, at string, s Step) (*outcome, error) {
 	r.mu.Lock()
 	holds, err := s.If.holds(r.scope)

@@ -29,7 +29,8 @@ type client struct {
 // maxRedirects bounds the redirects of a request.
 const maxRedirects = 5
 
-// sendOnce sends the request once, and follows redirects.
+// sendOnce sends the request, follows redirects, and returns the tool's result. It does not repeat a
+// request that failed. The time limit is that of an attempt.
 func (e *client) sendOnce(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
 	timed, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()

@@ -232,7 +232,7 @@ func (c *compiled) checkHeaders() error {
 	return nil
 }
 
-// Uses returns the arguments that the declaration uses, sorted.
+// Uses returns the arguments that the declaration uses, sorted; nil if it is not valid.
 func (c Config) Uses() []string {
 	out, err := c.compile()
 	if err != nil {
