@@ -62,7 +62,7 @@ corpora: ## run all cases of the long tests of the sandbox (a part of test-all)
 
 test-long: ## run the long attack corpora, races and 1 000 random sequences (an hour or two)
 	TOOLROOM_SAMPLE=all PROC_LONG=1 BASH_LONG=1 TOOLROOM_SOAK=5m PROC_MOVES=1000 CHANGES_SEQUENCES=1000 UNDO_SEQUENCES=1000 \
-		CHANGES_REPOSITORIES=1000 UNDO_REPOSITORIES=1000 \
+		UNDO_REPOSITORIES=1000 \
 		$(PLAIN) $(GO) test -vet=off -count=1 -timeout 4h ./pkg/sandbox/... ./tools/bash
 
 # The race detector's second of sleep at each process' end is for goroutines that are

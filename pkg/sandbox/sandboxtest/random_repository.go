@@ -73,26 +73,26 @@ exchange() { perl -e 'syscall(RENAMEAT2, -100, $ARGV[0], -100, $ARGV[1], 2)' -- 
 git() { command git -c gc.auto=0 -c pack.threads=1 -c maintenance.auto=false -c core.editor=true -c advice.detachedHead=false "$@"; }
 `
 
-// repositoryFileSteps replace, move and remove files, and remove and copy directories. Each %d becomes a random number.
+// repositoryFileSteps replace, move and remove files, and remove directories. Each %d becomes a random number.
 var repositoryFileSteps = []string{
 	`file %d %d; rm -f "$f"`, `dir %d %d; rm -rf "$d"`, `any %d %d; rm -rf "$e"; echo instead > "$e"`, `any %d %d; rm -rf "$e"; mkdir -p "$e/in"; echo in > "$e/in/side"`,
 	`any %d %d; rm -rf "$e"; ln -s "$E" "$e"`, `any %d %d; rm -rf "$e"; mkfifo "$e"`, `file %d %d; sed -i 's/[0-9]$/&x/' "$f" "$F"`, `file %d %d; cp -a "$f" "$F".copy`,
-	`dir %d %d; cp -a "$d" copied; mv -T copied "$D/copied"`, `file %d %d; mv -f "$f" "$F"`, `any %d %d; ln -sfn "$e" "$E"`,
-	`dir %d %d; mkdir -p "$d"/$'\xfe\n'; echo odd > "$d"/$'\xfe\n'/$'x\n\xff'`, `dir %d %d; tar cf t.tar "$d"; rm -rf "$d"; tar xf t.tar; rm t.tar`,
+	`file %d %d; mv -f "$f" "$F"`, `any %d %d; ln -sfn "$e" "$E"`, `dir %d %d; mkdir -p "$d"/$'\xfe\n'; echo odd > "$d"/$'\xfe\n'/$'x\n\xff'`,
 	`file %d %d; mv "$f" tmpx; mv "$F" "$f"; mv tmpx "$F"`, `head -c 18000000 /dev/zero > big%d; rm -f big%d`, `dir %d %d; rm -rf "$d"/*; mkdir "$d/empty"`, `file %d %d; exchange "$f" "$F"`,
 }
 
-// repositoryDirMoves move directories with mv, which copies them if it cannot rename them.
+// repositoryDirMoves copy directories, and move them with mv, which copies them if it cannot rename them.
 var repositoryDirMoves = []string{
 	`any %d %d; mv -f "$e" "$E"`, `dir %d %d; mv "$d" "$D"`, `dir %d %d; mv -T "$d" "$d".moved`, `dir %d %d; mkdir new; mv "$d" new/; mv new "$d"`,
 	`dir %d %d; for i in {1..40}; do echo $i > "$d/m$i"; done; rm -f "$d"/m1?; mv "$d"/m2? "$D"`, `dir %d %d; mv "$d" tmpd && mv "$D" "$d"; mv tmpd "$D"`,
-	`dir %d %d; mv "$d" o && mkdir "$d" && cp -r o/. "$d"/ && rm -rf o`,
+	`dir %d %d; mv "$d" o && mkdir "$d" && cp -r o/. "$d"/ && rm -rf o`, `dir %d %d; cp -a "$d" copied; mv -T copied "$D/copied"`,
+	`dir %d %d; tar cf t.tar "$d"; rm -rf "$d"; tar xf t.tar; rm t.tar`,
 }
 
 // repositoryInPlaceSteps change files, modes and times in place.
 var repositoryInPlaceSteps = []string{
 	`file %d %d; echo over > "$f"`, `file %d %d; echo more >> "$f"`, `file %d %d; cp "$f" "$F"`, `file %d %d; truncate -s 5M "$f"; echo end >> "$f"`, `file %d %d; truncate -s 0 "$f"`,
-	`file %d %d; fallocate -p -o 4096 -l 200000 "$f"`, `file %d %d; printf abc | dd of="$f" bs=1 seek=5000 conv=notrunc status=none`, `file %d %d; chmod 751 "$f"; chmod 0 "$F"`,
+	`file %d %d; fallocate -p -o 4096 -l 200000 "$f"`, `file %d %d; printf abc | dd of="$f" bs=1 seek=5000 conv=notrunc status=none`, `file %d %d; chmod 751 "$f"; chmod 400 "$F"`,
 	`dir %d %d; chmod 500 "$d"; chmod 711 "$D"`, `dir %d %d; chmod -R u+rwX,go-rwx "$d"`, `dir %d %d; chmod 3775 "$d"`, `file %d %d; touch -d @1000000000 "$f"`,
 	`any %d %d; touch -h -d @1000000001.5 "$e"`, `dir %d %d; touch -d @4102444800 "$d"`, `dir %d %d; find "$d" -type f -exec touch {} +`,
 	`file %d %d; exec 7>>"$f"; mv "$f" moved; echo late >&7; rm moved; echo later >&7; exec 7>&-`, `file %d %d; ln "$f" "$F".link; echo more >> "$F".link; rm "$F".link`,
@@ -128,7 +128,7 @@ var repositoryGitSteps = []string{
 type RepositorySteps struct {
 	InPlace   bool // changes in place; with HardLinks, all names of a file change
 	HardLinks bool // new hard links
-	DirMoves  bool // directories that mv moves or copies
+	DirMoves  bool // directories that are moved with mv or copied
 	Renames   bool // directories that are renamed, or exchanged, with one system call
 }
 

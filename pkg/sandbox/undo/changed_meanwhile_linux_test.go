@@ -1,0 +1,58 @@
+package undo_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Another program changes a file after Undo has looked for conflicts, and before it
+// restores that file: Undo stops and names the file. The next call restores it.
+func TestFileIsChangedDuringAnUndo(t *testing.T) {
+	for name, script := range map[string]string{
+		"written":  `echo ours >> d/x`,
+		"removed":  `rm d/x`,
+		"replaced": `rm d/x; echo ours > d/x`,
+		"moved":    `mv d/x d/y`,
+		"linked":   `rm d/x; ln -s ours d/x`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, proc.L2)
+			b.RunOutside(`mkdir d; echo a > a; echo x > d/x`)
+			id, _ := b.run(script + "; echo more >> a")
+			record, err := b.store.Open(id)
+			require.NoError(t, err)
+			file := filepath.Join(b.Root, "d/x")
+			checked, changed := false, false
+			_, err = record.Undo(func(abs string) string {
+				switch {
+				case changed || abs != filepath.Join(b.Root, "a"):
+				case !checked: // the check for conflicts
+					checked = true
+				default: // the step that restores a
+					changed = true
+					os.Remove(file) //nolint:errcheck // it may be missing
+					require.NoError(t, os.WriteFile(file, []byte("theirs, and longer\n"), 0o644))
+				}
+				return ""
+			})
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+			require.Contains(t, err.Error(), file)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, "theirs, and longer\n", string(text))
+			_, err = record.Undo(nil)
+			require.NoError(t, err)
+			for path, want := range map[string]string{"a": "a\n", "d/x": "x\n"} {
+				text, err := os.ReadFile(filepath.Join(b.Root, path))
+				require.NoError(t, err)
+				require.Equal(t, want, string(text))
+			}
+		})
+	}
+}
