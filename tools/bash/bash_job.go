@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -151,7 +150,7 @@ func (j *job) startOffset(since *int64) int64 {
 func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *mcpkit.Result {
 	m := j.meta()
 	over := !m.Running
-	text, next, skipped := outputPage(j.output, from, proc.DefaultCharacters, mcpkit.Budget(ctx)-noteBytes, over)
+	text, next, skipped := outputPage(j.output, from, jobPageChars, mcpkit.Budget(ctx)-noteBytes, over)
 	m.Cursor = next
 	j.mu.Lock()
 	j.cursor = next
