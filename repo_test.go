@@ -344,7 +344,6 @@ func TestMakefileTargetsHaveHelp(t *testing.T) {
 	}
 }
 
-// A tag of an action can be moved; a commit cannot.
 // TestCorporaRunAllSampledTests: a test that runs a sample of its cases in make test runs all
 // of them in make corpora.
 func TestCorporaRunAllSampledTests(t *testing.T) {
@@ -374,6 +373,7 @@ func TestCorporaRunAllSampledTests(t *testing.T) {
 	require.Equal(t, corpora, slices.Sorted(maps.Keys(sampled)))
 }
 
+// A tag of an action can be moved; a commit cannot.
 func TestActionsArePinned(t *testing.T) {
 	workflows, err := filepath.Glob(".github/workflows/*.yml")
 	require.NoError(t, err)

@@ -217,10 +217,10 @@ func (p *program) registryEntry(ctx context.Context, source string, f addFlags) 
 }
 
 // hostLabel returns the distinguishing part of a host's name: example of
-// mcp.example.com, and server-ADDRESS for an IP address.
+// mcp.example.com, and server-ADDRESS for an IP address, with - for each colon.
 func hostLabel(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
-		return "server-" + host
+		return "server-" + strings.ReplaceAll(host, ":", "-")
 	}
 	labels := strings.Split(host, ".")
 	for len(labels) > 2 && slices.Contains([]string{"mcp", "api", "www"}, labels[0]) {

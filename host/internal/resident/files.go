@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/control"
@@ -62,10 +64,12 @@ func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error)
 			return nil, err
 		}
 		conn, err := control.Dial(ctx, filepath.Join(dir, name))
-		if err != nil {
+		switch {
+		case err == nil:
+			conn.Close() //nolint:errcheck // nothing was said
+		case !mayServe(err):
 			return unlock, nil
 		}
-		conn.Close() //nolint:errcheck // nothing was said
 		unlock()
 		select {
 		case <-time.After(turnTime):
@@ -73,6 +77,13 @@ func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error)
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// mayServe reports whether a process may listen at a socket that could not be connected: it
+// accepts no connection in time, or this process has no free descriptor.
+func mayServe(err error) bool {
+	var fault net.Error
+	return errors.As(err, &fault) && fault.Timeout() || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // isNamed reports whether the name of an open file still leads to it.

@@ -34,7 +34,8 @@ func (s *Spec) takePassedFiles(files []uintptr) ([]uintptr, error) {
 }
 
 // maskPinned masks a file. If the file has moved and its descriptor was passed, it
-// looks up the current path and tries again. A file that was removed needs no mask. It
+// looks up the current path and tries again. If the file was removed, it masks the file
+// that is at its path now, if any: it may be the next version of the secret. It
 // returns a *movedError if the file still is not at its path.
 func (s *Spec) maskPinned(p Pinned) error {
 	err := mountBlankOverFile(p)
@@ -51,7 +52,13 @@ func (s *Spec) maskPinned(p Pinned) error {
 			return err
 		}
 		if strings.HasSuffix(now, " (deleted)") && hasNoName(s.held[p.Held-1]) {
-			return nil
+			if err = mountBlankOver(p.Path, nil); err == nil {
+				return nil
+			}
+			if _, fault := os.Lstat(p.Path); isMountPointChanged(fault) {
+				return nil
+			}
+			continue
 		}
 		err = mountBlankOverFile(Pinned{Path: now, Dev: p.Dev, Ino: p.Ino})
 	}
@@ -70,23 +77,27 @@ func hasNoName(fd uintptr) bool {
 // if the file's device and inode are not those in p. The mount belongs to the
 // file: it stays on the file if another command then renames it or a directory
 // above it.
-func mountBlankOverFile(p Pinned) error {
-	at, err := openNoLinks(p.Path, unix.O_NOFOLLOW)
+func mountBlankOverFile(p Pinned) error { return mountBlankOver(p.Path, &p) }
+
+// mountBlankOver mounts a blank over the file at path. It returns a *movedError if there is
+// none, or another file than of; of is nil for any file.
+func mountBlankOver(path string, of *Pinned) error {
+	at, err := openNoLinks(path, unix.O_NOFOLLOW)
 	if err != nil {
 		if isMountPointChanged(err) || err == unix.ELOOP {
-			return &movedError{p.Path}
+			return &movedError{path}
 		}
-		return &os.PathError{Op: "mask", Path: p.Path, Err: err}
+		return &os.PathError{Op: "mask", Path: path, Err: err}
 	}
 	defer unix.Close(at)
 	var now unix.Stat_t
 	if err := unix.Fstat(at, &now); err != nil {
-		return &os.PathError{Op: "mask", Path: p.Path, Err: err}
+		return &os.PathError{Op: "mask", Path: path, Err: err}
 	}
-	if int64(now.Dev) != p.Dev || int64(now.Ino) != p.Ino {
-		return &movedError{p.Path}
+	if of != nil && (int64(now.Dev) != of.Dev || int64(now.Ino) != of.Ino) {
+		return &movedError{path}
 	}
-	over := blankFor(p.Path, now.Mode&unix.S_IFMT == unix.S_IFDIR)
+	over := blankFor(path, now.Mode&unix.S_IFMT == unix.S_IFDIR)
 	tree, err := unix.OpenTree(unix.AT_FDCWD, over, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return &os.PathError{Op: "open_tree", Path: over, Err: err}
@@ -94,10 +105,10 @@ func mountBlankOverFile(p Pinned) error {
 	defer unix.Close(tree)
 	err = unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	if isMountPointChanged(err) { // removed meanwhile
-		return &movedError{p.Path}
+		return &movedError{path}
 	}
 	if err != nil {
-		return &os.PathError{Op: "mask", Path: p.Path, Err: err}
+		return &os.PathError{Op: "mask", Path: path, Err: err}
 	}
 	return nil
 }
