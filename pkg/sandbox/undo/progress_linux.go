@@ -25,18 +25,26 @@ func (u *undoRun) readProgress() (done int, began bool) {
 	if began = err == nil; began {
 		fmt.Sscan(string(text), &done, &u.report.Restored, &u.report.Removed, &u.report.Moved) //nolint:errcheck // records of earlier versions have no counts
 	}
-	notes, _ := os.ReadFile(filepath.Join(u.dir, notesName))
+	u.notHeld, u.aliases = readNotes(u.dir)
+	return done, began
+}
+
+// readNotes returns the notes of the record in dir: paths of contents that were not
+// recorded, and aliases. Both are empty if it has none.
+func readNotes(dir string) (notHeld map[string]bool, aliases map[uint64]uint64) {
+	notHeld, aliases = map[string]bool{}, map[uint64]uint64{}
+	notes, _ := os.ReadFile(filepath.Join(dir, notesName))
 	for line := range strings.Lines(string(notes)) {
 		if path, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
-			u.notHeld[path] = true
+			notHeld[path] = true
 			continue
 		}
 		var is, was uint64
 		if n, _ := fmt.Sscan(line, &is, &was); n == 2 {
-			u.aliases[is] = was
+			aliases[is] = was
 		}
 	}
-	return done, began
+	return notHeld, aliases
 }
 
 // writeProgress stores the number of reverted steps and the counts of the report.
@@ -66,17 +74,23 @@ func (u *undoRun) addAlias(is, was int64) {
 }
 
 // shareAliases adds the aliases to the records of earlier commands in the same roots,
-// which name the replaced files.
+// which name the replaced files. It adds no alias that a record has already.
 func (u *undoRun) shareAliases() {
 	if len(u.aliases) == 0 {
 		return
 	}
-	var text strings.Builder
-	for is, was := range u.aliases {
-		fmt.Fprintln(&text, is, was)
-	}
 	for _, r := range New(filepath.Dir(u.dir)).List(u.Roots) {
 		if r.ID == u.ID || r.Began.After(u.Began) {
+			continue
+		}
+		var text strings.Builder
+		_, known := readNotes(r.dir)
+		for is, was := range u.aliases {
+			if old, ok := known[is]; !ok || old != was {
+				fmt.Fprintln(&text, is, was)
+			}
+		}
+		if text.Len() == 0 {
 			continue
 		}
 		dir, err := unix.Open(r.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

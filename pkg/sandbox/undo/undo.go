@@ -105,7 +105,8 @@ func notFound(id string) error {
 }
 
 // Prune removes the records older than maxAge, and then the oldest ones until
-// the rest takes at most maxBytes. It keeps records of running commands.
+// the rest takes at most maxBytes. It keeps records of running commands. The age of a
+// record is the time since the end of its command.
 func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -119,7 +120,12 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	var all []record
 	for _, e := range entries {
 		r := record{dir: filepath.Join(s.dir, e.Name())}
-		if info, err := e.Info(); err == nil {
+		// An undo of a later command changes the time of the directory, not of the log.
+		info, err := os.Lstat(filepath.Join(r.dir, "log"))
+		if err != nil {
+			info, err = e.Info()
+		}
+		if err == nil {
 			r.at = info.ModTime()
 		}
 		filepath.WalkDir(r.dir, func(_ string, e fs.DirEntry, err error) error { //nolint:errcheck // a vanished file has size 0

@@ -68,7 +68,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	u := &undoRun{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}, notHeld: map[string]bool{}, aliases: map[uint64]uint64{}}
+	u := &undoRun{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}}
 	if refuse == nil {
 		u.refuse = func(string) string { return "" }
 	}
