@@ -89,6 +89,10 @@ func (p *plan) applyFile(c Change) error {
 	first, linked := p.sameContentLinks[ino]
 	linked = linked && first != c.Path && c.New.Mode().IsRegular() && !p.isSameFile(first, c.Path)
 	if !linked && p.hasSameContent(c) {
+		if info, err := p.tree.Lstat(c.Path); err == nil {
+			at, _ := inodeAndChangeTime(info)
+			p.setInPlace[at] = true
+		}
 		if err := errors.Join(matchAttributes(p.tree, c.Path, c.source), p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
 			return err
 		}

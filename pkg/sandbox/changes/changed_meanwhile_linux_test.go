@@ -69,3 +69,62 @@ func TestFileIsCreatedInADeletedDirectory(t *testing.T) {
 	require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
 	require.FileExists(t, file)
 }
+
+// The same with a directory that is deleted or replaced by a file, and with a file with
+// several hard links: Apply keeps the other program's version.
+func TestDirectoryOrLinkIsChangedDuringAnApply(t *testing.T) {
+	for name, c := range map[string]struct{ script, theirs, path string }{
+		"a known file is written":               {`rm -r d`, `echo theirs > d/sub/x`, "d/sub/x"},
+		"a known file is replaced":              {`rm -r d`, `echo theirs > new; mv new d/sub/x`, "d/sub/x"},
+		"a file is added, then replaced":        {`rm -r d; echo ours > d`, `echo theirs > d/sub/new`, "d/sub/new"},
+		"a known file is written, replaced":     {`rm -r d; echo ours > d`, `echo theirs > d/sub/x`, "d/sub/x"},
+		"a file instead of a directory":         {`rm -r d`, `rm -r d; echo theirs > d`, "d"},
+		"a file instead of a replaced one":      {`rm -r d; echo ours > d`, `rm -r d; echo theirs > d`, "d"},
+		"a file instead of a subdirectory":      {`rm -r d`, `rm -r d/sub; echo theirs > d/sub`, "d/sub"},
+		"a file with several links":             {`echo ours > h1; echo ours > h2`, `echo theirs > h2`, "h2"},
+		"a file with several links, replaced":   {`echo ours > h1; echo ours > h2`, `echo theirs > new; mv new h2`, "h2"},
+		"one of several in a removed directory": {`rm -r d`, `echo theirs > h1`, "d/sub/h3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.RunOutside(`mkdir -p d/sub; echo a > a; echo x > d/sub/x; echo h > h1; ln h1 h2; ln h1 d/sub/h3; touch -d @1700000000 a d/sub/x h1 d`)
+			set, err := b.store.Create([]string{b.Root})
+			require.NoError(t, err)
+			b.run(set, "echo more >> a; "+c.script)
+			changed := false
+			_, err = set.Apply(nil, func(string) string {
+				if !changed {
+					changed = true
+					b.RunOutside(c.theirs)
+				}
+				return ""
+			})
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+			text, err := os.ReadFile(filepath.Join(b.Root, c.path))
+			require.NoError(t, err)
+			require.Equal(t, "theirs\n", string(text))
+		})
+	}
+}
+
+// What Apply itself does to a file is no change by another program for the file's other
+// hard links.
+func TestApplyingAHardLinkIsNoConflict(t *testing.T) {
+	for _, script := range []string{
+		`chmod 600 a; rm -r d`,
+		`touch -d @1600000000 a; rm -r d`,
+		`echo more >> a; rm -r d`,
+		`chmod 600 a; rm -r d; echo d > d`,
+		`chmod 600 a; echo ours > b`,
+		`rm a; ln b a; rm -r d`,
+	} {
+		b := newBench(t)
+		b.RunOutside(`mkdir d; echo x > a; ln a b; ln a d/x; touch -d @1700000000 a d`)
+		set, err := b.store.Create([]string{b.Root})
+		require.NoError(t, err)
+		b.run(set, script)
+		report, err := set.Apply(nil, nil)
+		require.NoError(t, err, script)
+		require.Zero(t, report.Remaining, script)
+	}
+}

@@ -143,18 +143,6 @@ func (b baseStates) deleteConflictReason(tree *nofollow.Tree, dir string) (why s
 	return why
 }
 
-// unknownEntry returns the reason why a directory must not be deleted: an entry in it
-// that it did not have before the change. It returns "" if there is none.
-func (b baseStates) unknownEntry(tree *nofollow.Tree, dir string) (why string) {
-	tree.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool {
-		if _, known := b[rel]; err == nil && rel != dir && !known {
-			why = "holds " + path.Base(rel) + ", which was created in the meantime"
-		}
-		return why == ""
-	})
-	return why
-}
-
 // isAlreadyApplied reports whether a file of the root, described by info, has the
 // content and mode of the change.
 func isAlreadyApplied(tree *nofollow.Tree, c Change, info fs.FileInfo) bool {

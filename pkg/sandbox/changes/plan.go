@@ -2,7 +2,6 @@ package changes
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,7 +25,9 @@ type plan struct {
 	// sameContentLinks has the path of the first link whose content in the root is
 	// the same, copiedLinks the path of a file copied to the root.
 	sameContentLinks, copiedLinks map[uint64]string
-	checked                       map[string]fs.FileInfo // entries that findConflicts compared, nil for a missing one
+	checked                       map[string]checkedEntry // what findConflicts found in the root, by path
+	isReplaced                    map[string]bool         // paths in a directory that the plan makes in place of a file
+	setInPlace                    map[uint64]bool         // inodes of the root's files whose mode and time applyFile has set
 }
 
 // newPlan chooses the changes of a root, and adds the created directories that
@@ -114,7 +115,7 @@ func selectingPath(paths []string, root, rel string) (selecting string, ok bool)
 // findConflicts returns the chosen changes that cannot be applied to the root
 // as it is now, with the reasons. known are the states before the changes.
 func (p *plan) findConflicts(known baseStates) (found []Refusal) {
-	p.checked = map[string]fs.FileInfo{}
+	p.checked, p.isReplaced = map[string]checkedEntry{}, map[string]bool{}
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {
 		parent := path.Dir(c.Path)
@@ -122,9 +123,9 @@ func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 		switch {
 		case ours[parent]:
 			ours[c.Path] = c.New != nil && c.New.IsDir()
+			p.isReplaced[c.Path] = true
 		default:
-			now, _ := p.tree.Lstat(c.Path)
-			p.checked[c.Path] = now
+			p.addChecked(c) // first, so that no later change is missed
 			why = known.conflictReason(p.tree, c)
 			if info, err := p.tree.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
 				why = "cannot be written: the directory " + parent + " no longer exists"
@@ -136,26 +137,6 @@ func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 		}
 	}
 	return found
-}
-
-// laterConflict returns the reason why a change cannot be applied any more, because
-// another program has changed the entry after findConflicts; "" if it can. It does not
-// look at files with several hard links, which applying the others changes.
-func (p *plan) laterConflict(c Change, known baseStates) string {
-	was, ok := p.checked[c.Path]
-	if !ok || linkCount(was) > 1 && !was.IsDir() {
-		return ""
-	}
-	now, err := p.tree.Lstat(c.Path)
-	switch {
-	case c.Kind == Deleted && was != nil && was.IsDir():
-		return known.unknownEntry(p.tree, c.Path)
-	case err != nil && was == nil,
-		err == nil && was != nil && os.SameFile(was, now) && was.Mode() == now.Mode() && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()),
-		err == nil && was != nil && was.IsDir() && now.IsDir():
-		return ""
-	}
-	return known.conflictReason(p.tree, c)
 }
 
 // removeRefused removes the changes that refuse does not permit, and those
@@ -220,7 +201,7 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 // CONFLICT at an entry that another program has changed since findConflicts. known are
 // the states before the changes.
 func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Report) error {
-	p.copiedLinks = map[uint64]string{}
+	p.copiedLinks, p.setInPlace = map[uint64]string{}, map[uint64]bool{}
 	for _, c := range p.chosen {
 		if why := p.laterConflict(c, known); why != "" {
 			return toolerr.New(toolerr.Conflict, "applying stopped at %s: it %s; the changes before it are applied: apply the others by their names, or discard them", pathname.Escape(absPath(p.path, c.Path)), why)
