@@ -28,7 +28,7 @@ func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 // list has changed, and passes its other notifications to the clients.
 func (a *App) handleNotifications(s *upstream.Server) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
-	s.OnNotification(func(method string, params json.RawMessage) {
+	s.OnNotification(func(method string, params json.RawMessage, first *call.Owner) {
 		switch method {
 		case "notifications/resources/list_changed":
 			a.Catalog.Refresh(s.Name(), call.Resources, call.Templates)
@@ -39,7 +39,7 @@ func (a *App) handleNotifications(s *upstream.Server) {
 		case "notifications/elicitation/complete":
 			a.Gateway.NotifyElicitationComplete(params)
 		case "notifications/message":
-			a.Gateway.NotifyLog(params)
+			a.Gateway.NotifyLog(params, first)
 		}
 	})
 }

@@ -93,6 +93,9 @@ var errStopping = errors.New("the host is stopping; try again when it runs")
 
 // HTTP returns the HTTP handler of the gateway.
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
+	if cfg.Auth != nil {
+		g.clients.anyUsers.Store(true)
+	}
 	life, end := context.WithCancelCause(context.Background())
 	known := newSessions(func(id string) { g.forgetLegacyClient(sessionIdentity(id)) })
 	return &HTTPHandler{

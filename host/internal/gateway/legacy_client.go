@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
@@ -20,10 +21,16 @@ type legacyClient struct {
 	level   string // minimum level of log messages; "": not set
 }
 
+// owner returns the owner of the client's data.
+func (c legacyClient) owner() call.Owner { return call.Owner{User: c.user, Profile: c.profile} }
+
 // legacyClients holds the legacy clients by the identity of their requests.
 type legacyClients struct {
 	mu   sync.RWMutex
 	byID map[string]legacyClient
+
+	owners   call.Owners // of all clients so far, also of modern ones
+	anyUsers atomic.Bool // users can sign in
 }
 
 // get returns what is recorded of a client, zero if nothing is. id is the identity of its
@@ -42,6 +49,7 @@ func (c *legacyClients) set(id string, to legacyClient) {
 		c.byID = map[string]legacyClient{}
 	}
 	c.byID[id] = to
+	c.recordOwner(to.owner())
 }
 
 // delete forgets the client with an identity.
@@ -51,20 +59,17 @@ func (c *legacyClients) delete(id string) {
 	delete(c.byID, id)
 }
 
-// areMixed reports whether some clients are users who signed in, or have another profile than
-// others.
-func (c *legacyClients) areMixed() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	profiles := map[string]bool{}
-	for _, client := range c.byID {
-		if client.user != "" {
-			return true
-		}
-		profiles[client.profile] = true
+// recordOwner records the owner of a client's data.
+func (c *legacyClients) recordOwner(owner call.Owner) {
+	if owner.User != "" && !c.anyUsers.Load() {
+		c.anyUsers.Store(true)
 	}
-	return len(profiles) > 1
+	c.owners.Add(owner)
 }
+
+// areMixed reports whether users can sign in, or clients with different profiles have sent
+// requests, including clients that have left since: a server may still work for them.
+func (c *legacyClients) areMixed() bool { return c.anyUsers.Load() || c.owners.AreSeveral() }
 
 // recordLegacyClient stores the profile, user and capabilities of a legacy client when its
 // session begins. It does nothing for an HTTP client without a session id.
@@ -82,6 +87,9 @@ func (g *Gateway) recordLegacyClient(ctx context.Context) {
 			return // without a session id, later requests cannot be attributed to the client
 		}
 		id = sessionIdentity(c.session)
+	}
+	if x, ok := x.(stdioExchange); ok && x.delegation != nil {
+		c.user = x.delegation.as.User
 	}
 	members, err := jsonrpc.Members(x.params())
 	if err != nil { // mcp-go has accepted the parameters; treat them as without capabilities
@@ -115,6 +123,7 @@ func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Calle
 		x.delegation.applyTo(&c)
 	}
 	if modern {
+		g.clients.recordOwner(c.Owner())
 		c.Capabilities, c.LogLevel = f.caps, f.level
 		return c
 	}

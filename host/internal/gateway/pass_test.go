@@ -385,8 +385,8 @@ func TestLogMessagesAreThoseThatTheClientWants(t *testing.T) {
 	require.Equal(t, []string{"warning"}, w.logs)
 	c.send(t, call)
 	require.Equal(t, []string{note("error"), done}, []string{c.next(t), c.next(t)})
-	g.NotifyLog(json.RawMessage(`{"level":"info","data":2}`))
-	g.NotifyLog(json.RawMessage(`{"level":"alert","data":{"b":1.0,"a":1}}`))
+	g.NotifyLog(json.RawMessage(`{"level":"info","data":2}`), nil)
+	g.NotifyLog(json.RawMessage(`{"level":"alert","data":{"b":1.0,"a":1}}`), nil)
 	require.Contains(t, c.next(t), `"data":{"b":1.0,"a":1}`)
 	// A modern client gets none unless it says from which level on.
 	line, _ := modern(3, "tools/call", "log", `"name":"log"`, `{}`)

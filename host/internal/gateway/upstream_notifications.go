@@ -126,14 +126,17 @@ func (g *Gateway) NotifyResourceUpdated(server string, params json.RawMessage) {
 }
 
 // NotifyLog sends a server's log message that belongs to no request to the legacy clients
-// that want its level. It drops the message if it could belong to another user or profile:
-// with signed-in users, and with clients of several profiles.
-func (g *Gateway) NotifyLog(params json.RawMessage) {
+// that want its level. first is the only owner whose requests the server has had: only this
+// owner's clients get the message. first is nil if the server has had none; then all clients
+// get it, unless they have different profiles. If users can sign in, nobody gets it.
+func (g *Gateway) NotifyLog(params json.RawMessage, first *call.Owner) {
 	fields, ok := paramsAsMap(params)
-	if !ok || g.clients.areMixed() {
+	if !ok || g.clients.anyUsers.Load() || first == nil && g.clients.areMixed() {
 		return
 	}
-	for _, session := range g.legacySessions(func(c legacyClient) bool { return passesLevel(c.level, params, false) }) {
+	for _, session := range g.legacySessions(func(c legacyClient) bool {
+		return (first == nil || c.owner() == *first) && passesLevel(c.level, params, false)
+	}) {
 		g.mcp.SendNotificationToSpecificClient(session, "notifications/message", fields) //nolint:errcheck // a client without a stream misses it
 	}
 }

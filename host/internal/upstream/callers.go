@@ -1,33 +1,28 @@
 package upstream
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// callers records whose requests a server may be working on, also without one that waits
-// for an answer. The conn's mu guards it.
+// callers records whose requests a server may be working on after they were cancelled. The conn's mu guards it.
 type callers struct {
-	user         string // the first signed-in user; "": none yet
-	severalUsers bool   // another user has called, too
-	cancelled    map[uint64]cancelledCall
+	cancelled map[uint64]cancelledCall
 }
 
 // cancelledCall is a request whose answer nobody waits for.
 type cancelledCall struct {
-	user, profile string // of the caller
-	at            time.Time
+	owner call.Owner
+	at    time.Time
 }
 
-// began records the start of a request.
-func (c *callers) began(by call.Caller) {
-	switch {
-	case by.User == "":
-	case c.user == "":
-		c.user = by.User
-	case c.user != by.User:
-		c.severalUsers = true
+// recordOwner records the owner of a request, unless the host itself sends it.
+func (c *conn) recordOwner(by call.Caller) {
+	if owner := by.Owner(); by.EntryPoint != "" || by.ID != "" || owner != (call.Owner{}) {
+		c.owners.Add(owner)
 	}
 }
 
@@ -39,7 +34,7 @@ func (c *callers) gaveUp(id uint64, by call.Caller) {
 	if c.cancelled == nil {
 		c.cancelled = map[uint64]cancelledCall{}
 	}
-	c.cancelled[id] = cancelledCall{by.User, by.Profile, time.Now()}
+	c.cancelled[id] = cancelledCall{by.Owner(), time.Now()}
 }
 
 // answered records that the server has answered a request.
@@ -51,9 +46,16 @@ func (c *callers) othersGaveUp(by call.Caller) bool {
 	for id, request := range c.cancelled {
 		if time.Since(request.at) > cancelledTime {
 			delete(c.cancelled, id)
-		} else if request.user != by.User || request.profile != by.Profile {
+		} else if request.owner != by.Owner() {
 			return true
 		}
 	}
 	return false
+}
+
+// sendCancelled sends notifications/cancelled for a request.
+func (c *conn) sendCancelled(id uint64) {
+	params := strconv.AppendUint([]byte(`{"requestId":`), id, 10)
+	params = append(params, `,"reason":"the caller cancelled it"}`...)
+	c.send(append(jsonrpc.AppendNotification(nil, "notifications/cancelled", params), '\n'))
 }

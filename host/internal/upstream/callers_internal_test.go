@@ -20,22 +20,11 @@ func TestCancelledRequestsOfOtherUsers(t *testing.T) {
 	require.False(t, c.othersGaveUp(bob))
 
 	c.gaveUp(8, ann)
-	c.cancelled[8] = cancelledCall{user: "ann", at: time.Now().Add(-cancelledTime - time.Second)}
+	c.cancelled[8] = cancelledCall{owner: ann.Owner(), at: time.Now().Add(-cancelledTime - time.Second)}
 	require.False(t, c.othersGaveUp(bob), "the server has forgotten it")
 	require.Empty(t, c.cancelled)
 	for id := range uint64(2 * maxCancelled) {
 		c.gaveUp(id, ann)
 	}
 	require.Len(t, c.cancelled, maxCancelled)
-}
-
-func TestSeveralUsers(t *testing.T) {
-	var c callers
-	for _, user := range []string{"", "ann", "", "ann"} {
-		c.began(call.Caller{User: user})
-		require.False(t, c.severalUsers)
-	}
-	c.began(call.Caller{User: "bob"})
-	c.began(call.Caller{User: "ann"})
-	require.True(t, c.severalUsers)
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type conn struct {
 	cfg   Config
 	out   wire
 	since time.Time
+
+	owners *call.Owners // of the requests in all runs of the server
 
 	// Set by the handshake, before the conn is shared.
 	era          Era
@@ -106,7 +109,7 @@ const (
 // newConn returns a conn over a wire that has not been used.
 func newConn(cfg Config, out wire) *conn {
 	c := &conn{
-		cfg: cfg, out: out, since: time.Now(),
+		cfg: cfg, out: out, since: time.Now(), owners: cmp.Or(cfg.owners, &call.Owners{}),
 		toolsChanged: make(chan struct{}, 1),
 		dead:         make(chan struct{}),
 		ended:        make(chan struct{}),
@@ -225,7 +228,7 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 	}
 	c.pending[id] = p
 	if p.request != nil {
-		c.callers.began(p.request.caller)
+		c.recordOwner(p.request.caller)
 		c.startWatchdog() // it notices a silent server
 	}
 	return id, nil
@@ -328,13 +331,6 @@ func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
 	default:
 		return answer{err: reason}
 	}
-}
-
-// sendCancelled sends notifications/cancelled for a request.
-func (c *conn) sendCancelled(id uint64) {
-	params := strconv.AppendUint([]byte(`{"requestId":`), id, 10)
-	params = append(params, `,"reason":"the caller cancelled it"}`...)
-	c.send(append(jsonrpc.AppendNotification(nil, "notifications/cancelled", params), '\n'))
 }
 
 // deliverNotes passes the stored notifications of a request to the caller, in their order.

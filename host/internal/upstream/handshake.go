@@ -252,6 +252,6 @@ func (c *conn) refreshLists() {
 // notifyUser passes a notification to Config.onNotification; see OnNotification.
 func (c *conn) notifyUser(m jsonrpc.Message) {
 	if c.cfg.onNotification != nil {
-		c.cfg.onNotification(m.Method, m.Params)
+		c.cfg.onNotification(m.Method, m.Params, c.owners.First())
 	}
 }

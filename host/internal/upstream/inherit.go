@@ -2,13 +2,14 @@ package upstream
 
 import "maps"
 
-// Inherit copies the log level and the resource subscriptions of the server that this
-// one replaces. It must be called before the first use.
+// Inherit takes over the log level, the resource subscriptions and the owners of the requests
+// of the server that this one replaces: both can use the same shared process. It must be
+// called before the first use.
 func (s *Server) Inherit(old *Server) {
 	old.mu.Lock()
 	level, watched := old.level, maps.Clone(old.subscribed)
 	old.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.level, s.subscribed = level, watched
+	s.level, s.subscribed, s.cfg.owners = level, watched, old.cfg.owners
 }

@@ -156,7 +156,7 @@ func (s *Server) clone(as credentials) *Server {
 		maps.DeleteFunc(cfg.Headers, func(name string, _ secret.Text) bool { return strings.EqualFold(name, "Authorization") })
 	}
 	one := &Server{cfg: cfg, spawner: s.spawner}
-	one.cfg.afterHandshake = one.restoreSubscriptions
+	one.cfg.afterHandshake, one.cfg.owners = one.restoreSubscriptions, &call.Owners{}
 	one.ctx, one.end = context.WithCancel(context.Background())
 	s.mu.Lock()
 	one.era, one.transport, one.level = s.era, s.transport, s.level

@@ -208,9 +208,10 @@ func (s *Server) DeclaresCapability(ctx context.Context, capability string) bool
 
 // OnNotification sets the function for notifications that belong to no request: list
 // changes except those of tools, updates of resources, completed URL elicitations, and
-// log messages. The reading goroutine calls it, so it must not block. OnNotification
-// must be called before the first use.
-func (s *Server) OnNotification(f func(method string, params json.RawMessage)) {
+// log messages. first is the owner of the server's first request, nil before it; a log
+// message belongs to this owner or to none. The reading goroutine calls f, so it must not
+// block. OnNotification must be called before the first use.
+func (s *Server) OnNotification(f func(method string, params json.RawMessage, first *call.Owner)) {
 	s.cfg.onNotification = f
 }
 

@@ -211,7 +211,7 @@ func TestMessagesOfTheHostGoToTheRunThatLists(t *testing.T) {
 	for _, scope := range []upstream.Scope{upstream.PerSession, upstream.PerCall} {
 		s := everything(t, "legacy", func(c *upstream.Config) { c.Scope = scope })
 		told := make(chan string, 10)
-		s.OnNotification(func(method string, params json.RawMessage) { told <- method + " " + string(params) })
+		s.OnNotification(func(method string, params json.RawMessage, _ *call.Owner) { told <- method + " " + string(params) })
 		_, err := s.Forward(t.Context(), &call.ServerRequest{Method: "resources/subscribe", Params: json.RawMessage(`{"uri":"test://watched-resource"}`)})
 		require.NoError(t, err)
 		require.Contains(t, <-told, `"uri":"test://watched-resource"`)
@@ -228,7 +228,7 @@ func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e","x":1.0}}`)
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", id)
 	})
-	s.OnNotification(func(method string, params json.RawMessage) { told <- method + " " + string(params) })
+	s.OnNotification(func(method string, params json.RawMessage, _ *call.Owner) { told <- method + " " + string(params) })
 	mustDo(t, s, "t", `{}`)
 	require.Equal(t, `notifications/elicitation/complete {"elicitationId":"e","x":1.0}`, <-told)
 }

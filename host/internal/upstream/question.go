@@ -185,12 +185,12 @@ func (c *conn) cancelQuestion(params json.RawMessage) {
 }
 
 // forwardLog passes a log message to the request that it belongs to or, if that is
-// ambiguous, to Config.onNotification. Once several signed-in users have called the server,
-// nobody gets it: it may belong to a request that was answered before.
+// ambiguous, to Config.onNotification. Once callers with different users or profiles have
+// called the server, nobody gets it: it may belong to a request that was answered before.
 func (c *conn) forwardLog(m jsonrpc.Message) {
 	c.mu.Lock()
 	p, _ := c.onlyRequest(func(r *request) bool { return r.notify != nil })
-	mixed := c.callers.severalUsers
+	mixed := c.owners.AreSeveral()
 	if p != nil && !mixed {
 		c.storeNote(p, m.Method, m.Params)
 	}

@@ -205,7 +205,7 @@ func TestNotificationsOfNoRequest(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		s := everything(t, era, nil)
 		told := make(chan string, 10)
-		s.OnNotification(func(method string, params json.RawMessage) { told <- method + " " + string(params) })
+		s.OnNotification(func(method string, params json.RawMessage, _ *call.Owner) { told <- method + " " + string(params) })
 		before, err := s.List(t.Context(), call.Prompts)
 		require.NoError(t, err)
 		_, err = s.Call(t.Context(), askingCall("test_trigger_prompt_change", nil))

@@ -82,7 +82,7 @@ func shareTalker(t *testing.T, share *upstream.Share, name string, change func(*
 	spawner := upstream.NewSpawner(nil)
 	h.Server, err = upstream.New(cfg, spawner)
 	require.NoError(t, err)
-	h.OnNotification(h.hear)
+	h.OnNotification(func(method string, params json.RawMessage, _ *call.Owner) { h.hear(method, params) })
 	t.Cleanup(func() {
 		h.Close()
 		spawner.Close()

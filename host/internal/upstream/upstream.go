@@ -115,8 +115,9 @@ type Config struct {
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
 
-	onNotification func(method string, params json.RawMessage) // see OnNotification
-	afterHandshake func(*conn)                                 // called after a handshake
+	onNotification func(method string, params json.RawMessage, first *call.Owner) // see OnNotification
+	afterHandshake func(*conn)                                                    // called after a handshake
+	owners         *call.Owners                                                   // of the requests
 
 	marks *[]string // see Spawner.SetMarks; nil: those of the Spawner
 
@@ -251,7 +252,7 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), spawner: spawner, transport: cfg.Transport}
-	s.cfg.afterHandshake = s.restoreSubscriptions
+	s.cfg.afterHandshake, s.cfg.owners = s.restoreSubscriptions, &call.Owners{}
 	if spawner != nil {
 		s.cfg.runOnce, s.cfg.helperValues = spawner.RunOnce, &helperValues{}
 	}
