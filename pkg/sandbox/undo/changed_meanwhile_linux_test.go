@@ -56,3 +56,59 @@ func TestFileIsChangedDuringAnUndo(t *testing.T) {
 		})
 	}
 }
+
+// After Undo has stopped at a file, the next call overwrites only that file: it stops
+// again at one that another program changed in the meantime. So does a call after one
+// that was killed. What was undone before and changed since stays.
+func TestFileIsChangedBetweenTwoUndos(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(map[bool]string{false: "stopped", true: "killed"}[killed], func(t *testing.T) {
+			b := newBench(t, proc.L2)
+			b.RunOutside(`for i in a b c; do echo $i > $i; done; ln b b2`)
+			id, _ := b.run(`for i in c b a; do echo more >> $i; done`)
+			record, err := b.store.Open(id)
+			require.NoError(t, err)
+			path := func(name string) string { return filepath.Join(b.Root, name) }
+			write := func(name string) { require.NoError(t, os.WriteFile(path(name), []byte("theirs\n"), 0o644)) }
+			calls := 0
+			undo := func() {
+				_, err = record.Undo(func(abs string) string {
+					if abs != path("b") {
+						return ""
+					}
+					// 1: the check for conflicts, 2: before the step that restores b, 3: in it
+					if calls++; calls == 2 && !killed {
+						write("b")
+					} else if calls == 3 && killed {
+						panic("killed")
+					}
+					return ""
+				})
+			}
+			if killed {
+				require.Panics(t, undo)
+			} else {
+				undo()
+				require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+				require.Contains(t, err.Error(), path("b"))
+			}
+			write("a")
+			write("c")
+			_, err = record.Undo(nil)
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+			require.Contains(t, err.Error(), path("c"))
+			for name, want := range map[string]string{"a": "theirs\n", "b": "b\n", "b2": "b\n", "c": "theirs\n"} {
+				text, err := os.ReadFile(path(name))
+				require.NoError(t, err)
+				require.Equal(t, want, string(text), name)
+			}
+			_, err = record.Undo(nil)
+			require.NoError(t, err)
+			for name, want := range map[string]string{"a": "theirs\n", "b": "b\n", "b2": "b\n", "c": "c\n"} {
+				text, err := os.ReadFile(path(name))
+				require.NoError(t, err)
+				require.Equal(t, want, string(text), name)
+			}
+		})
+	}
+}

@@ -53,8 +53,9 @@ type undoRun struct {
 // reason why a path must not be written, or ""; Undo skips such paths. A nil refuse
 // refuses none. Undo changes nothing and returns a CONFLICT error if the command is
 // still running, or if somebody else has changed the files since. If that happens while
-// Undo runs, it stops with CONFLICT; another call goes on and overwrites that change. It returns
-// EXECUTION_ERROR if a step fails; another call continues with this step.
+// Undo runs, it stops with CONFLICT; another call goes on and overwrites that change, but
+// no other one. It returns EXECUTION_ERROR if a step fails; another call continues with
+// this step.
 func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	unlock, err := lockLog(filepath.Join(r.dir, "log"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,20 +80,26 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	done, began := u.readProgress()
 	u.report.Unchecked = ended == 0
 	var later *laterChanges
-	if !began && ended != 0 {
-		if err := u.checkUnchanged(stamps, ended); err != nil {
+	if ended != 0 {
+		later = newLaterChanges(stamps)
+		if began {
+			later.resume(u, steps, done)
+		} else if err := u.checkUnchanged(stamps, ended); err != nil {
 			return Report{}, err
 		}
-		later = newLaterChanges(stamps)
 	}
 	u.writeProgress(done) // if the first step is interrupted, what it has written is no change by others
 	for i := len(steps) - 1 - done; i >= 0; i-- {
 		if later != nil {
 			if path := later.find(u, &steps[i]); path != "" {
+				later.store(u, len(steps)-1-i, path)
 				return u.report, toolerr.New(toolerr.Conflict, "undo stopped at %s, because another program has changed it in the meantime; part of the changes is undone; call undo again to undo the rest and overwrite that change", pathname.Escape(path))
 			}
 		}
 		if err := u.revertStep(&steps[i]); err != nil {
+			if later != nil {
+				later.store(u, -1, "")
+			}
 			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call undo again to continue", pathname.Escape(steps[i].Path), err)
 		}
 		u.writeProgress(len(steps) - i)
