@@ -24,7 +24,7 @@ func TestFiguresOfReadme(t *testing.T) {
 	median := func(title, about, program string) float64 { return value(title, about, program, "median") }
 	gateways, word, tree := "other gateways to a stdio server. 64 calls", "`StatusTeapot`", "What a model is sent for"
 	for _, want := range []string{
-		fmt.Sprintf("in %s bytes; `directory_tree` of the reference filesystem server sends %s bytes", figure(value("What a model is sent", tree, "two levels of directories", "toolroom")),
+		fmt.Sprintf("in %s bytes. The reference filesystem server's `directory_tree` always lists all levels and sends %s bytes", figure(value("What a model is sent", tree, "two levels of directories", "toolroom")),
 			figure(value("What a model is sent", tree, "two levels of directories", "server-filesystem"))),
 		fmt.Sprintf("`bash` with its sandbox adds %.1f ms to a command.", median("Commands", "A command that does nothing", "mcp-bash, L2")-median("Commands", "A command that does nothing", "bash")),
 		fmt.Sprintf("ripgrep takes %s ms. The tool `grep` takes %s ms in its first call and %s ms in later ones", figure(median("Searching", word, "ripgrep")),

@@ -20,12 +20,12 @@ import "strings"
 //
 // A commondir is read as by get_common_dir_noenv, which removes the same line
 // ends, and a gitdir as by get_linked_worktree of worktree.c, which removes
-// white space (strbuf_rtrim).
+// spaces, tabs and line ends (strbuf_rtrim, with the isspace of git's ctype.c).
 func PointerTarget(name string, content []byte) (path string, ok bool) {
 	path = string(content)
 	switch name {
 	case "gitdir":
-		path = strings.TrimRight(path, " \t\n\v\f\r")
+		path = strings.TrimRight(path, " \t\n\r")
 	case "commondir":
 		path = strings.TrimRight(path, "\r\n")
 	default:

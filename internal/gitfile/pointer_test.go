@@ -26,6 +26,8 @@ func TestPointer(t *testing.T) {
 		{"commondir", " ../..\n", " ../..", true},
 		{"commondir", "..\x00x", "..\x00x", false},
 		{"gitdir", "/w/.git \t\n", "/w/.git", true},
+		{"gitdir", "/w/.git\v\n", "/w/.git\v", false}, // white space for C, not for git
+		{"gitdir", "/w/.git\f", "/w/.git\f", false},
 		{"gitdir", "", "", true},
 	} {
 		path, ok := gitfile.PointerTarget(c.name, []byte(c.content))

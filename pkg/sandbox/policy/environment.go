@@ -20,8 +20,9 @@ var steeringVariables = strings.Fields(`BASH_ENV ENV PS0 PS1 PS2 PS4 PROMPT_COMM
 	JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH LUA_INIT TAR_OPTIONS MAKEFLAGS GCONV_PATH GIO_MODULE_DIR
 	EXECIGNORE VIMINIT EXINIT GVIMINIT AWKPATH AWKLIBPATH LESS OPENSSL_CONF OPENSSL_ENGINES`)
 
-// harmlessGitVariables are the variables of git that neither run code nor name
-// code to run.
+// harmlessGitVariables are the variables of git whose values neither run code nor name
+// code to run. GIT_DIR and GIT_WORK_TREE choose a repository, as git -C and cd do, which
+// are not checked either: the settings of a repository may name programs.
 var harmlessGitVariables = strings.Fields(`GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_TERMINAL_PROMPT GIT_MERGE_AUTOEDIT GIT_OPTIONAL_LOCKS
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_FLUSH GIT_SSL_NO_VERIFY GIT_CONFIG_NOSYSTEM GIT_ADVICE GIT_DEFAULT_HASH GIT_REFLOG_ACTION
 	GIT_LFS_SKIP_SMUDGE GIT_COMMIT GIT_BRANCH GIT_TAG GIT_SHA GIT_HASH GIT_REV GIT_VERSION GIT_URL GIT_REPO GIT_ROOT`)
