@@ -47,17 +47,17 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 
 // applyChanges applies changes to the roots, except those of protected files. files
 // selects some; nil: all. If Apply fails, it returns its error together with a result that
-// names the refused files.
+// names the refused files and those that were applied before the error.
 func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	runner, err := s.runner()
 	if err != nil {
 		return nil, err
 	}
+	roots, err := set.Roots()
+	if err != nil {
+		return nil, err
+	}
 	if len(files) > 0 {
-		roots, err := set.Roots()
-		if err != nil {
-			return nil, err
-		}
 		list, err := set.Changes()
 		if err != nil {
 			return nil, err
@@ -71,6 +71,7 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 		fmt.Fprintf(&b, "not applied: %s %s\n", fsys.Display(refused.Path), refused.Why)
 	}
 	if err != nil {
+		b.WriteString(appliedBeforeError(fsys, roots, report.Applied))
 		return &mcpkit.Result{Text: b.String(), Meta: meta{}}, err
 	}
 	applied := appliedText(report.Applied)
@@ -81,6 +82,16 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 		s.review.unsetCurrent(set)
 	}
 	return &mcpkit.Result{Text: b.String() + "\n", Meta: meta{}}, nil
+}
+
+// appliedBeforeError returns a line that counts and names the changes that Apply made
+// before it failed, "" if there are none.
+func appliedBeforeError(fsys *sandbox.FS, roots []string, list []changes.Change) string {
+	text := summarizeChanges(fsys, roots, changes.Entries(list))
+	if text == "" {
+		return ""
+	}
+	return "applied before the error: " + text + "\n"
 }
 
 // withWriteGuard calls write, which writes what commands made into the roots,

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
 )
 
 var changesID = regexp.MustCompile(`changes (c[a-z2-7]{6})`)
@@ -268,6 +270,17 @@ func TestReviewTexts(t *testing.T) {
 	require.Contains(t, r.Text, "nothing was applied: 1 file in changes "+id+" was changed by other programs in the meantime; apply the other files by their names, or discard the changes")
 	r = s.job("action", "apply", "job_id", id, "files", []string{"b"})
 	require.Contains(t, r.Text, "applied 1 modified of changes "+id+"; 1 change of them left")
+}
+
+// An apply that stops after some changes names them.
+func TestAppliedBeforeAnError(t *testing.T) {
+	root := t.TempDir()
+	fsys, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, appliedBeforeError(fsys, []string{root}, nil))
+	require.Equal(t, "applied before the error: 1 created, 1 deleted: -d/old +new\n", appliedBeforeError(fsys, []string{root}, []changes.Change{
+		{Entry: changes.Entry{Path: "d/old", Kind: changes.Deleted}}, {Entry: changes.Entry{Path: "new", Kind: changes.Created}},
+	}))
 }
 
 // rename(2) of a directory fails over an overlay: the answer says what works.

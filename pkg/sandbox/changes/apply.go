@@ -95,10 +95,7 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 			for _, c := range report.Applied {
 				known[c.Root].deleteApplied(c)
 			}
-			if saveErr := s.saveBases(known); saveErr != nil {
-				err = errors.Join(err, saveErr)
-			}
-			return report, err
+			return report, errors.Join(err, s.saveFile(r), s.saveBases(known))
 		}
 		for _, c := range p.chosen { // the base of a later change is the file as it is now
 			known[i].deleteApplied(c)

@@ -3,6 +3,7 @@ package changes_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,4 +128,34 @@ func TestApplyingAHardLinkIsNoConflict(t *testing.T) {
 		require.NoError(t, err, script)
 		require.Zero(t, report.Remaining, script)
 	}
+}
+
+// When Apply stops, the directories of the applied changes are complete, and those of
+// the other changes are as they were. So nothing is missing after Discard.
+func TestDirectoriesAreCompleteAfterAStop(t *testing.T) {
+	b := newBench(t)
+	b.RunOutside(`mkdir -m 755 d zzz; echo x > d/x; echo z > z; echo z > zzz/z; touch -d @1500000000 zzz`)
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	b.run(set, `mkdir -p a/sub; echo a > a/sub/f; chmod 750 a; chmod 555 d; touch -d @1000000000 a/sub a d; echo ours > z; echo ours > zzz/z; chmod 700 zzz`)
+	isChanged := false
+	report, err := set.Apply(nil, func(string) string {
+		if !isChanged {
+			isChanged = true
+			b.RunOutside(`echo theirs > z`)
+		}
+		return ""
+	})
+	require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+	require.Equal(t, "created a/sub/f, modified d", summary(report.Applied))
+	describe := `stat -c '%n %a %Y' a a/sub d zzz`
+	want := "a 750 1000000000\na/sub 755 1000000000\nd 555 1000000000\nzzz 755 1500000000\n"
+	require.Equal(t, want, b.run(nil, describe))
+
+	b.RunOutside(`chmod 711 d; touch -d @1600000000 d`) // of the user, after the stop
+	_, err = set.Apply([]string{"zzz"}, nil)
+	require.NoError(t, err)
+	require.Regexp(t, "^"+strings.NewReplacer("d 555 1000000000", "d 711 1600000000", "zzz 755 1500000000", `zzz 700 \d+`).Replace(want)+"$", b.run(nil, describe))
+	require.NoError(t, set.Discard())
+	require.Regexp(t, "^"+strings.NewReplacer("d 555 1000000000", "d 711 1600000000", "zzz 755 1500000000", `zzz 700 \d+`).Replace(want)+"$", b.run(nil, describe))
 }

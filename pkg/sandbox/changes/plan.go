@@ -1,7 +1,9 @@
 package changes
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -198,13 +200,15 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 
 // applyChosen makes the chosen changes in the root and adds them to
 // report.Applied. Then it gives the directories in dirs their mode and time. It returns
-// CONFLICT at an entry that another program has changed since findConflicts. known are
+// CONFLICT at an entry that another program has changed since findConflicts. Before, it
+// completes the directories of the applied changes and deletes them from dirs. known are
 // the states before the changes.
 func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Report) error {
 	p.copiedLinks, p.setInPlace = map[uint64]string{}, map[uint64]bool{}
-	for _, c := range p.chosen {
+	for i, c := range p.chosen {
 		if why := p.laterConflict(c, known); why != "" {
-			return toolerr.New(toolerr.Conflict, "applying stopped at %s: it %s; the changes before it are applied: apply the others by their names, or discard them", pathname.Escape(absPath(p.path, c.Path)), why)
+			conflict := toolerr.New(toolerr.Conflict, "applying stopped at %s: it %s; the changes before it are applied: apply the others by their names, or discard them", pathname.Escape(absPath(p.path, c.Path)), why)
+			return errors.Join(conflict, p.finishDirs(dirs, dirsOf(p.chosen[:i])))
 		}
 		if err := p.applyChange(c); err != nil {
 			return fmt.Errorf("%s: %w", absPath(p.path, c.Path), err)
@@ -213,15 +217,38 @@ func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Re
 			report.Applied = append(report.Applied, c)
 		}
 	}
-	var order []string
-	for rel := range dirs {
-		order = append(order, rel)
+	all := maps.Clone(dirs) // the caller still needs dirs if this is interrupted
+	return p.finishDirs(all, slices.Collect(maps.Keys(all)))
+}
+
+// dirsOf returns the paths of the directories that changes make or change, and of those
+// above a change.
+func dirsOf(list []Change) []string {
+	all := map[string]bool{}
+	for _, c := range list {
+		if c.New != nil && c.New.IsDir() {
+			all[c.Path] = true
+		}
+		for dir := path.Dir(c.Path); !all[dir]; dir = path.Dir(dir) {
+			all[dir] = true
+		}
 	}
-	slices.SortFunc(order, func(a, b string) int { return comparePaths(b, a) })
-	for _, rel := range order {
-		if err := p.finishDir(rel, dirs[rel]); err != nil {
+	return slices.Collect(maps.Keys(all))
+}
+
+// finishDirs gives directories of the root their mode and time from dirs, those below
+// another one first, and deletes them from dirs.
+func (p *plan) finishDirs(dirs map[string]dirMeta, paths []string) error {
+	slices.SortFunc(paths, func(a, b string) int { return comparePaths(b, a) })
+	for _, rel := range paths {
+		want, ok := dirs[rel]
+		if !ok {
+			continue
+		}
+		if err := p.finishDir(rel, want); err != nil {
 			return fmt.Errorf("%s: %w", absPath(p.path, rel), err)
 		}
+		delete(dirs, rel)
 	}
 	return nil
 }
