@@ -55,11 +55,15 @@ func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, 
 			if f.params, err = jsonrpc.SetMember(f.params, "requestState", state.State); err != nil {
 				return nil, invalidParams(err)
 			}
-		} else if j = g.parked.take(state.Job); j == nil {
-			return nil, invalidParams(errState) // already answered, or expired
-		} else if err := j.resume(x, f.responses); err != nil {
-			g.parked.put(j)
-			return nil, invalidParams(err)
+		} else {
+			answers, err := parseResponses(f.responses)
+			if err != nil {
+				return nil, invalidParams(err) // the job stays parked
+			}
+			if j = g.parked.take(state.Job); j == nil {
+				return nil, invalidParams(errState) // already answered, or expired
+			}
+			j.resume(x, answers)
 		}
 	}
 	if j == nil {
@@ -130,25 +134,30 @@ func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (j
 	}
 }
 
-// resume gives a parked job the answers, and the new request that waits for it.
-func (j *job) resume(x exchange, responses json.RawMessage) error {
-	var members []jsonrpc.Member
-	if len(responses) > 0 && string(responses) != "null" {
-		var err error
-		if members, err = jsonrpc.Members(responses); err != nil {
-			return errors.New("inputResponses must be an object")
-		}
+// parseResponses returns the members of inputResponses, which may be missing or null. It
+// returns an error if it is no object.
+func parseResponses(responses json.RawMessage) ([]jsonrpc.Member, error) {
+	if len(responses) == 0 || string(responses) == "null" {
+		return nil, nil
 	}
+	members, err := jsonrpc.Members(responses)
+	if err != nil {
+		return nil, errors.New("inputResponses must be an object")
+	}
+	return members, nil
+}
+
+// resume gives a parked job the answers, and the new request that waits for it.
+func (j *job) resume(x exchange, answers []jsonrpc.Member) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.x = x
-	for _, m := range members {
+	for _, m := range answers {
 		if q := j.questions[m.Name]; q != nil {
 			delete(j.questions, m.Name)
 			q.answer <- m.Value
 		}
 	}
-	return nil
 }
 
 // awaitJob waits for a job's result, or for its next question, which it answers as

@@ -63,3 +63,23 @@ func TestTheQuestionsParkedForAModernClientAreBounded(t *testing.T) {
 	c.send(t, strings.Replace(more, `"id":100`, `"id":102`, 1))
 	require.Contains(t, c.next(t), "input_required", "one has been answered")
 }
+
+// TestMalformedAnswersLeaveTheQuestion: after answers that are no object, the client can
+// still answer.
+func TestMalformedAnswersLeaveTheQuestion(t *testing.T) {
+	g, _ := openWorld(t)
+	c := dial(t, g)
+	line, _ := modern(1, "tools/call", "ask", `"name":"ask"`, `{"elicitation":{}}`)
+	c.send(t, line)
+	var asked struct {
+		Result struct{ RequestState string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(c.next(t)), &asked))
+	answer := func(id int, responses string) string {
+		line, _ := modern(id, "tools/call", "ask", `"name":"ask","inputResponses":`+responses+`,"requestState":"`+asked.Result.RequestState+`"`, `{"elicitation":{}}`)
+		c.send(t, line)
+		return c.next(t)
+	}
+	require.Contains(t, answer(2, `[]`), "inputResponses must be an object")
+	require.Contains(t, answer(3, `{"q1":{"action":"decline"}}`), `"answered":{"action":"decline"}`)
+}
