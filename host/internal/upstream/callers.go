@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -8,9 +9,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// callers records whose requests a server may be working on after they were cancelled. The conn's mu guards it.
+// callers records whose requests a server may be working on after they were cancelled. The
+// conn's mu guards it.
 type callers struct {
 	cancelled map[uint64]cancelledCall
+	full      time.Time // when there was no room for another one
 }
 
 // cancelledCall is a request whose answer nobody waits for.
@@ -29,7 +32,11 @@ func (c *conn) recordOwner(by call.Caller) {
 // gaveUp records that a caller waits no longer for the answer to a request.
 func (c *callers) gaveUp(id uint64, by call.Caller) {
 	if len(c.cancelled) >= maxCancelled {
-		return
+		maps.DeleteFunc(c.cancelled, func(_ uint64, request cancelledCall) bool { return time.Since(request.at) > cancelledTime })
+		if len(c.cancelled) >= maxCancelled {
+			c.full = time.Now()
+			return
+		}
 	}
 	if c.cancelled == nil {
 		c.cancelled = map[uint64]cancelledCall{}
@@ -41,8 +48,12 @@ func (c *callers) gaveUp(id uint64, by call.Caller) {
 func (c *callers) answered(id uint64) { delete(c.cancelled, id) }
 
 // othersGaveUp reports whether another user, or a client with another profile, has cancelled
-// a request within cancelledTime that the server has not answered.
+// a request within cancelledTime that the server has not answered. It reports true as well if
+// there were too many cancelled requests to record.
 func (c *callers) othersGaveUp(by call.Caller) bool {
+	if time.Since(c.full) <= cancelledTime {
+		return true
+	}
 	for id, request := range c.cancelled {
 		if time.Since(request.at) > cancelledTime {
 			delete(c.cancelled, id)

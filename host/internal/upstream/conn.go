@@ -74,6 +74,7 @@ type pending struct {
 
 	// The caller's request; nil for requests of the host itself.
 	request *request
+	unsent  bool // the server has not got the request
 	ctx     context.Context
 	wake    chan struct{} // capacity 1: notes is not empty
 
@@ -238,7 +239,7 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 // the request is at the caller any more.
 func (c *conn) endRequest(id uint64, p *pending) {
 	c.mu.Lock()
-	if c.pending[id] != nil && p.request != nil {
+	if c.pending[id] != nil && p.request != nil && !p.unsent {
 		c.callers.gaveUp(id, p.request.caller)
 	}
 	delete(c.pending, id)

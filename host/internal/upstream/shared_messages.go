@@ -274,10 +274,12 @@ func (process *sharedProcess) busyUser() (u *sharedUser, several bool) {
 	return u, false
 }
 
-// cancelledTime is the longest time for which a server is expected to work on a request
-// after its cancellation, and maxCancelled bounds the number of such requests.
+// cancelledTime is the time for which a server is expected to work on a request after its
+// cancellation, and maxCancelled bounds the number of such requests. The time is short:
+// most servers do not answer a cancelled request, and until then the questions for all other
+// clients are refused.
 const (
-	cancelledTime = 10 * time.Minute
+	cancelledTime = 30 * time.Second
 	maxCancelled  = 10_000
 )
 

@@ -3,7 +3,8 @@ package upstream
 // A wire carries messages to and from one run of a server.
 type wire interface {
 	// send takes ownership of one message and sends it without waiting for the server.
-	// Its error wraps errNotSent if nothing of the message was or will be sent.
+	// If it returns an error, nothing of the message was or will be sent. The error wraps
+	// errNotSent if the run is ending.
 	send(message []byte) error
 
 	// close refuses further messages.
