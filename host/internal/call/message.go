@@ -37,6 +37,21 @@ type ServerRequest struct {
 // A Forwarder sends a request to its server. It returns the same errors as a Handler.
 type Forwarder func(ctx context.Context, m *ServerRequest) (json.RawMessage, error)
 
+// askingServer is the context key of the name of the server that asks a question.
+type askingServer struct{}
+
+// WithAskingServer returns a context for the questions of a server.
+func WithAskingServer(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, askingServer{}, name)
+}
+
+// AskingServer returns the name of the server that asks a question; "" for the host's own
+// questions.
+func AskingServer(ctx context.Context) string {
+	name, _ := ctx.Value(askingServer{}).(string)
+	return name
+}
+
 // hostQuestion is the context key that marks a question of the host itself.
 type hostQuestion struct{}
 

@@ -37,7 +37,7 @@ func (a *App) handleNotifications(s *upstream.Server) {
 		case "notifications/resources/updated":
 			a.Gateway.NotifyResourceUpdated(s.Name(), params)
 		case "notifications/elicitation/complete":
-			a.Gateway.NotifyElicitationComplete(params)
+			a.Gateway.NotifyElicitationComplete(s.Name(), params)
 		case "notifications/message":
 			a.Gateway.NotifyLog(params, first)
 		}

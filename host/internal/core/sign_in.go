@@ -189,7 +189,7 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 		return nil
 	}})
 	if err == nil && !req.Caller.Modern {
-		a.Gateway.NotifyElicitationComplete(append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+		a.Gateway.NotifyElicitationComplete("", append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
 	}
 	return err
 }

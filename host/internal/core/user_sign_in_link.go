@@ -209,7 +209,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 		return false, toolerr.New(toolerr.AuthFailed, "the sign-in of %s to server %s failed: %w", req.Caller.User, cfg.Server, one.err)
 	}
 	if !req.Caller.Modern {
-		a.Gateway.NotifyElicitationComplete(append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+		a.Gateway.NotifyElicitationComplete("", append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
 	}
 	return true, nil
 }

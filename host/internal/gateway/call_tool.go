@@ -138,7 +138,7 @@ func (g *Gateway) runRequest(ctx context.Context, x exchange, f requestParams, c
 			if err := checkDeclared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
-			g.elicited.record(params, caller.ID)
+			g.elicited.record(call.AskingServer(ctx), params, caller.ID)
 			return x.ask(ctx, method, params)
 		})
 	}

@@ -17,12 +17,15 @@ const maxElicited = 4096
 // completion, which names only the elicitation, reaches that client.
 type elicited struct {
 	mu      sync.Mutex
-	clients map[string]string // identity of the client by elicitationId
+	clients map[elicitation]string // identity of the client
 }
 
-// record records the client that gets a question with these params. It forgets another
-// elicitation if there are maxElicited.
-func (e *elicited) record(params json.RawMessage, client string) {
+// elicitation identifies an elicitation in URL mode: the ids of two servers can be equal.
+type elicitation struct{ server, id string }
+
+// record records the client that gets a question of a server with these params; server "" is
+// the host itself. It forgets another elicitation if there are maxElicited.
+func (e *elicited) record(server string, params json.RawMessage, client string) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil || id == "" {
 		return
@@ -30,7 +33,7 @@ func (e *elicited) record(params json.RawMessage, client string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.clients == nil {
-		e.clients = map[string]string{}
+		e.clients = map[elicitation]string{}
 	}
 	if len(e.clients) >= maxElicited {
 		for other := range e.clients {
@@ -38,7 +41,7 @@ func (e *elicited) record(params json.RawMessage, client string) {
 			break
 		}
 	}
-	e.clients[id] = client
+	e.clients[elicitation{server, id}] = client
 }
 
 // recordError records the elicitations of an error that requires them.
@@ -52,20 +55,21 @@ func (e *elicited) recordError(err error, client string) {
 		return
 	}
 	for _, params := range elicitations {
-		e.record(params, client)
+		e.record(answered.Server, params, client)
 	}
 }
 
 // take returns the client that was asked, and forgets the elicitation; "" if it is
-// unknown. params are those of the completion.
-func (e *elicited) take(params json.RawMessage) (client string) {
+// unknown. params are those of the completion that a server sent, or the host for "".
+func (e *elicited) take(server string, params json.RawMessage) (client string) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil {
 		return ""
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	client = e.clients[id]
-	delete(e.clients, id)
+	key := elicitation{server, id}
+	client = e.clients[key]
+	delete(e.clients, key)
 	return client
 }

@@ -13,18 +13,21 @@ import (
 func TestCompletionsBelongToWhoWasAsked(t *testing.T) {
 	var e elicited
 	params := func(id string) json.RawMessage { return fmt.Appendf(nil, `{"mode":"url","elicitationId":%q}`, id) }
-	e.record(params("a"), "ann")
-	e.record(params("b"), "bob")
-	e.record(json.RawMessage(`{"message":"a form"}`), "eve")
-	e.recordError(fmt.Errorf("call: %w", &call.MCPError{Code: -32042, Object: json.RawMessage(`{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"c"},{"elicitationId":"d"}]}}`)}), "ann")
+	e.record("s", params("a"), "ann")
+	e.record("s", params("b"), "bob")
+	e.record("other", params("a"), "bob")
+	e.record("s", json.RawMessage(`{"message":"a form"}`), "eve")
+	e.recordError(fmt.Errorf("call: %w", &call.MCPError{Server: "s", Code: -32042, Object: json.RawMessage(`{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"c"},{"elicitationId":"d"}]}}`)}), "ann")
 	e.recordError(errors.New("elicitationId"), "eve")
 	e.recordError(nil, "eve")
 	for id, client := range map[string]string{"a": "ann", "b": "bob", "c": "ann", "d": "ann", "e": ""} {
-		require.Equal(t, client, e.take(params(id)), id)
-		require.Empty(t, e.take(params(id)), "it is complete once")
+		require.Equal(t, client, e.take("s", params(id)), id)
+		require.Empty(t, e.take("s", params(id)), "it is complete once")
 	}
+	require.Equal(t, "bob", e.take("other", params("a")), "another server's id is another elicitation")
+	require.Empty(t, e.take("other", params("a")))
 	for i := range 2 * maxElicited {
-		e.record(params(fmt.Sprint(i)), "ann")
+		e.record("s", params(fmt.Sprint(i)), "ann")
 	}
 	require.Len(t, e.clients, maxElicited)
 }

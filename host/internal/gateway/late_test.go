@@ -136,11 +136,11 @@ func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
 	c := dial(t, g)
 	c.send(t, hello(`{"elicitation":{"url":{}}}`))
 	c.next(t)
-	g.NotifyElicitationComplete(json.RawMessage(`{"elicitationId":"e","x":1.0}`))
+	g.NotifyElicitationComplete("s", json.RawMessage(`{"elicitationId":"e","x":1.0}`))
 	require.JSONEq(t, `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e","x":1.0}}`, c.next(t))
 	c.send(t, hello(`{"elicitation":{"form":{}}}`))
 	c.next(t)
-	g.NotifyElicitationComplete(json.RawMessage(`{"elicitationId":"e"}`))
+	g.NotifyElicitationComplete("s", json.RawMessage(`{"elicitationId":"e"}`))
 	c.send(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
 	require.Contains(t, c.next(t), `"id":5`)
 }

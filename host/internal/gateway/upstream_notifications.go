@@ -156,15 +156,15 @@ func paramsAsMap(params json.RawMessage) (map[string]any, bool) {
 }
 
 // NotifyElicitationComplete notifies the legacy client that was asked by a URL elicitation
-// of a server that it is complete. If it is unknown which one was, it notifies all that
-// support URL elicitation, and clients ignore ids that they do not know; with signed-in
-// users or several profiles, it notifies none.
-func (g *Gateway) NotifyElicitationComplete(params json.RawMessage) {
+// of a server that it is complete; server "" is the host itself. If it is unknown which client
+// was asked, it notifies all that support URL elicitation, and clients ignore ids that they do
+// not know; if users can sign in or clients have several profiles, it notifies none.
+func (g *Gateway) NotifyElicitationComplete(server string, params json.RawMessage) {
 	fields, ok := paramsAsMap(params)
 	if !ok {
 		return
 	}
-	asked := g.clients.get(g.elicited.take(params)).session
+	asked := g.clients.get(g.elicited.take(server, params)).session
 	if asked == "" && g.clients.areMixed() {
 		return
 	}

@@ -77,7 +77,7 @@ func (c *conn) forwardQuestion(m jsonrpc.Message) {
 		params, err := c.nameServer(m.Method, withoutMetaRequest(m.Params))
 		var raw json.RawMessage
 		if err == nil {
-			raw, err = p.request.ask(ctx, m.Method, params)
+			raw, err = p.request.ask(call.WithAskingServer(ctx, c.cfg.Name), m.Method, params)
 		}
 		c.mu.Lock()
 		delete(c.questions, key)

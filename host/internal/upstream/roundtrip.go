@@ -174,7 +174,7 @@ func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) 
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.ask(ctx, question.Method, params)
+	reply, err := r.ask(call.WithAskingServer(ctx, c.cfg.Name), question.Method, params)
 	if err != nil && isRoots && own != nil && ctx.Err() == nil {
 		return own, nil // the client does not provide it
 	}
