@@ -2,17 +2,23 @@ package undo
 
 import (
 	"bufio"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // stoppedName is the file of a record with what a stopped Undo has found, as UndoSteps:
-// an UndoEnd, whose Time is the number of reverted steps; an UndoEntry for each path in
-// told; and an UndoContent for each inode number in inodes.
+// an UndoEnd, whose Time is the number of reverted steps and whose Held is partial; an UndoEntry for each path in
+// told; an UndoContent for each inode number in inodes; and an UndoStamp for each state
+// in known.
 const stoppedName = "undone.stopped"
 
 // laterChanges finds files that other programs change while Undo runs, after
@@ -22,11 +28,23 @@ type laterChanges struct {
 	touched map[string]bool                 // paths at which Undo has replaced or moved an entry
 	inodes  map[int64]bool                  // files that Undo has changed, for their other hard links
 	told    map[string]bool                 // changed paths that an earlier call has named: Undo overwrites them
+	known   map[int64]supervise.UndoState   // files in the directories that the command made, by inode number
+	partial bool                            // known lacks files: their time shows whether they are known
+	ended   int64                           // the end of the command, in Unix nanoseconds
 }
 
-// newLaterChanges returns the files to look at, whose states are stamps.
-func newLaterChanges(stamps []supervise.UndoStep) *laterChanges {
-	l := &laterChanges{stamps: map[string]*supervise.UndoState{}, touched: map[string]bool{}, inodes: map[int64]bool{}, told: map[string]bool{}}
+// changedPath is an error that names a path which another program has changed.
+type changedPath string
+
+func (changedPath) Error() string { return "another program has changed it in the meantime" }
+
+// newLaterChanges returns the files to look at, whose states are stamps. ended is the
+// end of the command, in Unix nanoseconds.
+func newLaterChanges(stamps []supervise.UndoStep, ended int64) *laterChanges {
+	l := &laterChanges{
+		stamps: map[string]*supervise.UndoState{}, touched: map[string]bool{}, inodes: map[int64]bool{},
+		told: map[string]bool{}, known: map[int64]supervise.UndoState{}, ended: ended,
+	}
 	for i := range stamps {
 		l.stamps[stamps[i].Path] = &stamps[i].Before
 	}
@@ -37,7 +55,8 @@ func newLaterChanges(stamps []supervise.UndoStep) *laterChanges {
 // of the steps.
 func (l *laterChanges) resume(u *undoRun, steps []supervise.UndoStep, done int) {
 	stoppedAt := -1
-	if f, err := os.Open(filepath.Join(u.dir, stoppedName)); err == nil {
+	f, err := os.Open(filepath.Join(u.dir, stoppedName))
+	if l.partial = err != nil; !l.partial {
 		defer f.Close() //nolint:errcheck // only read
 		in := bufio.NewReader(f)
 		for {
@@ -47,11 +66,13 @@ func (l *laterChanges) resume(u *undoRun, steps []supervise.UndoStep, done int) 
 			}
 			switch next.Kind {
 			case supervise.UndoEnd:
-				stoppedAt = int(next.Time)
+				stoppedAt, l.partial = int(next.Time), next.Before.Held
 			case supervise.UndoEntry:
 				l.told[next.Path] = true
 			case supervise.UndoContent:
 				l.inodes[next.Before.Ino] = true
+			case supervise.UndoStamp:
+				l.known[next.Before.Ino] = next.Before
 			}
 		}
 	}
@@ -72,12 +93,15 @@ func (l *laterChanges) store(u *undoRun, stoppedAt int, told string) {
 	if told != "" {
 		l.told[told] = true
 	}
-	text := supervise.Append(nil, &supervise.UndoStep{Kind: supervise.UndoEnd, Time: int64(stoppedAt)})
+	text := supervise.Append(nil, &supervise.UndoStep{Kind: supervise.UndoEnd, Time: int64(stoppedAt), Before: supervise.UndoState{Held: l.partial}})
 	for path := range l.told {
 		text = supervise.Append(text, &supervise.UndoStep{Kind: supervise.UndoEntry, Path: path})
 	}
 	for ino := range l.inodes {
 		text = supervise.Append(text, &supervise.UndoStep{Kind: supervise.UndoContent, Before: supervise.UndoState{Ino: ino}})
+	}
+	for _, is := range l.known {
+		text = supervise.Append(text, &supervise.UndoStep{Kind: supervise.UndoStamp, Before: is})
 	}
 	fd, err := unix.Openat(u.recordDir, stoppedName, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -111,19 +135,30 @@ func (l *laterChanges) find(u *undoRun, step *supervise.UndoStep) string {
 
 // touch notes that Undo reverts step.
 func (l *laterChanges) touch(u *undoRun, step *supervise.UndoStep) {
+	l.addInodes(u, step)
+	l.touched[step.Path], l.touched[step.To] = true, true
+}
+
+// addInodes adds the inode numbers at the paths of step to those that Undo has changed.
+func (l *laterChanges) addInodes(u *undoRun, step *supervise.UndoStep) {
 	for _, path := range []string{step.Path, step.To} {
-		if is, err := u.stat(path); path != "" && err == nil && is.Mode != 0 {
+		if path == "" {
+			continue
+		}
+		if is, err := u.stat(path); err == nil && is.Mode != 0 {
 			l.inodes[is.Ino] = true
 		}
-		l.touched[path] = true
 	}
 }
 
 // isTouched reports whether Undo has replaced or moved the entry at path or a directory
 // above it.
-func (l *laterChanges) isTouched(path string) bool {
+func (l *laterChanges) isTouched(path string) bool { return isInOrBelow(path, l.touched) }
+
+// isInOrBelow reports whether paths contains path or a directory above it.
+func isInOrBelow(path string, paths map[string]bool) bool {
 	for {
-		if l.touched[path] {
+		if paths[path] {
 			return true
 		}
 		above := filepath.Dir(path)
@@ -149,3 +184,51 @@ func (u *undoRun) isChanged(path string, is supervise.UndoState, was *supervise.
 	}
 	return is.Size != was.Size || was.Hash == "" || was.Hash != u.hashPath(path)
 }
+
+// addKnown notes a file in a directory that the command made.
+func (l *laterChanges) addKnown(info fs.FileInfo) {
+	if file, ok := info.Sys().(*syscall.Stat_t); ok {
+		l.known[int64(file.Ino)] = supervise.UndoState{Ino: int64(file.Ino), Size: file.Size, Modified: info.ModTime().UnixNano()}
+	}
+}
+
+// isKnown reports whether a file in a directory that Undo is about to remove was there
+// at the check for conflicts, or comes from Undo. A new file can have the inode number
+// of one that Undo has removed, but not its time.
+func (l *laterChanges) isKnown(info fs.FileInfo) bool {
+	file, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	ino, at := int64(file.Ino), info.ModTime().UnixNano()
+	is, known := l.known[ino]
+	if info.IsDir() {
+		return known || l.inodes[ino] || l.partial
+	}
+	return known && is.Size == file.Size && is.Modified == at ||
+		(l.inodes[ino] || l.partial) && (at <= l.ended || at > time.Now().UnixNano())
+}
+
+// removeAll removes the entry base of the directory dir, at path. It returns changedPath
+// if another program has put a file into the directory path since checkUnchanged.
+func (u *undoRun) removeAll(dir int, base, path string) error {
+	tree, top, err := u.rootTree(path)
+	if u.later == nil || err != nil {
+		return nofollow.RemoveAll(dir, base)
+	}
+	var unknown string
+	tree.Walk(top, func(rel string, info fs.FileInfo, _ error) bool {
+		at := filepath.Join(path, strings.TrimPrefix(rel, top))
+		if rel != top && info != nil && !u.later.isTold(at) && !u.later.isKnown(info) {
+			unknown = at
+		}
+		return unknown == ""
+	})
+	if unknown != "" {
+		return changedPath(unknown)
+	}
+	return nofollow.RemoveAll(dir, base)
+}
+
+// isTold reports whether an earlier call has named path or a directory above it.
+func (l *laterChanges) isTold(path string) bool { return isInOrBelow(path, l.told) }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -109,6 +110,51 @@ func TestFileIsChangedBetweenTwoUndos(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, string(text), name)
 			}
+		})
+	}
+}
+
+// Another program creates a file in a directory that the command made, after Undo has
+// looked for conflicts: Undo does not remove the directory, and names the file. The next
+// call removes it, unless there is one more.
+func TestFileIsCreatedDuringAnUndo(t *testing.T) {
+	for name, c := range map[string]struct{ script, dir string }{
+		"made":              {`mkdir -p new/sub; echo x > new/sub/y`, "new/sub"},
+		"made for a file":   {`rm f; mkdir f`, "f"},
+		"made for a moved":  {`mv d e; mkdir d; echo x > d/y`, "d"},
+		"an old one inside": {`mkdir new; mv f new/; mv d new/`, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, proc.L2)
+			b.RunOutside(`mkdir d; echo d > d/x; echo f > f; echo a > a; echo old > ../old; touch -d @1700000000 ../old`)
+			before := sandboxtest.DescribeTree(t, b.Root)
+			id, _ := b.run(c.script + `; echo more >> a`)
+			record, err := b.store.Open(id)
+			require.NoError(t, err)
+			first, second := filepath.Join(b.Root, c.dir, "theirs"), filepath.Join(b.Root, c.dir, "theirs too")
+			checked, changed := false, false
+			_, err = record.Undo(func(abs string) string {
+				switch {
+				case changed || abs != filepath.Join(b.Root, "a"):
+				case !checked: // the check for conflicts
+					checked = true
+				default: // the step that restores a
+					changed = true
+					require.NoError(t, os.WriteFile(first, []byte("theirs\n"), 0o644))
+				}
+				return ""
+			})
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+			require.Contains(t, err.Error(), first)
+			require.FileExists(t, first)
+			b.RunOutside(`mv ../old '` + second + `'`)
+			_, err = record.Undo(nil)
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
+			require.Contains(t, err.Error(), second)
+			require.FileExists(t, second)
+			_, err = record.Undo(nil)
+			require.NoError(t, err)
+			require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 		})
 	}
 }

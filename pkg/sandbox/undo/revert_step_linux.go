@@ -85,8 +85,11 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	case was.Mode == 0 && is.Mode == 0:
 		return nil
 	case was.Mode == 0:
-		u.report.Removed++
-		return nofollow.RemoveAll(dir, base)
+		err := u.removeAll(dir, base, step.Path)
+		if err == nil {
+			u.report.Removed++
+		}
+		return err
 	case is.Mode != 0 && fileType(is.Mode) == fileType(was.Mode) && is.Dev == was.Dev && is.Ino == u.recordedInode(was) && (was.Link != "" || fileType(is.Mode) == unix.S_IFDIR):
 		// The command did not remove it, or it moved it back, or a new directory
 		// has got the inode of the removed one.
@@ -96,7 +99,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 		return nil
 	}
 	if is.Mode != 0 {
-		if err := nofollow.RemoveAll(dir, base); err != nil {
+		if err := u.removeAll(dir, base, step.Path); err != nil {
 			return err
 		}
 	}
@@ -220,7 +223,7 @@ func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoStep) error
 		if old.Dev == is.Dev && old.Ino == is.Ino {
 			return nil
 		}
-		if err := nofollow.RemoveAll(dir, base); err != nil {
+		if err := u.removeAll(dir, base, step.Path); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,7 @@ type undoRun struct {
 	refuse    func(abs string) string
 	roots     map[string]*nofollow.Tree
 	data      *os.File
+	later     *laterChanges     // nil if the end of the command was not recorded
 	recordDir int               // descriptor of the record's directory
 	notHeld   map[string]bool   // paths
 	aliases   map[uint64]uint64 // inode numbers of files that Undo has made, and those of the files that they replace
@@ -79,28 +80,18 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	}
 	done, began := u.readProgress()
 	u.report.Unchecked = ended == 0
-	var later *laterChanges
 	if ended != 0 {
-		later = newLaterChanges(stamps)
+		u.later = newLaterChanges(stamps, ended)
 		if began {
-			later.resume(u, steps, done)
+			u.later.resume(u, steps, done)
 		} else if err := u.checkUnchanged(stamps, ended); err != nil {
 			return Report{}, err
 		}
 	}
 	u.writeProgress(done) // if the first step is interrupted, what it has written is no change by others
 	for i := len(steps) - 1 - done; i >= 0; i-- {
-		if later != nil {
-			if path := later.find(u, &steps[i]); path != "" {
-				later.store(u, len(steps)-1-i, path)
-				return u.report, toolerr.New(toolerr.Conflict, "undo stopped at %s, because another program has changed it in the meantime; part of the changes is undone; call undo again to undo the rest and overwrite that change", pathname.Escape(path))
-			}
-		}
-		if err := u.revertStep(&steps[i]); err != nil {
-			if later != nil {
-				later.store(u, -1, "")
-			}
-			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call undo again to continue", pathname.Escape(steps[i].Path), err)
+		if err := u.revertUnchanged(&steps[i], len(steps)-1-i); err != nil {
+			return u.report, err
 		}
 		u.writeProgress(len(steps) - i)
 	}
@@ -110,6 +101,36 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	slices.Sort(u.report.NotHeld)
 	u.shareAliases()
 	return u.report, os.RemoveAll(r.dir)
+}
+
+// revertUnchanged reverts step, after which the last done steps were reverted, unless
+// another program has changed what it is about to overwrite.
+func (u *undoRun) revertUnchanged(step *supervise.UndoStep, done int) error {
+	if u.later == nil {
+		if err := u.revertStep(step); err != nil {
+			return stepFailed(step, err)
+		}
+		return nil
+	}
+	changed := changedPath(u.later.find(u, step))
+	if changed == "" {
+		err := u.revertStep(step)
+		if err == nil {
+			u.later.addInodes(u, step) // of what the step has made
+			return nil
+		}
+		if !errors.As(err, &changed) {
+			u.later.store(u, -1, "")
+			return stepFailed(step, err)
+		}
+	}
+	u.later.store(u, done, string(changed))
+	return toolerr.New(toolerr.Conflict, "undo stopped at %s, because another program has changed it in the meantime; part of the changes is undone; call undo again to undo the rest and overwrite that change", pathname.Escape(string(changed)))
+}
+
+// stepFailed returns the EXECUTION_ERROR for a step that err has stopped.
+func stepFailed(step *supervise.UndoStep, err error) error {
+	return toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call undo again to continue", pathname.Escape(step.Path), err)
 }
 
 // open opens the roots and the files of the record. After an error, close closes what
@@ -232,6 +253,7 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 		is, err := u.stat(path)
 		switch {
 		case errors.Is(err, unix.EACCES):
+			u.later.partial = true
 			continue // the command has closed the directory, and Undo opens it
 		case is.Mode == 0 && was.Held:
 			continue // Undo would remove it anyway
@@ -272,10 +294,12 @@ func (u *undoRun) laterChangeIn(dir string, ended int64) (later string) {
 		return ""
 	}
 	now := time.Now().UnixNano()
-	tree.Walk(top, func(rel string, info fs.FileInfo, _ error) bool {
-		if info == nil {
+	tree.Walk(top, func(rel string, info fs.FileInfo, err error) bool {
+		if info == nil || err != nil {
+			u.later.partial = true
 			return true
 		}
+		u.later.addKnown(info)
 		if at := info.ModTime().UnixNano(); at > ended && at <= now {
 			later = filepath.Join(dir, strings.TrimPrefix(rel, top))
 		}
