@@ -93,7 +93,7 @@ func (p *plan) applyFile(c Change) error {
 			at, _ := inodeAndChangeTime(info)
 			p.setInPlace[at] = true
 		}
-		if err := errors.Join(matchAttributes(p.tree, c.Path, c.source), p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
+		if err := errors.Join(matchAttributes(p.tree, c.Path, c.source, p.known[c.Path].Attributes), p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
 			return err
 		}
 		return p.removeFromLayer(c)
@@ -213,7 +213,7 @@ func (p *plan) finishDir(rel string, want dirMeta) error {
 	upper := filepath.Join(p.upper, filepath.FromSlash(rel))
 	if info, err := p.tree.Lstat(rel); err == nil && info.IsDir() {
 		if rel != "." { // the layer's root has no attributes
-			if err := matchAttributes(p.tree, rel, upper); err != nil {
+			if err := matchAttributes(p.tree, rel, upper, p.known[rel].Attributes); err != nil {
 				return err
 			}
 		}

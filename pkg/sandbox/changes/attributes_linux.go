@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,8 +43,9 @@ func copyAttributes(to, from *os.File) error {
 
 // matchAttributes gives the root's file or directory rel the attributes user.* and the
 // access lists of source, its version in a layer. Overlayfs copies them when it copies
-// an entry, so source lacks an attribute only if a command has made the entry again.
-func matchAttributes(tree *nofollow.Tree, rel, source string) error {
+// an entry. An attribute that source lacks is removed only if its name is in before, the
+// attributes before the command's change: somebody else has set the others.
+func matchAttributes(tree *nofollow.Tree, rel, source string, before []string) error {
 	dir, base, err := tree.OpenParent(rel)
 	if err != nil {
 		return err
@@ -56,10 +58,13 @@ func matchAttributes(tree *nofollow.Tree, rel, source string) error {
 			want, err = attributeOf(source, name)
 			return err
 		})
-		if err != nil && err != unix.ENODATA {
+		switch {
+		case err != nil && !errors.Is(err, unix.ENODATA):
 			continue // the layer's file system does not store it
+		case err != nil && !slices.Contains(before, name):
+			continue
 		}
-		if is, isErr := attributeOf(target, name); isErr == err && is == want {
+		if is, isErr := attributeOf(target, name); (isErr == nil) == (err == nil) && is == want {
 			continue
 		}
 		if err := setAttribute(tree, rel, target, name, want, err == nil); err != nil {
@@ -67,6 +72,17 @@ func matchAttributes(tree *nofollow.Tree, rel, source string) error {
 		}
 	}
 	return nil
+}
+
+// attributeNames returns the names of the attributes of the root's entry rel that
+// matchAttributes sets, nil if they cannot be read.
+func attributeNames(tree *nofollow.Tree, rel string) []string {
+	dir, base, err := tree.OpenParent(rel)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(dir) //nolint:errcheck // opened only for paths
+	return unionOfAttributes("/proc/self/fd/" + strconv.Itoa(dir) + "/" + base)
 }
 
 // unionOfAttributes returns the names of the attributes of two entries that

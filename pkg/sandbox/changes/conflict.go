@@ -26,6 +26,8 @@ type baseState struct {
 	Inode   uint64      `json:"inode,omitempty"`
 	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds; 0: not compared
 	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
+	// Attributes are the names of the attributes that Apply removes if a command did.
+	Attributes []string `json:"attributes,omitempty"`
 }
 
 // baseStates holds the states of one root's entries, by path.

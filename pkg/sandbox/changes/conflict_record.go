@@ -156,7 +156,11 @@ func (b *baseRecorder) add(rel string, content bool) {
 		b.out.write(b.root, rel, baseState{Absent: true, Unknown: !nofollow.IsMissing(err)})
 		return
 	}
-	b.out.write(b.root, rel, stateOfEntry(b.tree, rel, info, b.began, content))
+	state := stateOfEntry(b.tree, rel, info, b.began, content)
+	if _, changed := inodeAndChangeTime(info); content && changed <= b.began {
+		state.Attributes = attributeNames(b.tree, rel)
+	}
+	b.out.write(b.root, rel, state)
 }
 
 // addTree writes the states of a directory and of everything in it, without the

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,4 +173,40 @@ func otherFileSystem(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// Applying removes no attribute that somebody else set after the command, and removes
+// those of an entry that the command made again, even if that cannot be read.
+func TestAttributesOfOthersStay(t *testing.T) {
+	b := newBench(t)
+	b.RunOutside(`mkdir -p d/again; echo m > m; echo r > r`)
+	set := func(value string, names ...string) {
+		for _, name := range names {
+			if err := unix.Setxattr(filepath.Join(b.Root, name), "user."+value, []byte(value), 0); err != nil {
+				t.Skipf("no attributes of users here: %v", err)
+			}
+		}
+	}
+	set("old", "d", "d/again", "m", "r")
+	changed, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	b.run(changed, `echo y > d/y; chmod 600 m; rm -r d/again r; mkdir -m 300 d/again; echo r > r; chmod 200 r`)
+	set("theirs", "d", "m", "d/again", "r")
+	_, err = changed.Apply(nil, nil)
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"d": "user.old user.theirs", "m": "user.old user.theirs", "d/again": "user.theirs", "r": "user.theirs",
+	} {
+		list := make([]byte, 4096)
+		n, err := unix.Listxattr(filepath.Join(b.Root, name), list)
+		require.NoError(t, err)
+		var found []string
+		for _, attribute := range strings.Split(string(list[:n]), "\x00") {
+			if strings.HasPrefix(attribute, "user.") {
+				found = append(found, attribute)
+			}
+		}
+		slices.Sort(found)
+		require.Equal(t, want, strings.Join(found, " "), name)
+	}
 }

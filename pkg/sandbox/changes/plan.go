@@ -27,6 +27,7 @@ type plan struct {
 	// sameContentLinks has the path of the first link whose content in the root is
 	// the same, copiedLinks the path of a file copied to the root.
 	sameContentLinks, copiedLinks map[uint64]string
+	known                         baseStates              // the states before the changes
 	checked                       map[string]checkedEntry // what findConflicts found in the root, by path
 	isReplaced                    map[string]bool         // paths in a directory that the plan makes in place of a file
 	setInPlace                    map[uint64]bool         // inodes of the root's files whose mode and time applyFile has set
@@ -204,6 +205,7 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 // completes the directories of the applied changes and deletes them from dirs. known are
 // the states before the changes.
 func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Report) error {
+	p.known = known
 	p.copiedLinks, p.setInPlace = map[uint64]string{}, map[uint64]bool{}
 	for i, c := range p.chosen {
 		if why := p.laterConflict(c, known); why != "" {
