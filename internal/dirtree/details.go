@@ -109,7 +109,7 @@ type rowReader struct {
 }
 
 // readRow returns the row of an entry. If the entry cannot be examined, the row
-// has only name, type and error.
+// has only name, type, Ignored, Secret and the error.
 func (k *rowReader) readRow(e *entry) *shownRow {
 	row := &shownRow{label: pathname.Escape(e.name)}
 	row.Type, row.Ignored, row.Secret = typeName(e.typ), e.ignored, e.secret

@@ -3,12 +3,11 @@ package gitfile
 import "strings"
 
 // PointerTarget returns the path that a .git, commondir or gitdir contains, as git
-// reads it; name is the base name of the file. The path may be relative: that
-// of a .git and a commondir to the directory of the file. It is "" in a file
-// that git refuses or ignores.
+// reads it; name is the base name of the file. The results are:
 //
-// ok is false for a path with a control character. Git ends it at a NUL, and
-// never writes the others.
+//	path, true   the path; that of a .git or commondir may be relative to the file's directory
+//	"", true     git refuses or ignores the file
+//	path, false  the path has a control character: git would end it at a NUL, and writes none
 //
 // A .git is read as by read_gitfile_gently of git's setup.c:
 //

@@ -223,7 +223,7 @@ func (r *replacement) create(write func(io.Writer) error) error {
 		return err
 	}
 	r.done.Created = true
-	return r.finish(r.tempFile.File)
+	return r.syncAndRecord(r.tempFile.File)
 }
 
 // createWithOldAttributes creates the temporary file with the attributes of the
@@ -330,7 +330,7 @@ func (r *replacement) publish() error {
 	if r.old.Nlink > 1 {
 		r.done.OtherNames = r.old.Nlink - 1
 	}
-	return r.finish(r.tempFile.File)
+	return r.syncAndRecord(r.tempFile.File)
 }
 
 // checkBeforePublish repeats the checks immediately before the rename: the
@@ -372,10 +372,10 @@ func (r *replacement) checkParentInPlace() error {
 	return nil
 }
 
-// finish syncs the directory, so that the new name survives a power failure,
-// and records the result in r.done. It returns nil: the content is written even
-// if the sync fails.
-func (r *replacement) finish(f *os.File) error {
+// syncAndRecord syncs the directory, so that the new name survives a power
+// failure, and records f, the written file, in r.done. It returns nil: the
+// content is written even if the sync fails, and r.done.Unsynced has that error.
+func (r *replacement) syncAndRecord(f *os.File) error {
 	r.done.Unsynced = r.dir.sync()
 	for _, p := range r.createdParents {
 		if p.ours {

@@ -75,7 +75,7 @@ func (r *replacement) writeInPlace(write func(io.Writer) error, why string) erro
 	}
 	r.done.InPlace = why
 	r.done.OtherNames = 0
-	return r.finish(f)
+	return r.syncAndRecord(f)
 }
 
 // overwrite replaces the content of f by that of source. To lose as little as

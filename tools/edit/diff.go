@@ -36,9 +36,9 @@ func fitDiff(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o t
 	return d
 }
 
-// diffText returns a file's text for a diff: without a byte order mark, with
+// textForDiff returns a file's text for a diff: without a byte order mark, with
 // line feeds, and with masked values if maskValues is set.
-func diffText(f *splice.File, maskValues bool) []byte {
+func textForDiff(f *splice.File, maskValues bool) []byte {
 	text := f.Text[f.BodyStart:]
 	if maskValues {
 		text = secret.Mask(text)

@@ -64,7 +64,7 @@ func newUndoDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Opti
 	if err != nil {
 		return nothing
 	}
-	old, newText := diffText(before, done.Before.Masked), diffText(after, done.Before.Masked)
+	old, newText := textForDiff(before, done.Before.Masked), textForDiff(after, done.Before.Masked)
 	changes := textdiff.Between(old, string(newText))
 	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
 }

@@ -19,8 +19,6 @@ const (
 	headerBytes = 1500
 	// lateRenderTime bounds the rendering of results after the deadline.
 	lateRenderTime = 500 * time.Millisecond
-	// lineWidth bounds the characters shown of a line.
-	lineWidth = 400
 )
 
 // The steps that shorten a result that is too long, as meta.Reduced names them.

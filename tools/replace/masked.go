@@ -32,7 +32,7 @@ func (p *plan) revealMasked() (string, error) {
 	kept := map[int]string{} // index in content to the line as shown
 	next := map[string]int{}
 	for i, line := range content {
-		if !strings.Contains(line, maskMarker) || !isMaskedValue(line) {
+		if !strings.Contains(line, maskMarker) || !isValueMasked(line) {
 			continue
 		}
 		originals := lines[line]
@@ -90,9 +90,9 @@ func (p *plan) equalsShown() bool {
 	return strings.ReplaceAll(p.Content, "\r\n", "\n") == p.withLineFeeds(maskValues(string(p.oldText)))
 }
 
-// isMaskedValue reports whether *** is the value of a line, instead of a part
+// isValueMasked reports whether *** is the value of a line, instead of a part
 // of a comment or of a longer value.
-func isMaskedValue(line string) bool {
+func isValueMasked(line string) bool {
 	trimmed := strings.TrimSpace(line)
 	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 		return false

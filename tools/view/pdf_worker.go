@@ -33,7 +33,7 @@ func runIfPDFWorker() {
 	}
 	debug.SetMemoryLimit(maxPDFMemory / 2)
 	debug.SetMaxStack(32 << 20)
-	go exitOverMemory()
+	go watchMemory()
 	// The parent kills a worker that takes too long; this ends an orphan.
 	time.AfterFunc(pdfDeadline+time.Second, func() { os.Exit(4) })
 	info, err := os.Stdin.Stat()
@@ -46,9 +46,10 @@ func runIfPDFWorker() {
 	os.Exit(0)
 }
 
-// exitOverMemory ends the process before a hostile file uses up the machine's
-// memory. It does not return.
-func exitOverMemory() {
+// watchMemory checks every 10 ms how much memory the process has, and exits with
+// exitMemory above maxPDFMemory, before a hostile file uses up the machine's
+// memory. It does not return: run it in a goroutine.
+func watchMemory() {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(10 * time.Millisecond) {
 		metrics.Read(sample)

@@ -65,7 +65,7 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 // of small requests is held back, too.
 func TestTheQueueIsBoundedInMemory(t *testing.T) {
 	block := make(chan struct{})
-	q := newQueue(1, func(*request) { <-block })
+	q := newRequestQueue(1, func(*request) { <-block })
 	q.add(&request{})
 	for q.bytes <= maxQueueBytes {
 		q.add(&request{line: []byte(`{}`)})

@@ -40,8 +40,8 @@ type request struct {
 	method string
 	line   []byte // the whole message
 	params json.RawMessage
-	listen bool   // it is a subscription stream (subscriptions/listen)
-	queue  *queue // the queue that runs it; nil for a subscription stream
+	listen bool          // it is a subscription stream (subscriptions/listen)
+	queue  *requestQueue // the queue that runs it; nil for a subscription stream
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	state  atomic.Int32 // queued, running, answered or cancelled

@@ -39,10 +39,10 @@ type conn struct {
 	cancel context.CancelCauseFunc // stops the connection with a cause
 
 	lines     *jsonrpc.Reader
-	readEnded chan error // gets the error that ended reading; nil: the input ended
-	calls     *queue     // queue of the calls
-	others    *queue     // queue of the other requests
-	session   *request   // the connection's own session, for broadcasts to legacy clients
+	readEnded chan error    // gets the error that ended reading; nil: the input ended
+	calls     *requestQueue // queue of the calls
+	others    *requestQueue // queue of the other requests
+	session   *request      // the connection's own session, for broadcasts to legacy clients
 	handshake handshake
 
 	mu         sync.Mutex
@@ -116,8 +116,8 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 	c := &conn{server: h, opts: opts, readEnded: make(chan error, 1), inflight: make(map[string]*request)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.out = newLineWriter(out, func(err error) { c.cancel(fmt.Errorf("writing: %w", err)) })
-	c.calls = newQueue(opts.MaxConcurrent, c.runQueued)
-	c.others = newQueue(maxOtherRequests, c.runQueued)
+	c.calls = newRequestQueue(opts.MaxConcurrent, c.runQueued)
+	c.others = newRequestQueue(maxOtherRequests, c.runQueued)
 	c.session = &request{conn: c, ctx: c.ctx}
 	return c
 }

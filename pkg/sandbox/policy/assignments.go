@@ -40,8 +40,10 @@ func (s *shellText) collectAssignments(file *syntax.File, round int) {
 	}
 }
 
-// recordAssign records one assignment. Array and appending assignments are
-// recorded only if firstRound is set.
+// recordAssign records one assignment: its values for a simple one, only that
+// there may be other values for an element of an array. Assignments of an array and
+// appending ones are recorded only if firstRound is set, since each round of
+// collectAssignments would append again.
 func (s *shellText) recordAssign(a *syntax.Assign, firstRound bool) {
 	if a.Name == nil || a.Naked {
 		return

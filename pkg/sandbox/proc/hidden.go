@@ -50,7 +50,7 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 			s.Mask = append(s.Mask, filepath.Join(home, name))
 		}
 	}
-	s.Mask = append(s.Mask, r.hiddenInHomes(s, rules)...)
+	s.Mask = append(s.Mask, r.searchHomes(s, rules)...)
 	s.Mask = append(s.Mask, r.storesFromVariables(s, rules)...)
 	for _, path := range systemSecrets {
 		if canRead(path) {

@@ -43,13 +43,13 @@ type homeSearch struct {
 	incomplete  bool // a bound was reached
 }
 
-// hiddenInHomes returns the hidden files of all homes: those in the directories
+// searchHomes returns the hidden files of all homes: those in the directories
 // of credential stores, and those in the first levels of the homes. It sets
-// s.homeDirs, and adds a gap if a bound was reached.
+// s.homeDirs, and adds to s.gaps if a bound was reached.
 //
 // Settings with secrets are hidden, too, except those that build tools read
 // while there is no network.
-func (r *Runner) hiddenInHomes(s *spec, rules Rules) []string {
+func (r *Runner) searchHomes(s *spec, rules Rules) []string {
 	isHidden := func(path string) bool {
 		return rules.Denied(path) || rules.Masked(path) && (r.config.hasNetwork() || !secret.IsBuildSettings(path))
 	}

@@ -189,7 +189,7 @@ func shortestIndent(all []string) string {
 }
 
 // shortestIndents returns the shortest indentation of the old text and the
-// shortest of the file, which may belong to different lines.
+// shortest of the file, which may belong to different lines. There must be a pair.
 func shortestIndents(pairs []indentPair) indentPair {
 	var model, file []string
 	for _, d := range pairs {

@@ -21,8 +21,10 @@ func cloneDevices() (fds []int, err error) {
 	return fds, nil
 }
 
-// mountDev mounts a new /dev with nodes, the result of cloneDevices, and with
-// the blanks of blankDir. It closes nodes.
+// mountDev mounts a new /dev. It has the devices of nodes, the result of
+// cloneDevices, the links to open files, pts, shm, and the empty files and
+// directories of blankDir, which later mounts put over hidden files. It closes
+// nodes; after an error, those not yet mounted stay open.
 func mountDev(nodes []int) error {
 	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=1m"); err != nil {
 		return err

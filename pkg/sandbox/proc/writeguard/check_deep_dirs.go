@@ -23,7 +23,7 @@ func (rc *rootCheck) moveUpDeepDirs() {
 }
 
 // hasNewDeepDirs reports whether the root has directories that are too deep to
-// be examined and not the user's.
+// be examined and that the baseline does not have.
 func (rc *rootCheck) hasNewDeepDirs() bool {
 	return slices.ContainsFunc(rc.found.tooDeep, func(name string) bool { return !rc.baseline.Seen.has(dirKey(name)) })
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// foreignStateDirs lists the directories with the state of a root that other
-// processes of this user hold open: those of servers with another state
-// directory.
+// foreignStateDirs lists the directories with the state of a root that processes
+// of this user hold open. It finds those of servers with another state
+// directory, but also those of this process, which the caller leaves out.
 func foreignStateDirs() (dirs []string) {
 	processes, _ := os.ReadDir("/proc")
 	mounts, _ := os.Readlink("/proc/self/ns/mnt")

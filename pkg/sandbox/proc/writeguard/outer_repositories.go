@@ -96,7 +96,7 @@ func (c *settingsCache) readDir(path string) cachedDir {
 			at := filepath.Join(path, entry.Name())
 			if entry.Type()&fs.ModeSymlink != 0 {
 				read.links = append(read.links, at)
-			} else if entry.IsDir() && !isDotGitName(entry.Name()) && isRepositoryDir(at) {
+			} else if entry.IsDir() && !isDotGitName(entry.Name()) && looksLikeGitDir(at) {
 				read.repos = append(read.repos, at)
 			}
 		}
@@ -108,9 +108,10 @@ func (c *settingsCache) readDir(path string) cachedDir {
 	return read
 }
 
-// isRepositoryDir reports whether git treats dir as a repository, by the
-// entries in it.
-func isRepositoryDir(dir string) bool {
+// looksLikeGitDir reports whether dir itself is a git directory, by the entries
+// in it: HEAD, and objects and refs or a commondir. A work tree with a .git is
+// not.
+func looksLikeGitDir(dir string) bool {
 	has := func(name string) bool { return pathExists(dir + string(filepath.Separator) + name) }
 	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
@@ -123,7 +124,7 @@ func (c *settingsCache) outerRepositories(root string) (repos []outerRepository)
 		if repo, ok := repositoryOfPointer(filepath.Join(dir, ".git")); ok {
 			repos = append(repos, newOuterRepository(repo, dir))
 		}
-		if isRepositoryDir(dir) {
+		if looksLikeGitDir(dir) {
 			top := dir
 			if isDotGitName(filepath.Base(dir)) {
 				top = filepath.Dir(dir)

@@ -27,7 +27,7 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 		if try == maxUpdateTries {
 			d.running = append(d.running, runningCommand{since: began})
 		}
-		if changed = w.updateBaselineOnce(protected, d); !changed || try == maxUpdateTries {
+		if changed = w.tryUpdateBaseline(protected, d); !changed || try == maxUpdateTries {
 			break
 		}
 		// A command that ran meanwhile either still runs, or was checked, which
@@ -59,11 +59,12 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 	return w.saveBaseline()
 }
 
-// updateBaselineOnce makes the root's current state the baseline, except for
-// the files that the commands of d may have changed. The new settings of git
-// may name further directories and files, so it repeats until they do not. It
-// reports whether the baseline changed.
-func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (changed bool) {
+// tryUpdateBaseline is one attempt of updateBaseline: it makes the root's current
+// state the baseline, except for the files that the commands of d may have
+// changed. The new settings of git may name further directories and files, so it
+// scans again until they do not, at most maxIncludeDepth times. It reports whether
+// the baseline changed.
+func (w *RootGuard) tryUpdateBaseline(protected []string, d *otherCommands) (changed bool) {
 	changed = w.baseline.update(w.root, w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, protected), w.trustTimes, d)
 	for range maxIncludeDepth {
 		p := w.baseline.findGitPaths(w.root, w.git, w.settings)

@@ -18,10 +18,10 @@ type workerTask struct {
 	readLoop func() *request
 }
 
-// A queue runs requests in order of arrival, at most limit at a time. Its
+// A requestQueue runs requests in order of arrival, at most limit at a time. Its
 // goroutines stay for later requests: growing a new goroutine's stack each time
 // was a quarter of the cost of a small call.
-type queue struct {
+type requestQueue struct {
 	limit int
 	run   func(*request)
 
@@ -35,16 +35,16 @@ type queue struct {
 	closed   bool
 }
 
-// newQueue returns a queue that runs each request by run.
-func newQueue(limit int, run func(*request)) *queue {
-	q := &queue{limit: limit, run: run}
+// newRequestQueue returns a queue that runs each request by run.
+func newRequestQueue(limit int, run func(*request)) *requestQueue {
+	q := &requestQueue{limit: limit, run: run}
 	q.hasSpace.L = &q.mu
 	return q
 }
 
 // add runs a request, at once or when a worker is free. It blocks while more
 // than maxQueueBytes wait.
-func (q *queue) add(req *request) {
+func (q *requestQueue) add(req *request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if last := len(q.idle) - 1; last >= 0 {
@@ -69,7 +69,7 @@ func (q *queue) add(req *request) {
 // worker, so that this goroutine can run a request itself and becomes a worker.
 // It does so only if every worker is idle and there is at least one; ok reports
 // whether it did.
-func (q *queue) handOffReading(readLoop func() *request) (ok bool) {
+func (q *requestQueue) handOffReading(readLoop func() *request) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last := len(q.idle) - 1
@@ -85,7 +85,7 @@ func (q *queue) handOffReading(readLoop func() *request) (ok bool) {
 // runWorker does t and then later tasks, until the queue is closed or the input
 // has ended. A goroutine that reads becomes a worker of the queue of the
 // request that it returns with.
-func (q *queue) runWorker(t workerTask) {
+func (q *requestQueue) runWorker(t workerTask) {
 	own := make(chan workerTask, 1)
 	for {
 		req := t.request
@@ -106,7 +106,7 @@ func (q *queue) runWorker(t workerTask) {
 
 // next removes and returns the request that has waited longest. If none waits,
 // it returns nil: the worker then gets its next task from its channel worker.
-func (q *queue) next(worker chan workerTask) *request {
+func (q *requestQueue) next(worker chan workerTask) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.waiting) {
@@ -131,7 +131,7 @@ func (q *queue) next(worker chan workerTask) *request {
 }
 
 // close ends the workers once the queue is empty. Do not call add after it.
-func (q *queue) close() {
+func (q *requestQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
