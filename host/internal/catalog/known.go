@@ -10,7 +10,8 @@ import (
 func (c *Catalog) Known() *Snapshot { return c.now() }
 
 // RefreshNow requests a server's tools, even if they are known, and waits until the
-// catalog has them. It returns only the error of ctx; Errors has that of the server.
+// catalog has them. It returns only the error of ctx; Errors has that of the server. For
+// an unknown server, or after Close, it returns nil at once.
 func (c *Catalog) RefreshNow(ctx context.Context, name string) error {
 	for _, s := range c.all() {
 		if s.Source.Name() != name {

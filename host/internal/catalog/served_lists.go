@@ -185,8 +185,8 @@ func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMe
 	return encode(call.Tools, definitions, nil, false)
 }
 
-// encode returns the result of a list request with these definitions, in the form of
-// the era. identity, unless nil, is the server's identity for _meta.
+// encode returns the result of a list request with these definitions. modern selects the
+// form of MCP 2026-07-28. identity, unless nil, is the server's identity for _meta.
 func encode(kind call.ListKind, definitions []json.RawMessage, identity json.RawMessage, modern bool) json.RawMessage {
 	size := 256 + len(identity)
 	for _, definition := range definitions {

@@ -149,7 +149,8 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 	return nil
 }
 
-// shortArgs returns arguments for a table: at most 80 characters, and then how to see the rest.
+// shortArgs returns arguments for a table: at most 80 characters. Longer ones are cut, and the
+// command that shows all of them follows.
 func shortArgs(raw json.RawMessage) string {
 	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {

@@ -75,7 +75,7 @@ type settingView struct {
 // signInView is the state of the sign-in to a server.
 type signInView struct {
 	Server string `json:"server"`
-	oauth.Account
+	oauth.SignInStatus
 }
 
 // signIns returns the states of the sign-ins to servers that need one, and the problems of those

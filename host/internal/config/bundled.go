@@ -105,14 +105,14 @@ func (c *Config) addHiddenDirs() {
 		if c.Servers[i].Name != "bash" || !c.Servers[i].Bundled {
 			continue
 		}
-		for _, dir := range c.HiddenDirs() {
+		for _, dir := range c.StateDirsOutside() {
 			c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--hide="+dir)
 		}
 	}
 }
 
-// HiddenDirs returns the directories of the host's state outside the state directory.
-func (c *Config) HiddenDirs() (dirs []string) {
+// StateDirsOutside returns the directories of the host's state outside the state directory.
+func (c *Config) StateDirsOutside() (dirs []string) {
 	for _, dir := range []string{c.Store.Dir, c.Stages.Audit.Dir} {
 		if dir != "" && dir != c.State {
 			dirs = append(dirs, dir)

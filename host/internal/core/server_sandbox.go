@@ -47,7 +47,7 @@ func (a *App) confinedStarter(name string, sc config.Server, watch bool, started
 // level from its configuration and the host's roots.
 func confinedSettings(name string, sc config.Server, cfg config.Config) resident.Confined {
 	c := resident.Confined{Server: name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: config.Confinement(sc.Spec.Sandbox)}
-	c.Settings.Protect, c.Settings.Hidden = cfg.ProtectedFiles(), cfg.HiddenDirs()
+	c.Settings.Protect, c.Settings.Hidden = cfg.ProtectedFiles(), cfg.StateDirsOutside()
 	return c
 }
 

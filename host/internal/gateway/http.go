@@ -65,16 +65,16 @@ const (
 	maxBody        = 16 << 20
 	maxInitialize  = 64 << 10 // for initialize, much of which is kept during the session
 	bodyTimeout    = 30 * time.Second
-	unreadBodyTime = 5 * time.Second  // for the body of a request that is answered without reading it
-	sessionIdle    = 30 * time.Minute // after which an unused legacy session ends
+	unreadBodyTime = 5 * time.Second // for the body of a request that is answered without reading it
 )
 
 // modelUserAgent is the User-Agent of the host's requests to models
 // (endpoint.UserAgent).
 const modelUserAgent = "toolroom-model"
 
-// HTTPHandler serves /mcp, /metrics, /healthz and the API. Close it after the
-// http.Server.
+// HTTPHandler serves /mcp, /metrics, /healthz, the API and, if cfg has them, the
+// callbacks of approvals, the sign-in of users at servers, and the metadata of OAuth.
+// Close it after the http.Server.
 type HTTPHandler struct {
 	cfg           HTTPConfig
 	digest        [sha256.Size]byte // of the token, so that the comparison does not reveal its length
@@ -130,7 +130,8 @@ func NewHTTPServer(h http.Handler) *http.Server {
 }
 
 // ServeHTTP serves requests that name this server in Host, do not come from a page of
-// another site, and have the token.
+// another site, and have the host's token or a user's. /healthz, the callbacks of
+// approvals, sign-ins and the metadata of OAuth need no token.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Server", "toolroom") // a host that looks for models on this machine recognizes this host by it

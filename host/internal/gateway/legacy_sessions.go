@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -12,6 +13,9 @@ import (
 // maxSessions bounds the stored legacy sessions. Beyond it the host drops some, whose
 // clients then open new ones.
 const maxSessions = 10_000
+
+// sessionIdle is the time after which an unused legacy session ends.
+const sessionIdle = 30 * time.Minute
 
 // sessions holds the ids of the open legacy sessions. No other state depends on them,
 // so requests without an id are answered too: simple clients skip initialize. A

@@ -54,7 +54,7 @@ func readChat(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 		one := false
 		q.Parallel = &one
 	}
-	return q, q.selectTools(tools)
+	return q, q.readModelAndTools(tools)
 }
 
 // checkChat returns INVALID_PARAMS for the first malformed member, or option that the host does

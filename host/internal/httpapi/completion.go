@@ -33,9 +33,9 @@ type requestOptions struct {
 	response *responseOptions // nil: the request is not for POST /v1/responses
 }
 
-// selectTools sets the model's name and the patterns of the offered tools from MODEL|TOOL|TOOL, or
+// readModelAndTools sets the model's name and the patterns of the offered tools from MODEL|TOOL|TOOL, or
 // from tools (x_tools). It returns an error if both are given.
-func (q *requestOptions) selectTools(tools []string) error {
+func (q *requestOptions) readModelAndTools(tools []string) error {
 	base, names, some := strings.Cut(q.Model, "|")
 	q.base, q.Model, q.only = strings.TrimSpace(base), "", tools
 	if !some {

@@ -76,7 +76,7 @@ func readMessages(w http.ResponseWriter, r *http.Request) (*requestOptions, erro
 	if err := q.setRequest(request, losses); err != nil {
 		return nil, err
 	}
-	return q, q.selectTools(only)
+	return q, q.readModelAndTools(only)
 }
 
 // checkMessages returns INVALID_PARAMS for the first malformed member, or option that the host

@@ -151,7 +151,8 @@ func (f *responseWriter) beginItem(p piece) *openItem {
 	return item
 }
 
-// sendItemEvent sends an event about an item.
+// sendItemEvent sends an event about an item. members are further members of the event:
+// name, value, name, value.
 func (f *responseWriter) sendItemEvent(kind string, item *openItem, members ...any) {
 	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
 }

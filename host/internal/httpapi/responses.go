@@ -68,7 +68,7 @@ func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOpti
 		return nil, invalid("previous_response_id", "previous_response_id and x_session both name a conversation; give one of them")
 	}
 	q.ignoreHints(v)
-	return q, q.selectTools(only)
+	return q, q.readModelAndTools(only)
 }
 
 // paramError returns an error of the decoder as one that names the parameter, and other errors

@@ -170,7 +170,7 @@ func (r *remote) finishWork() {
 	r.work.Wait()
 }
 
-// describe implements wire.
+// describe implements wire. It returns an empty description: there is no process.
 func (r *remote) describe() description { return description{} }
 
 // redactedURL returns the address without credentials.

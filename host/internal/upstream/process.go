@@ -176,8 +176,12 @@ type tail struct {
 	text []byte
 }
 
-// maxTail bounds the kept bytes.
-const maxTail = 64 << 10
+// Limits for standard error.
+const (
+	maxTail  = 64 << 10             // bytes that are kept
+	errPause = 2 * time.Millisecond // after errBytes
+	errBytes = 64 << 10
+)
 
 // readFrom keeps the end of the output of f. It slows down a program that writes very
 // much.

@@ -27,7 +27,7 @@ func (c *conn) nameServer(method string, params json.RawMessage) (json.RawMessag
 	case "elicitation/create":
 		return c.nameServerInForm(params)
 	case "sampling/createMessage":
-		return c.nameServerInPrompt(params)
+		return c.nameServerInSystemPrompt(params)
 	}
 	return params, nil
 }
@@ -54,9 +54,9 @@ func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error)
 	return withText(params, "message", head+". These are its words, not the host's:\n"+quoteLines(form.Message))
 }
 
-// nameServerInPrompt adds the server's name to the system prompt of a sampling request, which
+// nameServerInSystemPrompt adds the server's name to the system prompt of a sampling request, which
 // clients show to the user with the messages.
-func (c *conn) nameServerInPrompt(params json.RawMessage) (json.RawMessage, error) {
+func (c *conn) nameServerInSystemPrompt(params json.RawMessage) (json.RawMessage, error) {
 	var request struct {
 		System string `json:"systemPrompt"`
 	}

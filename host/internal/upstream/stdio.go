@@ -156,12 +156,10 @@ func (s *stdio) finish(r receiver) {
 }
 
 // A server that floods is read at a limited rate, so that it does not take the machine
-// from others: its pipe fills, and it waits.
+// from others: its pipe fills, and it waits. tail.readFrom does the same for standard error.
 const (
-	noisePause = time.Millisecond     // after noiseLines that were not messages
-	noiseLines = 256                  // in succession
-	errPause   = 2 * time.Millisecond // after errBytes on standard error
-	errBytes   = 64 << 10
+	noisePause = time.Millisecond // after noiseLines that were not messages
+	noiseLines = 256              // in succession
 )
 
 // handleMessages handles messages until the server's output ends. It counts lines that

@@ -246,7 +246,7 @@ type Server struct {
 	instances instances // with PerSession or AuthFor
 }
 
-// New returns a server that has not been started.
+// New returns a server that has not been started, or the error of cfg.Validate.
 func New(cfg Config, spawner *Spawner) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

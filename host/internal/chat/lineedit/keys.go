@@ -187,8 +187,8 @@ func (k *keys) readKey(ctx context.Context) (key, error) {
 	return key{insert, string(text)}, nil
 }
 
-// readEscape returns the key of the escape sequence whose escape character was read;
-// the action nothing for an unknown sequence.
+// readEscape returns the key of the escape sequence whose escape character was read: the
+// action escape if no sequence follows, and nothing for an unknown sequence.
 func (k *keys) readEscape(ctx context.Context) (key, error) {
 	alone, err := k.isEscapeAlone(ctx)
 	if err != nil || alone {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Constructors of fields for the types that store them.
+// Constructors of fields for the types that store them. name, also (other names) and doc
+// are members of field.
 
 // textField returns a field for a text, which is stored in into.
 func textField(name string, also []string, doc string, into *string) field {

@@ -121,8 +121,8 @@ func splitServers(text string) ([][]word, error) {
 	return lists, nil
 }
 
-// quotedText writes the quoted text at the beginning of text, and returns the index of
-// the closing quote.
+// quotedText writes the quoted text at the beginning of text to b, and returns the index of
+// the closing quote. Without one it returns an error, and b has the rest of text.
 func quotedText(b *strings.Builder, text string) (int, error) {
 	quote := text[0]
 	for i := 1; i < len(text); i++ {

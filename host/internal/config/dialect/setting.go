@@ -58,8 +58,8 @@ func (s Setting) Problem(text string) Problem {
 	return Problem{File: s.File, Line: s.Line, Field: s.Key, Text: text}
 }
 
-// Apply combines settings; later ones replace earlier ones. Their problems are in
-// their documents.
+// Apply combines settings; later ones replace earlier ones. It reports no problems: they
+// were reported when the documents were read.
 func Apply(all []Setting) Settings {
 	var s Settings
 	order := settings()

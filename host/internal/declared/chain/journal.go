@@ -47,8 +47,8 @@ const (
 	journalTimeout     = 10 * time.Second
 )
 
-// loadJournal loads the results of an earlier call that this call continues. Call end after
-// the call.
+// loadJournal loads the results of an earlier call that this call continues. Without an
+// error, call end after the call.
 func (r *run) loadJournal(ctx context.Context) (end func(), err error) {
 	r.results, end = map[string]json.RawMessage{}, func() {}
 	if r.journal == nil {

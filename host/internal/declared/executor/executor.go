@@ -30,8 +30,9 @@ type Shape struct {
 }
 
 // Result returns a result with a value as text (a JSON string without its quotes),
-// after the content items of more. If the tool has an output schema, the value is
-// structuredContent, too. tool is for error messages.
+// after the content items of more. If the tool has an output schema, the value is in
+// structuredContent, too, as Shape says. The error names tool, and is RESULT_INVALID for
+// a value that is not JSON, or not an object although the schema requires one.
 func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessage) (*call.Result, error) {
 	value = bytes.TrimSpace(value)
 	if err := jsonrpc.Valid(value); err != nil {

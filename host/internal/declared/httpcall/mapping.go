@@ -135,7 +135,7 @@ func newNumberTable(value any) numberTable {
 
 // toFloat returns the float64 that represents a JSON number in the table; numbers that
 // are not in the table or exceed a float64, and other values, unchanged. Different
-// numbers have different floats.
+// numbers have different floats, because newNumberTable moves a float that is taken.
 func (l numberTable) toFloat(v any) any {
 	n, ok := v.(json.Number)
 	if !ok {

@@ -92,7 +92,8 @@ type Notice struct {
 	Event    string       `json:"event"` // approval.pending
 	Approval call.Pending `json:"approval"`
 	// DecideURL accepts one decision, {"decision":"approve"|"deny"}, without further
-	// credentials. Only the receiver of the callback gets it.
+	// credentials. The members note and arguments (edited ones) are optional. Only the
+	// receiver of the callback gets the URL.
 	DecideURL string `json:"decide_url,omitempty"`
 }
 
@@ -197,7 +198,7 @@ func (n *notifier) postQueued() {
 }
 
 // deliver posts one notification and repeats it, at most Callback.Attempts times, after
-// errors that can be temporary. Then it records that the request was notified.
+// errors that can be temporary. After a success it records that the request was notified.
 func (n *notifier) deliver(p queuedNotice) {
 	body, err := jsonrpc.Marshal(p.notice)
 	if err != nil {

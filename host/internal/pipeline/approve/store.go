@@ -257,8 +257,9 @@ func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) erro
 	})
 }
 
-// restoreApproval makes the record of a run without effect approved again, or ready for
-// the same round again, so that the call can be repeated. Its expiry does not change.
+// restoreApproval ends a run that had no effect, so that the call can be repeated. The
+// record is approved again, or, after the first round, ready for the same round again. It
+// expires as it would have without the run.
 func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		if next.Run = ""; next.Rounds > 0 { // the round can be repeated

@@ -66,7 +66,7 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 var errFileGone = errors.New("it no longer exists")
 
 // currentSize returns the current size of the file, to which other processes can
-// append, or errGone if it was removed or replaced.
+// append, or errFileGone if it was removed or replaced.
 func (f *Files) currentSize() (int64, error) {
 	mine, err := f.file.Stat()
 	if err != nil {

@@ -209,7 +209,8 @@ type Decision struct {
 	Text string  `json:"text"`           // the deciding setting and its reason
 }
 
-// Decide returns the decision of the lists and rules about a call.
+// Decide returns the decision of the lists and rules about a call: Allow if none of them
+// matches. The error is that of a rule that cannot read the call's arguments.
 func (c Config) Decide(req *call.Request) (Decision, error) {
 	t := req.Tool
 	switch {

@@ -44,13 +44,13 @@ func (a *Attempt) State() string { return a.state }
 
 // Finish checks the parameters of the redirect, exchanges the code, and stores the tokens.
 // It returns an error for another state, or a refused sign-in. The account is as Status returns it.
-func (a *Attempt) Finish(ctx context.Context, answer url.Values) (Account, error) {
+func (a *Attempt) Finish(ctx context.Context, answer url.Values) (SignInStatus, error) {
 	if err := a.flow.checkAnswer(answer, a.state); err != nil {
-		return Account{}, err
+		return SignInStatus{}, err
 	}
 	t, err := a.flow.exchangeCode(ctx, a.client, answer.Get("code"), a.redirect, a.verifier)
 	if err != nil {
-		return Account{}, err
+		return SignInStatus{}, err
 	}
 	t.Client.RedirectURI = "" // storeTokens would store it as the registration of this subject
 	return a.flow.storeTokens(ctx, t)

@@ -45,13 +45,13 @@ type flow struct {
 
 // Login signs in to a server, stores the tokens, and returns the account. It waits for the user
 // until ctx ends. The tokens of an earlier sign-in stay if it fails.
-func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
+func Login(ctx context.Context, c Config, prompt Prompt) (SignInStatus, error) {
 	if err := c.Validate(); err != nil {
-		return Account{}, err
+		return SignInStatus{}, err
 	}
 	f := flow{Config: c, client: c.newHTTP()}
 	if err := f.prepare(ctx); err != nil {
-		return Account{}, err
+		return SignInStatus{}, err
 	}
 	var t tokens
 	var err error
@@ -64,14 +64,14 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 		t, err = f.runCodeFlow(ctx, prompt)
 	}
 	if err != nil {
-		return Account{}, err
+		return SignInStatus{}, err
 	}
 	return f.storeTokens(ctx, t)
 }
 
 // storeTokens stores the tokens of a sign-in and the registration, also if ctx has ended, and returns
 // the account.
-func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
+func (f *flow) storeTokens(ctx context.Context, t tokens) (SignInStatus, error) {
 	ctx = context.WithoutCancel(ctx)
 	var noKeyring error
 	err := f.updateRecord(ctx, func(r *record) (_ bool, err error) {
@@ -90,7 +90,7 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (Account, error) {
 		return true, nil
 	})
 	if err != nil {
-		return Account{}, err
+		return SignInStatus{}, err
 	}
 	a, _, err := f.Status()
 	a.NoKeyring = noKeyring

@@ -163,8 +163,8 @@ func (c Config) signInRequiredWith(why string, scopes []string) error {
 	return &signInError{fmt.Sprintf("%s: run mcp-host login %s", why, c.Server), scopes}
 }
 
-// Account is a sign-in as commands show it, without tokens.
-type Account struct {
+// SignInStatus is a sign-in as commands show it, without tokens.
+type SignInStatus struct {
 	Account   string    `json:"account,omitempty"`
 	Issuer    string    `json:"issuer"`
 	SignedIn  bool      `json:"signedIn"`
@@ -178,7 +178,7 @@ type Account struct {
 }
 
 // String describes the sign-in in a line.
-func (a Account) String() string {
+func (a SignInStatus) String() string {
 	text := "signed in"
 	switch {
 	case !a.SignedIn:

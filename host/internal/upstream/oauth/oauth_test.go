@@ -374,21 +374,21 @@ func TestMoreScopesNeedAnotherRegistration(t *testing.T) {
 	c := p.config()
 	users := c
 	users.Subject = "issuer\nalice"
-	logins := map[string]func() (Account, error){
-		"by the host": func() (Account, error) { return p.login(c) },
-		"by a link": func() (Account, error) {
+	logins := map[string]func() (SignInStatus, error){
+		"by the host": func() (SignInStatus, error) { return p.login(c) },
+		"by a link": func() (SignInStatus, error) {
 			a, address, err := Begin(t.Context(), users, "http://127.0.0.1:1/sign-in/callback")
 			if err != nil {
-				return Account{}, err
+				return SignInStatus{}, err
 			}
 			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			res, err := client.Get(address)
 			if err != nil {
-				return Account{}, err
+				return SignInStatus{}, err
 			}
 			to, err := res.Location()
 			if err := errors.Join(err, res.Body.Close()); err != nil {
-				return Account{}, err
+				return SignInStatus{}, err
 			}
 			return a.Finish(t.Context(), to.Query())
 		},

@@ -161,7 +161,7 @@ func (p *provider) browse(address string) error {
 	return res.Body.Close()
 }
 
-func (p *provider) login(c Config) (Account, error) {
+func (p *provider) login(c Config) (SignInStatus, error) {
 	return Login(p.t.Context(), c, Prompt{Open: p.browse})
 }
 

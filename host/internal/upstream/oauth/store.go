@@ -267,11 +267,11 @@ func (c Config) lockRecord(ctx context.Context) (unlock func(), err error) {
 
 // Status returns the sign-in as it is stored, without asking the keyring. ok is false if
 // there has been none.
-func (c Config) Status() (a Account, ok bool, err error) {
+func (c Config) Status() (a SignInStatus, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
 	defer cancel()
 	r, err := c.readRecord(ctx)
-	a = Account{Account: c.Account, Wanted: r.Wanted, Keyring: r.Sealed != nil}
+	a = SignInStatus{Account: c.Account, Wanted: r.Wanted, Keyring: r.Sealed != nil}
 	of := summaryOf(r.Tokens)
 	if r.Sealed != nil {
 		of = r.Sealed.Of
