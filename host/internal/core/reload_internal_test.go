@@ -161,9 +161,10 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 		t.Run(where.String(), func(t *testing.T) {
 			cfg := config.Config{Store: where, Pins: catalog.PinsEnforce}
 			a, _ := within(t, cfg, "s")
-			require.Len(t, a.Catalog.Snapshot(t.Context()).Tools(), 24)
+			n := len(a.Catalog.Snapshot(t.Context()).Tools())
 			a.Catalog.Settle(t.Context())
 			require.Empty(t, a.Catalog.Errors())
+			require.Equal(t, 24, n)
 			a.Close()
 
 			kept, err := backend.Open(where)
