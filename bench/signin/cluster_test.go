@@ -20,7 +20,7 @@ import (
 // through the store of a cluster. The provider revokes all tokens of a sign-in if a refresh
 // token is used twice.
 func TestHostsOfAClusterRefreshOnce(t *testing.T) {
-	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 1 << 40, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
 	require.NoError(t, err)
 	nats.Start()
 	t.Cleanup(func() {
