@@ -52,8 +52,8 @@ type team struct {
 	tokens []string // that notes received
 }
 
-// newTeam starts a team. own says that notes has an authorization server of its own;
-// otherwise it is that of the host's users.
+// newTeam starts a team. With own, notes has its own
+// authorization server; otherwise it uses the server of the host's users.
 func newTeam(t *testing.T, format string, own bool, settings string) *team {
 	return newTeamWithPolicy(t, format, own, settings, "", "")
 }

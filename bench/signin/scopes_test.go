@@ -144,7 +144,7 @@ func TestMoreScopesByLink(t *testing.T) {
 	}
 }
 
-// A client that cannot open links is told the command, whose sign-in asks for the scopes.
+// The error for a client that cannot open links names the command; its sign-in asks for the scopes.
 func TestMoreScopesByCommand(t *testing.T) {
 	w := newWorld(t, "")
 	var refused atomic.Int32

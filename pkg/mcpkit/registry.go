@@ -61,7 +61,7 @@ func (r *registry) Names() []string {
 	return names
 }
 
-// All returns the tools in the order in which they were added. Later changes of the registry do not affect
+// All returns the tools in the order of their first Put. Later changes of the registry do not affect
 // the slice, and the slice must not be changed.
 func (r *registry) All() []*Tool {
 	r.mu.RLock()

@@ -153,7 +153,7 @@ func (c *Catalog) Recheck(ctx context.Context) {
 }
 
 // withhold returns items without the tools whose definitions have changed since they were
-// pinned, and reports these tools. It pins nothing. The error is that of the store of pins.
+// pinned, and reports these tools. It pins nothing. It returns the errors of the store of pins.
 func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
 	found, err := p.compare(c.life, server, items)
 	if err != nil {

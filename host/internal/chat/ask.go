@@ -345,7 +345,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 }
 
 // answerForm asks the user to fill in a form, and returns the result of elicitation/create:
-// accept with the content, or decline. The error is that of reading the input;
+// accept with the content, or decline. It returns the errors of reading the input;
 // lineedit.ErrEscape means that the user cancelled.
 func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) {
 	c.show(f.Message + "\n")

@@ -263,8 +263,8 @@ func (c *Chat) Talk(ctx context.Context) error {
 	return c.exitError()
 }
 
-// exitError returns the error with which the chat ends: that of the output, or through
-// pipes ErrFailed if the last message had no answer.
+// exitError returns the chat's final error: a write error of the output, or, through
+// pipes, ErrFailed if the last message had no answer.
 func (c *Chat) exitError() error {
 	if err := c.out.firstError(); err != nil {
 		return err

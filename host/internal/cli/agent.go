@@ -184,8 +184,8 @@ func checkMembers(what string, object json.RawMessage, of any) error {
 }
 
 // startsObject reports whether the first character that is not white space begins an
-// object. It consumes nothing. It returns false if the input ends before, or if there is none
-// in the first 4096 bytes.
+// object. It consumes nothing. It returns false if the input ends before, or if the first
+// 4096 bytes are white space.
 func startsObject(in *bufio.Reader) bool {
 	for n := 1; n <= 4096; n++ {
 		head, err := in.Peek(n)

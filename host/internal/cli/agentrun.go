@@ -360,7 +360,7 @@ func (t *agentReport) exitError(err error) error {
 const maxConversation = 12 << 20
 
 // ended writes the report and the outcome. whole is the conversation, nil if the run did not
-// begin; the JSON output leaves out one that is too long or incomplete.
+// begin; the JSON output omits a conversation that is too long or incomplete.
 func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its

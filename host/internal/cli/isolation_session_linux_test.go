@@ -24,7 +24,7 @@ import (
 )
 
 // isolatedSession is an MCP session with a host, over stdio or HTTP. It answers each question with
-// its name, and records what it is told and asked.
+// its name, and records its notifications and questions.
 type isolatedSession struct {
 	name string
 	send func(line string)
@@ -109,7 +109,7 @@ func (s *isolatedSession) open(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
-// stdioSession opens a session with a host of its own.
+// stdioSession starts a host and opens a session.
 func stdioSession(t *testing.T, name string, args ...string) *isolatedSession {
 	t.Helper()
 	host := exec.Command("mcp-host", append([]string{"stdio"}, args...)...)
@@ -333,7 +333,7 @@ func hasError(answer string) bool {
 	return strings.Contains(answer, `"error":`) || strings.Contains(answer, `"isError":true`)
 }
 
-// eventuallyHears waits until the session is told a text.
+// eventuallyHears waits until the session has received a text.
 func (s *isolatedSession) eventuallyHears(t *testing.T, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(s.all(), text) }, time.Minute, time.Millisecond, "%s: %s", s.name, text)

@@ -170,8 +170,8 @@ func notDirectoryReason(dir string) string {
 	return ""
 }
 
-// pathList describes, for an error, the directories of PATHs in which a program was searched, at
-// most 12.
+// pathList describes, for an error, up to 12 directories of the PATHs that were searched for
+// a program.
 func pathList(paths ...string) string {
 	const most = 12
 	var dirs []string

@@ -45,7 +45,7 @@ func DefaultNetwork(program string) string {
 	return "off"
 }
 
-// parseNetwork parses the network setting of a server; "" is that of DefaultNetwork for the
+// parseNetwork parses the network setting of a server; "" means DefaultNetwork for the
 // command.
 func parseNetwork(command []string, setting string) (egress.Net, error) {
 	if setting == "" {

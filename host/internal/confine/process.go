@@ -57,7 +57,7 @@ func describeRefusal(r egress.Refusal) string {
 	return text
 }
 
-// Refused returns descriptions of what the program was refused so far, each with the setting
+// Refused returns descriptions of the program's refused accesses so far, each with the setting
 // that would allow it. After the end of the program, it includes the changes that were
 // reverted.
 func (p *Process) Refused() (refused []string) {

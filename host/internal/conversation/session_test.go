@@ -247,7 +247,7 @@ func TestTheNewestComesFirstAndIsFoundByName(t *testing.T) {
 	}
 }
 
-// A host that is killed between a turn and what is said of it has the turn counted
+// If a host is killed between a turn and the record of its usage, the turn is counted
 // by the next one.
 func TestWhatWasNotCountedIsCountedLater(t *testing.T) {
 	kept := memory.New(memory.Config{})
@@ -262,7 +262,7 @@ func TestWhatWasNotCountedIsCountedLater(t *testing.T) {
 	require.Equal(t, 2, s.Turns)
 }
 
-// Of a history that was trimmed what is left begins with the user, so that no result
+// A trimmed history begins with a message of the user, so that no result
 // is without its call.
 func TestATrimmedHistoryIsStillOne(t *testing.T) {
 	kept := memory.New(memory.Config{})

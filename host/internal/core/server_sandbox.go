@@ -51,7 +51,7 @@ func confinedSettings(name string, sc config.Server, cfg config.Config) resident
 	return c
 }
 
-// newRefusalLogger returns a function for what a server's sandbox refuses: it writes each
+// newRefusalLogger returns a function for the refusals of a server's sandbox: it writes each
 // refusal to the audit log, and notifies the user of the same refusal only once, because a
 // server may be restarted often.
 func (a *App) newRefusalLogger(server string) func(refused string) {

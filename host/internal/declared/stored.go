@@ -31,7 +31,7 @@ const stateKey = "tools/state"
 const maxTools = 10_000
 
 // Put stores the tools of a manifest, replaces those with the same names, and returns them.
-// file names the manifest in errors. If a tool is wrong, none is stored.
+// file names the manifest in errors. If a tool is wrong, no tool is stored.
 func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.Tool, error) {
 	tools, texts, err := manifest.ReadStored(file, text, s.Options)
 	if err != nil {

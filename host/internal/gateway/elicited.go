@@ -60,7 +60,7 @@ func (e *elicited) recordError(err error, client string) {
 }
 
 // take returns the client that was asked, and forgets the elicitation; "" if it is
-// unknown. params are those of the completion that a server sent, or the host for "".
+// unknown. params are the params of the completion, sent by the server, or by the host if server is "".
 func (e *elicited) take(server string, params json.RawMessage) (client string) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil {

@@ -261,7 +261,7 @@ func (g *Gateway) sealResult(j *job) (json.RawMessage, error) {
 // maxParked bounds the parked jobs.
 const maxParked = 1000
 
-// errUnanswered is the cause with which a parked job is cancelled.
+// errUnanswered is the cancellation cause of a parked job.
 var errUnanswered = errors.New("the client did not answer the server's question in time")
 
 // parkedJobs holds the jobs that wait for answers.

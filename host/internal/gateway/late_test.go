@@ -29,7 +29,7 @@ func inSession(t *testing.T, d door, caps string) func(line string) *bufio.Reade
 	}
 }
 
-// What comes for a client after its response is refused: the response's
+// A message for a client after its response is refused: the response's
 // memory belongs to others by then, and the host would end of it.
 func TestNothingIsWrittenAfterAResponse(t *testing.T) {
 	var late *call.Request
@@ -55,7 +55,7 @@ func TestNothingIsWrittenAfterAResponse(t *testing.T) {
 	late.OnNotify("notifications/progress", json.RawMessage(`{}`))
 }
 
-// Who comes with a session that is over is told, whatever it comes for: the
+// A request with an ended session is answered with an error, whatever its method: the
 // stream of one would stay silent for ever.
 func TestASessionThatIsOverIsOverForEveryMethod(t *testing.T) {
 	d := serve(t, open(t, fixtures()))
@@ -88,7 +88,7 @@ func TestHellosAreShort(t *testing.T) {
 	}
 }
 
-// A client whose answer is not wanted any more is told, so that its user need
+// A client is notified if its answer is no longer needed, so that its user need
 // not decide.
 func TestAQuestionIsWithdrawn(t *testing.T) {
 	seen := make(chan struct{}) // the question, by the only one who is asked
@@ -129,7 +129,7 @@ func TestAQuestionIsWithdrawn(t *testing.T) {
 	}
 }
 
-// The end of what users were asked at an address is told to the clients that can
+// The completion of a URL elicitation is sent to the clients that can
 // be asked so.
 func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
 	g, _ := openWorld(t)
@@ -145,7 +145,7 @@ func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
 	require.Contains(t, c.next(t), `"id":5`)
 }
 
-// A server that takes a question back, or answers without waiting for what it
+// A server that cancels a question, or answers without waiting for the answer it
 // asked, leaves nothing that a modern client would have to answer.
 func TestAModernClientIsNotAskedWhatIsOver(t *testing.T) {
 	answered := make(chan struct{})

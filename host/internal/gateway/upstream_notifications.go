@@ -95,7 +95,7 @@ func (w *subscriptions) subscribersOf(r resource) []subscription {
 }
 
 // NotifyResourceUpdated notifies the subscribers of a server's resource that it has
-// changed, each with the URI to which it has subscribed. params are those of the server's
+// changed, each with its subscribed URI. params are the params of the server's
 // notification; malformed ones are ignored.
 func (g *Gateway) NotifyResourceUpdated(server string, params json.RawMessage) {
 	members, err := jsonrpc.Members(params)

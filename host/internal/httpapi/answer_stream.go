@@ -94,7 +94,7 @@ func (t *answerStream) handleEvent(e agent.Event) {
 	}
 }
 
-// sendDelta sends what the client gets of a delta: texts, thinking, and calls of its own tools.
+// sendDelta sends the client's parts of a delta: texts, thinking, and calls of its own tools.
 func (t *answerStream) sendDelta(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {
@@ -239,7 +239,7 @@ func contentOf(r *llm.ToolResult) []any {
 }
 
 // storeOutcome stores the result of a run, and adds the messages of pending calls to the
-// answer. Its error is that of the run, or of storing a session's messages; the client gets it
+// answer. It returns the error of the run, or of storing a session's messages; the client gets it
 // instead of the end.
 func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error {
 	if err := outcomeError(ctx, o); err != nil {
@@ -357,7 +357,7 @@ func jsonTree(v any) *tree.Value {
 	return tree.Raw(text)
 }
 
-// readObject reads a body that must be a JSON object. Its error is that of readBody, or
+// readObject reads a body that must be a JSON object. It returns the errors of readBody, or
 // INVALID_INPUT.
 func readObject(w http.ResponseWriter, r *http.Request) (*tree.Value, error) {
 	text, err := readBody(w, r)

@@ -27,7 +27,7 @@
 // counts.
 //
 // The answer contains all text of the model up to its last turn, streamed or not, separated by
-// empty lines. The usage is that of all turns.
+// empty lines. The usage is the sum over all turns.
 //
 // # Extensions
 //

@@ -198,7 +198,7 @@ func TestToolsAndModels(t *testing.T) {
 	require.Equal(t, "model_not_found", at(v, "error", "code"))
 }
 
-// The description is of what is served: each operation of it answers, and with one of
+// Each operation in the description answers, and with one of
 // the statuses it has; and every schema it names is there.
 func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
 	s := newScene(t, func(c *httpapi.Config) { c.Approvals = nil }, script())
@@ -244,7 +244,7 @@ func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
 	}, operations)
 }
 
-// What is answered is what the description says, with nothing it does not name.
+// Answers match the description, without members that it does not name.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	s := newScene(t, nil, script(calls("", "echo", `{}`), says("one"), says("two"), calls("", "broken", `{}`), says("three"), calls("", "echo", `{}`), says("four")))
 	_, description, _ := s.do(t, "GET", "/openapi.json", "")

@@ -24,7 +24,7 @@ const (
 	logSuffix    = ".log"
 )
 
-// keepTime is the time for which the files of a version that does not run are kept.
+// keepTime is the lifetime of the files of a version that does not run.
 const keepTime = 24 * time.Hour
 
 // lock takes the lock that a process holds while it starts or ends.

@@ -97,7 +97,7 @@ func (s *Server) ListFor(ctx context.Context, caller call.Caller) ([]json.RawMes
 }
 
 // ToolsOfCallers returns the listed tools of the oldest running run that has a caller's
-// own credentials; false if there is none.
+// own credentials; false without such a run.
 func (s *Server) ToolsOfCallers() (tools []json.RawMessage, ok bool) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()

@@ -220,7 +220,7 @@ func TestMessagesOfTheHostGoToTheRunThatLists(t *testing.T) {
 	}
 }
 
-// The end of what a user was asked at an address is told to whoever has asked.
+// The completion of a URL elicitation is sent to the caller whose question it was.
 func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 1)

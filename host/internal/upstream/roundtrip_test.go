@@ -200,7 +200,7 @@ func TestListsOfAllKinds(t *testing.T) {
 	}
 }
 
-// What changes is told, in both eras, and a list is fetched anew.
+// A change is notified in both eras, and the list is requested again.
 func TestNotificationsOfNoRequest(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		s := everything(t, era, nil)

@@ -274,7 +274,7 @@ func (process *sharedProcess) busyUser() (u *sharedUser, several bool) {
 	return u, false
 }
 
-// cancelledTime is the time for which a server is expected to work on a request after its
+// cancelledTime is how long a server is assumed to work on a request after its
 // cancellation, and maxCancelled bounds the number of such requests. The time is short:
 // most servers do not answer a cancelled request, and until then the questions for all other
 // clients are refused.

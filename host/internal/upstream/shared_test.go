@@ -169,7 +169,7 @@ func TestHostsShareAProcess(t *testing.T) {
 	require.NotContains(t, heardA, "test://b\"")
 	require.NotContains(t, heardA, "of b")
 	require.NotContains(t, heardA, "for b")
-	require.NotContains(t, heardB, "log of b", "log messages do not say to whom they belong")
+	require.NotContains(t, heardB, "log of b", "log messages do not name their request")
 	require.Contains(t, heardB, "test://b\"")
 	require.NotContains(t, heardB, " a\"")
 

@@ -359,7 +359,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	}
 }
 
-// eventually polls, in this goroutine, so that none is counted.
+// eventually polls in this goroutine, so that no other goroutine is counted.
 func eventually(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if done() {

@@ -74,8 +74,8 @@ func (p *plan) laterConflict(c Change, known baseStates) (why string) {
 }
 
 // laterChangeIn returns the reason why a directory must not be removed: an entry in it
-// that another program has changed or added after findConflicts. It returns "" if
-// there is none. Missing entries are no reason.
+// that another program has changed or added after findConflicts. It returns "" without
+// such an entry. Missing entries are no reason.
 func (p *plan) laterChangeIn(dir string) (why string) {
 	p.tree.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
 		was, existed := p.checked[rel]

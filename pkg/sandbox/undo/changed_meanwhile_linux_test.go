@@ -29,19 +29,10 @@ func TestFileIsChangedDuringAnUndo(t *testing.T) {
 			record, err := b.store.Open(id)
 			require.NoError(t, err)
 			file := filepath.Join(b.Root, "d/x")
-			checked, changed := false, false
-			_, err = record.Undo(func(abs string) string {
-				switch {
-				case changed || abs != filepath.Join(b.Root, "a"):
-				case !checked: // the check for conflicts
-					checked = true
-				default: // the step that restores a
-					changed = true
-					os.Remove(file) //nolint:errcheck // it may be missing
-					require.NoError(t, os.WriteFile(file, []byte("theirs, and longer\n"), 0o644))
-				}
-				return ""
-			})
+			_, err = record.Undo(b.inStepOf("a", func() {
+				os.Remove(file) //nolint:errcheck // it may be missing
+				require.NoError(t, os.WriteFile(file, []byte("theirs, and longer\n"), 0o644))
+			}))
 			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
 			require.Contains(t, err.Error(), file)
 			text, err := os.ReadFile(file)
@@ -55,6 +46,20 @@ func TestFileIsChangedDuringAnUndo(t *testing.T) {
 				require.Equal(t, want, string(text))
 			}
 		})
+	}
+}
+
+// inStepOf returns a function for Undo that refuses nothing, and calls change once, in the
+// step that restores the file name of the root, after the check for conflicts.
+func (b *bench) inStepOf(name string, change func()) func(abs string) string {
+	calls := 0
+	return func(abs string) string {
+		if abs == filepath.Join(b.Root, name) {
+			if calls++; calls == 2 { // 1: the check for conflicts
+				change()
+			}
+		}
+		return ""
 	}
 }
 
@@ -132,18 +137,9 @@ func TestFileIsCreatedDuringAnUndo(t *testing.T) {
 			record, err := b.store.Open(id)
 			require.NoError(t, err)
 			first, second := filepath.Join(b.Root, c.dir, "theirs"), filepath.Join(b.Root, c.dir, "theirs too")
-			checked, changed := false, false
-			_, err = record.Undo(func(abs string) string {
-				switch {
-				case changed || abs != filepath.Join(b.Root, "a"):
-				case !checked: // the check for conflicts
-					checked = true
-				default: // the step that restores a
-					changed = true
-					require.NoError(t, os.WriteFile(first, []byte("theirs\n"), 0o644))
-				}
-				return ""
-			})
+			_, err = record.Undo(b.inStepOf("a", func() {
+				require.NoError(t, os.WriteFile(first, []byte("theirs\n"), 0o644))
+			}))
 			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%v", err)
 			require.Contains(t, err.Error(), first)
 			require.FileExists(t, first)

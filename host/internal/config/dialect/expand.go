@@ -195,7 +195,7 @@ func (v Variables) fileContent(path string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// closingBrace returns the index of the brace that closes the ${ at the start; -1: there is none.
+// closingBrace returns the index of the brace that closes the ${ at the start; -1 without a closing brace.
 func closingBrace(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -212,7 +212,7 @@ func closingBrace(text string) int {
 	return -1
 }
 
-// identifierLength returns the length of the name of a variable at the start; 0: there is none.
+// identifierLength returns the length of the variable's name at the start; 0 without a name.
 func identifierLength(text string) int {
 	for i, r := range text {
 		if !(r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || i > 0 && r >= '0' && r <= '9') {

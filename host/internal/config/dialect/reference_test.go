@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// withDescription is what a JSON Schema says of a key.
+// withDescription is the entry of a key in a JSON Schema.
 type withDescription struct {
 	Type        any                         `json:"type"`
 	Enum        []any                       `json:"enum"`

@@ -287,8 +287,8 @@ func readTransport(r *reader, n *node) {
 	}
 }
 
-// readAllowed reads a list of the only tools to serve. In most other products an empty list means
-// that none is served: it blocks all tools. In toolroom's own file it is a problem.
+// readAllowed reads a list of the only tools to serve. As in most other products, an empty
+// list blocks all tools. In toolroom's own file it is a problem.
 func (r *reader) readAllowed(n *node) {
 	list := r.texts(n)
 	r.server.Tools.Allow = append(r.server.Tools.Allow, list...)

@@ -135,7 +135,7 @@ func (n *node) toTree() *Tree {
 }
 
 // ParseTrees parses a file of one document or, in YAML, of several, within the bounds of a
-// configuration. It leaves out empty documents. The problem is nil if there is none.
+// configuration. It leaves out empty documents. The problem is nil for a valid file.
 func ParseTrees(file string, text []byte) ([]*Tree, *Problem) {
 	nodes, err := parseAll(file, text)
 	if err != nil {

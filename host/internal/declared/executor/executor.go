@@ -23,7 +23,7 @@ type Shape struct {
 	// object, which MCP does not permit: the value is then the member "result" of
 	// structuredContent.
 	Wrapped bool
-	// Declared means that there is an output schema: the value is also
+	// Declared means that the tool has an output schema: the value is also
 	// structuredContent. A value that is not an object then violates it, unless
 	// Wrapped is set.
 	Declared bool

@@ -30,7 +30,7 @@ type client struct {
 const maxRedirects = 5
 
 // sendOnce sends the request, follows redirects, and returns the tool's result. It does not repeat a
-// request that failed. The time limit is that of an attempt.
+// request that failed. The time limit is for one attempt.
 func (e *client) sendOnce(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
 	timed, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()

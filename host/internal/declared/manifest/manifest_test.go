@@ -123,7 +123,7 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestFieldsOfOthersAreLeftOut is what a manifest of a later version needs.
+// TestFieldsOfOthersAreLeftOut: a manifest of a later version, with unknown fields, can be read.
 func TestFieldsOfOthersAreLeftOut(t *testing.T) {
 	var s manifest.Set
 	s.Parse("f.yaml", []byte(head+"  mock_result: 1\n  quantum_mode: on"), options(nil))
@@ -180,7 +180,7 @@ func TestAlone(t *testing.T) {
 	require.Len(t, tools, 1)
 	again, _, err := manifest.ReadStored("-", texts[0], options(nil))
 	require.NoError(t, err)
-	require.Equal(t, tools[0].WithoutLocation(), again[0].WithoutLocation(), "what is kept is what was given")
+	require.Equal(t, tools[0].WithoutLocation(), again[0].WithoutLocation(), "the stored text is the given text")
 	for text, want := range map[string]string{
 		"":                                  "no manifest in this file",
 		"tools: {a: {mock_result: 1}}":      "want whole manifests",

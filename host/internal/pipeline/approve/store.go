@@ -64,7 +64,7 @@ func (b *Store) lease() time.Duration {
 	return 30 * time.Second
 }
 
-// read returns the record at a key and its version; nil and 0 if there is none.
+// read returns the record at a key and its version; nil and 0 without a record.
 func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	entry, err := b.Keys.Get(ctx, key)
 	if toolerr.Is(err, toolerr.NotFound) {

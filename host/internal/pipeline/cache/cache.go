@@ -16,7 +16,7 @@
 //
 // A call that is made of calls of others (of a chain, or another name of a tool)
 // is always made: each of those is the policy's to allow to this caller. They are
-// answered from what is kept, if they are named.
+// answered from the cache, if they are named.
 //
 // A call passes by with _meta {"toolroom/cache": "bypass"}; with "refresh" it
 // is made, and its result kept.

@@ -2,7 +2,7 @@
 // by the number of earlier calls.
 //
 // The checks, in this order: a tool that matches a pattern of Block is refused; if Allow has
-// patterns, a tool that matches none is refused; then the first matching rule of Rules
+// patterns, a tool that matches no pattern is refused; then the first matching rule of Rules
 // decides; without one the call is allowed. So exceptions come first:
 //
 //	{Tool: "bash", Args: {"command": "git status*"}, Do: Allow},
@@ -210,7 +210,7 @@ type Decision struct {
 }
 
 // Decide returns the decision of the lists and rules about a call: Allow if none of them
-// matches. The error is that of a rule that cannot read the call's arguments.
+// matches. It returns an error if a rule cannot read the call's arguments.
 func (c Config) Decide(req *call.Request) (Decision, error) {
 	t := req.Tool
 	switch {

@@ -42,7 +42,7 @@ type outcome struct {
 	} `json:"_meta"`
 }
 
-// run passes a result through the stage; dir is where files go.
+// run passes a result through the stage; dir is the directory of the files.
 func run(t *testing.T, cfg spill.Config, tool *call.Tool, raw string) outcome {
 	t.Helper()
 	h := spill.New(cfg)(func(context.Context, *call.Request) (*call.Result, error) {

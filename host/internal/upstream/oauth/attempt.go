@@ -19,8 +19,8 @@ type Attempt struct {
 }
 
 // Begin prepares a sign-in and returns the authorization address for the browser. redirect is the
-// address to which the authorization server sends the browser. Begin requests the metadata of the
-// servers, and may register a client.
+// redirect URI (RFC 6749, section 3.1.2). Begin requests the metadata of the servers, and may
+// register a client.
 func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address string, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, "", err

@@ -52,7 +52,7 @@ func (c Config) clusterRecord() (r clusterRecord, ok bool, err error) {
 	return clusterRecord{c.Shared, c.recordID()}, true, nil
 }
 
-// read returns the text of the record, and its version; store.Absent: there is none.
+// read returns the text of the record, and its version, store.Absent without a record.
 func (r clusterRecord) read(ctx context.Context) ([]byte, store.Version, error) {
 	entry, err := r.keys.Get(ctx, recordKeys+r.name)
 	if toolerr.Is(err, toolerr.NotFound) {
