@@ -171,7 +171,7 @@ could not be reached.`,
 	group("serve", "Serve MCP:", p.serveCommand(), p.stdioCommand(), p.recordCommand(), p.replayCommand())
 	group("use", "Use tools and models:", p.toolsCommand(), p.callCommand(), p.chatCommand(), p.agentCommand())
 	group("install", "Install:", p.installCommand(), p.uninstallCommand(), p.statusCommand())
-	group("operate", "Configure and operate:", p.addCommand(), p.removeCommand(), p.configCommand(), p.doctorCommand(), p.serversCommand(), p.service(), p.stopCommand(), p.loginCommand(), p.logoutCommand(), p.approvalsCommand(), p.statsCommand())
+	group("operate", "Configure and operate:", p.addCommand(), p.removeCommand(), p.configCommand(), p.doctorCommand(), p.serversCommand(), p.serviceCommand(), p.stopCommand(), p.loginCommand(), p.logoutCommand(), p.approvalsCommand(), p.statsCommand())
 	root.AddCommand(p.versionCommand(), p.guardCommand(), p.residentCommand())
 	addCompletion(root)
 	return root

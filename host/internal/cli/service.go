@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 )
 
-func (p *program) service() *cobra.Command {
+func (p *program) serviceCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "service",
