@@ -11,12 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// startOnSupervisor makes a waiting supervisor start the command, or a new one
-// if none is waiting. The returned reader receives the supervisor's further
+// startOnSupervisor makes a waiting supervisor start the command, or the early one,
+// or a new one. The returned reader receives the supervisor's further
 // reports. It returns EXECUTION_ERROR if no supervisor can be started, and the errors of
 // handshake.
-func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
-	for super := r.takePrestarted(s.Level); super != nil; super = r.takePrestarted(s.Level) {
+func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.File, early *earlySupervisor) (*supervisor, *bufio.Reader, error) {
+	for super := r.takeStarted(s.Level, early); super != nil; super = r.takeStarted(s.Level, early) {
 		reports := bufio.NewReader(super.control)
 		err := super.handshake(ctx, s, files, reports)
 		if err == nil {
@@ -39,6 +39,63 @@ func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.Fil
 	return super, reports, nil
 }
 
+// earlySupervisor is a supervisor for one command that is started while the command's
+// spec is made. nil is one that was not started.
+type earlySupervisor struct{ started chan *supervisor } // closed without a value if the start failed
+
+// startEarly starts a supervisor in the background, or returns nil if one is waiting.
+// The caller calls discard.
+func (r *Runner) startEarly(level Level) *earlySupervisor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.prestarted) > 0 {
+		return nil
+	}
+	early := &earlySupervisor{make(chan *supervisor, 1)}
+	r.background.Go(func() {
+		defer close(early.started)
+		if super, err := startSupervisor(level, r.config.Network, nil); err == nil { // else startOnSupervisor reports it
+			early.started <- super
+		}
+	})
+	return early
+}
+
+// take waits for the supervisor and returns it, or nil if it was taken or did not start.
+func (e *earlySupervisor) take() *supervisor {
+	if e == nil {
+		return nil
+	}
+	return <-e.started
+}
+
+// discard kills the supervisor if it was not taken. It waits for its start.
+func (e *earlySupervisor) discard() {
+	if super := e.take(); super != nil {
+		super.kill()
+	}
+}
+
+// takeStarted returns a waiting supervisor for the level, else the early one, else nil.
+// It kills unsuitable ones.
+func (r *Runner) takeStarted(level Level, early *earlySupervisor) *supervisor {
+	if super := r.takePrestarted(level); super != nil {
+		return super
+	}
+	super := early.take()
+	if super != nil && !super.suits(level) {
+		super.kill()
+		return nil
+	}
+	return super
+}
+
+// suits reports whether a command at the level can run on the supervisor: its level is
+// the same, and no file system was mounted since it was started.
+func (s *supervisor) suits(level Level) bool {
+	return s.level == level && s.mounts == readMountTable(level)
+}
+
 // takePrestarted removes and returns a waiting supervisor for the level, or
 // nil. It kills unsuitable ones.
 func (r *Runner) takePrestarted(level Level) *supervisor {
@@ -51,7 +108,7 @@ func (r *Runner) takePrestarted(level Level) *supervisor {
 		super := r.prestarted[0]
 		r.prestarted = slices.Delete(r.prestarted, 0, 1)
 		r.mu.Unlock()
-		if super.level == level && super.mounts == readMountTable(level) {
+		if super.suits(level) {
 			return super
 		}
 		super.kill()

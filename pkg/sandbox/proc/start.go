@@ -33,8 +33,10 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "the private temporary directory cannot be created: %w", err)
 	}
+	early := r.startEarly(level)
+	defer early.discard()
 	for moved := new(movedFiles); ; {
-		p, s, err := r.tryStart(ctx, c, level, argv, temp, moved, began)
+		p, s, err := r.tryStart(ctx, c, level, argv, temp, early, moved, began)
 		if movedErr := (*movedError)(nil); errors.As(err, &movedErr) {
 			if err = moved.add(s, movedErr.path); err == nil {
 				continue
@@ -51,7 +53,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 // tryStart makes one attempt to start the command. It returns a *movedError if
 // a hidden file was moved meanwhile. The returned spec is nil only if it could
 // not be made.
-func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, moved *movedFiles, began time.Time) (*Process, *spec, error) {
+func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, early *earlySupervisor, moved *movedFiles, began time.Time) (*Process, *spec, error) {
 	s, err := r.makeSpec(c, level, temp, moved)
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +71,7 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 	if confinesFiles(level) {
 		guard = r.guardRoots(s, c.Rules)
 	}
-	p, err := r.launch(ctx, c, s, temp, guard, began)
+	p, err := r.launch(ctx, c, s, temp, early, guard, began)
 	if err != nil {
 		guard.End()
 	}
@@ -84,14 +86,14 @@ func (e *movedError) Error() string { return e.path + " is moved meanwhile" }
 
 // launch starts the supervisor, sends it the spec, and waits until bash runs.
 // On an error nothing runs; temp and guard are left to the caller.
-func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeguard.Command, began time.Time) (*Process, error) {
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, early *earlySupervisor, guard *writeguard.Command, began time.Time) (*Process, error) {
 	io, err := openPipes(c)
 	if err != nil {
 		return nil, err
 	}
 	defer io.closeChildEnds()
 	stdinWriter, output := io.stdin, io.output
-	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, io.childEnds))
+	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, io.childEnds), early)
 	if err != nil {
 		closeAll(stdinWriter, output)
 		return nil, err
