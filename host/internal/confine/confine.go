@@ -80,6 +80,7 @@ type Program struct {
 type Confiner struct {
 	store *state.Store
 	dir   string // the state directory
+	homes proc.HomeListings
 
 	mu     sync.Mutex
 	tested map[proc.Level]*proc.Report // by the configured level
@@ -124,6 +125,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		Hidden: append(hidden, s.Hidden...), Readable: view.readable, StateDirs: []string{c.dir}, Grace: p.Grace,
 		Environ: environment(p, s, home), PassSecrets: slices.Concat(p.Configured, s.Env),
 		Proxy: egress.Config{Setting: "sandbox.network", HowToAllow: howToAllow}, Watch: p.Watch,
+		HomeListings: &c.homes,
 	}
 	if p.OnRefused != nil {
 		config.Proxy.OnRefused = func(refused egress.Refusal) { p.OnRefused(describeRefusal(refused)) }

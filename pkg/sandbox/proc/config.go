@@ -76,6 +76,10 @@ type Config struct {
 	// Readable are directories and files in Hidden that stay readable.
 	Readable []string
 
+	// HomeListings, if not nil, keeps the entries of directories in homes for other
+	// Runners with the same value.
+	HomeListings *HomeListings
+
 	// RecordDir is the directory for records of the files that the runner hid
 	// in a root. Later servers read them, since such a file may be moved to a
 	// directory that the search does not reach. The records hold names, not

@@ -144,7 +144,7 @@ func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 	if current {
 		return known
 	}
-	entries, _ := os.ReadDir(dir)
+	entries := r.config.HomeListings.read(dir, changed)
 	now.entryCount = len(entries)
 	for _, entry := range entries {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())

@@ -32,7 +32,13 @@ type dirCache struct {
 // isCurrent reports whether the directory has certainly not changed since it
 // was read. changed is its current time of change.
 func (f *dirCache) isCurrent(changed time.Time) bool {
-	return changed.Equal(f.changed) && f.readAt.Sub(changed) >= supervise.SettledAfter
+	return isUnchanged(f.changed, f.readAt, changed)
+}
+
+// isUnchanged reports whether a directory with a time of change that was read at readAt
+// has certainly not changed since. now is its current time of change.
+func isUnchanged(changed, readAt, now time.Time) bool {
+	return now.Equal(changed) && readAt.Sub(now) >= supervise.SettledAfter
 }
 
 // isGitDir reports whether a directory with these entries is a git directory. A
