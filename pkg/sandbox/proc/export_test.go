@@ -1,7 +1,10 @@
 package proc
 
 import (
+	"os"
+
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -66,3 +69,32 @@ func ProtectedIn(root string, rules Rules) []string {
 	defer found.closeDescriptors()
 	return found.protected
 }
+
+// Read returns the names in a directory as its listing in l has them.
+func (l *HomeListings) Read(dir string) (names []string, err error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range l.read(dir, fileinfo.ChangeTime(info)) {
+		names = append(names, entry.Name())
+	}
+	return names, nil
+}
+
+// Has reports whether l has a listing of a directory.
+func (l *HomeListings) Has(dir string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dirs[dir].entries != nil
+}
+
+// Len returns the number of listings.
+func (l *HomeListings) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.dirs)
+}
+
+// MaxHomeListings bounds the listings.
+const MaxHomeListings = maxHomeListings
