@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -34,6 +35,18 @@ func (s *shellText) collectAssignments(file *syntax.File, round int) {
 				s.recordDeclaration(node)
 			case *syntax.FuncDecl:
 				s.positional = nil // $1 and $@ are the function's in it
+			case *syntax.BinaryArithm:
+				switch node.Op {
+				case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn,
+					syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
+					s.recordComputed(node.X)
+				}
+			case *syntax.UnaryArithm:
+				if node.Op == syntax.Inc || node.Op == syntax.Dec {
+					s.recordComputed(node.X)
+				}
+			case *syntax.LetClause:
+				s.recordLet(node)
 			}
 			return true
 		})
@@ -130,14 +143,15 @@ func (s *shellText) recordLoopVariable(w *syntax.WordIter) {
 }
 
 // recordDeclaration records what declare, local and the like do to variables
-// besides plain assignments: local a empties it, declare -l a changes its case,
-// export "a=b" assigns.
+// besides plain assignments: local a empties it, export "a=b" assigns, and
+// attributes change or prevent assignments (see recordAttributes).
 func (s *shellText) recordDeclaration(d *syntax.DeclClause) {
 	letters := ""
 	for _, a := range d.Args {
 		if !a.Naked {
-			if strings.ContainsAny(letters, "lucn") {
-				s.vars.getOrAdd(a.Name.Value).mayBeOther = true
+			s.recordAttributes(a.Name.Value, letters)
+			if a.Array == nil {
+				s.recordElementsInText(a.Name.Value, s.expandText(a.Value, nil))
 			}
 			continue
 		}
@@ -148,14 +162,70 @@ func (s *shellText) recordDeclaration(d *syntax.DeclClause) {
 			f = s.expandText(a.Value, nil)
 		}
 		if strings.HasPrefix(f.text, "-") || strings.HasPrefix(f.text, "+") {
-			letters += f.text[1:]
+			if d.Variant.Value != "export" { // its -n is no attribute
+				letters += f.text[1:]
+			}
 			continue
 		}
-		if name, value, assigns := strings.Cut(f.text, "="); strings.Contains(name, unknownText) {
-			s.recordSetByBuiltin("declare", name)
-		} else if syntax.ValidName(name) {
-			if assigns || d.Variant.Value != "export" && d.Variant.Value != "readonly" {
-				s.vars.addValue(name, field{text: value})
+		name, value, assigns := strings.Cut(f.text, "=")
+		if !syntax.ValidName(name) {
+			s.recordSetByBuiltin("declare", f.text)
+			continue
+		}
+		if assigns || d.Variant.Value != "export" && d.Variant.Value != "readonly" {
+			s.vars.addValue(name, field{text: value})
+			s.recordElementsInText(name, field{text: value})
+		}
+		s.recordAttributes(name, letters)
+		if !assigns && (d.Variant.Value == "readonly" || strings.Contains(letters, "r")) {
+			s.vars.getOrAdd(name).mayBeOther = true // later assignments fail
+		}
+	}
+}
+
+// recordAttributes records how the attributes in letters, the options of declare and
+// the like, change the values that name gets, now or in later statements: -l, -u and -c
+// change the case, -n assigns to another variable, -A takes every second element
+// as a key, -i computes. Letters that are not known may be any of these.
+func (s *shellText) recordAttributes(name, letters string) {
+	if strings.ContainsAny(letters, "lucnA"+unknownText) {
+		s.vars.getOrAdd(name).mayBeOther = true
+	}
+	if strings.Contains(letters, "i") {
+		s.vars.getOrAdd(name).mayBeNumber = true
+	}
+}
+
+// recordElementsInText records that name may have other values than value if that is
+// text such as "(a b)", which declare and the like take for the elements of an array.
+func (s *shellText) recordElementsInText(name string, value field) {
+	if strings.HasPrefix(value.text, "(") {
+		s.vars.getOrAdd(name).mayBeOther = true
+	}
+}
+
+// recordComputed records that arithmetic may give the variable x a number. It ignores
+// other expressions.
+func (s *shellText) recordComputed(x syntax.ArithmExpr) {
+	if word, ok := x.(*syntax.Word); ok && syntax.ValidName(word.Lit()) {
+		s.vars.getOrAdd(word.Lit()).mayBeNumber = true
+	}
+}
+
+// recordLet records the variables that the quoted arguments of let may assign.
+func (s *shellText) recordLet(let *syntax.LetClause) {
+	for _, x := range let.Exprs {
+		word, ok := x.(*syntax.Word)
+		if !ok || word.Lit() != "" {
+			continue
+		}
+		text := s.expandText(word, nil).text
+		if !strings.ContainsAny(text, "=+-") {
+			continue
+		}
+		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !isNameByte(byte(r)) }) {
+			if syntax.ValidName(name) {
+				s.vars.getOrAdd(name).mayBeNumber = true
 			}
 		}
 	}
@@ -225,16 +295,17 @@ func (s *shellText) recordBuiltinWords(fields []field) {
 	}
 }
 
-// recordSetByBuiltin records that a builtin gives the variable in text, NAME or
-// NAME=VALUE, an unknown value; unset gives it the empty value. If the name is
-// not known, any variable may have been set.
+// recordSetByBuiltin records that a builtin gives the variable in text, NAME,
+// NAME=VALUE, NAME+=VALUE or NAME[…], an unknown value; unset NAME gives it the
+// empty value. If the name is not known, any variable may have been set.
 func (s *shellText) recordSetByBuiltin(builtin, text string) {
-	name, _, _ := strings.Cut(text, "=")
+	target, _, _ := strings.Cut(text, "=")
+	name, _, isElement := strings.Cut(strings.TrimSuffix(target, "+"), "[")
 	switch {
-	case strings.Contains(name, unknownText):
+	case strings.Contains(target, unknownText):
 		s.vars.getOrAdd(unknownText).mayBeOther = true
 	case !syntax.ValidName(name):
-	case builtin == "unset":
+	case builtin == "unset" && !isElement:
 		s.vars.addValue(name, field{})
 	default:
 		s.vars.getOrAdd(name).mayBeOther = true
@@ -242,10 +313,12 @@ func (s *shellText) recordSetByBuiltin(builtin, text string) {
 }
 
 // markSurelyAssigned marks the variables that a statement at the top level of a text
-// certainly assigns when it runs. NAME+= marks none: it keeps a value from elsewhere.
-func (v *variables) markSurelyAssigned(stmt *syntax.Stmt) {
+// certainly assigns when it runs. It returns those that were not marked before, and the
+// number of assignments. NAME+= marks none: it keeps a value from elsewhere. A builtin
+// whose redirection fails assigns nothing.
+func (v *variables) markSurelyAssigned(stmt *syntax.Stmt) (added []string, count int) {
 	if stmt.Background || stmt.Coprocess {
-		return
+		return nil, 0
 	}
 	var assigns []*syntax.Assign
 	switch cmd := stmt.Cmd.(type) {
@@ -254,11 +327,35 @@ func (v *variables) markSurelyAssigned(stmt *syntax.Stmt) {
 			assigns = cmd.Assigns
 		}
 	case *syntax.DeclClause:
-		assigns = cmd.Args
-	}
-	for _, a := range assigns {
-		if a.Name != nil && !a.Naked && !(a.Append && !v.assigned[a.Name.Value]) {
-			v.assigned[a.Name.Value] = true
+		if hasValidOptions(cmd) && len(stmt.Redirs) == 0 {
+			assigns = cmd.Args
 		}
 	}
+	for _, a := range assigns {
+		if a.Name == nil || a.Naked {
+			continue
+		}
+		count++
+		if name := a.Name.Value; !v.assigned[name] && !a.Append {
+			v.assigned[name] = true
+			added = append(added, name)
+		}
+	}
+	return added, count
+}
+
+// hasValidOptions reports whether declare, export and the like surely take all options
+// before the first name, and thus assign: after declare -Z a=b, or local outside of
+// functions, the next command runs with a as it was. It returns false for options
+// that cannot assign every value (-A, -f), and if it cannot tell.
+func hasValidOptions(d *syntax.DeclClause) bool {
+	valid, ok := map[string]string{"declare": "-acgilrtux", "typeset": "-acgilrtux", "export": "-n", "readonly": "-a"}[d.Variant.Value]
+	for _, a := range d.Args {
+		if a.Name != nil || !ok {
+			break
+		}
+		option := a.Value.Lit()
+		ok = strings.HasPrefix(option, "-") && strings.Trim(option[1:], valid) == ""
+	}
+	return ok
 }

@@ -27,16 +27,18 @@ func (s *shellText) checkDeclaration(d *syntax.DeclClause) {
 		if !a.Naked || a.Value == nil {
 			continue
 		}
-		option := s.expandText(a.Value, nil).text
-		list = list || strings.HasPrefix(option, "-") && strings.ContainsAny(option, "aA"+unknownText)
-		if strings.HasPrefix(option, "-") && d.Variant.Value != "export" && d.Variant.Value != "readonly" {
-			integer = integer || strings.Contains(option, "i")
-			if strings.Contains(option, "n") {
-				s.addDoubt(true, "%s %s makes one variable an alias of another", d.Variant.Value, option)
-			}
-		}
 		for _, reading := range s.readings(a.Value) {
-			s.checkAssignedName(d.Variant.Value, s.expandText(a.Value, reading))
+			word := s.expandText(a.Value, reading)
+			if option := word.text; strings.HasPrefix(option, "-") {
+				list = list || strings.ContainsAny(option, "aA"+unknownText)
+				if d.Variant.Value != "export" && d.Variant.Value != "readonly" {
+					integer = integer || strings.ContainsAny(option, "i"+unknownText)
+					if strings.ContainsAny(option, "n"+unknownText) {
+						s.addDoubt(true, "%s %s makes one variable an alias of another", d.Variant.Value, excerpt(strings.ReplaceAll(option, unknownText, "…")))
+					}
+				}
+			}
+			s.checkAssignedName(d.Variant.Value, word)
 		}
 	}
 }

@@ -14,6 +14,7 @@ type evaluation struct {
 	question        *finding // the first reason to ask; nil: none
 	doubts          []Doubt  // at most maxDoubts
 	unsetsFunctions bool     // unset is used, so a function may be gone when it is called
+	linesMayEnd     bool     // bash may skip the rest of a line (see mayEndLine)
 	mayHide         bool     // some doubt says that a command name or shell code may be hidden
 	certainOnly     bool     // only certain matches of a rule count, no doubts
 }

@@ -5,7 +5,9 @@ package policy_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,5 +99,18 @@ func TestWhatDoesNotParseIsNoBash(t *testing.T) {
 			takes := err == nil && !bytes.Contains(out, []byte("delimited by end-of-file"))
 			require.Equal(t, takes, p.Check(command).Rule != "must parse", "%s: %s", command, out)
 		}
+	}
+}
+
+// Bash runs rm for each command of hiddenValues.
+func TestHiddenValuesRun(t *testing.T) {
+	bash, dir := oracle.Path(t, "bash"), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rm"), []byte("#!"+bash+"\necho removes\n"), 0o700))
+	require.NoError(t, os.Symlink(bash, filepath.Join(dir, "bash")))
+	for _, command := range hiddenValues {
+		cmd := exec.Command(bash, "--norc", "--noprofile", "-c", command)
+		cmd.Dir, cmd.Env = dir, []string{"LC_ALL=C.UTF-8", "PATH=" + dir}
+		out, _ := cmd.CombinedOutput()
+		require.Contains(t, string(out), "removes", "%s", command)
 	}
 }

@@ -49,6 +49,7 @@ func (s *shellText) checkText(text string) {
 		return
 	}
 	s.text = text
+	c.linesMayEnd = c.linesMayEnd || mayEndLine(text)
 	if s.depth == 0 {
 		s.denyInvisible(file)
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -49,23 +50,55 @@ func (s *shellText) checkSyntaxTree(file *syntax.File) {
 }
 
 // checkStatements checks each statement once, and records after it which
-// variables it surely assigns and which function it defines.
+// variables it surely assigns and which function it defines. For the next line,
+// these count only if bash cannot have skipped the statement (see mayEndLine).
 func (s *shellText) checkStatements(file *syntax.File) {
-	for _, stmt := range file.Stmts {
-		sure := maps.Clone(s.vars.assigned)
+	var vars, functions []string // of this line, that count only on it
+	for i, stmt := range file.Stmts {
+		beginsLine := i == 0 || stmt.Pos().Line() > file.Stmts[i-1].End().Line()
+		if beginsLine {
+			if s.eval.linesMayEnd {
+				deleteAll(s.vars.assigned, vars)
+				deleteAll(s.functionsHere, functions)
+			}
+			vars, functions = nil, nil
+		}
 		syntax.Walk(stmt, s.visitNode)
-		s.vars.assigned = sure // without the variables of loops
-		s.vars.markSurelyAssigned(stmt)
-		s.noteFunction(stmt)
+		added, count := s.vars.markSurelyAssigned(stmt)
+		if !beginsLine || count > 1 {
+			vars = append(vars, added...)
+		}
+		if name := s.noteFunction(stmt); name != "" && !beginsLine {
+			functions = append(functions, name)
+		}
 	}
 }
 
-// noteFunction records the function that a statement surely defines, if it is a
-// definition.
-func (s *shellText) noteFunction(stmt *syntax.Stmt) {
-	if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !stmt.Background && len(stmt.Redirs) == 0 {
-		s.functionsHere[f.Name.Value] = true
+// deleteAll deletes names from m.
+func deleteAll(m map[string]bool, names []string) {
+	for _, name := range names {
+		delete(m, name)
 	}
+}
+
+// lineEnder matches texts with an expansion, assignment or setting that can make
+// bash skip the rest of a line.
+var lineEnder = regexp.MustCompile(`\$\(\(|\$\[|\$\{[^}]*[][!:@]|[\w'"]\[|\b(?:E?UID|PPID|SHELLOPTS|BASHOPTS|BASH_VERSINFO|readonly|declare|typeset|local|shopt|failglob)\b`)
+
+// mayEndLine reports whether bash may skip the rest of a line of text, and go on
+// with the next line. It does so after an assignment to a readonly variable, a
+// division by zero and other errors in expansions.
+func mayEndLine(text string) bool { return strings.Contains(text, "\n") && lineEnder.MatchString(text) }
+
+// noteFunction records the function that a statement surely defines. It returns
+// its name, "" if the statement defines none or it was recorded before.
+func (s *shellText) noteFunction(stmt *syntax.Stmt) (added string) {
+	f, ok := stmt.Cmd.(*syntax.FuncDecl)
+	if !ok || f.Name == nil || stmt.Background || len(stmt.Redirs) > 0 || s.functionsHere[f.Name.Value] {
+		return ""
+	}
+	s.functionsHere[f.Name.Value] = true
+	return f.Name.Value
 }
 
 // visitNode checks one node of the syntax tree. It returns false, which ends
@@ -82,8 +115,8 @@ func (s *shellText) visitNode(node syntax.Node) (proceed bool) {
 		s.checkAssignment(node)
 	case *syntax.ForClause:
 		if iter, ok := node.Loop.(*syntax.WordIter); ok && iter.Name != nil {
-			s.vars.assigned[iter.Name.Value] = true
-			s.checkLoopValues(iter)
+			s.checkLoop(node, iter)
+			return false
 		}
 	case *syntax.ParamExp:
 		s.checkExpansion(node)
@@ -91,6 +124,19 @@ func (s *shellText) visitNode(node syntax.Node) (proceed bool) {
 		s.checkArithmetic(node)
 	}
 	return s.eval.denial == nil
+}
+
+// checkLoop checks a for or select loop. In its body, and only there, the variable is
+// surely assigned.
+func (s *shellText) checkLoop(loop *syntax.ForClause, iter *syntax.WordIter) {
+	syntax.Walk(iter, s.visitNode)
+	s.checkLoopValues(iter)
+	before := s.vars.assigned[iter.Name.Value]
+	s.vars.assigned[iter.Name.Value] = true
+	for _, stmt := range loop.Do {
+		syntax.Walk(stmt, s.visitNode)
+	}
+	s.vars.assigned[iter.Name.Value] = before
 }
 
 // checkStatement checks a statement's redirections and, if it is a simple

@@ -31,7 +31,7 @@ const (
 // setByBash are variables that bash itself sets, whatever the text assigns.
 var setByBash = strings.Fields(`_ REPLY MAPFILE OPTARG OPTIND BASH_REMATCH COPROC PWD OLDPWD DIRSTACK PIPESTATUS FUNCNAME RANDOM SRANDOM
 	SECONDS LINENO EPOCHSECONDS EPOCHREALTIME BASH_COMMAND BASH_ARGV BASH_ARGC BASH_SOURCE BASH_LINENO BASH_SUBSHELL BASHPID BASH_EXECUTION_STRING
-	HISTCMD GROUPS COLUMNS LINES BASH_ALIASES BASH_CMDS`)
+	HISTCMD GROUPS UID EUID PPID SHELLOPTS BASHOPTS COLUMNS LINES BASH_ALIASES BASH_CMDS`)
 
 // initialValues holds the values that variables most likely have before a text
 // assigns them.
@@ -75,11 +75,16 @@ func (v *variables) addValue(name string, value field) {
 }
 
 // constantArray returns the elements of an array. ok is false unless the array
-// is surely assigned, exactly once and as a whole.
+// is surely assigned, exactly once and as a whole, and its name gets no other value.
 func (v *variables) constantArray(name string) (elements []field, ok bool) {
 	target := v.byName[name]
 	if target == nil || target.arrayAssignments != 1 || target.mayBeOther || !v.assigned[name] || v.isSetElsewhere(name) {
 		return nil, false
+	}
+	for _, value := range target.values { // a=x sets the first element, unset a all
+		if len(target.array) == 0 || value != target.array[0].text {
+			return nil, false
+		}
 	}
 	return target.array, true
 }
