@@ -174,8 +174,9 @@ func clampUsage(u llm.Usage) *llm.Usage {
 }
 
 // cleanParts returns the parts of an answer that have content, with ids that are unique in
-// the conversation and arguments that can be parsed. own holds the ids that events
-// have used. If calls is false, no call of the answer is made.
+// the conversation and arguments that can be parsed. It returns nil if no part but thinking is
+// left, and drops thinking at the end. own maps the index of a call in parts to the id that
+// events have used for it. If calls is false, all calls are dropped.
 func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm.Part {
 	var kept []llm.Part
 	says := false

@@ -106,7 +106,8 @@ type Caller struct {
 	ModelTurn string
 }
 
-// AccountName returns the name under which the caller's calls are counted.
+// AccountName returns the name under which the caller's calls are counted: Account, or else
+// the entry point and id.
 func (c Caller) AccountName() string { return cmp.Or(c.Account, c.EntryPoint+"/"+c.ID) }
 
 // Elicitation reports which modes of elicitation the client has declared: forms,
@@ -151,7 +152,8 @@ type Request struct {
 	parseError error
 }
 
-// WithArguments returns a copy of the request with other arguments.
+// WithArguments returns a copy of the request with other arguments. It returns an error if
+// Params is no object.
 func (r *Request) WithArguments(arguments json.RawMessage) (*Request, error) {
 	params := r.Params
 	if len(params) == 0 {
@@ -166,8 +168,9 @@ func (r *Request) WithArguments(arguments json.RawMessage) (*Request, error) {
 	return &other, nil
 }
 
-// Arguments returns the arguments of the call as received, or {}. The first use parses
-// Params: call it once before several goroutines use the request.
+// Arguments returns the arguments of the call as received, or {}; INVALID_PARAMS if Params
+// is no object. The first use parses Params: call it once before several goroutines use the
+// request.
 func (r *Request) Arguments() (json.RawMessage, error) {
 	if !r.isParsed {
 		r.isParsed = true

@@ -21,9 +21,9 @@ const (
 // unchanged. The error is an *MCPError if the client answered with one.
 type Ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
-// A ServerRequest is a request to a server that is not a tool call: resources/read,
+// An UpstreamRequest is a request to a server that is not a tool call: resources/read,
 // prompts/get, completion/complete, resources/subscribe and so on.
-type ServerRequest struct {
+type UpstreamRequest struct {
 	Server string
 	Method string
 	Params json.RawMessage // as received, but with the server's names
@@ -34,8 +34,10 @@ type ServerRequest struct {
 	Ask      Ask
 }
 
-// A Forwarder sends a request to its server. It returns the same errors as a Handler.
-type Forwarder func(ctx context.Context, m *ServerRequest) (json.RawMessage, error)
+// A Forwarder sends m to m.Server and returns the server's result unchanged. The error is an
+// *MCPError if the server returned a JSON-RPC error, otherwise one with a code; see
+// toolerr.CodeOf.
+type Forwarder func(ctx context.Context, m *UpstreamRequest) (json.RawMessage, error)
 
 // askingServer is the context key of the name of the server that asks a question.
 type askingServer struct{}

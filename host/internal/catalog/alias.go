@@ -41,7 +41,9 @@ func (t Target) find(tools []*Item) *Item {
 	return tools[i]
 }
 
-// completedFrom returns the item completed by the definition of the target.
+// completedFrom returns a copy of the item to which title, description, schemas and
+// annotations of the target are added, where its own definition has none. It returns the
+// item itself if a definition is malformed.
 func (i *Item) completedFrom(target *Item) *Item {
 	own, err := jsonrpc.Members(i.Definition)
 	if err != nil {
@@ -81,7 +83,9 @@ const anyArguments = `{"type":"object"}`
 // maxAliasDepth bounds a chain of names of names.
 const maxAliasDepth = 8
 
-// withTarget returns an item after the source of its target has been asked for its tools.
+// withTarget returns an alias with the members of its target's definition. For this it
+// waits, at most until ctx ends, for the tool lists of the target's sources. Other items,
+// and aliases without a known target, are returned as they are.
 func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
 	if item.aliasOf == (Target{}) || item.completed {
 		return item

@@ -204,8 +204,9 @@ func (c *Catalog) complete() {
 	c.outdated.Store(false)
 }
 
-// Lookup returns the tool with a served name. It first asks the servers that probably
-// have it.
+// Lookup returns the tool with a served name, and false if no server has it. If the name is
+// unknown, it waits for the lists of servers that are not listed yet: first of those that
+// probably have it, then of all. That starts them. The wait ends with ctx.
 func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	item, ok := c.find(ctx, call.Tools, name)
 	if !ok {
@@ -214,7 +215,8 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
-// find does the same as Lookup for any kind of items with names.
+// find does the same as Lookup for any kind of items with names. For tools it also calls
+// the functions of BeforeUse and OnMissing.
 func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
 	if item, ok := c.now().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
 		return c.withTarget(ctx, item), true
@@ -354,7 +356,8 @@ func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 	return Change{kind, before, next}, true
 }
 
-// assemble builds a snapshot. The caller holds c.mu.
+// assemble builds a snapshot. The caller holds c.mu. The errors are the conflicts of names
+// that it left out.
 func (c *Catalog) assemble() (*Snapshot, []error) {
 	all := map[call.ListKind][]*Item{}
 	offline := map[string]bool{}

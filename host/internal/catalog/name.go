@@ -11,8 +11,8 @@ import (
 // maxName is the pattern that clients accept (OpenAI, Bedrock): ^[a-zA-Z0-9_-]{1,64}$.
 const maxName = 64
 
-// servedName returns the name that a tool or prompt of the entry's is served
-// under.
+// servedName returns the name under which the entry's tool or prompt own is served: as
+// renamed in the configuration, after the entry's prefix, or that of ServedName.
 func (e Entry) servedName(own string, kind call.ListKind) string {
 	server := e.Source.Name()
 	if renamed := e.Filter.Rename[own]; renamed != "" && kind == call.Tools {
@@ -67,7 +67,9 @@ func ServedName(server, tool string, plain bool) string {
 	return cleanName(server+"__"+tool, server, tool, ambiguous)
 }
 
-// cleanName returns name as it is if it may be served so, and marked if not.
+// cleanName returns name as it is if it has at most maxName letters, digits, _ and -, and
+// mark is false. Otherwise it replaces other characters and appends a hash of server and
+// tool.
 func cleanName(name, server, tool string, mark bool) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {

@@ -37,7 +37,8 @@ func pinPrefix(server string) string {
 	return "pin/" + hex.EncodeToString(sum[:16]) + "/"
 }
 
-// Pinned returns the pinned definitions of a server's tools.
+// Pinned returns the pinned definitions of a server's tools. It returns an error if one of
+// them is malformed.
 func (k storedPins) Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error) {
 	known := map[string]json.RawMessage{}
 	prefix, after := pinPrefix(server), ""

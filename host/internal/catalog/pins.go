@@ -103,7 +103,8 @@ func (c *Catalog) pinned() *pins {
 	return c.pins
 }
 
-// Changed returns the tools whose definitions have changed.
+// Changed returns the tools whose definitions differ from their pins; nil if definitions
+// are not pinned.
 func (c *Catalog) Changed() []*ChangedError {
 	p := c.pinned()
 	if p == nil {
@@ -123,7 +124,8 @@ func (c *Catalog) Changed() []*ChangedError {
 	return all
 }
 
-// Approve pins the current definition of a tool.
+// Approve pins the current definition of a changed tool and requests the server's list
+// again. It returns an error if definitions are not pinned or this one has not changed.
 func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 	p := c.pinned()
 	if p == nil {
@@ -142,7 +144,8 @@ func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 	return nil
 }
 
-// Recheck applies approvals made by other hosts.
+// Recheck requests the lists of servers again whose changed definitions were approved by
+// another host.
 func (c *Catalog) Recheck(ctx context.Context) {
 	p := c.pinned()
 	for _, e := range c.Changed() {
@@ -216,7 +219,8 @@ func (f comparison) errors() []error {
 	return all
 }
 
-// compare finds changed and new tools.
+// compare finds the tools among items whose definition differs from its pin, and those
+// without a pin. It stores nothing.
 func (p *pins) compare(ctx context.Context, server string, items []*Item) (found comparison, err error) {
 	pinned, err := p.store.Pinned(ctx, server)
 	if err != nil {
@@ -259,9 +263,9 @@ func (p *pins) compareAndPin(ctx context.Context, server string, items []*Item, 
 	return drift
 }
 
-// canonical returns a definition in a form that is equal for all texts of the same
-// JSON value: sorted members, numbers as written, no spaces. The form is stored, so it
-// must not change.
+// canonical returns a definition in a form that is equal for all texts of the same JSON
+// value: sorted members, numbers as written, no spaces. The form is stored, so it must not
+// change. It returns an error for a duplicate member or too deep nesting.
 func canonical(definition json.RawMessage) (json.RawMessage, error) {
 	form, ok := jsonrpc.Canonical(nil, bytes.TrimSpace(definition))
 	if !ok {

@@ -38,7 +38,8 @@ func (p *Profile) serves(item *Item) bool {
 	return item.Kind != call.Tools || permitsNames(p.Allow, p.Block, item.names(), item.targetNames)
 }
 
-// apply returns the part of a snapshot that the profile shows. It is computed once.
+// apply returns the part of a snapshot that the profile shows. It is computed once for each
+// snapshot.
 func (p *Profile) apply(s *Snapshot) *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,12 +109,14 @@ func (v *View) Current() *Snapshot { return v.apply(v.catalog.now()) }
 // once; see Catalog.Snapshot.
 func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.apply(v.catalog.Snapshot(ctx)) }
 
-// List returns the result of a list request, after every server has been asked once.
+// List returns the result of a list request, after every server has been asked once. The
+// wait ends with ctx.
 func (v *View) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	return v.apply(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
 }
 
-// Lookup returns the tool with a served name.
+// Lookup does the same as Catalog.Lookup. It returns false for tools that the view does not
+// show.
 func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	item, ok := v.catalog.find(ctx, call.Tools, name)
 	if !ok || !v.shows(item) {
@@ -125,10 +128,11 @@ func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 // shows reports whether the view has an item. Without a profile it has all.
 func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.serves(item) }
 
-// Locate returns the server of a prompt, resource or template with a served name, and
-// its original name. For a URI that no server lists, it looks for a matching template,
-// and then for the first server that lists a URI with the same scheme: tools return
-// links to resources that are in no list.
+// Locate returns the server of a prompt, resource or template with a served name, and its
+// original name. For a URI that no server lists, it looks for a matching template, and then
+// for the first server that lists a URI with the same scheme: tools return links to
+// resources that are in no list. ok is false if no shown server has it. Locate can wait for
+// lists, until ctx ends.
 func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	if kind == call.Prompts {
 		item, ok := v.catalog.find(ctx, kind, name)

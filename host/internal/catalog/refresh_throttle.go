@@ -9,7 +9,7 @@ import (
 )
 
 // The interval of requests for a list whose server reports changes: at once, then
-// after firstPause, which doubles up to mostPause while the changes continue. Every
+// after firstPause, which doubles up to maxPause while the changes continue. Every
 // change is sent to all clients, which then request the lists of all servers, and to
 // the user if definitions are pinned. A server that changes constantly must not keep
 // them busy.
@@ -19,7 +19,8 @@ const (
 	quietTime  = time.Second // longer than twice the last pause; then the pauses start again
 )
 
-// refreshThrottle limits the requests for a list. The catalog's mu guards it.
+// refreshThrottle spaces the requests for one list of a server: the pause between them
+// doubles from firstPause to maxPause. The catalog's mu guards it.
 type refreshThrottle struct {
 	changed bool // the list has changed since the last request
 	last    time.Time
@@ -27,7 +28,8 @@ type refreshThrottle struct {
 	timer   *time.Timer // makes the next request; nil: none is scheduled
 }
 
-// wait returns the time until the next request is permitted.
+// wait returns the time until the next request is permitted; 0 or less: it is permitted now.
+// After a quiet time it resets the pause.
 func (p *refreshThrottle) wait(now time.Time) time.Duration {
 	since := now.Sub(p.last)
 	if since > 2*p.pause+quietTime {
@@ -37,7 +39,7 @@ func (p *refreshThrottle) wait(now time.Time) time.Duration {
 }
 
 // recordRequest records that the list was requested at now, which doubles the pause
-// before the next request, from firstPause to mostPause.
+// before the next request, from firstPause to maxPause.
 func (p *refreshThrottle) recordRequest(now time.Time) {
 	p.changed, p.last = false, now
 	p.pause = min(max(2*p.pause, firstPause), maxPause)

@@ -117,7 +117,8 @@ func keepIf(is func(value json.RawMessage) bool) sanitizer {
 	}
 }
 
-// keepText is a sanitizer that keeps a string and drops other values.
+// keepText is a sanitizer that keeps a string and drops other values. It returns true for a
+// dropped value.
 func keepText(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { return v[0] == '"' })(value)
 }
@@ -127,12 +128,14 @@ func keepBool(value json.RawMessage) (json.RawMessage, bool) {
 	return keepValues("true", "false")(value)
 }
 
-// keepNumber is a sanitizer that keeps a number and drops other values.
+// keepNumber is a sanitizer that keeps a number and drops other values. It returns true for
+// a dropped value.
 func keepNumber(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
 }
 
-// keepShare accepts a number from 0 to 1.
+// keepShare is a sanitizer that keeps a number from 0 to 1. It returns true for a dropped
+// value.
 func keepShare(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool {
 		n, err := strconv.ParseFloat(string(v), 64)
@@ -140,7 +143,8 @@ func keepShare(value json.RawMessage) (json.RawMessage, bool) {
 	})(value)
 }
 
-// keepTime accepts an ISO 8601 time with a zone.
+// keepTime is a sanitizer that keeps an ISO 8601 time with a zone. It returns true for a
+// dropped value.
 func keepTime(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { _, err := time.Parse(`"`+time.RFC3339+`"`, string(v)); return err == nil })(value)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// sanitizeInput accepts an inputSchema: a schema of an object whose subschemas are objects.
+// sanitizeInput is a sanitizer that returns a schema of an object whose subschemas are
+// objects. It returns true if information of the value was lost.
 func sanitizeInput(value json.RawMessage) (json.RawMessage, bool) {
 	fitted, lost := sanitizeSchema(value)
 	if fitted == nil {
@@ -28,8 +29,9 @@ func sanitizeInput(value json.RawMessage) (json.RawMessage, bool) {
 	return typed, lost || kind != nil && !isNull(kind)
 }
 
-// sanitizeOutput accepts an outputSchema. Clients compile all schemas of a list, and drop
-// the whole list if one does not compile.
+// sanitizeOutput is a sanitizer for an outputSchema; it drops one that cannot be compiled.
+// Clients compile all schemas of a list, and drop the whole list if one does not compile.
+// It returns true if information of the value was lost.
 func sanitizeOutput(value json.RawMessage) (json.RawMessage, bool) {
 	fitted, lost := sanitizeSchema(value)
 	if fitted == nil {
@@ -60,7 +62,8 @@ func legacyTool(definition json.RawMessage) json.RawMessage {
 	})
 }
 
-// sanitizeSchema accepts a schema that is an object.
+// sanitizeSchema is a sanitizer that drops a schema that is no object, and invalid
+// properties. It returns true if information was lost.
 func sanitizeSchema(value json.RawMessage) (json.RawMessage, bool) {
 	return keepMembers(map[string]sanitizer{"properties": sanitizeProperties, "required": keepList(keepText)})(value)
 }

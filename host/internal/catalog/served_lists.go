@@ -76,8 +76,8 @@ func (s *Snapshot) same(other *Snapshot, kind call.ListKind) bool {
 func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.Definition) }
 
 // newSnapshot merges the listings. If two names are equal, or look alike and belong to
-// different servers, the first one stays and the other is reported. If two URIs are
-// equal, the second is qualified.
+// different servers, the first one stays and the other is left out. If two URIs are equal,
+// the second is qualified. The errors describe the items that were left out.
 func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
 	s := &Snapshot{lists: map[call.ListKind]*section{}, identity: identity, offline: offline}
 	var faults []error

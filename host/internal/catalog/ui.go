@@ -76,7 +76,8 @@ func (i *Item) uiMeta() json.RawMessage {
 	return jsonrpc.MemberOf(i.Definition, "_meta")
 }
 
-// withServedUI returns a tool whose _meta refers to user interfaces by their served URIs.
+// withServedUI returns a tool whose _meta refers to user interfaces by their served URIs:
+// the item itself, or a changed copy.
 func (i *Item) withServedUI(o owners) *Item {
 	meta := i.uiMeta()
 	if meta == nil {

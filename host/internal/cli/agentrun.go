@@ -71,7 +71,7 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how 
 	}
 	if err != nil {
 		told.ended(&agent.Outcome{Ending: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
-		return withStatus(exitConnect, told.exitError(err))
+		return withStatus(exitConnect, told.unreportedError(err))
 	}
 	if t.Host == nil {
 		p.listen(a, "agent")
@@ -348,8 +348,8 @@ func faultOf(err error) *agentFault {
 	return &agentFault{toolerr.CodeOf(err), err.Error()}
 }
 
-// exitError returns err if it is still to be reported, and errPrinted if the events have told it.
-func (t *agentReport) exitError(err error) error {
+// unreportedError returns err, or errPrinted if the JSON events have reported it.
+func (t *agentReport) unreportedError(err error) error {
 	if t.how.json {
 		return errPrinted
 	}

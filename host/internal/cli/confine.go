@@ -131,16 +131,8 @@ func (p *program) printWatchedRun(name string, run core.WatchedRun, settings map
 	if run.Proposal.IsEmpty() {
 		b.WriteString("nothing was refused\n")
 	}
-	for _, list := range []struct {
-		what   string
-		values []string
-	}{
-		{"to write", run.Proposal.Write}, {"to read", run.Proposal.Read}, {"host", run.Proposal.Hosts}, {"socket", run.Proposal.Sockets},
-		{"credentials, not in the settings", run.Proposal.Secrets}, {"not in the settings", run.Proposal.Other},
-	} {
-		for _, value := range list.values {
-			fmt.Fprintf(&b, "refused %s: %s\n", list.what, value)
-		}
+	for _, line := range run.Proposal.Lines() {
+		b.WriteString(line + "\n")
 	}
 	b.WriteString("settings for toolroom.yaml:\n\nservers:\n  " + name + ":\n    sandbox:")
 	if len(settings) == 0 {

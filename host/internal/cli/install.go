@@ -100,7 +100,7 @@ type clientTarget struct {
 	state  string // the state directory, which holds the record of installations
 }
 
-// clientTarget returns the client with an id, the scope and the directories for an
+// target returns the client with an id, the scope and the directories for an
 // installation. It returns a usage error for an unknown client or scope, or without a
 // state directory.
 func (p *program) target(id string, f installFlags) (t clientTarget, err error) {

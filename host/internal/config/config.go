@@ -178,9 +178,9 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	return c, c.checkDeclared()
 }
 
-// addConfigured adds the servers of the files and the command line to Servers or Remote. A server
-// that is a bundled tool gets its settings. It returns the problems of servers that cannot be
-// started.
+// addConfigured adds the servers of the files and the command line to Servers or Remote. A
+// server that is a bundled tool gets its settings. The error is the Problems of servers
+// that cannot be started; those are left out.
 func (c *Config) addConfigured(specs []dialect.Server, version string, env []string) error {
 	var problems dialect.Problems
 	var hosts nesting.Search

@@ -183,12 +183,13 @@ func (f *Imported) addServers(d *dialect.Document, getenv func(string) string) {
 	}
 }
 
-// Preview returns the servers as a toolroom.yaml with redacted credentials.
+// Preview returns the servers as a toolroom.yaml with redacted credentials. It returns an
+// error only if encoding fails.
 func (f *Imported) Preview() (string, error) {
 	doc := &yaml.Node{Kind: yaml.MappingNode}
 	servers := serversOf(doc)
 	for _, s := range f.Servers {
-		putServer(servers, s, s.Encode(f.inputs, false))
+		addServer(servers, s, s.Encode(f.inputs, false))
 	}
 	text, err := encodeYAML(doc)
 	return string(text), err
@@ -232,7 +233,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 			kept = append(kept, s.Name)
 			continue
 		}
-		putServer(servers, s, s.Encode(f.inputs, true))
+		addServer(servers, s, s.Encode(f.inputs, true))
 		added = append(added, s.Name)
 	}
 	if len(added) == 0 {
@@ -251,7 +252,8 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	return added, kept, ReplaceFile(name, out)
 }
 
-// serversOf returns the map under servers. It adds the map if it is missing.
+// serversOf returns the map under servers in the map root. It adds the map if it is
+// missing.
 func serversOf(root *yaml.Node) *yaml.Node {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == "servers" {
@@ -268,9 +270,9 @@ func serversOf(root *yaml.Node) *yaml.Node {
 	return n
 }
 
-// putServer adds a server to the map to, with a comment that names the fields of the other product
-// that have no effect here.
-func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
+// addServer adds a server with the settings value to the map to, with a comment that names
+// the fields of the other product that have no effect here.
+func addServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
 	addMember(to, s.Name, value)
 	to.Content[len(to.Content)-2].HeadComment = strings.Join(s.Ineffective, "\n")
 }

@@ -18,7 +18,8 @@ type Migration struct {
 	Changes       []string // none: the file has no keys of older versions
 }
 
-// PlanMigration reads a configuration and returns the change that migrate makes. It writes nothing.
+// PlanMigration reads a configuration and returns the change that migrate makes. It writes
+// nothing. It returns the error of reading the file or of migrate.
 func PlanMigration(file string, migrate MigrateFunc) (*Migration, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -49,10 +50,11 @@ func (m *Migration) Apply() (backup string, err error) {
 	return backup, os.Chmod(m.File, info.Mode().Perm())
 }
 
-// writeBackup writes a new file with the name, or with the name and the first free number, and
-// returns its name.
-func writeBackup(name string, text []byte, mode fs.FileMode) (string, error) {
-	for at, i := name, 2; ; at, i = fmt.Sprintf("%s-%d", name, i), i+1 {
+// writeBackup writes a new file backupName, or, if that exists, one with the first free
+// number appended. It returns the name of the file, and an error if it could not be written
+// as a whole; then no file is left.
+func writeBackup(backupName string, text []byte, mode fs.FileMode) (string, error) {
+	for at, i := backupName, 2; ; at, i = fmt.Sprintf("%s-%d", backupName, i), i+1 {
 		f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) && i < 1000 {
 			continue

@@ -229,8 +229,9 @@ func findProgram(command string, from []string, path string) (string, error) {
 	return filepath.Abs(found)
 }
 
-// upstreamConfig returns the upstream configuration of a server with a command. Its
-// environment is base with the server's additions and without its removals.
+// upstreamConfig returns the upstream configuration of a server with a command, and a
+// problem if it is not valid, else nil. Its environment is base with the server's additions
+// and without its removals.
 func upstreamConfig(spec dialect.Server, version string, base []string) (upstream.Config, *dialect.Problem) {
 	c := upstream.Config{
 		Name: spec.Name, Command: spec.Command, Dir: spec.Dir, Era: upstream.Era(spec.Era),

@@ -8,7 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// resolveSandbox makes the paths of a server's sandbox absolute.
+// resolveSandbox makes the paths of a server's sandbox absolute; see resolveIn. It returns
+// an error for an invalid setting, or if the server cannot be confined: over HTTP or in a
+// container.
 func resolveSandbox(spec *dialect.Server, from []string) error {
 	s := &spec.Sandbox
 	if !spec.CanBeConfined() && len(s.Sockets) == 0 {

@@ -99,8 +99,9 @@ func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	return problems
 }
 
-// expandAuth replaces the variables in the settings for the sign-in of users, and checks
-// them.
+// expandAuth replaces the variables in the settings for the sign-in of users, checks them,
+// and sets c.Auth. It returns an error for a missing variable, an unknown profile or an
+// invalid setting.
 func (c *Config) expandAuth(a *accesstoken.Config, vars dialect.Variables) (err error) {
 	secretText := a.ClientSecret.Reveal()
 	for _, text := range []*string{&a.Issuer, &a.URL, &a.ClientID, &secretText} {
@@ -139,8 +140,9 @@ func (c *Config) expandApproval(vars dialect.Variables) (err error) {
 	return nil
 }
 
-// expandModels replaces the variables in the settings for models, and reads keys from
-// their variables. A missing key is reported when its model is used.
+// expandModels replaces the variables in the settings for models, and reads keys from their
+// variables. It returns an error for a missing variable or an invalid setting. A missing
+// key is reported when its model is used.
 func (c *Config) expandModels(m lookup.Config, vars dialect.Variables, file string) error {
 	for i := range m.Providers {
 		p := &m.Providers[i]
@@ -190,8 +192,9 @@ func (c *Config) expandModels(m lookup.Config, vars dialect.Variables, file stri
 	return nil
 }
 
-// applyStore sets c.Store to the store that a file names, and checks it. A relative directory is in
-// that of the file.
+// applyStore sets c.Store to the store that a file names, and checks it. A relative
+// directory is in that of the file. It returns an error for a missing variable or an
+// invalid setting.
 func (c *Config) applyStore(s dialect.Store, vars dialect.Variables) (err error) {
 	fill := func(text string) string {
 		out, fault := vars.Expand(text)

@@ -45,6 +45,7 @@ func LocalFile(dir string) string {
 
 // readSources reads all files and returns the configured servers, sorted by name, those of
 // --mcpservers last. Their variables are replaced. It sets Files, Watched and the settings.
+// The error is that of a file that cannot be read, or the Problems in the files.
 func (c *Config) readSources(f Flags, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -97,8 +98,8 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 	return c.addServerList(specs, f.MCPServers, cwd, getenv, environ)
 }
 
-// readDefaults reads the user's file and, if it is trusted, that of the working
-// directory.
+// readDefaults passes the user's file and, if it is trusted, that of the working directory
+// to add. Missing files are no error; an untrusted file is skipped with a notice.
 func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte)) error {
 	user := UserFile(getenv)
 	if user != "" {
@@ -197,7 +198,8 @@ func readContents(name string) (string, error) {
 	return string(text), nil
 }
 
-// readRegular does the same as readFile, except for pipes, which could block it.
+// readRegular does the same as readFile, but returns an error for anything but a regular
+// file, because a pipe could block it.
 func readRegular(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err
@@ -302,7 +304,8 @@ func (c *Config) mergeServer(specs []dialect.Server, raw dialect.Server, bad, le
 	return append(specs, spec), found
 }
 
-// addServerList returns specs with the servers of --mcpservers, whose text is list.
+// addServerList returns specs with the servers of --mcpservers, whose text is list. The
+// error is the Problems of the list.
 func (c *Config) addServerList(specs []dialect.Server, list, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	if list == "" {
 		return specs, nil

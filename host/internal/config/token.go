@@ -40,8 +40,8 @@ func Token(tokenFile, state string, getenv func(string) string) (token, from str
 	return token, name, err
 }
 
-// OwnToken does the same as Token without creating a token: with the sign-in of users,
-// the host has its own token only if one is given. It returns "" if none is.
+// OwnToken does the same as Token without creating a token: with the sign-in of users, the
+// host has its own token only if one is given. It returns "" and no error if none is.
 func OwnToken(tokenFile string, getenv func(string) string) (token, from string, err error) {
 	if tokenFile == "" && getenv("TOOLROOM_TOKEN") == "" {
 		return "", "", nil
@@ -84,8 +84,9 @@ func checkToken(text, from string) (string, error) {
 	return token, nil
 }
 
-// makeToken writes a new token of 32 random bytes to a file, and returns the token of that file. If two hosts start at once, one
-// writes it and the other reads it.
+// makeToken creates a token file with 32 random bytes, readable by the user only, and
+// returns the token. If another host creates the file at the same time, it returns that
+// token.
 func makeToken(name string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return "", fmt.Errorf("token: %w", err)

@@ -17,9 +17,10 @@ import (
 // trusted files.
 func trustFile(state string) string { return filepath.Join(state, "trusted.json") }
 
-// readTrust returns the trusted hashes. The keys are the path of a configuration (→
-// SHA-256 of its content), objectKey (→ trust.StateOf) and rootKey (→ SHA-256 of the
-// configuration).
+// readTrust returns the trusted hashes. The keys are the path of a configuration (→ SHA-256
+// of its content), objectKey (→ trust.StateOf) and rootKey (→ SHA-256 of the
+// configuration). Without the file there are none. It returns an error without a state
+// directory, or for a damaged file.
 func readTrust(state string) (map[string]string, error) {
 	trusted := map[string]string{}
 	if state == "" {
@@ -74,7 +75,8 @@ func trustKey(name string) string {
 }
 
 // Trust records in a state directory that the user trusts a file with this content. It
-// removes the records of the files that its former content referred to.
+// removes the records of the files that its former content referred to. It returns an error
+// if the records cannot be read or written.
 func Trust(state, name string, text []byte) error {
 	return changeTrust(state, func(trusted map[string]string) {
 		forgetTrusted(trusted, name)
@@ -82,7 +84,8 @@ func Trust(state, name string, text []byte) error {
 	})
 }
 
-// Untrust removes the records of a file and of the files that it referred to.
+// Untrust removes the records of a file and of the files that it referred to. It is no
+// error if there are none.
 func Untrust(state, name string) error {
 	return changeTrust(state, func(trusted map[string]string) { forgetTrusted(trusted, name) })
 }
@@ -93,8 +96,9 @@ func forgetTrusted(trusted map[string]string, name string) {
 	maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
 }
 
-// changeTrust applies change to the trusted hashes and stores them. One of two concurrent changes may
-// be lost.
+// changeTrust applies change to the trusted hashes and stores them. One of two concurrent
+// changes may be lost. It returns an error if they cannot be read or written; then nothing
+// changes.
 func changeTrust(state string, change func(trusted map[string]string)) error {
 	trusted, err := readTrust(state)
 	if err != nil {
@@ -111,8 +115,8 @@ func changeTrust(state string, change func(trusted map[string]string)) error {
 	return ReplaceFile(trustFile(state), append(raw, '\n'))
 }
 
-// ReplaceFile writes a file that only the user can read, completely or not at all. It
-// keeps a link and replaces the target.
+// ReplaceFile writes a file that only the user can read, completely or not at all. It keeps
+// a link and replaces the target. After an error the old content stays.
 func ReplaceFile(name string, text []byte) error {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real

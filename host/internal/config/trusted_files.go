@@ -268,8 +268,9 @@ func (c *Config) configOf(spec dialect.Server) string {
 	return spec.File
 }
 
-// Remember stores the trust in the files that a configuration of the user refers to, at its first
-// use. It does nothing for other configurations, or without a state directory.
+// Remember stores the trust in the files that a configuration of the user refers to, at its
+// first use. It does nothing for other configurations, or without a state directory. The
+// error is that of writing the records.
 func (c Config) Remember() error {
 	t := c.fileTrust
 	if t == nil || t.state == "" || t.record != "" || !t.used && len(t.protect) == 0 {
@@ -317,8 +318,9 @@ func (c *Config) addProtectedFiles() {
 }
 
 // TrustAll trusts a configuration as it is now, with all files that it refers to, and
-// returns those files, sorted. f and the other parameters are the same as for Load.
-// Files that cannot be read now must be trusted later.
+// returns those files, sorted. f and the other parameters are the same as for Load. Files
+// that cannot be read now must be trusted later. It returns an error if the file is changed
+// meanwhile, or the records cannot be written.
 func TrustAll(f Flags, name string, text []byte, dir, version string, getenv func(string) string, environ []string) (files []string, err error) {
 	f.Config, f.trusting, f.LeaveOut = name, name, true
 	c, err := Load(f, dir, version, getenv, environ)

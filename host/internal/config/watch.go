@@ -79,8 +79,8 @@ type watcher struct {
 	fault  string            // the last reported error
 }
 
-// run handles events until ctx ends, and returns nil. It reads the files when they are
-// quiet for settle, after limit at the latest.
+// run handles events until ctx ends, and returns nil. It reads the files when they have not
+// changed for settle, or at the latest limit after the first change.
 func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) error {
 	if len(w.files) == 0 { // nothing was read, or only a pipe
 		<-ctx.Done()

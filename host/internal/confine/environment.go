@@ -46,7 +46,7 @@ func DefaultNetwork(program string) string {
 }
 
 // parseNetwork parses the network setting of a server; "" means DefaultNetwork for the
-// command.
+// command. It returns an error for an invalid setting.
 func parseNetwork(command []string, setting string) (egress.Net, error) {
 	if setting == "" {
 		setting = DefaultNetwork(command[0])

@@ -74,7 +74,8 @@ func (v *view) addReadable(path string) {
 }
 
 // rules returns the rules for the server's files, and its working directory with links
-// resolved.
+// resolved. Files with credentials are denied, unless the settings name them. It returns an
+// error if a root or the working directory does not exist.
 func (v *view) rules(ctx context.Context) (*sandbox.FS, string, error) {
 	own := []string{v.home, v.home + "/**"} // only the server reads and runs these files
 	config := sandbox.Config{Roots: v.roots, AllowRootDir: true, AllowPaths: own, AllowWrites: own, Protect: v.settings.Protect, Getenv: os.Getenv}
@@ -104,7 +105,8 @@ func (v *view) isBroad(dir string) bool {
 }
 
 // hidden returns the directories whose content the server does not see: the state
-// directory, homes, and all top directories that are not of the system.
+// directory, homes, and all top directories that are not of the system. It returns
+// SANDBOX_UNAVAILABLE if the top directories cannot be listed.
 func (v *view) hidden(state string) ([]string, error) {
 	all := append([]string{state}, v.homes...)
 	for _, parent := range []string{"/", "/var"} {
@@ -158,8 +160,9 @@ func (v *view) programFiles() (files []string) {
 var packageFiles = [...]string{"package.json", "pyproject.toml", "pyvenv.cfg", "go.mod", "Cargo.toml", "deno.json", "composer.json", "Gemfile"}
 
 // packageOf returns the directory to show for a file: the top of its package, with the
-// packages beside it in node_modules, or of an installation with a bin directory. It returns
-// the path itself for a directory, and for a file whose package would contain a home.
+// packages next to it in node_modules, or of an installation with a bin directory. It
+// returns the path itself for a directory, and for a file whose package would contain a
+// home.
 func (v *view) packageOf(path string) string {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return path

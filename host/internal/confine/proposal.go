@@ -25,6 +25,22 @@ func (p Proposal) IsEmpty() bool {
 	return len(p.Write)+len(p.Read)+len(p.Hosts)+len(p.Sockets)+len(p.Secrets)+len(p.Other) == 0
 }
 
+// Lines returns the refused accesses in words, one a line.
+func (p Proposal) Lines() (lines []string) {
+	for _, list := range []struct {
+		what   string
+		values []string
+	}{
+		{"to write", p.Write}, {"to read", p.Read}, {"host", p.Hosts}, {"socket", p.Sockets},
+		{"credentials, not in the settings", p.Secrets}, {"not in the settings", p.Other},
+	} {
+		for _, value := range list.values {
+			lines = append(lines, "refused "+list.what+": "+value)
+		}
+	}
+	return lines
+}
+
 // maxListed bounds the files of one directory that are proposed one by one.
 const maxListed = 3
 

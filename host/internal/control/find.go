@@ -38,7 +38,8 @@ func Find(ctx context.Context, state string) ([]Host, error) {
 	return findOthers(ctx, state, "")
 }
 
-// findOthers does the same as Find, without the host whose socket is own.
+// findOthers does the same as Find, without the host whose socket is own. It removes
+// sockets that killed hosts left.
 func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 	dir := hostsDir(state)
 	entries, err := os.ReadDir(dir)
@@ -96,10 +97,11 @@ func isRunning(ctx context.Context, name string) bool {
 	return true
 }
 
-// IsListening reports whether the host still runs, and removes its socket if not.
+// IsListening reports whether the host still runs, and removes its socket if not. It waits
+// at most findTime for an answer.
 func (h Host) IsListening(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
 
-// dial connects to a socket, and gives up after findTime.
+// dial connects to a socket, and gives up after findTime or when ctx ends.
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// ListenAt opens a socket with a given name in a directory, which is created with mode
-// 0700 or must be open to this user alone. A socket of that name is replaced, so the
-// caller must know that nobody listens at it.
+// ListenAt opens a socket with a given name in a directory, which it creates with mode
+// 0700. It returns an error if an existing directory is open to other users. A socket of
+// that name is replaced, so the caller must know that nobody listens at it.
 func ListenAt(dir, name string) (*net.UnixListener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("private socket: %w", err)

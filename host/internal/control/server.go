@@ -86,7 +86,9 @@ type Server struct {
 }
 
 // Listen opens a socket for this process and serves it until Close. tokens holds the tokens
-// with which clients can enter.
+// with which clients can enter. It also removes, in the background, sockets that killed
+// hosts left. It returns an error if the state directory is open to other users or the
+// socket cannot be created.
 func Listen(cfg Config, tokens *Loans) (*Server, error) {
 	return listenFor(cfg, tokens, os.Getuid())
 }
@@ -314,7 +316,8 @@ func refusal(id json.RawMessage, err error) []byte {
 	return jsonrpc.AppendErrorObject(nil, id, object)
 }
 
-// writeLine writes a message and a line end, within writeTime.
+// writeLine writes a message and a line end. It returns an error if the client does not
+// take it within writeTime.
 func writeLine(conn net.Conn, message []byte) error {
 	_, err := watchedWriter{conn}.Write(append(message, '\n'))
 	return err
@@ -323,8 +326,8 @@ func writeLine(conn net.Conn, message []byte) error {
 // watchedWriter limits the time of writing to a client that does not read.
 type watchedWriter struct{ net.Conn }
 
-// Write writes within writeTime, so that a client that does not read cannot block the
-// host.
+// Write writes within writeTime, so that a client that does not read cannot block the host.
+// After that time it returns an error.
 func (p watchedWriter) Write(b []byte) (int, error) {
 	if err := p.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return 0, err

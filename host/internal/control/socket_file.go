@@ -59,8 +59,9 @@ func listen(dir string) (*net.UnixListener, string, error) {
 	return listener, name, err
 }
 
-// listenAs opens a socket at a path. The path does not exist, or leads to another socket,
-// until the new one is listened at.
+// listenAs opens a socket at a path, which only this user can connect to. It replaces
+// another socket of that name only when the new one is listened at. After an error nothing
+// is left.
 func listenAs(name string) (listener *net.UnixListener, err error) {
 	err = withShortPath(name+newSuffix, func(short string) (err error) {
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})

@@ -36,7 +36,8 @@ func (b *Store) Append(ctx context.Context, id string, messages ...llm.Message) 
 	return b.AppendPart(ctx, id, "", messages...)
 }
 
-// AppendPart does the same as Append. part names the messages for RemovePart; "": none.
+// AppendPart does the same as Append. part names the messages for RemovePart; "": none. It
+// returns LIMIT_REACHED if the session would get too large.
 func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil || len(messages) == 0 {
@@ -60,7 +61,8 @@ func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm
 }
 
 // RemovePart removes the messages that were appended with a part, and returns the session.
-// If there are none, it does the same as Get.
+// If there are none, it does the same as Get. It appends a record that makes them void; the
+// log keeps them.
 func (b *Store) RemovePart(ctx context.Context, id, part string) (*Session, error) {
 	void := turn{Void: part}
 	_, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {
@@ -106,8 +108,8 @@ func sessionOf(k *storedSession) *Session {
 	return &k.Session
 }
 
-// updateCounts updates the data of a session from its log, including messages of a host that
-// was killed before it could update them.
+// updateCounts updates the counts and the expiry of a session from its log, including
+// messages of a host that was killed before it could update them.
 func (b *Store) updateCounts(ctx context.Context, id string) (*Session, error) {
 	return b.change(ctx, id, func(k *storedSession) error {
 		_, err := b.eachTurn(ctx, id, k.Cursor, func(t turn, at store.Cursor) error {
@@ -294,7 +296,8 @@ func trackOpenCalls(m llm.Message, open map[string]bool) {
 	}
 }
 
-// dropMessages removes the log and blobs of a session that was deleted.
+// dropMessages removes the log and blobs of a session that was deleted. It continues after
+// an error and returns all errors.
 func (b *Store) dropMessages(ctx context.Context, id string) error {
 	var blobs []turn
 	_, err := b.eachTurn(ctx, id, 0, func(t turn, _ store.Cursor) error {

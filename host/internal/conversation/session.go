@@ -111,7 +111,8 @@ func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	return &made.Session, err
 }
 
-// removeExcess removes the least recently used sessions until there is room for one more.
+// removeExcess deletes the least recently used sessions until there is room for one more,
+// and calls OnRemoved for each. It returns the first error.
 func (b *Store) removeExcess(ctx context.Context) error {
 	all, err := b.List(ctx)
 	if err != nil {

@@ -41,8 +41,8 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 // claimTimeout is the time to wait for another process to release a claim.
 const claimTimeout = 500 * time.Millisecond
 
-// ClaimAgent locks an agent for this process until release is called or the process ends,
-// and returns LOCKED if another process on this machine runs the agent. Two processes with
+// ClaimAgent locks an agent for this process until release is called or the process ends.
+// It returns CONFLICT if another process on this machine runs the agent: two processes with
 // one journal would corrupt it and make calls twice.
 func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
 	if release, err = a.claim(ctx, agentLogs+id); toolerr.Is(err, toolerr.Locked) {
@@ -66,7 +66,8 @@ func (a *App) claim(ctx context.Context, name string) (release func(), err error
 // for as long as their journals.
 const agentStarts = "agent/"
 
-// SaveAgentStart stores the start parameters of an agent.
+// SaveAgentStart stores the start parameters of an agent as long as its journal is kept. It
+// returns NOT_FOUND without a store or for a malformed id.
 func (a *App) SaveAgentStart(ctx context.Context, id string, how json.RawMessage) error {
 	if a.store == nil || !IsAgentID(id) {
 		return toolerr.New(toolerr.NotFound, "no saved agent %q", id)

@@ -97,7 +97,9 @@ type App struct {
 	work   sync.WaitGroup
 }
 
-// Open assembles a host. The caller closes it.
+// Open assembles a host from a checked configuration and opens its store. No server is
+// started. It returns an error if the store cannot be opened or a part of the configuration
+// is refused. The caller closes the host.
 func Open(cfg config.Config) (*App, error) {
 	version := cmp.Or(cfg.Version, "devel")
 	a := &App{Config: cfg, version: version, id: rand.Text(), startedAt: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), notify: func(string) {}, recheckEvery: recheckPause,
@@ -137,7 +139,7 @@ func Open(cfg config.Config) (*App, error) {
 // must be called before the first use.
 func (a *App) OnNotice(tell func(string)) { a.notify = tell }
 
-// ID returns an id that no other running host has.
+// ID returns the random id of this host, which no other running host has.
 func (a *App) ID() string { return a.id }
 
 // OnCall sets a function that is called after every call, in the goroutine of the

@@ -74,8 +74,9 @@ func (a *App) Approvals() *approve.Store {
 	return &approve.Store{Keys: approvalKeys{a}, Expires: a.currentPipeline().cfg.Approval.Expires}
 }
 
-// Decide decides an approval request. If the decision replaces the arguments, the new
-// ones must be valid and permitted, as if the caller had sent them.
+// Decide decides an approval request; see approve.Store.Decide for the errors. If the
+// decision replaces the arguments, the new ones must be valid and permitted, as if the
+// caller had sent them; otherwise it returns the error of that check.
 func (a *App) Decide(ctx context.Context, id string, d approve.Decision) (*approve.Record, error) {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {

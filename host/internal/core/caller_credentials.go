@@ -80,8 +80,9 @@ type exchanger struct {
 // exchangeEarly is the longest time before its expiry at which a token is replaced.
 const exchangeEarly = time.Minute
 
-// Token returns the token for the server. It exchanges the user's token if it has none, or
-// if the last one expires soon.
+// Token returns the token for the server. It requests one from the issuer, in exchange for
+// the user's token, if it has none or the last one expires soon. The error is that of the
+// exchange.
 func (e *exchanger) Token(ctx context.Context) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,8 +150,9 @@ func (e *exchanger) Secrets() []string {
 // another attempt.
 const listTimeout = 10 * time.Second
 
-// listForUser lists the tools of servers that cannot be listed without a user's credentials.
-// The gateway calls it before a user lists or calls tools.
+// listForUser lists the tools of servers that cannot be listed without a user's credentials
+// and were never listed; it waits at most listTimeout for each. The gateway calls it before
+// a user lists or calls tools.
 func (a *App) listForUser(ctx context.Context, caller call.Caller) {
 	for _, p := range a.snapshot.Load().servers {
 		source, ok := p.entry.Source.(*signInSource)

@@ -40,9 +40,10 @@ func (j journal) key(req *call.Request) (string, error) {
 	return "chain/" + hex.EncodeToString(sum[:]), nil
 }
 
-// Take returns the stored steps. Only one call of all hosts on this machine gets them
-// at a time. Hosts on several machines that share a store do not exclude each other; a
-// step that needs approval still runs once, because its approval is valid once.
+// Take returns the stored steps; nil without any. Only one call of all hosts on this
+// machine gets them at a time; others get CONFLICT. Hosts on several machines that share a
+// store do not exclude each other; a step that needs approval still runs once, because its
+// approval is valid once.
 func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, error) {
 	if j.a.store == nil || !j.mayHaveSteps() {
 		return nil, nil // nothing was ever stored; do not open the store

@@ -198,7 +198,7 @@ func agentContinues(res *call.Result) bool {
 }
 
 // setMeta returns a request's params with the member name of _meta set to value. An
-// existing member is replaced.
+// existing member is replaced. It returns an error if params or _meta is malformed.
 func setMeta(params json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)

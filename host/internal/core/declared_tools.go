@@ -145,8 +145,9 @@ func traceMember(params json.RawMessage) json.RawMessage {
 	return append([]byte(`,"_meta":`), raw...)
 }
 
-// callServerTool calls a server's tool by its original name, through the whole pipeline
-// and under whatever name it is served.
+// callServerTool calls a server's tool by its original name, through the whole pipeline and
+// under whatever name it is served. It returns TOOL_NOT_FOUND if the server does not list
+// it, and an error if the calls are nested too deep.
 func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
 	caller, err := nestedCaller(req)
 	if err != nil {
@@ -171,7 +172,7 @@ func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own
 }
 
 // findOriginal returns the tool that a server lists under an original name; false if there
-// is none. It requests the server's list if that is not known yet.
+// is none. If it is not known yet, it waits until the servers are listed or ctx ends.
 func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool, bool) {
 	find := func(tools []*call.Tool) (*call.Tool, bool) {
 		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == own })
@@ -187,7 +188,8 @@ func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool,
 	return find(a.Catalog.Snapshot(ctx).Tools())
 }
 
-// callDeclared makes a call of a declared tool with its executor. Close ends the call.
+// callDeclared makes a call of a declared tool with its executor. The end of the host
+// cancels the call.
 func (a *App) callDeclared(ctx context.Context, t *declared.Tool, req *call.Request) (*call.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -46,7 +46,7 @@ func TestMessagesHaveAnEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for _, method := range []string{"resources/read", "prompts/get", "completion/complete"} {
-		_, err := a.forwardRequest(ctx, &call.ServerRequest{Server: "s", Method: method, Params: json.RawMessage(`{"uri":"x:y"}`)})
+		_, err := a.forwardRequest(ctx, &call.UpstreamRequest{Server: "s", Method: method, Params: json.RawMessage(`{"uri":"x:y"}`)})
 		require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
 		require.ErrorContains(t, err, method+" did not answer within 50ms")
 	}

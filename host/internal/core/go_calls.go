@@ -18,18 +18,19 @@ import (
 // GoEntryPoint is the entry point, in call.Caller, of calls that this program makes.
 const GoEntryPoint = "go"
 
-// Get returns the tool with a served name; false if no server has it. It starts the
-// servers that probably have it, and if none has it, all others.
+// Get returns the tool with a served name; false if no server has it. If the name is
+// unknown, it starts the servers that probably have it, then all others, and waits for
+// their lists until ctx ends.
 func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
 	return a.Catalog.Lookup(ctx, name)
 }
 
-// List returns all served tools in the order of the configuration. It starts servers
-// whose tools are not known yet.
+// List returns all served tools in the order of the configuration. It starts servers whose
+// tools are not known yet, and waits for them until ctx ends.
 func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot(ctx).Tools() }
 
-// ListErrors returns the errors of the servers whose tools cannot be listed: of one
-// server, or of all if server is "".
+// ListErrors returns the errors of lists of tools, resources, templates or prompts that
+// could not be read: of one server, or of all if server is "".
 func (a *App) ListErrors(server string) []error {
 	var errs []error
 	for _, err := range a.Catalog.Errors() {

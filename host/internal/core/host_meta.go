@@ -12,9 +12,9 @@ import (
 // state of a call, for example that it waits for an approval.
 const hostMeta = "toolroom/"
 
-// withoutHostMeta returns a server's result without the members that only a host may
-// set: a server could pretend that its call waits for a person's decision about
-// another call.
+// withoutHostMeta returns a server's result without the members that only a host may set: a
+// server could pretend that its call waits for a person's decision about another call. It
+// returns RESULT_INVALID for a result with ambiguous members.
 func withoutHostMeta(res *call.Result) (*call.Result, error) {
 	if !res.Names.MayHaveHostMeta() {
 		return res, nil

@@ -34,7 +34,8 @@ func newModels(cfg config.Config, before *snapshot) *lookup.Finder {
 	return lookup.New(cfg.Models, lookup.Backend{Open: openModel, List: auto.ListModels, FindLocal: local})
 }
 
-// openModel returns a client for the model m of the provider p. It sends no request.
+// openModel returns a client for the model m of the provider p. It sends no request. It
+// returns an error for an unknown kind, or an unreadable file of a scripted model.
 func openModel(p lookup.Provider, m lookup.Model) (provider.Model, error) {
 	info := p.Info(m)
 	header := http.Header{}

@@ -60,7 +60,7 @@ type dependencies struct {
 
 // newPipeline builds the stages. before is the previous snapshot, or nil. A stage with
 // state is reused unless its configuration has changed: counters, permits and cached
-// results survive changes of other settings.
+// results survive changes of other settings. The error names an invalid setting.
 func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline, error) {
 	s := stageConfigs(cfg)
 	if s.Spill.Dir == nil && cfg.State != "" {
@@ -194,9 +194,9 @@ func (r *notices) add(line string) {
 	}
 }
 
-// UncheckedTools describes the called tools whose schemas cannot be used to check calls,
-// one text a tool with the reason; at most the latest 100.
-func (a *App) UncheckedTools() []string {
+// UncheckedToolReasons describes the called tools whose schemas cannot be used to check
+// calls, one line a tool with the reason; at most the latest 100.
+func (a *App) UncheckedToolReasons() []string {
 	r := a.currentPipeline().unchecked
 	r.mu.Lock()
 	defer r.mu.Unlock()

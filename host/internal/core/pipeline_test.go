@@ -116,5 +116,5 @@ func TestStagesKeepToTheirOrder(t *testing.T) {
 		"tool.call.started s__fork ", "tool.call.failed s__fork POLICY_DENIED",
 		"tool.call.started s__blob ", "tool.call.completed s__blob ",
 	}, events)
-	require.Empty(t, a.UncheckedTools())
+	require.Empty(t, a.UncheckedToolReasons())
 }

@@ -43,8 +43,8 @@ func (a *App) profile(name string) (gateway.Catalog, bool) {
 	return v, ok
 }
 
-// delegatedCatalog returns the catalog view of a profile for agents, without meta-tools;
-// see gateway.Config.DelegatedCatalog.
+// delegatedCatalog returns the catalog view of a profile for agents, without meta-tools,
+// and false for an unknown profile; see gateway.Config.DelegatedCatalog.
 func (a *App) delegatedCatalog(name string) (gateway.Catalog, bool) {
 	v, ok := a.snapshot.Load().views[name]
 	if !ok {

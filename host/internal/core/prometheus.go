@@ -17,7 +17,7 @@ import (
 // maxSeries bounds the tools with separate lines on the page.
 const maxSeries = 500
 
-// Metrics writes the metrics in the Prometheus text format.
+// Metrics writes the metrics in the Prometheus text format and returns the error of w.
 func (a *App) Metrics(w io.Writer) error {
 	var page prometheus.Page
 	page.BeginFamily("toolroom_build_info", prometheus.Gauge, "The host's version, always 1.")

@@ -16,7 +16,8 @@ import (
 const firstCheck = 300 * time.Millisecond
 
 // Follow reloads the configuration whenever one of its files changes, until ctx ends. It
-// calls load to read it and opt.OnChange to report. A wrong configuration changes nothing.
+// calls load to read it and opt.OnChange to report. A wrong configuration changes nothing;
+// see Stale. It returns the error of config.Watch if files cannot be watched.
 func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
 	select {
 	case <-time.After(firstCheck):

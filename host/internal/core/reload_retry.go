@@ -71,7 +71,8 @@ type reloadRetry struct {
 	end  context.CancelFunc // nil: not running
 }
 
-// begin starts a goroutine that retries until every server is replaced or stop is called.
+// begin starts a goroutine that retries until every server is replaced, or stop is called
+// or ctx ends. It does nothing after a complete reload.
 func (r *reloadRetry) begin(ctx context.Context) {
 	if r.app.partialReload.Load() == nil {
 		return

@@ -17,7 +17,7 @@ const sessionBytes = 16
 
 // withSession adds the session's name to the params of a call of a tool made with mcpkit,
 // which keeps separately what each session has viewed. Other tools get the call unchanged,
-// since session names are private.
+// since session names are private. It returns INVALID_PARAMS if _meta is malformed.
 func (a *App) withSession(req *call.Request) (*call.Request, error) {
 	if !req.Tool.Validates || a.Config.Joined { // a joined host names the session itself
 		return req, nil

@@ -49,9 +49,10 @@ type serverEntry struct {
 	calls  *sync.RWMutex // of the calls to this server; used as snapshot.calls is
 }
 
-// newSnapshot creates a snapshot of cfg without starting a server. It reuses the servers
-// of before by their names, except those named in changed, which get a replacement: changed
-// must name each server whose configuration differs.
+// newSnapshot creates a snapshot of cfg without starting a server. It reuses the servers of
+// before by their names, except those named in changed, which get a replacement: changed
+// must name each server whose configuration differs. It returns an error if a setting is
+// invalid or a name is used twice.
 func (a *App) newSnapshot(cfg config.Config, before *snapshot, changed []string) (*snapshot, error) {
 	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.List{}}
 	for _, one := range cfg.Profiles {
@@ -93,8 +94,9 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, changed []string)
 	return p, nil
 }
 
-// newServerEntry returns the entry of a server for the snapshot p: with the server of before
-// if there is one of this name and changed does not name it, else with a new one.
+// newServerEntry returns the entry of a server for the snapshot p: with the server of
+// before if there is one of this name and changed does not name it, else with a new one,
+// which is not started. The error names an invalid setting of the server.
 func (a *App) newServerEntry(sc config.Server, p, before *snapshot, changed []string) (*serverEntry, error) {
 	var old *serverEntry
 	if before != nil {
@@ -243,9 +245,9 @@ func markDispatched(next call.Handler) call.Handler {
 	}
 }
 
-// forwardRequest sends a request other than tools/call to its server and returns the
-// result, within the timeout of a call.
-func (a *App) forwardRequest(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+// forwardRequest implements call.Forwarder within the timeout of a call. It returns
+// SERVER_OFFLINE if a reload has removed the server.
+func (a *App) forwardRequest(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	timed := timeout.New(a.currentPipeline().cfg.Timeout)(func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asking := *m
 		asking.Ask = req.Ask
@@ -260,7 +262,7 @@ func (a *App) forwardRequest(ctx context.Context, m *call.ServerRequest) (json.R
 }
 
 // forwardToServer does the same as forwardRequest without a timeout.
-func (a *App) forwardToServer(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+func (a *App) forwardToServer(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	s, leave, err := a.acquireServer(m.Server)
 	if err != nil {
 		return nil, err

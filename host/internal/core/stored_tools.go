@@ -97,7 +97,8 @@ func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
 }
 
 // reloadStored reads all declared tools of the store, at the version state, and serves
-// them.
+// them. Malformed ones are reported and left out. After an error the served tools stay, and
+// the next call tries again.
 func (a *App) reloadStored(ctx context.Context, state store.Version) error {
 	tools, wrong, err := a.storedTools.stored.List(ctx)
 	if err != nil {
@@ -137,8 +138,8 @@ func (a *App) configWithStored(cfg config.Config) config.Config {
 	return cfg
 }
 
-// addStored adds tools to the served tools of the store. Names in the configuration take
-// precedence.
+// addStored adds tools to the served tools of the store; a tool replaces one of the same
+// name. After an error the served tools stay as they are.
 func (a *App) addStored(tools ...manifest.Tool) error {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()
@@ -153,7 +154,7 @@ func (a *App) addStored(tools ...manifest.Tool) error {
 }
 
 // replaceStored makes tools the served tools of the store, by a new snapshot. The caller
-// holds a.reloadMu.
+// holds a.reloadMu. After an error the served tools stay as they are.
 func (a *App) replaceStored(tools map[string]manifest.Tool) error {
 	before, was := a.snapshot.Load(), a.storedTools.tools
 	a.storedTools.tools = tools
@@ -205,8 +206,8 @@ func (a *App) withStored(tools, more []manifest.Tool) []manifest.Tool {
 	return append(slices.Clone(tools), slices.Collect(maps.Values(known))...)
 }
 
-// findStored looks for an unserved tool in the store and serves it. It reports whether
-// it found one.
+// findStored looks for an unserved tool in the store, for at most readTimeout, and serves
+// it. It reports whether it found one that can be served.
 func (a *App) findStored(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -220,9 +221,11 @@ func (a *App) findStored(ctx context.Context, name string) bool {
 	return a.addStored(t) == nil
 }
 
-// Declare stores the tools of manifests, serves them, and returns their served names.
-// Other hosts with the same store find them by name at once, and list them at their
-// next list request.
+// Declare stores the tools of manifests, serves them, and returns their served names. Other
+// hosts with the same store find them by name at once, and list them at their next list
+// request. It stores nothing if a manifest is wrong, a name is in use, or tools would call
+// each other in a cycle; the error is then a dialect.Problems. It returns NOT_FOUND without
+// a store.
 func (a *App) Declare(ctx context.Context, file string, text []byte) (names []string, err error) {
 	if a.storedTools.stored == nil {
 		return nil, toolerr.New(toolerr.NotFound, "no state directory; give --state")
@@ -252,7 +255,8 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 }
 
 // Undeclare removes a tool from the store by its served name. Other hosts notice it at
-// their next call or list request.
+// their next call or list request. It returns NOT_FOUND if the store does not have the
+// tool.
 func (a *App) Undeclare(ctx context.Context, name string) error {
 	if a.storedTools.stored == nil {
 		return toolerr.New(toolerr.NotFound, "no state directory; give --state")

@@ -62,7 +62,8 @@ func (a *App) Toolset(caller call.Caller, ask call.Ask, ceilings ...Ceiling) *To
 	return t
 }
 
-// UnmatchedPatterns returns the patterns that match no tool of the catalog.
+// UnmatchedPatterns returns the patterns that match no tool of the catalog. It waits until
+// every server was listed once, or ctx ends.
 func (a *App) UnmatchedPatterns(ctx context.Context, patterns []string) []string {
 	if len(patterns) == 0 {
 		return nil
@@ -76,7 +77,8 @@ func (a *App) UnmatchedPatterns(ctx context.Context, patterns []string) []string
 	})
 }
 
-// Begin begins a round: one request to the model and its calls.
+// Begin begins a round: one request to the model and its calls. It returns LIMIT_REACHED
+// after the policy's last permitted round.
 func (t *Toolset) Begin() error { return t.turn.Round() }
 
 // End ends the turn. It returns an error if the policy requires a call that was not
@@ -105,7 +107,9 @@ func (t *Toolset) isWithinCeilings(name string) bool {
 }
 
 // List returns the definitions of the tools that the model may call now, and the tool
-// choice to send: the requested one as far as the policy permits.
+// choice to send: the requested one as far as the policy permits. It waits until every
+// server was listed once. It returns POLICY_DENIED if the policy forbids the requested
+// choice, and the error of ctx if that has ended.
 func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm.Choice, error) {
 	choice, err := t.restrictChoice(asked)
 	if err != nil {

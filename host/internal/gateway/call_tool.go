@@ -17,8 +17,8 @@ import (
 // returns its result. It passes notifications to notify and questions to ask.
 type requestFunc func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
 
-// mcpCallTool is the tool handler for mcp-go. The exchange gets the answer, so the
-// returned result is empty.
+// mcpCallTool is the tool handler for mcp-go. It answers through the exchange of ctx, and
+// so returns an empty result and no error.
 func (g *Gateway) mcpCallTool(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	g.callTool(ctx, requestExchange(ctx))
 	return &mcp.CallToolResult{}, nil
@@ -146,7 +146,7 @@ func (g *Gateway) runRequest(ctx context.Context, x exchange, f requestParams, c
 }
 
 // forwardRequest handles a request about one resource, template or prompt: it forwards the
-// request to the server that has it and answers with its result.
+// request to the server that has it and answers with its result or error.
 func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.ListKind) {
 	x := requestExchange(ctx)
 	modern := server.IsModernRequest(ctx)
@@ -164,7 +164,7 @@ func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.L
 	own.params = f.withName(original)
 	caller := g.newCaller(x, f, modern)
 	result, err := g.runRequest(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
-		return g.cfg.Forward(ctx, &call.ServerRequest{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
+		return g.cfg.Forward(ctx, &call.UpstreamRequest{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 	})
 	if err == nil && method == "resources/read" && original != f.name {
 		result = withURI(result, original, f.name)
@@ -224,8 +224,8 @@ func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ m
 	return &mcp.Completion{}, nil
 }
 
-// complete forwards completion/complete to the server of the prompt or resource
-// template, and answers with its result: no values if the server has no completions.
+// complete forwards completion/complete to the server of the prompt or resource template,
+// and answers with its result or error: no values if the server has no completions.
 func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	const method = "completion/complete"
 	x := requestExchange(ctx)
@@ -242,7 +242,7 @@ func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
 	}
 	ctx, release := x.endWithServer(ctx)
 	defer release()
-	result, err := g.cfg.Forward(ctx, &call.ServerRequest{Server: of, Method: method, Params: f.withName(original), Caller: g.newCaller(x, f, modern)})
+	result, err := g.cfg.Forward(ctx, &call.UpstreamRequest{Server: of, Method: method, Params: f.withName(original), Caller: g.newCaller(x, f, modern)})
 	var answered *call.MCPError
 	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
 		result, err = json.RawMessage(`{"completion":{"values":[],"total":0,"hasMore":false}}`), nil

@@ -62,7 +62,7 @@ func (s stdioExchange) entryPoint() string { return s.delegation.entryPoint() }
 // identity implements exchange: the id of the delegation, or stdioID.
 func (s stdioExchange) identity() string { return s.delegation.identity() }
 
-// principal implements exchange.
+// principal implements exchange: the same as identity.
 func (s stdioExchange) principal() string { return s.delegation.identity() }
 
 // params implements exchange.
@@ -78,7 +78,8 @@ func (s stdioExchange) notify(method string, params json.RawMessage) {
 	wire.Notify(s.ctx, method, params)
 }
 
-// ask implements exchange.
+// ask implements exchange. It returns an *call.MCPError if the client answers with an
+// error.
 func (s stdioExchange) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	// The request uses the connection of s.ctx, and ends when ctx ends.
 	result, fault, err := wire.Ask(withValuesOf(s.ctx, ctx), method, params)

@@ -220,14 +220,14 @@ func (g *Gateway) hooks() *server.Hooks {
 	return h
 }
 
-// ServeStdio serves one client until in or ctx ends; see wire.ServeStdio.
+// ServeStdio serves one client until in or ctx ends; see wire.ServeStdio for the error.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	defer g.forgetLegacyClient(stdioID)
 	return g.serve(ctx, nil, stdioID, in, out, logf)
 }
 
-// serve serves one client on a pair of streams; nil: the client calls for itself. It marks
-// the contexts of the requests for requestExchange.
+// serve serves one client on a pair of streams until in or ctx ends. as is the caller for
+// whom an agent calls; nil: the client calls for itself.
 func (g *Gateway) serve(ctx context.Context, as *delegation, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	ctx = context.WithValue(ctx, delegationKey{}, as)
 	return wire.ServeStdio(ctx, g.mcp, in, out, wire.ServeOptions{

@@ -13,8 +13,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +101,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
-			server.WithHeartbeatInterval(30*time.Second),
+			server.WithHeartbeatInterval(keepAliveInterval),
 			server.WithDisableLocalhostProtection(true),                    // HostNames are checked before, and a reverse proxy forwards its public name to a loopback address
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it would log clients that disconnect
 		),
@@ -113,7 +111,8 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 // Abort cancels the running calls. Each is answered as cancelled.
 func (h *HTTPHandler) Abort() { h.endCalls(errStopping) }
 
-// Close ends the sessions.
+// Close ends the sessions and their event streams. It does not wait for running calls; see
+// Abort. It always returns nil.
 func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(ctx) }
 
 // NewHTTPServer returns a server with limits for connections, headers and idle time.
@@ -141,7 +140,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
+	case !h.hasOwnHost(r):
 		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("unknown Host %q; use one of %s, or start serve with --allow-host", r.Host, strings.Join(h.cfg.Hosts, ", ")))
 	case !h.hasOwnOrigin(r):
 		h.refuse(w, r, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
@@ -233,7 +232,8 @@ func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveMCP serves /mcp and, with the catalog of a profile, /mcp/PROFILE.
+// serveMCP serves /mcp and, with the catalog of a profile, /mcp/PROFILE. It refuses
+// sessions of other users, of other paths, and those that have ended.
 func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	profile, catalog, ok := h.endpoint(r.URL.Path)
 	if ok {
@@ -281,21 +281,6 @@ func (h *HTTPHandler) endpoint(path string) (profile string, catalog Catalog, ok
 	}
 	catalog, ok = h.gateway.cfg.Profile(profile)
 	return profile, catalog, ok
-}
-
-// hasOwnOrigin reports whether a request comes from no web page, or from a page of
-// this server.
-func (h *HTTPHandler) hasOwnOrigin(r *http.Request) bool {
-	origins := r.Header.Values("Origin")
-	if len(origins) == 0 {
-		return true
-	}
-	u, err := url.Parse(origins[0])
-	if len(origins) == 1 && h.cfg.Auth != nil && strings.EqualFold(origins[0], h.cfg.Auth.baseURL()) {
-		return true
-	}
-	return len(origins) == 1 && err == nil && u.Scheme == "http" && u.User == nil && u.Path == "" &&
-		slices.Contains(h.cfg.Hosts, strings.ToLower(u.Host))
 }
 
 // hasHostToken reports whether a request has the host's token. Without a token and

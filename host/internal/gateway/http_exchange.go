@@ -106,8 +106,9 @@ func (x *httpExchange) principal() string {
 	return "http/" + x.profile
 }
 
-// ask sends a request on the stream of the response. The client answers in a separate
-// POST.
+// ask sends a request to the client on the stream of the response, and waits until it
+// answers in a separate POST or ctx ends. The error is an *call.MCPError if the client
+// answers with one. It fails at once if the client accepts no event stream.
 func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if !x.events {
 		return nil, errors.New("the client accepts no event stream, so it cannot be asked")
@@ -210,14 +211,14 @@ func (x *httpExchange) writeEvent(message []byte) error {
 // writeTimeout limits the time until a client reads a message.
 const writeTimeout = 30 * time.Second
 
-// write writes a part of the answer within the time limit for a client that does not
-// read.
+// write writes a part of the answer within the time limit for a client that does not read.
+// It returns an error if that is over.
 func (x *httpExchange) write(p []byte) error {
 	return writeWithin(x.ResponseWriter, x.handler.unreadTimeout, p, false)
 }
 
-// writeWithin writes p within the duration d. With flush it also flushes all that was
-// written before.
+// writeWithin writes p, and returns an error if the client does not take it within the
+// duration d. With flush it also flushes all that was written before.
 func writeWithin(w http.ResponseWriter, d time.Duration, p []byte, flush bool) error {
 	c := http.NewResponseController(w)
 	if err := c.SetWriteDeadline(time.Now().Add(d)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -335,7 +336,8 @@ func (x *httpExchange) spliceReceived(message []byte) ([]byte, int) {
 	return jsonrpc.AppendResult(make([]byte, 0, len(result)+len(x.id)+48), x.id, result), 0
 }
 
-// eventData returns the message in an event written by mcp-go.
+// eventData returns the message in an event written by mcp-go; p and false if p is no such
+// event.
 func eventData(p []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(p, []byte("event: message\ndata: "))
 	if !ok {

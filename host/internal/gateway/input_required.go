@@ -42,7 +42,10 @@ type question struct {
 	withdrawn bool                 // the server has cancelled the question; guarded by the job's mu
 }
 
-// runInRounds runs a request with as many rounds of questions and answers as it needs.
+// runInRounds runs a request with as many rounds of questions and answers as it needs: it
+// starts a job, or resumes the one of the request's state, and returns its result, or its
+// next questions as input_required. For an unknown state or malformed answers it returns an
+// error with the code for invalid params.
 func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, caller call.Caller, perform requestFunc) (json.RawMessage, error) {
 	binding := f.sealBinding(x.principal())
 	var j *job
@@ -79,8 +82,8 @@ func invalidParams(err error) error {
 	return clientError(append(object, '}'))
 }
 
-// startJob starts a job. The job can outlive the request, which may end with a
-// question.
+// startJob runs perform in a job in the background. The job can outlive the request, which
+// may end with a question; it ends with the server or by its cancel function.
 func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessage, binding []byte, caller call.Caller, perform requestFunc) *job {
 	j := &job{
 		id: rand.Text(), client: x.identity(), binding: binding, x: x,
@@ -115,7 +118,8 @@ func (j *job) notify(method string, params json.RawMessage) {
 }
 
 // ask hands a question to the client's current request and waits for the answer, which
-// comes with a later request. If ctx ends before, it withdraws the question.
+// comes with a later request. If ctx ends before, it withdraws the question and returns the
+// error of ctx.
 func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	q := &question{method: method, params: params, answer: make(chan json.RawMessage, 1)}
 	select {
@@ -235,8 +239,8 @@ func (g *Gateway) parkJob(j *job) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// sealResult returns a finished job's result. If a modern server requests input in it, the
-// requestState is encrypted.
+// sealResult returns the result or error of a finished job. If a modern server requests
+// input in it, the requestState is encrypted.
 func (g *Gateway) sealResult(j *job) (json.RawMessage, error) {
 	if j.err != nil || !requiresInput(j.result) {
 		return j.result, j.err

@@ -221,7 +221,7 @@ func passesLevel(level string, params json.RawMessage, modern bool) bool {
 }
 
 // setLevel handles logging/setLevel: it stores the client's level, and calls
-// Config.OnLogLevel with the lowest level of all clients.
+// Config.OnLogLevel with the most detailed level that a client wants.
 func (g *Gateway) setLevel(ctx context.Context, level string) {
 	id := requestExchange(ctx).identity()
 	c := g.clients.get(id)

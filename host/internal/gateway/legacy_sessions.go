@@ -36,7 +36,7 @@ func newSessions(ended func(id string)) *sessions {
 	return &sessions{onEnd: ended, open: map[string]bool{}}
 }
 
-// Generate opens a session and returns its id.
+// Generate opens a session and returns its id. At maxSessions it first ends another one.
 func (s *sessions) Generate() string {
 	id := s.ids.Generate()
 	s.mu.Lock()

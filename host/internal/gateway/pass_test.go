@@ -100,7 +100,7 @@ func (w *world) handle(ctx context.Context, req *call.Request) (*call.Result, er
 	return &call.Result{Raw: raw}, err
 }
 
-func (w *world) forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+func (w *world) forward(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	w.note(m.Method, m.Params, m.Caller)
 	if m.Method == "resources/subscribe" && w.eager != nil {
 		var p struct{ URI string }

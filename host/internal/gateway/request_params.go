@@ -119,8 +119,8 @@ func (f *requestParams) withName(original string) json.RawMessage {
 	return slices.Concat(f.params[:f.nameSpan[0]], json.RawMessage(jsonrpc.AppendString(nil, original)), f.params[f.nameSpan[1]:])
 }
 
-// redirect replaces the name and the arguments of the request, in the fields and in
-// params.
+// redirect replaces the name and the arguments of the request, in the fields and in params.
+// If the arguments are invalid, it returns an error and changes nothing.
 func (f *requestParams) redirect(name string, arguments json.RawMessage) error {
 	params, err := jsonrpc.SetMember(f.withName(name), "arguments", arguments)
 	if err != nil {

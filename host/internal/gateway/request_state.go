@@ -27,8 +27,8 @@ const (
 // principal, method, name and arguments, which are the additional data of AES-256-GCM.
 type sealer struct{ aead cipher.AEAD }
 
-// newSealer returns a sealer with a new random key, so that no other process can open
-// its states.
+// newSealer returns a sealer with a new random key, so that no other process can open its
+// states. It fails only without a source of random numbers.
 func newSealer() (sealer, error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {

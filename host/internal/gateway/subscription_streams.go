@@ -3,11 +3,15 @@ package gateway
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
+
+// keepAliveInterval is the interval of pings on the open event streams of clients.
+const keepAliveInterval = 30 * time.Second
 
 // subscriptionStreams holds the open streams of subscriptions/listen.
 type subscriptionStreams struct {
@@ -151,9 +155,9 @@ func listChangedMethod(kind call.ListKind) string {
 	return mcp.MethodNotificationToolsListChanged
 }
 
-// serveSubscriptionStream serves a subscription stream until it ends: it notifies the
-// client of changes in its profile, and subscribes it to the resources of its filter.
-// Notifications before the acknowledgement are held back, since the acknowledgement
+// serveSubscriptionStream starts to serve a subscription stream and returns. Until the
+// stream ends, it notifies the client of changes in its profile and of the resources in
+// uris. Notifications before the acknowledgement are held back, since the acknowledgement
 // must come first.
 func (g *Gateway) serveSubscriptionStream(ctx context.Context, uris []string) {
 	session := server.ClientSessionFromContext(ctx)
@@ -186,7 +190,8 @@ func (g *Gateway) serveSubscriptionStream(ctx context.Context, uris []string) {
 	})
 }
 
-// subscribeStream subscribes a stream to resources until the stream ends.
+// subscribeStream subscribes a stream to resources, waits until the stream ends, and ends
+// the subscriptions. Resources that no server has are ignored.
 func (g *Gateway) subscribeStream(ctx context.Context, x exchange, session server.ClientSession, uris []string) {
 	id := g.subscriptions.nextStreamID()
 	for _, uri := range uris {
@@ -200,4 +205,16 @@ func (g *Gateway) subscribeStream(ctx context.Context, x exchange, session serve
 	}
 	<-ctx.Done()
 	g.endSubscriptions(id)
+}
+
+// sendToStream queues a notification for a subscription stream. If the queue is full,
+// because the client does not read, the notification is lost.
+func sendToStream(session server.ClientSession, method string, params map[string]any) {
+	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
+		Method: method, Params: mcp.NotificationParams{AdditionalFields: params},
+	}}
+	select {
+	case session.NotificationChannel() <- n:
+	default:
+	}
 }

@@ -242,7 +242,8 @@ func (f *chatWriter) finish(r *llm.Response, extra []any) {
 
 func (f *chatWriter) sendError(err error) { f.out.send("", apiErrorOf(err).body()) }
 
-// wholeAnswer returns an answer that is not streamed: one text, and the calls.
+// wholeAnswer implements answerWriter. The answer has at most one thinking, one text and
+// one refusal, then the calls. It changes ID, Created, Model and Parts of r.
 func (f *chatWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
 	r.ID, r.Created, r.Model = f.id, f.created, f.model
 	var parts []llm.Part

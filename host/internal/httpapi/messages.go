@@ -202,6 +202,8 @@ func newMessageWriter(c *completion) *messageWriter {
 	return &messageWriter{completion: c, id: "msg_" + randomText(), held: map[int][]piece{}}
 }
 
+// turnSeparator implements answerWriter. Each text has its own content block, so it needs no
+// separator.
 func (f *messageWriter) turnSeparator() string { return "" }
 
 func (f *messageWriter) stream(out *eventWriter) { f.out = out }
@@ -326,7 +328,7 @@ func (f *messageWriter) finish(r *llm.Response, extra []any) {
 
 func (f *messageWriter) sendError(err error) { f.out.send("error", apiErrorOf(err).bodyForAnthropic()) }
 
-// wholeAnswer returns an answer that is not streamed.
+// wholeAnswer implements answerWriter.
 func (f *messageWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
 	v := f.encode(r)
 	for i := 0; i+1 < len(extra); i += 2 {

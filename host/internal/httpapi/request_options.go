@@ -75,11 +75,11 @@ func (q *requestOptions) setRequest(r *llm.Request, losses llm.Losses) error {
 			q.ignore(name)
 		}
 	}
-	return q.checkUnique()
+	return q.checkToolNamesUnique()
 }
 
-// checkUnique returns an error for two client tools with the same name.
-func (q *requestOptions) checkUnique() error {
+// checkToolNamesUnique returns an error for two client tools with the same name.
+func (q *requestOptions) checkToolNamesUnique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
 		if seen[t.Name] {

@@ -187,7 +187,7 @@ func (q *requestOptions) readOptions(v *tree.Value) error {
 	for _, kind := range tools.Ignored {
 		q.ignore("tools." + kind)
 	}
-	if err := q.checkUnique(); err != nil {
+	if err := q.checkToolNamesUnique(); err != nil {
 		return err
 	}
 	format := v.Get("text").Get("format")

@@ -35,7 +35,8 @@ type Client struct {
 // ErrNotRunning means that no process runs.
 var ErrNotRunning = errors.New("no host process that shares servers is running")
 
-// Dial connects to the process and starts it if Start is set and it does not run.
+// Dial connects to the process. If it is not running, Dial starts it and waits at most
+// startTime for it; without Start it returns ErrNotRunning.
 func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 	dir, name, err := socketOf(c.State, c.Program)
 	if err != nil {

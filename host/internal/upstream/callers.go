@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// callers records whose requests a server may be working on after they were cancelled. The
-// conn's mu guards it.
+// callers holds the owners of cancelled requests that the server has not answered: it may
+// still work on them. The conn's mu guards it.
 type callers struct {
 	cancelled map[uint64]cancelledCall
 	full      time.Time // when there was no room for another one

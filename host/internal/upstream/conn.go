@@ -43,7 +43,7 @@ type conn struct {
 	dead         chan struct{} // closed when no more answers arrive
 	ended        chan struct{} // closed when the process and its group have ended
 	unused       chan struct{} // closed when nobody waits for an answer any more
-	closeUnused  func()        // closes left
+	closeUnused  func()        // closes unused
 
 	nextID       atomic.Uint64
 	noise        atomic.Int64           // number of lines that were not messages

@@ -191,26 +191,6 @@ func (c *conn) answerRequest(m jsonrpc.Message) {
 // reply sends the answer to a request of the server.
 func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
 
-// rootsAnswer returns the host's own answer to roots/list, nil if the host declares no
-// roots capability. stands is true if the client need not be asked: the host has roots.
-func (c *conn) rootsAnswer() (answer json.RawMessage, stands bool) {
-	if c.cfg.Roots == nil {
-		return nil, false
-	}
-	type root struct {
-		URI string `json:"uri"`
-	}
-	roots := []root{}
-	for _, uri := range c.cfg.Roots() {
-		roots = append(roots, root{uri})
-	}
-	raw, err := jsonrpc.Marshal(map[string]any{"roots": roots})
-	if err != nil { // strings can always be encoded
-		return nil, false
-	}
-	return raw, len(roots) > 0
-}
-
 // handleNotification handles a notification of the server.
 func (c *conn) handleNotification(m jsonrpc.Message) {
 	switch m.Method {

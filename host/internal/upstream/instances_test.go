@@ -137,7 +137,7 @@ func TestEveryCallHasARunOfItsOwn(t *testing.T) {
 func TestMessagesOfASessionGoToItsRun(t *testing.T) {
 	t.Parallel()
 	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = faultserver.Serve, upstream.PerSession })
-	_, err := s.Forward(t.Context(), &call.ServerRequest{Method: "ping", Caller: call.Caller{ID: "a"}})
+	_, err := s.Forward(t.Context(), &call.UpstreamRequest{Method: "ping", Caller: call.Caller{ID: "a"}})
 	require.NoError(t, err)
 	require.Equal(t, 1, s.Status().Callers)
 }

@@ -163,7 +163,7 @@ func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage,
 
 // Forward sends a request other than tools/call and returns the result. It starts the
 // server if necessary; see Call.
-func (s *Server) Forward(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+func (s *Server) Forward(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	if m.Caller.ID != "" { // otherwise it is the host's own
 		one, leave, err := s.instanceOf(m.Caller)
 		if err != nil {
@@ -218,7 +218,7 @@ func (s *Server) OnNotification(f func(method string, params json.RawMessage, fi
 // recordSubscription records a resources/subscribe or unsubscribe for the next start and,
 // for a modern server, opens the subscription stream again. done is false for other
 // requests, and if the request must still be sent to a legacy server.
-func (s *Server) recordSubscription(c *conn, m *call.ServerRequest) (result json.RawMessage, done bool, err error) {
+func (s *Server) recordSubscription(c *conn, m *call.UpstreamRequest) (result json.RawMessage, done bool, err error) {
 	on := m.Method == "resources/subscribe"
 	if !on && m.Method != "resources/unsubscribe" {
 		return nil, false, nil

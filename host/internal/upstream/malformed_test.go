@@ -212,7 +212,7 @@ func TestMessagesOfTheHostGoToTheRunThatLists(t *testing.T) {
 		s := everything(t, "legacy", func(c *upstream.Config) { c.Scope = scope })
 		told := make(chan string, 10)
 		s.OnNotification(func(method string, params json.RawMessage, _ *call.Owner) { told <- method + " " + string(params) })
-		_, err := s.Forward(t.Context(), &call.ServerRequest{Method: "resources/subscribe", Params: json.RawMessage(`{"uri":"test://watched-resource"}`)})
+		_, err := s.Forward(t.Context(), &call.UpstreamRequest{Method: "resources/subscribe", Params: json.RawMessage(`{"uri":"test://watched-resource"}`)})
 		require.NoError(t, err)
 		require.Contains(t, <-told, `"uri":"test://watched-resource"`)
 		require.Zero(t, s.Status().Callers)

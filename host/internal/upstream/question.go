@@ -24,6 +24,26 @@ func isQuestion(method string) bool {
 	return false
 }
 
+// rootsAnswer returns the host's own answer to roots/list, nil if the host declares no
+// roots capability. hasRoots is true if the host has roots; then no client need be asked.
+func (c *conn) rootsAnswer() (answer json.RawMessage, hasRoots bool) {
+	if c.cfg.Roots == nil {
+		return nil, false
+	}
+	type root struct {
+		URI string `json:"uri"`
+	}
+	roots := []root{}
+	for _, uri := range c.cfg.Roots() {
+		roots = append(roots, root{uri})
+	}
+	raw, err := jsonrpc.Marshal(map[string]any{"roots": roots})
+	if err != nil { // strings can always be encoded
+		return nil, false
+	}
+	return raw, len(roots) > 0
+}
+
 // forwardQuestion passes a request of a legacy server to the client of its call. Servers
 // made with mcpkit name the call (wire.MetaRequest). Others do not: while calls of several
 // clients are running, the request is refused, since one client's user must not answer for
@@ -33,8 +53,8 @@ func isQuestion(method string) bool {
 func (c *conn) forwardQuestion(m jsonrpc.Message) {
 	var own json.RawMessage
 	if m.Method == "roots/list" {
-		var stands bool
-		if own, stands = c.rootsAnswer(); stands {
+		var hasRoots bool
+		if own, hasRoots = c.rootsAnswer(); hasRoots {
 			c.reply(jsonrpc.AppendResult(nil, m.ID, own))
 			return
 		}

@@ -160,10 +160,10 @@ func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) 
 	if err := json.Unmarshal(q.Value, &question); err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "the server's question %q is malformed: %w", q.Name, err)
 	}
-	own, stands := c.rootsAnswer()
+	own, hasRoots := c.rootsAnswer()
 	isRoots := question.Method == "roots/list"
 	switch {
-	case isRoots && (stands || own != nil && r.ask == nil):
+	case isRoots && (hasRoots || own != nil && r.ask == nil):
 		return own, nil
 	case !isQuestion(question.Method):
 		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %q, which is unknown", question.Method)

@@ -86,7 +86,7 @@ func TestServersOfBothErasAskTheCallersClient(t *testing.T) {
 			}
 		}
 		me := &client{}
-		raw, err := s.Forward(t.Context(), &call.ServerRequest{
+		raw, err := s.Forward(t.Context(), &call.UpstreamRequest{
 			Server: "s", Method: "prompts/get", Params: json.RawMessage(`{"name":"test_input_required_result_prompt"}`), Ask: me.ask,
 			Caller: call.Caller{Capabilities: json.RawMessage(allCaps)},
 		})
@@ -190,10 +190,10 @@ func TestListsOfAllKinds(t *testing.T) {
 		}
 		require.True(t, s.DeclaresCapability(t.Context(), "completions"))
 		require.False(t, s.DeclaresCapability(t.Context(), "holograms"))
-		raw, err := s.Forward(t.Context(), &call.ServerRequest{Method: "resources/read", Params: json.RawMessage(`{"uri":"test://static-text"}`)})
+		raw, err := s.Forward(t.Context(), &call.UpstreamRequest{Method: "resources/read", Params: json.RawMessage(`{"uri":"test://static-text"}`)})
 		require.NoError(t, err)
 		require.Contains(t, string(raw), "This is the content of the static text resource.")
-		_, err = s.Forward(t.Context(), &call.ServerRequest{Method: "resources/read", Params: json.RawMessage(`{"uri":"test://no"}`)})
+		_, err = s.Forward(t.Context(), &call.UpstreamRequest{Method: "resources/read", Params: json.RawMessage(`{"uri":"test://no"}`)})
 		var answered *call.MCPError
 		require.True(t, errors.As(err, &answered))
 		require.Equal(t, "s", answered.Server)
@@ -215,7 +215,7 @@ func TestNotificationsOfNoRequest(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, after, len(before)+1)
 
-		_, err = s.Forward(t.Context(), &call.ServerRequest{Method: "resources/subscribe", Params: json.RawMessage(`{"uri":"test://watched-resource"}`)})
+		_, err = s.Forward(t.Context(), &call.UpstreamRequest{Method: "resources/subscribe", Params: json.RawMessage(`{"uri":"test://watched-resource"}`)})
 		require.NoError(t, err)
 		note := <-told
 		require.True(t, strings.HasPrefix(note, "notifications/resources/updated "), note)

@@ -149,7 +149,7 @@ func TestHostsShareAProcess(t *testing.T) {
 	a.do(t, "progress", "step of a", 0)
 	b.do(t, "log", "log of b", 0)
 	subscribe := func(h *sharer, method, uri string) {
-		_, err := h.Forward(t.Context(), &call.ServerRequest{Method: method, Params: json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri))})
+		_, err := h.Forward(t.Context(), &call.UpstreamRequest{Method: method, Params: json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri))})
 		require.NoError(t, err)
 	}
 	subscribe(a, "resources/subscribe", "test://both")
@@ -324,7 +324,7 @@ func TestTwentyHostsHearOnlyTheirOwn(t *testing.T) {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(i), 1))
 			uri := "test://" + h.name
-			if _, err := h.Forward(t.Context(), &call.ServerRequest{Method: "resources/subscribe", Params: json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri))}); err != nil {
+			if _, err := h.Forward(t.Context(), &call.UpstreamRequest{Method: "resources/subscribe", Params: json.RawMessage(fmt.Sprintf(`{"uri":%q}`, uri))}); err != nil {
 				fail("%v", err)
 			}
 			tools := []string{"echo", "elicit", "url", "complete", "log", "log_later", "touch", "progress", "changed", "sleep", "roots"}

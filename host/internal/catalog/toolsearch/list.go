@@ -93,8 +93,9 @@ func New(cfg Config, view *catalog.View, count func(json.RawMessage) int) *List 
 // View returns the underlying view.
 func (o *List) View() *catalog.View { return o.view }
 
-// List returns the result of a list request of the kind, in the modern or legacy
-// protocol's form.
+// List returns the result of a list request of the kind, in the modern or legacy protocol's
+// form: for tools a selection that fits the limits. It waits until every server was listed
+// once, or ctx ends.
 func (o *List) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	if kind != call.Tools || !o.cfg.isLimited() {
 		return o.view.List(ctx, kind, modern)
@@ -102,12 +103,13 @@ func (o *List) List(ctx context.Context, kind call.ListKind, modern bool) json.R
 	return o.selectionFor(o.view.Snapshot(ctx)).result(modern)
 }
 
-// Lookup returns the tool with a served name, listed or not.
+// Lookup returns the tool with a served name, even if the list does not show it; see
+// Catalog.Lookup.
 func (o *List) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return o.view.Lookup(ctx, name)
 }
 
-// Locate returns the server of a prompt, resource or template.
+// Locate returns the server of a prompt, resource or template; see catalog.View.Locate.
 func (o *List) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	return o.view.Locate(ctx, kind, name)
 }

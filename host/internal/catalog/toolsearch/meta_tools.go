@@ -169,8 +169,8 @@ func (o *List) runSearchTools(ctx context.Context, arguments json.RawMessage) (j
 	return textResult(s.formatFound(hits, limit, query, server)), nil
 }
 
-// find returns the tools that match a search, best first; without query, all tools of
-// the server.
+// find returns the tools that match a search, best first; without query, all tools of the
+// server. With server "" it searches all servers.
 func (s *selection) find(query, server string) (found []*call.Tool) {
 	if strings.TrimSpace(query) == "" {
 		for _, t := range s.tools {

@@ -24,7 +24,8 @@ type selection struct {
 	index *search.Index
 }
 
-// selectionFor returns the selection for a snapshot; the latest two are kept.
+// selectionFor returns the selection for a snapshot. It computes a selection once and keeps
+// the latest two.
 func (o *List) selectionFor(s *catalog.Snapshot) *selection {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -83,9 +83,9 @@ type page struct {
 	join bool // the next rune belongs to the word nevertheless
 }
 
-// beginLine begins a line of the text, which is wrapped at width columns. first is
-// written before it, and hang before its continuation lines. A hang wider than half of
-// width is not written, and such a first loses its leading spaces.
+// beginLine begins a line of the text, which is wrapped at width columns. It writes first
+// before the line, and hang before its continuation lines. A hang wider than half of width
+// is dropped; a first wider than that loses its leading spaces.
 func (p *page) beginLine(width int, first, hang string) {
 	if screen.Columns(hang) > width/2 {
 		hang = ""

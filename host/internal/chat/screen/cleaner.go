@@ -18,7 +18,9 @@ type Cleaner struct {
 // NewCleaner returns a writer to out.
 func NewCleaner(out io.Writer) *Cleaner { return &Cleaner{out: out, ended: true} }
 
-// Write writes text. It holds back an incomplete character at its end.
+// Write writes text as Clean returns it. It holds back an incomplete character or a carriage
+// return at the end until the next Write or End. It always returns len(text), with the error
+// of the underlying writer.
 func (c *Cleaner) Write(text []byte) (int, error) {
 	n := len(text)
 	text = append(c.partial, text...)

@@ -81,8 +81,8 @@ func Others(dir string) []Tool {
 	return slices.DeleteFunc(tools, func(t Tool) bool { return slices.Contains(Names(), t.Name) })
 }
 
-// In returns the programs named mcp-NAME, except mcp-host, in a directory that
-// the user named, in the order of their names.
+// In returns the programs named mcp-NAME, except mcp-host, in a directory that the user
+// named, in the order of their names. It returns an error if the directory cannot be read.
 func In(dir string) ([]Tool, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

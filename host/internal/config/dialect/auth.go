@@ -32,7 +32,8 @@ func readSignIn(r *reader, n *node, s *Settings) {
 	r.readMembers(n, authFields(s.Auth))
 }
 
-// textOrTexts reads a list of texts, or one text.
+// textOrTexts reads a list of texts, or one text; nil for null. For other nodes it reports
+// a problem.
 func (r *reader) textOrTexts(n *node) []string {
 	if n.kind == listNode || n.kind == nullNode {
 		return r.texts(n)

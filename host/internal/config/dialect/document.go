@@ -41,7 +41,7 @@ type Options struct {
 	renames []rename // for tests: instead of the keys that were renamed
 }
 
-// Parse reads a document. Document.Problems contains its errors.
+// Parse reads a document. It always returns one, whose Problems contain its errors.
 func Parse(file string, text []byte, opt Options) *Document {
 	d := &Document{File: file, Inputs: map[string]Input{}}
 	root, err := parse(file, text)

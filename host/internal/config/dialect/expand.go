@@ -33,7 +33,9 @@ func InputVariable(id string) string {
 	}, id)
 }
 
-// Expand returns a text with its variables replaced, as Server.Expand does.
+// Expand returns a text with its variables replaced, as Server.Expand does. It returns an
+// error for a variable that is not set and has no default, an unreadable file or a
+// malformed reference.
 func (v Variables) Expand(text string) (string, error) { return v.expand(text, 0) }
 
 // Expand returns the server with its variables replaced: in the command, the
@@ -123,7 +125,7 @@ func (v Variables) expandHome(path string) string {
 	return path
 }
 
-// expand replaces the variables of a text.
+// expand does the same as Expand. depth is the number of defaults around the text.
 func (v Variables) expand(text string, depth int) (string, error) {
 	if depth > 8 {
 		return "", fmt.Errorf("defaults are nested too deep")
@@ -183,7 +185,8 @@ func (v Variables) expand(text string, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// fileContent returns the content of the file in {file:path}, without white space around it.
+// fileContent returns the content of the file in {file:path}, without white space around
+// it. It returns an error if v.File does.
 func (v Variables) fileContent(path string) (string, error) {
 	if strings.TrimSpace(path) == "" {
 		return "", fmt.Errorf("{file:} without a file name")
@@ -222,7 +225,8 @@ func identifierLength(text string) int {
 	return len(text)
 }
 
-// lookup returns the value of a ${…}, given its inside.
+// lookup returns the value of a ${…}, given the text between the braces. It returns an
+// error if the variable is not set and there is no default, or for an invalid name.
 func (v Variables) lookup(inside string, depth int) (string, error) {
 	switch inside {
 	case "workspaceFolder", "workspaceRoot", "cwd":

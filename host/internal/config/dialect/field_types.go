@@ -48,7 +48,8 @@ func numberOrOffField(name string, also []string, doc string, into *int) field {
 	}}
 }
 
-// durationField returns a field for a duration.
+// durationField returns a field for a duration above 0; null sets 0. A number without a unit
+// is a problem in toolroom's own files; see reader.duration.
 func durationField(name, doc string, into *time.Duration) field {
 	return field{name, nil, doc, durationSchema(), func(r *reader, n *node) { *into = r.duration(n, 0) }}
 }
@@ -115,9 +116,9 @@ func isOff(n *node) bool {
 	return n.kind == boolNode && strings.EqualFold(n.text, "false") || n.kind == textNode && strings.EqualFold(n.text, "off")
 }
 
-// offWord returns the word off for the value false, which some parsers make of off, and
+// normalizeOff returns the word off for the value false, which some parsers make of off, and
 // other values unchanged.
-func (r *reader) offWord(n *node) *node {
+func (r *reader) normalizeOff(n *node) *node {
 	if isOff(n) {
 		return &node{kind: textNode, text: "off", line: n.line}
 	}

@@ -39,7 +39,7 @@ type jsonParser struct {
 	skipping bool                     // it is one of them
 }
 
-// skipSpace skips white space and comments.
+// skipSpace skips white space and comments. It returns an error for an unclosed comment.
 func (p *jsonParser) skipSpace() error {
 	for p.at < len(p.text) {
 		switch rest := p.text[p.at:]; {
@@ -68,7 +68,7 @@ func (p *jsonParser) skipSpace() error {
 	return nil
 }
 
-// peek returns the next byte that is not space; 0 at the end.
+// peek skips space and comments and returns the next byte, without taking it; 0 at the end.
 func (p *jsonParser) peek() (byte, error) {
 	if err := p.skipSpace(); err != nil {
 		return 0, err
@@ -123,7 +123,8 @@ func (p *jsonParser) parseValue(depth int) (*node, error) {
 	return n, nil
 }
 
-// parseString parses a string at its opening quote.
+// parseString parses a string at its opening quote, and returns an error for an unclosed or
+// invalid one.
 func (p *jsonParser) parseString() (string, error) {
 	for end := p.at + 1; end < len(p.text); end++ {
 		switch p.text[end] {
@@ -144,7 +145,7 @@ func (p *jsonParser) parseString() (string, error) {
 	return "", newSyntaxError(p.line, "unclosed string")
 }
 
-// parseArray parses the rest of an array after [ into n.
+// parseArray parses an array, at its [, into n.
 func (p *jsonParser) parseArray(n *node, depth int) error {
 	n.kind = listNode
 	for p.at++; ; {
@@ -215,7 +216,8 @@ func (p *jsonParser) parseObject(n *node, depth int) error {
 	}
 }
 
-// parseMember reads the value of a member of an object.
+// parseMember reads the value of a member of an object. If p.skips says so, it skips the
+// value and returns a null node.
 func (p *jsonParser) parseMember(key string, depth int) (*node, error) {
 	if p.skipping || p.skips == nil {
 		return p.parseValue(depth)
@@ -232,7 +234,8 @@ func (p *jsonParser) parseMember(key string, depth int) (*node, error) {
 	return &node{line: line}, err
 }
 
-// skipComma skips a comma; it does nothing before the byte end.
+// skipComma skips a comma; before the byte end, which closes the value named of, it skips
+// nothing. It returns an error for anything else.
 func (p *jsonParser) skipComma(end byte, of string) error {
 	c, err := p.peek()
 	switch {

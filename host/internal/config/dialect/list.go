@@ -70,7 +70,8 @@ func (w word) isAssignment() bool {
 	return at > 0 && (w.quoted < 0 || w.quoted > at) && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(w.text[:at])
 }
 
-// splitServers splits a list into servers, and each server into words.
+// splitServers splits a list into servers, and each server into words. It returns an error
+// for an unclosed quote.
 func splitServers(text string) ([][]word, error) {
 	var lists [][]word
 	var words []word
@@ -139,7 +140,8 @@ func quotedText(b *strings.Builder, text string) (int, error) {
 	return 0, fmt.Errorf("unclosed quote (%c)", quote)
 }
 
-// nameOfCommand makes a server's name from its command.
+// nameOfCommand returns a server's name for its command: that of the program, or of the
+// package or script that a launcher such as npx or python starts.
 func nameOfCommand(command []string) string {
 	base := func(text string) string {
 		text = path.Base(strings.ReplaceAll(text, `\`, "/"))

@@ -46,7 +46,8 @@ func (r *reader) text(n *node) string {
 	return n.text
 }
 
-// texts returns a list of scalars as texts, nil for null. Other nodes are a problem.
+// texts returns a list of scalars as texts, nil for null. For other nodes it reports a
+// problem and returns nil.
 func (r *reader) texts(n *node) []string {
 	if n.kind == nullNode {
 		return nil
@@ -80,7 +81,7 @@ func (r *reader) boolean(n *node) (value, ok bool) {
 	return false, false
 }
 
-// count returns a whole number above 0. Other nodes are a problem, and return 0.
+// count returns a whole number above 0. For other nodes it reports a problem and returns 0.
 func (r *reader) count(n *node) int {
 	value, err := strconv.Atoi(n.text)
 	if n.kind != numberNode || err != nil || value < 1 {
@@ -90,9 +91,9 @@ func (r *reader) count(n *node) int {
 	return value
 }
 
-// duration returns a duration above 0; 0 for null. Other nodes are a problem, and return
-// 0. unit is the unit of a number without one; 0 means that products disagree: the unit
-// is then guessed, or a problem in toolroom's own files.
+// duration returns a duration above 0; 0 for null. For other nodes it reports a problem and
+// returns 0. unit is the unit of a number without one; 0 means that products disagree: the
+// unit is then guessed, except in toolroom's own files, where its absence is a problem.
 func (r *reader) duration(n *node, unit time.Duration) time.Duration {
 	if n.kind == nullNode {
 		return 0
@@ -168,8 +169,8 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 	return set, unset
 }
 
-// textMap returns a map of texts that are no credentials; nil for null. Other nodes are a
-// problem.
+// textMap returns a map of texts that are no credentials; nil for null. For other nodes it
+// reports a problem and returns nil.
 func (r *reader) textMap(n *node) map[string]string {
 	if n.kind != mapNode {
 		if n.kind != nullNode {

@@ -144,7 +144,8 @@ func (r *reader) vscodeNetwork(s *Sandbox) []field {
 	}
 }
 
-// networkSetting reads network access as package egress writes it.
+// networkSetting returns network access as package egress writes it; "" for null. For an
+// unknown word it reports a problem.
 func (r *reader) networkSetting(n *node) string {
 	switch {
 	case n.kind == nullNode:

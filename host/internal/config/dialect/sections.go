@@ -306,7 +306,7 @@ func (r *reader) readMembers(n *node, all []field) {
 
 // readPins reads the setting tool_pins.
 func readPins(r *reader, n *node, s *Settings) {
-	s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
+	s.Pins = catalog.PinMode(r.choice(r.normalizeOff(n), "off", "warn", "enforce"))
 }
 
 // readTokenStore reads the setting token_store.

@@ -25,8 +25,9 @@ var (
 	tomlKey     = regexp.MustCompile(`"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)`)
 )
 
-// parse parses a file as TOML, YAML or JSON, chosen by the file's name or else by the
-// text.
+// parse parses a file as TOML, YAML or JSON, chosen by the file's name or else by the text.
+// The error is a *syntaxError, also for a text that is too long or not UTF-8. An empty text
+// is a null node.
 func parse(file string, raw []byte) (*node, error) {
 	if most := MaxText(file); len(raw) > most {
 		return nil, newSyntaxError(0, "larger than %d KiB, the limit for a configuration", most>>10)
@@ -66,8 +67,8 @@ func looksJSON(text string) bool {
 	return jsonLook.MatchString(text)
 }
 
-// parseYAML parses one YAML document. A text that looks like JSON is parsed as JSON first,
-// since // is a part of a name in YAML.
+// parseYAML parses one YAML document, and returns an error for a second one. A text that
+// looks like JSON is parsed as JSON first, since // is a part of a name in YAML.
 func parseYAML(text string) (n *node, err error) {
 	if looksJSON(text) {
 		if n, err := parseJSON(text); err == nil {
@@ -148,8 +149,8 @@ func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 	return n, nil
 }
 
-// convertMap converts a map with the maps merged by <<, whose members its own members
-// replace.
+// convertMap converts a map, with the maps merged by <<, whose members its own members
+// replace. It returns an error for a key that appears twice or is no scalar.
 func (c *yamlConverter) convertMap(y *yaml.Node, depth int) (*node, error) {
 	n := &node{kind: mapNode, line: y.Line}
 	seen := map[string]bool{}
@@ -189,7 +190,8 @@ func (c *yamlConverter) convertMap(y *yaml.Node, depth int) (*node, error) {
 	return n, nil
 }
 
-// parseTOML reads TOML.
+// parseTOML parses TOML. The error is a *syntaxError, also for a text that is nested too
+// deep.
 func parseTOML(text string) (n *node, err error) {
 	defer func() {
 		if recover() != nil {
@@ -228,8 +230,9 @@ type tomlConverter struct {
 	nodes int
 }
 
-// convert returns a TOML value as a node. If the line of path is unknown, the node gets
-// line, the enclosing table's.
+// convert returns a TOML value as a node. path is its key in lines; if that is unknown, the
+// node gets line, the enclosing table's. It returns an error for a value with more than
+// maxNodes nodes or maxDepth levels.
 func (c *tomlConverter) convert(value any, path string, line int) (*node, error) {
 	if at, ok := c.lines[path]; ok {
 		line = at

@@ -154,7 +154,8 @@ func ParseTrees(file string, text []byte) ([]*Tree, *Problem) {
 	return trees, nil
 }
 
-// parseAll parses a file with one value, or a YAML file with several documents.
+// parseAll parses a file with one value, or a YAML file with several documents. It returns
+// an error if one of them is malformed.
 func parseAll(file string, raw []byte) (nodes []*node, err error) {
 	ext := strings.ToLower(filepath.Ext(file))
 	text := strings.TrimPrefix(string(raw), "\ufeff")

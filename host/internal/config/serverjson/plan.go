@@ -141,7 +141,8 @@ func (f *planner) inputValues(name string, in Input) (list []string, ok bool, er
 }
 
 // fillPlaceholders returns the text with each placeholder replaced by the value of its
-// variable; secrets become references to environment variables.
+// variable; secrets become references to environment variables. It returns an error for a
+// required variable without a value. Unknown placeholders stay.
 func (f *planner) fillPlaceholders(text string, variables map[string]Input) (string, error) {
 	var failed error
 	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
@@ -167,8 +168,8 @@ func (f *planner) fillPlaceholders(text string, variables map[string]Input) (str
 // notVariable matches what the name of a variable cannot contain.
 var notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// variableReference returns a reference to the environment variable for name, and adds
-// it to the plan's needs: the user sets it.
+// variableReference returns a reference ${NAME} to the environment variable for name, and
+// adds it to the plan's Needs: the user sets it.
 func (f *planner) variableReference(name string) string {
 	variable := strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_"))
 	if variable == "" || variable[0] >= '0' && variable[0] <= '9' {
@@ -350,8 +351,8 @@ func (f *planner) environment(p Package) (map[string]secret.Text, error) {
 	return env, nil
 }
 
-// arguments returns the arguments of a command line. Optional arguments without value
-// are left out.
+// arguments returns the arguments of a command line. Optional arguments without value are
+// left out. It returns an error for a required one without a value.
 func (f *planner) arguments(all []Argument) (args []string, err error) {
 	for _, a := range all {
 		name := a.Hint

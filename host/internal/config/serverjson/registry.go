@@ -100,8 +100,8 @@ func (e Entry) check() error {
 	return nil
 }
 
-// Lookup requests the latest version of a server from the registry at the address base.
-// agent is the User-Agent of the request.
+// Lookup requests the latest version of a server from the registry at the address base, and
+// returns the errors of Fetch. agent is the User-Agent of the request.
 func Lookup(ctx context.Context, base, name, agent string) (Entry, error) {
 	return Fetch(ctx, strings.TrimSuffix(base, "/")+"/v0.1/servers/"+url.PathEscape(name)+"/versions/latest", agent)
 }

@@ -52,8 +52,9 @@ func StateOfContent(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// openAndHash returns the open file and its state, as StateOf. The file is nil if the
-// state is not a hash.
+// openAndHash returns the open file and its state, as StateOf. The file is nil if the state
+// is not a hash: for a missing file or a link to a system program. It returns an error for
+// a file that cannot be read or is not regular. The caller closes the file.
 func openAndHash(path string) (*os.File, string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {

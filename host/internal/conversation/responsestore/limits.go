@@ -12,8 +12,8 @@ import (
 )
 
 // enforceLimits deletes the least recently used responses if there are too many, or too
-// many bytes, with a new one of more bytes. Listing all responses takes long, so most
-// calls only count.
+// many bytes, with a new one of more bytes. Listing all responses takes long, so most calls
+// only count. It returns the first error.
 func (b *Store) enforceLimits(ctx context.Context, more int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -94,8 +94,9 @@ func notFoundError(id string) error {
 	return toolerr.New(toolerr.NotFound, "Response with id '%.80s' not found.", id)
 }
 
-// Create stores a response. The caller sets ID, Previous, Account and Caller, and Chain to
-// the size of the conversation before it.
+// Create stores a response, after it has deleted old ones beyond the limits. The caller
+// sets ID, Previous, Account and Caller, and Chain to the size of the conversation before
+// it. It returns CONFLICT if the ID exists.
 func (b *Store) Create(ctx context.Context, r Response, c Content) error {
 	content, err := jsonrpc.Marshal(c)
 	if err != nil {
@@ -174,7 +175,8 @@ func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
 	return c, nil
 }
 
-// contentJSON returns the stored JSON of a response's content, from a key or a blob.
+// contentJSON returns the stored JSON of a response's content, from a key or a blob;
+// NOT_FOUND if it was deleted.
 func (b *Store) contentJSON(ctx context.Context, r Response) ([]byte, error) {
 	if r.Blob == "" {
 		entry, err := b.Keys.Get(ctx, contentKey(r.ID))
@@ -223,7 +225,8 @@ func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, err
 	return slices.Concat(turns...), last.Chain, nil
 }
 
-// markUsed sets the time of a response's last use to now, at most once a day.
+// markUsed sets the time of a response's last use to now, at most once a day. It is no
+// error if another request has changed or deleted it.
 func (b *Store) markUsed(ctx context.Context, r Response, version store.Version) error {
 	if b.now().Sub(r.Used) < min(touchAfter, cmp.Or(b.Age, touchAfter)/2) {
 		return nil
@@ -258,7 +261,8 @@ func (b *Store) Delete(ctx context.Context, id string) error {
 	return b.deleteContent(ctx, r)
 }
 
-// deleteContent deletes the content of a response whose record was deleted.
+// deleteContent deletes the content of a response whose record was deleted, even if ctx has
+// ended. It is no error if there is none.
 func (b *Store) deleteContent(ctx context.Context, r Response) error {
 	ctx = context.WithoutCancel(ctx)
 	err := b.Keys.Delete(ctx, contentKey(r.ID), store.Any)

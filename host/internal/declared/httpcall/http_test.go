@@ -127,6 +127,19 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
+// A body that is one text needs all its arguments. The error names the one that is missing.
+func TestMissingArgumentOfTheBody(t *testing.T) {
+	s := serve(t, answer(`{}`))
+	c := local(s, "/a", "POST")
+	c.Body = &httpcall.Value{JSON: json.RawMessage(`"{first} {second}"`)}
+	_, err := do(t, c, executor.Shape{}, `{"first":1}`)
+	require.Equal(t, toolerr.MissingParameter, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "argument second is missing, required by the body")
+	_, err = do(t, c, executor.Shape{}, `{"second":1}`)
+	require.ErrorContains(t, err, "argument first is missing, required by the body")
+	require.Empty(t, s.requests())
+}
+
 func TestHeaders(t *testing.T) {
 	s := serve(t, answer(`1`))
 	c := local(s, "/", "POST")

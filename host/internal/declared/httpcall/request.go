@@ -128,8 +128,8 @@ func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[st
 func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMessage) ([]byte, error) {
 	if c.Body != nil {
 		body, there := c.Body.fill(nil, arguments)
-		if !there {
-			return nil, executor.Missing(tool, c.Body.parameterNames()[0], "the body")
+		if !there { // then the body is one text
+			return nil, executor.Missing(tool, parseTemplate(executor.TextOf(c.Body.JSON)).missingArgument(arguments), "the body")
 		}
 		return body, nil
 	}

@@ -61,7 +61,8 @@ func (t template) missingArgument(arguments map[string]json.RawMessage) string {
 	return ""
 }
 
-// fill returns the text with arguments in place of the parameters.
+// fill returns the text with the parameters replaced by arguments, all of which must be
+// there; see missingArgument.
 func (t template) fill(arguments map[string]json.RawMessage) string {
 	var b strings.Builder
 	for _, p := range t {

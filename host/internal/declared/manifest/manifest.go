@@ -130,8 +130,10 @@ func (s *Set) Read(paths []string, opt Options) {
 	}
 }
 
-// manifestsIn returns the paths of the manifests in a directory and its
-// sub-directories, and adds the directories to s.Files.
+// manifestsIn returns the paths of the manifests in a directory and its sub-directories,
+// except hidden ones and links to directories. It adds the sub-directories to s.Files. For an
+// unreadable directory, or one with more than maxFiles manifests, it adds a problem and
+// returns nil.
 func (s *Set) manifestsIn(dir string) (files []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

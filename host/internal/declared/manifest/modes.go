@@ -77,7 +77,7 @@ func (r *reader) absolutePath(path string, v *dialect.Tree, name string) string 
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return r.resolvePath(path, v, name)
+	return r.resolveFile(path, v, name)
 }
 
 // readEnvironment returns the variables of a list, whose entries are NAME, taken from

@@ -260,7 +260,7 @@ func (r *reader) readFileOf(path string, v *dialect.Tree) (text []byte, ok bool)
 // refuses it, which withholds the tool with a warning, or if other files must not be
 // read.
 func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
-	name = r.resolvePath(path, v, name)
+	name = r.resolveFile(path, v, name)
 	if r.opt.noOtherFiles {
 		return nil, false
 	}
@@ -284,11 +284,12 @@ func (r *reader) readOtherFile(path string, v *dialect.Tree, name string) (text 
 	return text, true
 }
 
-// resolvePath returns a path relative to the tool's file as an absolute path. For a
-// registered tool, which cannot refer to files, it adds a problem and returns the name.
-func (r *reader) resolvePath(path string, v *dialect.Tree, name string) string {
+// resolveFile returns a file name relative to the tool's file as an absolute path. For a
+// registered tool, which cannot refer to files, it adds a problem to the setting field with
+// the value v, and returns the name unchanged.
+func (r *reader) resolveFile(field string, v *dialect.Tree, name string) string {
 	if r.opt.noOtherFiles {
-		r.addProblem(v, path, "refers to a file, which a registered tool cannot")
+		r.addProblem(v, field, "refers to a file, which a registered tool cannot")
 		return name
 	}
 	if filepath.IsAbs(name) {

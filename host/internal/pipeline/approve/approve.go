@@ -219,8 +219,9 @@ func deniedError(r *Record) error {
 }
 
 // awaitDecision asks the caller's client, if it can ask, and then waits at most
-// Config.Wait for a decision in another way. It returns nil even if there is no decision;
-// the caller reads the record again.
+// Config.Wait for a decision in another way. If another call is asking the client, it waits
+// for that decision. It returns nil even if there is no decision; the caller reads the record
+// again.
 func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record) error {
 	forms, _ := req.Caller.Elicitation()
 	ask := !s.cfg.ClientOff && forms && req.Ask != nil && fits(r)
@@ -241,8 +242,8 @@ func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record)
 }
 
 const (
-	// concurrentQuestionTime is the time that a call waits for the answer to a question
-	// that an equal call has asked.
+	// concurrentQuestionTime bounds the wait of a call for the decision if an equal call
+	// has asked the client; a longer Config.Wait replaces it.
 	concurrentQuestionTime = 20 * time.Second
 	// pollEvery is the interval at which Await reads the record.
 	pollEvery = 250 * time.Millisecond
@@ -361,9 +362,9 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	case asked: // the rest of the call follows later
 		s.store.continueRecord(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
-		s.store.restoreApproval(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
+		s.store.restoreApproval(late, key, run) //nolint:errcheck // after a failure the lease runs out, and the next call asks again
 	default:
-		s.store.finishRecord(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
+		s.store.finishRecord(late, key, run, outcome(res, err)) //nolint:errcheck // as above
 	}
 	if err != nil {
 		return nil, err

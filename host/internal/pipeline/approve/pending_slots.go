@@ -120,8 +120,8 @@ func (b *Store) releaseSlot(ctx context.Context, id string) {
 }
 
 // removeSlots removes the slots for which match returns true.
-func (reg *slotRegister) removeSlots(which func(pendingSlot) bool) {
-	reg.Open = slices.DeleteFunc(reg.Open, which)
+func (reg *slotRegister) removeSlots(match func(pendingSlot) bool) {
+	reg.Open = slices.DeleteFunc(reg.Open, match)
 }
 
 // checkRoom returns LIMIT_REACHED if adding the slot mine would exceed a limit.

@@ -153,8 +153,8 @@ type Scope struct {
 }
 
 // subject is the subject of an approval: one tool with its definition, one server, one
-// directory with its roots, one set of arguments, one entry point and profile. The key
-// of the record is derived from it, so that the same call finds the record again.
+// directory with its roots, one set of arguments, one entry point, user and profile. The
+// key of the record is derived from it, so that the same call finds the record again.
 type subject struct {
 	key           string
 	digest        string // HMAC-SHA256, in hex
@@ -165,7 +165,8 @@ type subject struct {
 
 // subjectOf returns the subject of an approval of a call in a scope. It hashes with the
 // secret of the store, so that the ids of requests reveal nothing about a server's
-// environment.
+// environment. It returns TOO_LARGE for more than MaxArgs bytes of arguments,
+// INVALID_PARAMS for ambiguous ones, and the error of secret.
 func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subject, error) {
 	args, err := req.Arguments()
 	if err != nil {

@@ -197,7 +197,8 @@ func fileNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// parseFileName returns the day and the part in the name of a log file.
+// parseFileName returns the day and the part in the name of a log file, which must be one of
+// fileNames. The first file of a day is part 0.
 func parseFileName(name string) (date string, part int) {
 	date, number, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(name, "audit-"), ".jsonl"), ".")
 	part, _ = strconv.Atoi(number) //nolint:errcheck // the first file of a day has no number

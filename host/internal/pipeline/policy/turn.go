@@ -34,8 +34,8 @@ func (p *Policy) Turn(c call.Caller) *Turn {
 // Caller returns the caller of the turn.
 func (t *Turn) Caller() call.Caller { return t.caller }
 
-// Round begins a round; call it before the model is asked. It returns an error if the
-// limit of rounds is reached.
+// Round begins a round; call it before the model is asked. It returns LIMIT_REACHED after
+// the last permitted round.
 func (t *Turn) Round() error {
 	most := t.p.cfg.MaxRounds
 	if most == 0 {
@@ -48,9 +48,9 @@ func (t *Turn) Round() error {
 	return nil
 }
 
-// Choice returns the tool choice for the next request to the model: the asked one as far
-// as the policy permits. After a tool was called no call is required any more, so that the
-// model can answer. It returns an error if the policy denies the asked tool.
+// Choice returns the tool choice for the next request to the model: the asked one as far as
+// the policy permits. After a tool was called no call is required any more, so that the
+// model can answer. It returns POLICY_DENIED if the policy forbids the asked tool.
 func (t *Turn) Choice(asked string) (string, error) {
 	own, want := cmp.Or(t.p.cfg.ToolChoice, ChoiceAuto), cmp.Or(asked, ChoiceAuto)
 	switch {
@@ -72,7 +72,8 @@ func namesTool(choice string) bool {
 	return choice != ChoiceAuto && choice != ChoiceRequired && choice != ChoiceNone
 }
 
-// End ends the turn. It returns an error if a call was required and none was made.
+// End ends the turn. It returns POLICY_DENIED if the policy requires a call and none was
+// made.
 func (t *Turn) End() error {
 	called := t.p.counts.turnCalls(t.caller)
 	t.p.counts.endTurn(t.caller)

@@ -27,19 +27,6 @@ type Series struct {
 	Within []int64
 }
 
-// The bounds of a Series: from 128 µs to 67 s, each twice the one before, so that they
-// coincide with borders of classes.
-const firstBound, lastBound = 7, 26
-
-// Bounds returns the durations for Series.Within.
-func Bounds() []time.Duration {
-	var bounds []time.Duration
-	for k := firstBound; k <= lastBound; k++ {
-		bounds = append(bounds, time.Microsecond<<k)
-	}
-	return bounds
-}
-
 // Series returns the counters by tool, sorted by name: at most most tools, those with
 // the most calls; the others are added up as Other.
 func (r *Recorder) Series(most int) []Series {

@@ -91,7 +91,7 @@ func (t *Tracer) UpstreamStage(next call.Handler) call.Handler {
 // client's request, and within it the request to the server. The params that the server
 // gets contain the context of the inner span.
 func (t *Tracer) TraceForward(next call.Forwarder) call.Forwarder {
-	return func(ctx context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+	return func(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 		outer := t.beginRoot(m.Params)
 		outer.setMessageName(m)
 		outer.setEntryPoint(m.Caller)
@@ -156,7 +156,7 @@ func (s *span) setTool(req *call.Request) {
 
 // setMessageName names the span of a request by its prompt. It does not use a URI,
 // because there is no limit on the number of URIs.
-func (s *span) setMessageName(m *call.ServerRequest) {
+func (s *span) setMessageName(m *call.UpstreamRequest) {
 	s.name = m.Method
 	s.addAttribute("mcp.method.name", m.Method)
 	members, err := jsonrpc.Members(m.Params)

@@ -232,11 +232,11 @@ func TestFailures(t *testing.T) {
 func TestMessages(t *testing.T) {
 	tracer, at := open(t)
 	var sent []string
-	f := tracer.TraceForward(func(_ context.Context, m *call.ServerRequest) (json.RawMessage, error) {
+	f := tracer.TraceForward(func(_ context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 		sent = append(sent, string(m.Params))
 		return nil, nil
 	})
-	for _, m := range []call.ServerRequest{
+	for _, m := range []call.UpstreamRequest{
 		{Server: "s", Method: "prompts/get", Params: json.RawMessage(`{"name":"greet"}`), Caller: call.Caller{EntryPoint: "stdio", Modern: true}},
 		{Server: "s", Method: "resources/read", Params: json.RawMessage(`{"uri":"file:///a"}`), Caller: call.Caller{EntryPoint: "http", Depth: 2}},
 		{Server: "s", Method: "completion/complete"},

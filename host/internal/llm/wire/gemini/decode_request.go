@@ -120,8 +120,8 @@ func (d *decoder) decodeParts(list *tree.Value) []llm.Part {
 	return parts
 }
 
-// decodePart returns a text, call, result or image. It returns false for any other
-// part.
+// decodePart returns a text, thinking, call, result or image. It returns false for any
+// other part.
 func (d *decoder) decodePart(v *tree.Value) (llm.Part, bool) {
 	switch {
 	case v.Get("text").Is(tree.String):

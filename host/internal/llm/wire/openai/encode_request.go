@@ -229,10 +229,10 @@ func (e *encoder) encodeAssistant(m llm.Message, at string) *tree.Value {
 	return assistantMessage(m.Name, thoughts, list, calls)
 }
 
-// assistantMessage returns a message of the assistant with the content blocks list and the
-// tool calls; name, thoughts, list and calls can be empty.
-func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Value {
-	content := llm.CompactBlocks(list)
+// assistantMessage returns a message of the assistant. speaker is the participant's name.
+// Each argument can be empty.
+func assistantMessage(speaker, thoughts string, blocks, calls *tree.Value) *tree.Value {
+	content := llm.CompactBlocks(blocks)
 	if content == nil {
 		content = &tree.Value{}
 	}
@@ -240,8 +240,8 @@ func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Valu
 	if thoughts != "" {
 		out.Set("reasoning_content", tree.Str(thoughts))
 	}
-	if name != "" {
-		out.Set("name", tree.Str(name))
+	if speaker != "" {
+		out.Set("name", tree.Str(speaker))
 	}
 	if len(calls.Items) > 0 {
 		out.Set("tool_calls", calls)

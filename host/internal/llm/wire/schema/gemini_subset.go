@@ -413,8 +413,9 @@ func FromSubset(v *tree.Value) *tree.Value {
 	return out
 }
 
-// fromSubsetNested converts the members of v with schemas in them (items, properties,
-// anyOf), and required, into out. null adds null to anyOf.
+// fromSubsetNested takes items, properties, anyOf and required from v and adds them to out,
+// with the schemas in them converted. The properties get the order of propertyOrdering. If
+// null is true, anyOf also permits null.
 func fromSubsetNested(v, out *tree.Value, null bool) {
 	if items := v.Take("items"); items != nil {
 		out.Set("items", FromSubset(items))
