@@ -35,7 +35,9 @@ type plannedCall struct {
 	journalErr error
 }
 
-// planCalls decides what to do with the calls of an answer.
+// planCalls decides for each call of an answer, in their order, whether the run makes it,
+// the caller makes it, or it is refused: for a forbidden choice, malformed arguments, more
+// than maxCalls calls, or too many identical ones. It makes no call.
 func (r *run) planCalls(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Choice) []*plannedCall {
 	all := make([]*plannedCall, len(calls))
 	for i, c := range calls {
@@ -83,8 +85,9 @@ func isRepeatable(t llm.Tool) bool {
 	return json.Unmarshal(t.Annotations, &hints) == nil && (hints.ReadOnly || hints.Idempotent)
 }
 
-// makeCalls makes the calls of an answer concurrently, and adds their results to the
-// history in the order of the calls.
+// makeCalls makes the calls of an answer concurrently and waits for all. It adds their
+// results to the history in the order of the calls. It returns the reason to end the run;
+// "": none.
 func (r *run) makeCalls(ctx context.Context, all []*plannedCall) (Ending, error) {
 	workers := min(r.cfg.Bounds.Parallel, len(all))
 	if one := r.cfg.Request.Parallel; one != nil && !*one {
@@ -107,8 +110,8 @@ func (r *run) makeCalls(ctx context.Context, all []*plannedCall) (Ending, error)
 	return r.gatherResults(ctx, all)
 }
 
-// gatherResults adds the results to the history, and returns the reason to end the
-// run; "": none.
+// gatherResults adds the results to the history, and returns the reason to end the run; "":
+// none. The error belongs to the reason, and can be nil.
 func (r *run) gatherResults(ctx context.Context, all []*plannedCall) (Ending, error) {
 	m := llm.Message{Role: llm.ToolRole}
 	var theirs []*llm.ToolCall
@@ -174,7 +177,8 @@ func (r *run) beginCall(ctx context.Context, p *plannedCall) {
 	}
 }
 
-// runCall makes a call unless it is refused.
+// runCall makes a call, or gives a refused one its error as result. It records the result
+// in the journal and reports it as an event.
 func (r *run) runCall(ctx context.Context, p *plannedCall) {
 	ctx, took := call.MeasureTime(ctx)
 	if p.refuse != nil {
@@ -191,7 +195,8 @@ func (r *run) runCall(ctx context.Context, p *plannedCall) {
 	r.emit(Event{Type: ResultEvent, ID: p.call.ID, Turn: r.out.Turns, Call: p.call, Result: p.result, Took: took()})
 }
 
-// perform makes a call and converts its result for the model. measured returns the
+// perform makes a call and converts its result or error for the model. If the tool's caller
+// has to make the call, or it waits for a decision, p says so. measured returns the
 // duration of the call.
 func (r *run) perform(ctx context.Context, p *plannedCall, measured func() time.Duration) {
 	res, err := r.callTool(ctx, p.call)

@@ -25,9 +25,9 @@ const (
 )
 
 // fitRequest returns the request of a turn, made to fit the model; see package
-// contextbudget. Shortened parts of the history stay shortened. It may also leave out
-// tools or switch to a model with a larger window for the rest of the run; each is
-// announced by an event.
+// contextbudget. Shortened parts of the history stay shortened. It may also leave out tools
+// or switch to a model with a larger window for the rest of the run; each is announced by
+// an event. It returns an error if the request cannot be made to fit.
 func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 	req := r.cfg.Request
 	req.Choice, req.Tools = choice, tools
@@ -81,7 +81,8 @@ func (r *run) conversation() []llm.Message {
 	return append([]llm.Message{system}, r.history...)
 }
 
-// fitWithFewerResults calls Fit, with ever fewer results that are not shortened.
+// fitWithFewerResults calls Fit, and repeats it with ever fewer results that are not
+// shortened until the request fits. It returns Fit's error if it does not fit even then.
 func (r *run) fitWithFewerResults(info provider.Info, req llm.Request, tools []llm.Tool) (contextbudget.Plan, error) {
 	cfg := contextbudget.Config{Counter: r.cfg.Counter}
 	said := r.model.Info().Window > 0
@@ -113,7 +114,8 @@ func (r *run) fitWithFewerResults(info provider.Info, req llm.Request, tools []l
 	}
 }
 
-// replaceHistory replaces the history by a shorter one.
+// replaceHistory replaces the history by a shorter one, in the journal too, and reports
+// that with text. It returns an error if the journal cannot be written.
 func (r *run) replaceHistory(messages []llm.Message, text string) error {
 	r.allowRepeats(messages)
 	r.history = slices.Clone(messages)
@@ -167,8 +169,9 @@ func (r *run) switchModel(name string) {
 }
 
 // shrinkContext makes space after the model rejected a request as too long: it shortens
-// results, then switches to a larger model. answer is the model's partial answer, or
-// nil.
+// results, then switches to a larger model, and lets the model continue. answer is the
+// model's partial answer, or nil. It returns EndContext and LIMIT_REACHED if no more space
+// can be made, and "" otherwise.
 func (r *run) shrinkContext(answer *llm.Response) (Ending, error) {
 	for r.keptResults > 0 {
 		r.keptResults--
@@ -192,7 +195,8 @@ func (r *run) shrinkContext(answer *llm.Response) (Ending, error) {
 	return EndContext, toolerr.New(toolerr.LimitReached, "the conversation does not fit into the context of %s", r.model.Info().Name)
 }
 
-// continueAnswer asks the model to continue after its partial answer.
+// continueAnswer asks the model to continue after its partial answer, if there is one. It
+// returns "" unless the journal cannot be written.
 func (r *run) continueAnswer(answer *llm.Response) (Ending, error) {
 	if answer == nil {
 		return "", nil

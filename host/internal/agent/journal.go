@@ -45,7 +45,8 @@ type step struct {
 // cancelled.
 const journalTimeout = 30 * time.Second
 
-// writeStep stores a step. Without a journal it does nothing.
+// writeStep stores a step in the journal, and waits at most journalTimeout. Without a
+// journal it does nothing. The error has the code of the journal's.
 func (r *run) writeStep(s step) error {
 	if r.cfg.Journal == nil {
 		return nil
@@ -74,7 +75,8 @@ func (r *run) endStep() step {
 	return s
 }
 
-// readSteps reads a journal.
+// readSteps reads a journal. It returns NOT_FOUND without a journal or if it does not begin
+// with a run, and INVALID_INPUT for a malformed step.
 func readSteps(ctx context.Context, j Journal) ([]step, error) {
 	if j == nil {
 		return nil, toolerr.New(toolerr.NotFound, "the run has no journal")

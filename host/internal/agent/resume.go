@@ -84,7 +84,7 @@ func (r *run) outcomeOf(s step) *Outcome {
 	return o
 }
 
-// answeredCalls returns the ids of the calls with results.
+// answeredCalls returns the ids of the calls with results; true for each.
 func answeredCalls(messages []llm.Message) map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range messages {
@@ -162,8 +162,8 @@ func (a *journalReader) applyStep(s step) {
 	}
 }
 
-// modelNamed returns the model that had replaced the first one, by name, or else the
-// first one.
+// modelNamed returns the larger model with this name and true, or else the first model and
+// false.
 func (r *run) modelNamed(name string) (m provider.Model, changed bool) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name && name != r.cfg.Model.Info().Name {
@@ -218,7 +218,8 @@ func (a *journalReader) beginNewRun(s step) {
 	a.end = nil
 }
 
-// finishCalls makes the calls of the last answer that were not made.
+// finishCalls makes the calls of the last answer that were not made, and adds all results
+// to the history. It returns the reason to end the run; "": none.
 func (a *journalReader) finishCalls(ctx context.Context) (Ending, error) {
 	if a.open == nil {
 		return "", nil

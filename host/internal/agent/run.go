@@ -74,7 +74,8 @@ func newRun(cfg Config, messages []llm.Message) *run {
 	}
 }
 
-// loop calls first, and then requests turns and makes their calls until the run ends.
+// loop calls first, and then requests turns and makes their calls until the run ends: with
+// the conversation, a limit, or ctx. It returns the outcome.
 func (r *run) loop(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
 	var work context.Context
 	cancel := func() {}
@@ -111,7 +112,8 @@ func (r *run) reportMessages() {
 	r.messagesReported = len(r.history)
 }
 
-// finish ends a run, with a summary if a limit was reached.
+// finish ends a run for a reason, with a summary by the model if a limit was reached. It
+// records and reports the end, and returns the outcome.
 func (r *run) finish(ctx context.Context, why Ending, err error) *Outcome {
 	switch ended := ctx.Err(); {
 	case why == interrupted && errors.Is(ended, context.DeadlineExceeded):

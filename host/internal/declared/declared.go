@@ -86,7 +86,8 @@ func New(spec manifest.Tool, deps Deps) (*Tool, error) {
 	return t, nil
 }
 
-// ServedName returns the name under which a tool is served.
+// ServedName returns the name under which a tool is served: NAMESPACE__NAME, or NAME
+// without a namespace; see catalog.ServedName.
 func ServedName(spec manifest.Tool) string {
 	if spec.Namespace != "" {
 		return catalog.ServedName(spec.Namespace, spec.Name, false)
@@ -120,7 +121,7 @@ func (t *Tool) Known(kind call.ListKind) []json.RawMessage {
 // Entry returns the tool as a catalog entry.
 func (t *Tool) Entry() catalog.Entry { return catalog.Entry{Source: t, Plain: true} }
 
-// Handle runs the tool with its executor.
+// Handle runs the tool with its executor and returns the executor's result or error.
 func (t *Tool) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
 	return t.handler(ctx, req)
 }

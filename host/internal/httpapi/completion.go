@@ -66,8 +66,9 @@ type completion struct {
 	ids map[string]string // ids of the client's calls: the run's id → the client's id
 }
 
-// prepare returns a completion with its model, conversation and tools. The caller must call done.
-// It returns status 429 if too many completions run.
+// prepare returns a completion with its model, conversation and tools. The caller must call
+// done. It returns status 429 if too many completions run. After an error done need not be
+// called.
 func (a *API) prepare(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
 	if a.cfg.Models == nil {
 		return nil, nil, &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
@@ -137,8 +138,9 @@ func (c *completion) checkTools(ctx context.Context) error {
 	return nil
 }
 
-// run runs the agent, whose events go to on (nil: to nobody), and ends the turn. If the
-// policy refuses the end of the turn, an answer becomes EndDenied.
+// run runs the agent until it ends or ctx ends, and ends the turn. The agent's events go to
+// on (nil: to nobody). If the policy refuses the end of the turn, an answer becomes
+// EndDenied.
 func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outcome {
 	c.cfg.On = on
 	o := agent.Run(ctx, c.cfg, c.history)
@@ -195,8 +197,9 @@ func (c *completion) withClientIDs(messages []llm.Message) []llm.Message {
 // disconnected.
 const storeTimeout = 10 * time.Second
 
-// storeMessages stores the new messages in the session, if the request has one. Otherwise, if the
-// client has to make calls, it stores the messages of the answer that the client does not get.
+// storeMessages stores the new messages in the session, if the request has one. Otherwise,
+// if the client has to make calls, it stores the messages of the answer that the client
+// does not get. It waits at most storeTimeout, even if ctx has ended.
 func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, said string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()

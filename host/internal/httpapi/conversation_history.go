@@ -76,8 +76,9 @@ func openCalls(messages []llm.Message) []string {
 	return ids
 }
 
-// restore returns a conversation in which the stored messages replace the answers that the client
-// got. Answers that are not stored, or that the client has changed, stay as they are.
+// restore returns a conversation in which the stored messages replace the answers that the
+// client got. Answers that are not stored, or that the client has changed, stay as they
+// are. It returns an error only if the store cannot be read.
 func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Message, error) {
 	if a.cfg.Keys == nil {
 		return messages, nil
@@ -97,8 +98,9 @@ func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Messag
 	return out, nil
 }
 
-// storedAnswer returns the stored messages of an answer; nil: none, or the client has changed
-// the answer.
+// storedAnswer returns the stored messages of an answer; nil: none, or the client has
+// changed the answer. It returns an error if the store cannot be read or the record is
+// malformed.
 func (a *API) storedAnswer(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 	for _, p := range m.Parts {
 		if p.ToolCall == nil || !strings.HasPrefix(p.ToolCall.ID, openaiPrefix) && !strings.HasPrefix(p.ToolCall.ID, anthropicPrefix) || len(p.ToolCall.ID) > 64 {

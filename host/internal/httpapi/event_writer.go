@@ -33,8 +33,8 @@ type eventWriter struct {
 // errNotReading is the cause for ending work for a client that does not read.
 var errNotReading = errors.New("the client does not read, or has disconnected")
 
-// newEvents returns a stream. keepAlive is sent regularly when nothing else is, so that
-// proxies see that the connection is alive. The caller must call close.
+// newEvents returns a stream to w. keepAlive is sent at this interval, so that proxies see
+// that the connection is alive. A failed write calls cancel. The caller must call close.
 func newEvents(w http.ResponseWriter, cancel context.CancelCauseFunc, keepAlive []byte, every time.Duration) *eventWriter {
 	e := &eventWriter{w: w, cancel: cancel, keepAlive: keepAlive, stop: make(chan struct{})}
 	e.done.Go(func() {

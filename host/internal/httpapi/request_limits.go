@@ -35,7 +35,8 @@ type deadlineWriter struct {
 // Unwrap is for http.ResponseController.
 func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Write writes in pieces, each with its own time limit.
+// Write writes in pieces, each with its own time limit. It returns an error if the client
+// does not take a piece in time.
 func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 	for first := true; first || len(text) > 0; first = false {
 		if err := p.setDeadline(time.Now().Add(p.timeout)); err != nil {
@@ -138,7 +139,7 @@ func readMembers(w http.ResponseWriter, r *http.Request, take map[string]func(va
 	return nil
 }
 
-// bodyOf returns an example of an object with these members.
+// bodyOf returns an example of an object with these members. It changes names.
 func bodyOf(names []string) string {
 	for i, name := range names {
 		names[i] = `"` + name + `": …`
@@ -197,8 +198,8 @@ func (r *rates) dropIdle(now time.Time) {
 	}
 }
 
-// clientAddress returns the IP address of a request, which stands for its client: all clients
-// with the token at one address share a rate.
+// clientAddress returns the IP address of a request, by which its client is counted: all
+// clients with the token at one address share a rate.
 func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

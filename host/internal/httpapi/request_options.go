@@ -16,8 +16,9 @@ const eventsHeader = "X-Toolroom-Events"
 // maxModel bounds the name of a model with the chosen tools, in bytes.
 const maxModel = 4096
 
-// takeExtensions reads the host's own members of a request and its events header, and removes
-// these members. It returns the patterns of the chosen tools; nil: all tools.
+// takeExtensions reads the host's own members of a request and its events header, and
+// removes these members. It returns the patterns of the chosen tools; nil: all tools. It
+// returns an error with status 400 for one of the wrong type.
 func (q *requestOptions) takeExtensions(v *tree.Value, r *http.Request) (tools []string, err error) {
 	if header := r.Header.Get(eventsHeader); header != "" {
 		if q.events, err = strconv.ParseBool(header); err != nil {

@@ -44,6 +44,8 @@ func newResponseWriter(c *completion) *responseWriter {
 	return &responseWriter{completion: c, id: "resp_" + randomText(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
 }
 
+// turnSeparator implements answerWriter. Each text has its own item, so it needs no
+// separator.
 func (f *responseWriter) turnSeparator() string { return "" }
 
 // keepAlive returns a comment of server-sent events, which clients ignore.
@@ -218,7 +220,8 @@ func (i *openItem) part(text string) *tree.Value {
 	return responses.TextPart(text)
 }
 
-// encode returns the item: as it begins, or with whole, complete.
+// encode returns the item with a status: complete if whole is set, otherwise as it begins,
+// without content.
 func (i *openItem) encode(status string, whole bool) *tree.Value {
 	if i.kind == pieceCall {
 		arguments := i.text.String()
@@ -267,7 +270,7 @@ func (f *responseWriter) sendError(err error) {
 	f.send("response.failed", "response", v)
 }
 
-// wholeAnswer returns an answer that is not streamed.
+// wholeAnswer implements answerWriter.
 func (f *responseWriter) wholeAnswer(r *llm.Response, extra []any) *tree.Value {
 	f.setItems(r)
 	return f.finalBody(r, extra)
@@ -297,8 +300,8 @@ func (f *responseWriter) setItems(r *llm.Response) {
 	f.sendPiece(piece{kind: pieceTurned})
 }
 
-// storeIfAsked stores the response if the request asks for it. If that fails, the response
-// says "store": false.
+// storeIfAsked stores the response if the request asks for it. If that fails, it logs the
+// error, and the response says "store": false.
 func (f *responseWriter) storeIfAsked(ctx context.Context, messages []llm.Message, r *llm.Response, extra []any) {
 	if !f.q.response.store {
 		return

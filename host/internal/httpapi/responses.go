@@ -146,8 +146,9 @@ func responseRule() valueRule {
 	})
 }
 
-// readInput reads input, a text or items, into q.Messages. Stored items replace the references to
-// them; kinds of items that it ignores are noted.
+// readInput reads input, a text or items, into q.Messages. Stored items replace the
+// references to them; kinds of items that it ignores are noted. It returns an error with
+// status 400 for invalid input, and 404 for an unknown reference.
 func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) error {
 	input := v.Get("input")
 	switch {
@@ -172,7 +173,8 @@ func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) e
 	return nil
 }
 
-// readOptions reads the tools, the format of the answer and the sampling options.
+// readOptions reads the tools, the format of the answer and the sampling options. It
+// returns an error with status 400 for an invalid one.
 func (q *requestOptions) readOptions(v *tree.Value) error {
 	tools, err := responses.DecodeTools(v.Get("tools"), q.response.input)
 	if err != nil {
@@ -263,8 +265,9 @@ func (a *API) resolveReferences(ctx context.Context, q *requestOptions, input *t
 	return out, nil
 }
 
-// continueResponse sets the conversation of a response: that of the previous response, if the
-// request names one, and the input of this one.
+// continueResponse sets the conversation of a response: that of the previous response, if
+// the request names one, and the input of this one. It returns the errors of
+// previousConversation, and an error for calls without a result.
 func (c *completion) continueResponse(ctx context.Context, messages []llm.Message) error {
 	asked := c.q.response
 	var earlier []llm.Message

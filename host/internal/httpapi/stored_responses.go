@@ -16,7 +16,7 @@ import (
 )
 
 // storeResponse stores a response with the items of its request, also after the client has
-// disconnected. Items without an id get one.
+// disconnected. Items without an id get one. It waits at most storeTimeout.
 func (a *API) storeResponse(ctx context.Context, f *responseWriter, messages []llm.Message, body *tree.Value) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()

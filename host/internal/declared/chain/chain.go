@@ -192,7 +192,8 @@ func (v *validator) checkStep(at string, s Step, depth int) error {
 }
 
 // checkBranches checks the branches of a parallel step. They cannot refer to each other;
-// later steps can refer to all.
+// later steps can refer to all. It returns an error for an id that appears twice and those
+// of checkSteps.
 func (v *validator) checkBranches(at string, branches [][]Step, depth int) error {
 	before := v.known
 	after := maps.Clone(before)
@@ -212,7 +213,8 @@ func (v *validator) checkBranches(at string, branches [][]Step, depth int) error
 	return nil
 }
 
-// checkValue checks the references in a value.
+// checkValue returns an error for a malformed reference in a value, or one to a step that
+// is not an earlier one.
 func (v *validator) checkValue(path string, raw json.RawMessage) error {
 	if err := checkRefs(raw); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -117,7 +117,8 @@ func (r *run) storeOrDrop(ctx context.Context, err error) error {
 	return &told
 }
 
-// store stores the finished steps in the journal.
+// store stores the finished steps in the journal until a time, even if ctx has ended. It
+// returns TOO_LARGE for more than maxJournal bytes.
 func (r *run) store(ctx context.Context, until time.Time) error {
 	if r.journal == nil {
 		return errors.New("no store")
@@ -196,7 +197,8 @@ func (r *run) record(ctx context.Context, at string, res *call.Result) *call.Res
 	return res
 }
 
-// countQuestions returns the request with an Ask that counts unanswered questions.
+// countQuestions returns the request with an Ask that counts, in r.unanswered, the
+// questions whose context ended before the answer.
 func (r *run) countQuestions(req *call.Request) *call.Request {
 	if req.Ask == nil {
 		return req

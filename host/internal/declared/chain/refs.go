@@ -35,7 +35,8 @@ type missingError struct{ ref string }
 
 func (e *missingError) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
 
-// parseRefs returns the references in a text.
+// parseRefs returns the references in a text. It returns an error for a malformed or
+// unclosed one.
 func parseRefs(text string) (refs []ref, err error) {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "${")
@@ -151,7 +152,8 @@ type scope struct {
 	steps map[string]outcome
 }
 
-// expand replaces the references in a value.
+// expand replaces the references in a value. It returns a *missingError for a reference
+// without value and default, and an error for a value that gets too large.
 func (s scope) expand(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	switch raw[0] {
@@ -205,7 +207,7 @@ func limitSize(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // expandText replaces the references in a text. A text that is one reference becomes its
-// value, of any type.
+// value, of any type. The errors are those of expand.
 func (s scope) expandText(text string) (json.RawMessage, error) {
 	refs, err := parseRefs(text)
 	if err != nil {
@@ -229,7 +231,8 @@ func (s scope) expandText(text string) (json.RawMessage, error) {
 	return limitSize(jsonrpc.AppendString(nil, b.String()))
 }
 
-// resolve returns the value of a reference.
+// resolve returns the value of a reference, or its default if the value is missing or null.
+// Without both it returns a *missingError.
 func (s scope) resolve(r ref) (json.RawMessage, error) {
 	value, ok := s.lookup(r)
 	switch {
@@ -282,7 +285,8 @@ func (s scope) lookup(r ref) (json.RawMessage, bool) {
 	return value, true
 }
 
-// member returns a member of an object, or an item of a list by its index.
+// member returns a member of an object, or an item of a list by its index; false if there
+// is none.
 func member(value json.RawMessage, name string) (json.RawMessage, bool) {
 	value = bytes.TrimSpace(value)
 	switch {

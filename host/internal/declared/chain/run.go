@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// New returns the handler for a valid configuration. The finished steps of a call that
-// waits for a decision are stored in journal, unless that is nil.
+// New returns the handler of a chain. The finished steps of a call that waits for a
+// decision are stored in journal, unless that is nil. It returns the error of c.Validate.
 func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 	}, nil
 }
 
-// serializeNotifications returns the request with a Notify that concurrent steps can
+// serializeNotifications returns the request with an OnNotify that concurrent steps can
 // call.
 func serializeNotifications(req *call.Request) *call.Request {
 	if req.OnNotify == nil {
@@ -146,8 +146,9 @@ func (r *run) runSequence(ctx context.Context, at string, steps []Step) (last *o
 	return last, nil
 }
 
-// runChoice runs the steps of the branch that the condition selects, and returns the outcome of the
-// last one; nil: none ran.
+// runChoice runs the steps of the branch that the condition selects, and returns the
+// outcome of the last one; nil: none ran. It returns an error if the condition refers to a
+// missing value, and those of the steps.
 func (r *run) runChoice(ctx context.Context, at string, s Step) (*outcome, error) {
 	r.mu.Lock()
 	holds, err := s.If.holds(r.scope)

@@ -58,7 +58,7 @@ func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessag
 	return &call.Result{Raw: append(raw, '}')}, nil
 }
 
-// Text returns a result with a text that is not JSON.
+// Text returns a result with a text that is not JSON; see Result for the errors.
 func (s Shape) Text(tool, text string) (*call.Result, error) {
 	return s.Result(tool, jsonrpc.AppendString(nil, text))
 }
@@ -88,7 +88,8 @@ func Missing(tool, argument, where string) error {
 	}
 }
 
-// Arguments returns a call's arguments by name. Numbers keep their text.
+// Arguments returns a call's arguments by name. Numbers keep their text. It returns
+// INVALID_PARAMS if they are not an object.
 func Arguments(req *call.Request) (map[string]json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {

@@ -46,7 +46,9 @@ func (e *client) sendOnce(ctx context.Context, req *call.Request, r *request) (*
 	return e.toolResult(req.Tool.Name, resp, body)
 }
 
-// followRedirects sends requests until the answer is no redirect.
+// followRedirects sends requests until the answer is no redirect, at most maxRedirects.
+// After a redirect to another origin it sends no declared headers. It returns POLICY_DENIED
+// for a forbidden address. The caller closes the body.
 func (e *client) followRedirects(ctx context.Context, r *request, repeatable bool) (*http.Response, error) {
 	method, at, body := e.Method, r.url, r.body
 	home, own := origin(at), true
@@ -79,8 +81,9 @@ func (e *client) followRedirects(ctx context.Context, r *request, repeatable boo
 	}
 }
 
-// send sends one request. The declared headers are sent only to the declared origin
-// (own).
+// send sends one request. The declared headers are sent only to the declared origin (own).
+// Unless repeatable is set, the request is never sent a second time. The error is that of
+// the transport.
 func (e *client) send(ctx context.Context, method string, to *url.URL, body []byte, header http.Header, own, repeatable bool) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {
@@ -120,8 +123,9 @@ func isReplayable(req *http.Request) bool {
 	return req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
 }
 
-// redirectTarget returns the method and URL of the request that a redirect demands; to
-// is nil if the answer is no redirect.
+// redirectTarget returns the method and URL of the request that a redirect demands; to is
+// nil if the answer is no redirect. It returns PROTOCOL_ERROR or POLICY_DENIED for an
+// address that must not be followed.
 func redirectTarget(resp *http.Response, from *url.URL, method string) (next string, to *url.URL, err error) {
 	next = method
 	switch resp.StatusCode {
@@ -153,7 +157,8 @@ func redirectTarget(resp *http.Response, from *url.URL, method string) (next str
 	return next, to, nil
 }
 
-// readBody reads a decompressed body up to the limit.
+// readBody reads a decompressed body up to the limit. It returns TOO_LARGE for a longer
+// one.
 func readBody(from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, executor.MaxResult+1))
 	if err != nil {

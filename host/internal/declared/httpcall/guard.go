@@ -48,7 +48,8 @@ func (g guard) dial(ctx context.Context, network, address string) (net.Conn, err
 	return d.DialContext(ctx, network, address)
 }
 
-// checkAddress is called with each address before a connection.
+// checkAddress returns the error of checkIP for an address IP:PORT. The dialer calls it
+// with each address before a connection.
 func (g guard) checkAddress(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -75,8 +76,9 @@ func (g guard) checkIP(ip netip.Addr) error {
 	return toolerr.New(toolerr.PolicyDenied, "the connection would go to %s, %s; %s", ip, class.Name, how)
 }
 
-// checkHost checks a host that is an IP address before the request is sent, because a
-// proxy would not check it.
+// checkHost returns the error of checkIP for a host that is an IP address or localhost,
+// before the request is sent, because a proxy would not check it. For other names it
+// returns nil.
 func (g guard) checkHost(host string) error {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {

@@ -174,7 +174,8 @@ func (c *compiled) markUsed(names ...string) {
 	}
 }
 
-// compileMapping prepares the mapping of arguments to headers, query and body.
+// compileMapping prepares the mapping of arguments to headers, query and body. It returns
+// an error for an invalid mapping, or one next to a body.
 func (c *compiled) compileMapping() (err error) {
 	m := c.Request
 	for name, text := range m.Headers {
@@ -260,8 +261,9 @@ func (c *compiled) hasBody() bool {
 	return c.Method == http.MethodPost || c.Method == http.MethodPut || c.Method == http.MethodPatch
 }
 
-// New returns the handler for a valid configuration. again returns the retry settings
-// for calls that the retry stage would not repeat. agent is the User-Agent.
+// New returns the handler of a declared HTTP tool. again returns the retry settings for
+// calls that the retry stage would not repeat. agent is the User-Agent. It returns an error
+// if c is not valid.
 func New(c Config, shape executor.Shape, again func() retry.Config, agent string) (call.Handler, error) {
 	compiled, err := c.compile()
 	if err != nil {

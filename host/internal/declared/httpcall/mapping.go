@@ -27,7 +27,8 @@ type mapping struct {
 
 var calculation = regexp.MustCompile(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
 
-// parseMapping parses an expression; nil for an empty one.
+// parseMapping parses an expression; nil for an empty one. It returns an error for a
+// malformed one.
 func parseMapping(expression string) (*mapping, error) {
 	if expression == "" {
 		return nil, nil
@@ -39,7 +40,8 @@ func parseMapping(expression string) (*mapping, error) {
 	return &mapping{path, calculation.MatchString(expression)}, nil
 }
 
-// apply returns the result of the expression for a JSON text.
+// apply returns the result of the expression for a JSON text. It returns an error if the
+// text is not JSON or the expression cannot be applied to it.
 func (m *mapping) apply(raw []byte) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library panics when it compares values of some types

@@ -20,7 +20,8 @@ const Redacted = "[REDACTED]"
 const maxDepth = 1000
 
 // redact returns JSON with the values of the members in Config.Redact replaced, at any
-// depth, in any case of letters, also in strings that contain JSON.
+// depth, in any case of letters, also in strings that contain JSON. It returns an error if
+// body is not JSON, or nested too deep.
 func (c *compiled) redact(body []byte) ([]byte, error) {
 	body = bytes.TrimSpace(body)
 	if err := jsonrpc.Valid(body); err != nil {
@@ -95,7 +96,8 @@ func (r *redactor) copyValue(depth int) error {
 	return nil
 }
 
-// redactString returns a text, redacted if it is JSON.
+// redactString returns a text; if it is JSON, with the same members redacted. JSON that is
+// nested too deep is replaced as a whole.
 func (r *redactor) redactString(text string, depth int) string {
 	inner := strings.TrimSpace(text)
 	if inner == "" || inner[0] != '{' && inner[0] != '[' || jsonrpc.Valid([]byte(inner)) != nil {
@@ -113,8 +115,8 @@ func (r *redactor) redactString(text string, depth int) string {
 	return string(in.out)
 }
 
-// copyItem copies an item of an array, or with named a member of an object. The value of a
-// member that redacts names is replaced.
+// copyItem copies an item of an array, or, if named is set, a member of an object. The
+// value of a member that must be redacted is replaced.
 func (r *redactor) copyItem(named bool, depth int) error {
 	if !named {
 		return r.copyValue(depth + 1)

@@ -20,7 +20,9 @@ import (
 // maxQuoted bounds the quoted error text of a service, in bytes.
 const maxQuoted = 2 << 10
 
-// toolResult converts an answer into the tool's result.
+// toolResult converts an answer into the tool's result. A status other than 2xx is a result
+// with isError, or an error as errorOfStatus says. It returns PROTOCOL_ERROR for an
+// unsupported content encoding.
 func (e *client) toolResult(tool string, resp *http.Response, body []byte) (*call.Result, error) {
 	kind, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
@@ -76,8 +78,9 @@ func (e *client) jsonResult(tool string, body []byte) (*call.Result, error) {
 	return e.shape.Result(tool, value)
 }
 
-// isJSON decides by the content type or, without a usable one, by the content.
-// Redaction and mappings apply whatever the content type is.
+// isJSON reports whether a body is JSON, by the content type or, without a usable one, by
+// the content. With redaction or a mapping, it looks at the content whatever the content
+// type is.
 func (e *client) isJSON(kind string, body []byte) bool {
 	switch {
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):

@@ -117,7 +117,9 @@ func (t target) parameterNames() []string {
 	return append(t.path.parameterNames(), t.query.parameterNames()...)
 }
 
-// buildURL returns the URL for arguments. With sample, every parameter is x.
+// buildURL returns the URL for arguments. With sample, every parameter is x. It returns
+// MISSING_PARAMETER if an argument is missing, and INVALID_PARAMS if one would change the
+// path.
 func (t target) buildURL(tool string, arguments map[string]json.RawMessage, sample bool) (*url.URL, error) {
 	value := func(name string) (string, error) {
 		if sample {

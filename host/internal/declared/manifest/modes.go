@@ -52,7 +52,8 @@ func (r *reader) execReader(c *run.Config) func(string, *dialect.Tree) {
 }
 
 // resolveProgram returns the absolute path of a command: a path relative to the tool's
-// file, or a name that is searched on PATH. If it is not found, it adds a problem.
+// file, or a name that is searched on PATH. If that is not found, it adds a problem and
+// returns "".
 func (r *reader) resolveProgram(path string, v *dialect.Tree, command string) string {
 	command = r.expandVariables(path, v, command)
 	switch {
@@ -71,8 +72,8 @@ func (r *reader) resolveProgram(path string, v *dialect.Tree, command string) st
 	return found
 }
 
-// absolutePath is resolvePath, except that it accepts absolute names also where
-// resolvePath refuses all names, as in registered tools.
+// absolutePath does the same as resolveFile, but also accepts absolute names in registered
+// tools.
 func (r *reader) absolutePath(path string, v *dialect.Tree, name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -135,8 +135,8 @@ func (r *reader) readText(path string, v *dialect.Tree) string {
 	return v.Text
 }
 
-// expandVariables returns the text with ${NAME} replaced by Options.Expand, if that is
-// set. A failure is a problem.
+// expandVariables returns the text with ${NAME} replaced by Options.Expand, if that is set.
+// After a failure it adds a problem and returns "".
 func (r *reader) expandVariables(path string, v *dialect.Tree, text string) string {
 	if r.opt.Expand == nil {
 		return text
@@ -148,8 +148,9 @@ func (r *reader) expandVariables(path string, v *dialect.Tree, text string) stri
 	return out
 }
 
-// expandBraced returns the text in which expand's result replaces each ${…}, but not
-// $NAME, because a URL can contain a dollar sign.
+// expandBraced returns the text in which the result of one replaces each ${…}, but not
+// $NAME, because a URL can contain a dollar sign. It returns the error of one, and an error
+// for an unclosed ${.
 func expandBraced(text string, one func(string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {
@@ -249,8 +250,8 @@ func (r *reader) timeoutField(into *time.Duration) field {
 	}}
 }
 
-// readFileOf returns the content of the file that the value v names, as readOtherFile
-// does.
+// readFileOf returns the content of the file that the value v names. ok is false if it
+// cannot be read, which is a problem or warning; see readOtherFile.
 func (r *reader) readFileOf(path string, v *dialect.Tree) (text []byte, ok bool) {
 	return r.readOtherFile(path, v, r.readText(path, v))
 }
