@@ -161,7 +161,7 @@ func newClient() *http.Client {
 	}
 }
 
-// keyClient returns a client that asks for the keys at most once in keyPause:
+// keyClient returns a client that asks for the keys at most once in keysInterval:
 // tokens with invented key ids must not cause a request each.
 func (v *Verifier) keyClient() *http.Client {
 	next := v.client.Transport

@@ -171,8 +171,8 @@ func (r *run) boundReached() Ending {
 	return ""
 }
 
-// runTurn requests an answer and makes its calls. It returns the reason to end the run;
-// "": none.
+// runTurn requests an answer and makes its calls. It returns the reason to end the run; "":
+// none. The error explains the reason and can be nil.
 func (r *run) runTurn(ctx context.Context) (Ending, error) {
 	if ctx.Err() != nil {
 		return interrupted, nil
@@ -264,7 +264,8 @@ func (r *run) handleAnswer(ctx context.Context, answer *llm.Response, tools []ll
 	return EndGoal, nil
 }
 
-// handleEmptyAnswer repeats the request once after an empty answer.
+// handleEmptyAnswer lets the model answer again after an empty or unreadable answer; after
+// the second one in a row it returns EndEmpty, or EndModelError with MODEL_ERROR.
 func (r *run) handleEmptyAnswer(answer *llm.Response) (Ending, error) {
 	r.emptyAnswers++
 	fault := answer.StopReason == llm.StopFault
@@ -279,12 +280,13 @@ func (r *run) handleEmptyAnswer(answer *llm.Response) (Ending, error) {
 	return r.addUserText("Your last answer was empty. Continue the task, or answer with what you have.")
 }
 
-// addUserText adds a message of the user.
+// addUserText adds a message of the user to the history; see addToHistory.
 func (r *run) addUserText(text string) (Ending, error) {
 	return r.addToHistory(llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}})
 }
 
-// addToHistory adds messages to the history.
+// addToHistory adds messages to the history and the journal. It returns "" and nil, or
+// EndJournalError and the error if the journal cannot be written.
 func (r *run) addToHistory(messages ...llm.Message) (Ending, error) {
 	r.history = append(r.history, messages...)
 	if err := r.writeStep(step{Step: stepSaid, Messages: messages}); err != nil {

@@ -18,7 +18,8 @@ import (
 )
 
 // requestTurn requests a turn from the model and adds its answer to the history. If it
-// returns neither an answer nor an ending, the caller repeats the request.
+// returns neither an answer nor an ending, the caller repeats the request. The error
+// explains the ending.
 func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*llm.Response, Ending, error) {
 	req, err := r.fitRequest(tools, choice)
 	if err != nil {
@@ -53,7 +54,8 @@ func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Cho
 	return nil, EndModelError, err
 }
 
-// acceptAnswer stores an answer and adds it to the history.
+// acceptAnswer adds an answer to the journal and the history, and reports it as an event.
+// It returns "" and nil, or EndJournalError and the error.
 func (r *run) acceptAnswer(answer *llm.Response) (Ending, error) {
 	if err := r.writeStep(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
 		return EndJournalError, err
@@ -84,7 +86,8 @@ func (r *run) addUsage(answer *llm.Response) {
 	r.out.Cost += r.model.Info().Price.Cost(*u)
 }
 
-// addPartialAnswer keeps the texts of an interrupted answer.
+// addPartialAnswer keeps the texts of an interrupted answer, if it has any. The error is
+// that of the journal.
 func (r *run) addPartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
@@ -162,8 +165,8 @@ func plausibleUsage(said, about *llm.Usage) *llm.Usage {
 // maxPlausibleTokens is more than the context of any model.
 const maxPlausibleTokens = 1 << 30
 
-// clampUsage limits a usage to possible values, so that the limits of a run always
-// work.
+// clampUsage returns a copy of a usage, limited to possible values, so that the limits of a
+// run always work.
 func clampUsage(u llm.Usage) *llm.Usage {
 	for _, n := range []*int{&u.Input, &u.Output, &u.Reasoning, &u.CacheRead, &u.CacheWrite} {
 		*n = min(max(*n, 0), maxPlausibleTokens)
@@ -263,7 +266,8 @@ func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
 // summaryPrompt is the message to the model when a limit is reached.
 const summaryPrompt = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
 
-// addSummary requests a last answer without tool calls.
+// addSummary requests a last answer without tool calls, within Bounds.Grace, and adds its
+// texts to the history. The error says why there is no summary.
 func (r *run) addSummary(ctx context.Context, why Ending) error {
 	grace := r.cfg.Bounds.Grace
 	if grace > 0 {
@@ -312,7 +316,8 @@ func (r *run) addSummary(ctx context.Context, why Ending) error {
 	return failed
 }
 
-// addSummaryTexts adds the texts of a summary and ignores calls.
+// addSummaryTexts adds the texts of a summary and ignores calls. It returns MODEL_ERROR if
+// there is no text, and the error of the journal.
 func (r *run) addSummaryTexts(answer *llm.Response) error {
 	called := len(answer.Calls()) > 0
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {
@@ -327,7 +332,7 @@ func (r *run) addSummaryTexts(answer *llm.Response) error {
 	return err
 }
 
-// partsText returns the text of parts.
+// partsText returns the texts of parts, separated by empty lines; "" if there is none.
 func partsText(parts []llm.Part) string {
 	var all []string
 	for _, p := range parts {

@@ -152,7 +152,7 @@ type verdict struct {
 
 // askApproval asks the user to approve a call of tool with args; text is the question. It
 // approves without asking if the user agreed to the call that contains it, or to all calls
-// of the tool.
+// of the tool. It returns an error if the user interrupts, or cannot be asked.
 func (c *Chat) askApproval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
 	if in.agreed {
 		return verdict{approve: true}, nil
@@ -240,7 +240,8 @@ func (c *Chat) show(text string) {
 }
 
 // askKey asks for one of the keys in choices, until one is pressed, and returns it in lower
-// case. Without a terminal it takes the first character of a line.
+// case. Without a terminal it takes the first character of a line. It returns
+// lineedit.ErrInterrupt after an interrupt, and io.EOF at the end of the input.
 func (c *Chat) askKey(ctx context.Context, prompt, choices string) (rune, error) {
 	if c.editor != nil {
 		return c.editor.ReadKey(ctx, prompt, choices)
@@ -256,8 +257,9 @@ func (c *Chat) askKey(ctx context.Context, prompt, choices string) (rune, error)
 	}
 }
 
-// askLine asks for a line, which at a terminal begins as initial. There, Esc cancels it with
-// lineedit.ErrEscape.
+// askLine asks for a line, which at a terminal begins as initial. There, Esc cancels it
+// with lineedit.ErrEscape, and an interrupt with lineedit.ErrInterrupt. It returns io.EOF
+// at the end of the input.
 func (c *Chat) askLine(ctx context.Context, prompt, initial string) (string, error) {
 	if c.editor != nil {
 		h := c.editor.History
@@ -305,8 +307,9 @@ type field struct {
 	Default     json.RawMessage `json:"default"`
 }
 
-// Ask answers a server's question to the host's client by asking the user; see
-// call.Ask.
+// Ask answers a server's question to the host's client by asking the user; see call.Ask. It
+// returns INVALID_INPUT for other methods than elicitation/create, and INVALID_PARAMS for
+// malformed params.
 func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	var f form
 	if method != "elicitation/create" {
@@ -380,7 +383,8 @@ func (c *Chat) answerForm(ctx context.Context, f form) (json.RawMessage, error) 
 }
 
 // askField asks for a field of a form, until the answer fits its type. It returns a bool,
-// string, json.Number or the default; nil: the field is left out.
+// string, json.Number or the default; nil: the field is left out. It returns the errors of
+// askLine.
 func (c *Chat) askField(ctx context.Context, name string, f field, required bool) (any, error) {
 	label := screen.OneLine(name, 40)
 	if f.Title != "" {

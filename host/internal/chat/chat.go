@@ -275,8 +275,9 @@ func (c *Chat) exitError() error {
 	return nil
 }
 
-// handleInput runs a command, or sends the text to the model. An unknown command is
-// never sent, except a call in the form of the model "command" (/grep {…}).
+// handleInput runs a command, or sends the text to the model. An unknown command is never
+// sent, except a call in the form of the model "command" (/grep {…}); it is reported, and
+// c.failed set. It returns the error of the command or turn.
 func (c *Chat) handleInput(ctx context.Context, said string) error {
 	name, args, ok := splitCommand(said)
 	if !ok {
@@ -294,7 +295,8 @@ func (c *Chat) handleInput(ctx context.Context, said string) error {
 	return nil
 }
 
-// hasTool reports whether the host has a tool.
+// hasTool reports whether the host has a tool. It waits until every server was listed once,
+// or ctx ends.
 func (c *Chat) hasTool(ctx context.Context, name string) bool {
 	return c.cfg.Host.Tools != nil && slices.ContainsFunc(c.cfg.Host.Tools(ctx), func(t *call.Tool) bool { return t.Name == name })
 }
@@ -328,7 +330,7 @@ func (c *Chat) readMessage(ctx context.Context) (string, error) {
 }
 
 // readContinuedLine reads a line, and further lines while they end in a backslash, which it
-// replaces by the line end.
+// replaces by the line end. It returns io.EOF at the end of the input.
 func (c *Chat) readContinuedLine(ctx context.Context) (string, error) {
 	var all []string
 	for {

@@ -165,7 +165,8 @@ func (c *Chat) showHelp() {
 	c.view.print(text)
 }
 
-// listTools shows the tools whose name, title or description contains text, in any case.
+// listTools shows the tools whose name, title or description contains text, in any case. It
+// returns NOT_FOUND without tools, and the error of ctx.
 func (c *Chat) listTools(ctx context.Context, text string) error {
 	if c.cfg.Host.Tools == nil {
 		return toolerr.New(toolerr.NotFound, "no tools")
@@ -215,7 +216,8 @@ func (c *Chat) listServers() {
 	c.view.print(formatColumns(rows))
 }
 
-// switchModel lists the models, or switches to another one.
+// switchModel lists the models, or with args switches to the one named by them. It returns
+// NO_MODEL if there is none.
 func (c *Chat) switchModel(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		m, err := c.cfg.Host.Models.Get(ctx, strings.Join(args, " "))

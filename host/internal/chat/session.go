@@ -85,7 +85,8 @@ func (c *Chat) storeMessages(ctx context.Context, u *underway, added ...llm.Mess
 }
 
 // appendToSession appends to the session the messages of the turn that it does not have. If
-// there is no session yet, it creates one with the earlier messages.
+// there is no session yet, it creates one with the earlier messages. It returns NOT_FOUND
+// if another program has deleted the session.
 func (c *Chat) appendToSession(ctx context.Context, book *conversation.Store, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
@@ -163,8 +164,9 @@ func messageText(m llm.Message) string {
 	return strings.Join(all, "\n")
 }
 
-// sessionCommand runs the command /session: it shows, lists, names, forks or deletes sessions,
-// or continues another one.
+// sessionCommand runs the command /session: it shows, lists, names, forks or deletes
+// sessions, or continues another one. It returns INVALID_INPUT for wrong arguments, and
+// NOT_FOUND for an unknown session.
 func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	book := c.cfg.Host.Sessions
 	if book == nil {

@@ -61,8 +61,8 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 	return ctx.Err()
 }
 
-// runAgent runs the agent for a conversation and returns its outcome. whole gets the added
-// messages: see agent.Config.OnMessages.
+// runAgent runs the agent for a conversation until it or ctx ends, and returns its outcome.
+// whole gets the added messages: see agent.Config.OnMessages.
 func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
 	c.waitTimes.reset()
 	ask := c.Ask

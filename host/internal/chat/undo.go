@@ -66,8 +66,8 @@ func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
 	}
 }
 
-// filesOfCalls returns the file names in the calls of a turn. others means that calls may
-// have made other calls.
+// filesOfCalls returns the file names in the calls of a turn. others is true if one of the
+// calls may have made further calls.
 func filesOfCalls(messages []llm.Message) (names []string, others bool) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -202,8 +202,8 @@ func describedChange(changes []*state.Change) string {
 	return text
 }
 
-// whyNotRevertible returns the reason why a turn's changes of a file cannot be
-// reverted; "": they can.
+// whyNotRevertible returns the reason why a turn's changes of a file cannot be reverted;
+// "": they can. It tries that with a dry run of the undo, which the user can interrupt.
 func (c *Chat) whyNotRevertible(ctx context.Context, path string, changes []*state.Change) string {
 	for i := 1; i < len(changes); i++ {
 		if changes[i].After != changes[i-1].Before {

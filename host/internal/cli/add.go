@@ -93,7 +93,8 @@ func (p *program) removeCommand() *cobra.Command {
 }
 
 // runAdd adds a server after it was checked, confirmed and started once. With f.dryRun it
-// only prints the change; f.yes and f.noTry leave out the confirmation and the start.
+// only prints the change; f.yes and f.noTry leave out the confirmation and the start. After
+// an error the configuration is unchanged.
 func (p *program) runAdd(ctx context.Context, source, command []string, f addFlags) error {
 	plan, err := p.planAdd(ctx, source, command, f)
 	if err != nil {
@@ -173,8 +174,9 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 // registryName matches names in the registry: a reversed domain and a name.
 var registryName = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
 
-// registryEntry returns the description of a source in the registry's format: of a package or
-// address by its name, of a server.json by reading it, of other names from the registry.
+// registryEntry returns the description of a source in the registry's format: of a package
+// or address by its name, of a server.json by reading it, of other names from the registry.
+// It returns an error with exit status 1 if the source is not found or malformed.
 func (p *program) registryEntry(ctx context.Context, source string, f addFlags) (e serverjson.Entry, err error) {
 	agent := "toolroom/" + buildinfo.Version()
 	kind, rest, _ := strings.Cut(source, ":")
@@ -298,8 +300,9 @@ func (p *program) serversFile() (file string, text []byte, err error) {
 	return file, text, nil
 }
 
-// editServers changes the configuration by edit, and prints done and the name of the file. With
-// dryRun it only prints the change. It writes nothing if the result would have problems.
+// editServers changes the configuration by edit, and prints done and the name of the file.
+// With dryRun it only prints the change. If the result would have problems, it writes
+// nothing and returns an error with exit status 1.
 func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), done string) error {
 	file, text, err := p.serversFile()
 	if err != nil {
@@ -324,9 +327,10 @@ func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), do
 	return p.printf("%s %s\n", done, printable(file))
 }
 
-// tryServer starts the new server once, with the configuration as it would be, lists
-// its tools and so records their definitions. A server that needs a sign-in counts as
-// tried.
+// tryServer starts the new server once, with the configuration that add returns in a
+// temporary file, lists its tools and so records their definitions. A server that needs a
+// sign-in counts as tried. It returns an error if the server does not start or list its
+// tools.
 func (p *program) tryServer(ctx context.Context, name string, add func([]byte) ([]byte, error)) error {
 	file, text, err := p.serversFile()
 	if err != nil {

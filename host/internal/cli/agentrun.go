@@ -24,8 +24,9 @@ import (
 // retries is the number of times that a turn is repeated after its answer broke off.
 const retries = 2
 
-// runAgent runs a task with a new host, or with the tools of the host that the task names. rest is
-// the standard input after the task; its end ends an attached agent.
+// runAgent runs a task with a new host, or with the tools of the host that the task names,
+// and waits for its end. rest is the standard input after the task; its end ends an
+// attached agent. The exit status of the error is that of the command agent.
 func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentOutput) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {
@@ -46,8 +47,9 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 	})
 }
 
-// runAgentOn runs the agent with the tools of a, and reports its events and outcome. It calls
-// cancel if nobody reads the events.
+// runAgentOn runs the agent with the tools of a, and reports its events and outcome. It
+// calls cancel if nobody reads the events. It returns an error unless the agent reached its
+// goal.
 func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how agentOutput, cancel context.CancelCauseFunc) error {
 	t, ceilings, err := p.resumedTask(ctx, a, t)
 	if err != nil {
@@ -123,8 +125,9 @@ func connectAll(ctx context.Context, a *core.App) error {
 	return nil
 }
 
-// resumedTask returns a task with the ceilings of its tools. If it resumes an agent, the start
-// parameters of that agent apply unless the task replaces them, and its ceilings apply, too.
+// resumedTask returns a task with the ceilings of its tools. If it resumes an agent, the
+// start parameters of that agent apply unless the task replaces them, and its ceilings
+// apply, too. It returns an error with exit status 1 for an unknown agent.
 func (p *program) resumedTask(ctx context.Context, a *core.App, t agentTask) (agentTask, []core.Ceiling, error) {
 	ceilings := []core.Ceiling{{Only: t.Tools, Except: t.Except}}
 	if t.Resume == "" {
@@ -189,8 +192,8 @@ func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id
 	return j, nil
 }
 
-// agentModel sets the model of cfg, and the larger models of its provider that may replace it. It
-// returns NO_MODEL if only the model command is available.
+// agentModel sets the model of cfg, and the larger models of its provider that may replace
+// it. It returns NO_MODEL for an unknown model, or if only the model command is available.
 func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind agent.Kind, cfg *agent.Config) error {
 	name := t.Model
 	if name == "" {
@@ -217,8 +220,8 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 // listModelsTimeout limits the time in which providers list their models.
 const listModelsTimeout = 3 * time.Second
 
-// largerModels returns the models of the same provider with a larger window. Other
-// providers must not get the conversation.
+// largerModels returns the models of the same provider with a larger window; it waits at
+// most listModelsTimeout. Other providers must not get the conversation.
 func largerModels(ctx context.Context, a *core.App, than provider.Info) []provider.Model {
 	var all []provider.Model
 	ctx, cancel := context.WithTimeout(ctx, listModelsTimeout)
@@ -359,8 +362,9 @@ func (t *agentReport) unreportedError(err error) error {
 // maxConversation bounds the conversation in the last line, in bytes.
 const maxConversation = 12 << 20
 
-// ended writes the report and the outcome. whole is the conversation, nil if the run did not
-// begin; the JSON output omits a conversation that is too long or incomplete.
+// ended prints the report and the outcome, as text or as the last JSON line. whole is the
+// conversation, nil if the run did not begin; the JSON output omits a conversation that is
+// too long or incomplete. It returns an error only if it cannot print.
 func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its

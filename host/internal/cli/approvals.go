@@ -210,7 +210,9 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	return p.printf("%s", b.String())
 }
 
-// decide records a decision of the command line's user on a request, and prints it.
+// decide records a decision of the command line's user on a request, and prints it. It
+// returns NOT_FOUND for an unknown request, CONFLICT for a decided one, and an error for
+// arguments that are not permitted.
 func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.Decision, f approvalFlags) error {
 	d.Note, d.By = f.note, "the command line"
 	if user := p.getenv("USER"); user != "" {

@@ -109,8 +109,9 @@ Flags can have one dash: -model NAME.`,
 	return cmd
 }
 
-// runChat runs the chat with a host. A terminating signal ends the chat; an interrupt
-// ends only the running turn.
+// runChat runs the chat with a new host until its input ends. A terminating signal ends the
+// chat; an interrupt ends only the running turn. It returns the error that ends the
+// program.
 func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request) error {
 	var text string
 	var err error

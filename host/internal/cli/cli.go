@@ -75,8 +75,8 @@ func Main() int {
 	return Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
-// Run runs a command line without the name of the program, and returns its exit status. It prints
-// its error on stderr.
+// Run runs a command line without the name of the program until it ends or ctx ends, and
+// returns its exit status. It prints its error on stderr.
 func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	p := &program{in: in, out: out, err: stderr, getenv: os.Getenv, environ: os.Environ()}
 	if p.line = newStatusLine(stderr, p.getenv); p.line != nil {
@@ -184,7 +184,8 @@ func (p *program) guardCommand() *cobra.Command {
 	}}
 }
 
-// open opens a host with the configuration of the flags and the environment. The caller closes it.
+// open opens a host with the configuration of the flags and the environment. The caller
+// closes it. A configuration that cannot be read is an error with exit status 2.
 func (p *program) open() (*core.App, error) {
 	return p.openChanged(func(cfg config.Config) config.Config { return cfg })
 }
@@ -290,7 +291,8 @@ func (p *program) withHost(ctx context.Context, f func(ctx context.Context, a *c
 	return p.withHostOf(ctx, func(cfg config.Config) config.Config { return cfg }, f)
 }
 
-// withHostOf does the same as withHost, with the configuration that change returns.
+// withHostOf does the same as withHost, with the configuration that change returns. It
+// returns the error of f, or that of opening the host.
 func (p *program) withHostOf(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
 	// Signals are handled only after the configuration was read: until then, for
 	// example when it is a pipe without a writer, a signal ends the program.

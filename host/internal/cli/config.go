@@ -86,7 +86,8 @@ Files that a script loads by itself are not covered.`,
 }
 
 // runTrust records that the user trusts the configuration args[0], or the one of the
-// working directory, and its files, and prints them; with revoke it removes that record.
+// working directory, and its files, and prints them; with revoke it removes that record. It
+// returns an error with exit status 1 if the file does not exist, or files cannot be read.
 func (p *program) runTrust(args []string, revoke bool) error {
 	name := config.LocalFile(".")
 	if len(args) == 1 {

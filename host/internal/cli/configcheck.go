@@ -205,7 +205,8 @@ func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
 }
 
 // checkStarted starts the servers and adds to r the problems of their lists, tools to which
-// declared tools refer and that do not exist, and rules that match no tool.
+// declared tools refer and that do not exist, and rules that match no tool. It returns an
+// error only if the host cannot be opened.
 func (p *program) checkStarted(ctx context.Context, r *checkReport) error {
 	p.notices = func(string) {} // they are reported as warnings
 	return p.withHost(ctx, func(ctx context.Context, a *core.App) error {

@@ -123,7 +123,8 @@ func (e *doctorRun) finish() error {
 	return nil
 }
 
-// checkRunningHosts reports running hosts whose configuration differs from their files.
+// checkRunningHosts reports running hosts whose configuration differs from their files. The
+// error means that they could not be searched.
 func (e *doctorRun) checkRunningHosts(ctx context.Context) error {
 	hosts, err := e.liveHosts(ctx, 0)
 	for _, h := range hosts {
@@ -282,7 +283,8 @@ func commandAlone(a *core.App, c serverCheck) string {
 	return command
 }
 
-// checkCatalog reports tools that are missing although their servers answer.
+// checkCatalog reports tools that are missing although their servers answer. It waits until
+// all servers are listed and the pins are checked.
 func (e *doctorRun) checkCatalog(ctx context.Context, a *core.App) {
 	a.Catalog.Snapshot(ctx)
 	waitForPinChecks(ctx, a)

@@ -132,7 +132,8 @@ func (p *program) installEnvironment() (install.Environment, error) {
 }
 
 // runInstall adds the tools to the configuration of a client, or with --dry-run prints the
-// change.
+// change. It returns an error with exit status 2 for an unknown client, and 1 if the change
+// cannot be made.
 func (p *program) runInstall(ctx context.Context, id string, f installFlags) error {
 	t, err := p.target(id, f)
 	if err != nil {
@@ -260,9 +261,10 @@ func exeSuffix() string {
 	return ""
 }
 
-// programDir returns the directory under which a client finds the programs: that
-// of PATH if it leads to this program, since the directory behind its link can
-// change with each version (as with Homebrew), else this program's own.
+// programDir returns the directory under which a client finds the programs: that of PATH if
+// it leads to this program, since the directory behind its link can change with each
+// version (as with Homebrew), else this program's own. It returns an error for a copy of
+// toolroom in the cache of npx.
 func programDir(getenv func(string) string) (string, error) {
 	dir, err := bundledtools.HostDir()
 	if err != nil {

@@ -119,9 +119,9 @@ func (p *program) printInstallations(list []installation) error {
 // versionWait bounds the run of a program with --version.
 const versionWait = 10 * time.Second
 
-// versionOf runs a program and returns its Version, or as Problem why that is not known.
-// A configuration in a directory may come from anybody, so the program that it
-// names is only run if it is one of this installation.
+// versionOf runs a program with --version, for at most versionWait, and returns its
+// Version, or as Problem why that is not known. A configuration in a directory may come
+// from anybody, so the program that it names is only run if it is one of this installation.
 func versionOf(ctx context.Context, path string, scope install.Scope) (found installation) {
 	real, err := exec.LookPath(path)
 	if err == nil {

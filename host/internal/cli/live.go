@@ -135,8 +135,8 @@ func (p *program) logNoHost(instead string) {
 	p.logf("no host runs with the state directory %s; %s (start a host with mcp-host serve or mcp-host stdio, or give its state directory with --state)", printable(state), instead)
 }
 
-// ask sends a request to a running host and decodes the answer into result. It waits for
-// at most within.
+// ask sends a request to a running host and decodes the answer into result. It returns an
+// error if the host does not answer within the time within, or answers with one.
 func ask(ctx context.Context, h control.Host, within time.Duration, method string, params, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -245,7 +245,8 @@ func (s liveServer) detail(now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// hostCounters returns the counters of the running hosts, without those that do not answer.
+// hostCounters returns the counters of the running hosts. Hosts that do not answer within
+// askTimeout are logged and left out.
 func (p *program) hostCounters(ctx context.Context, hosts []liveHost) []hostStat {
 	var all []hostStat
 	for _, h := range hosts {

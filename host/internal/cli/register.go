@@ -41,7 +41,7 @@ immediately, including running ones. A registered tool of the same name is repla
 }
 
 // registerFile registers the tools of a manifest, - for standard input, and prints their
-// names.
+// names. The errors have exit status 1.
 func (p *program) registerFile(ctx context.Context, a *core.App, file string) error {
 	in := p.in
 	if file != "-" {

@@ -39,8 +39,8 @@ func (p *program) stdioCommand() *cobra.Command {
 	}
 }
 
-// serveStdio serves one client on standard input and output until it closes its input. around and
-// aroundOut wrap these streams.
+// serveStdio opens a host and serves one client on standard input and output until the
+// client closes its input or ctx ends. around and aroundOut wrap these streams.
 func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
 	p.serves = true
 	core.StartUp()
@@ -177,8 +177,9 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	return nil
 }
 
-// hostToken returns the host's own token, and where it is from; "" if no token is required. The first
-// host creates one in the state directory.
+// hostToken returns the host's own token, and where it is from; "" if no token is required.
+// The first host creates one in the state directory. It returns an error if the token
+// cannot be read or created, or is too short.
 func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err error) {
 	switch {
 	case f.noToken:
@@ -189,7 +190,8 @@ func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err 
 	return config.Token(f.tokenFile, a.Config.State, p.getenv)
 }
 
-// userSignIn returns the configuration for the sign-in of users; nil: users do not sign in.
+// userSignIn returns the configuration for the sign-in of users, and makes a use it; nil:
+// users do not sign in. It returns an error for an invalid setting.
 func userSignIn(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {

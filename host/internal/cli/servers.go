@@ -85,9 +85,9 @@ type serverCheck struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// testServer starts a server, lists its tools and sends a ping. With again, it restarts the
-// server before the ping and measures the second start. An error is stored in the check.
-// A disabled server is not started.
+// testServer starts a server, lists its tools and sends a ping, and waits for each. With
+// again, it restarts the server before the ping and measures the second start. An error is
+// stored in the check. A disabled server is not started.
 func testServer(ctx context.Context, s *upstream.Server, again bool) serverCheck {
 	if s.Status().State == upstream.Disabled {
 		return serverCheck{Status: core.Status(s)}

@@ -44,7 +44,8 @@ func newStatusLine(stderr io.Writer, getenv func(string) string) *statusLine {
 	}}
 }
 
-// Write erases the status line and writes p. The next update shows the line again.
+// Write erases the status line and writes p to the underlying writer, whose result it
+// returns. The next update shows the line again.
 func (l *statusLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -66,7 +66,8 @@ func (p *program) printTokens(tools []*call.Tool, how definitionFlags) error {
 	return nil
 }
 
-// written returns a definition as a request in the chosen format contains it.
+// written returns a definition as a request in the chosen format contains it. It returns an
+// error for a malformed definition.
 func (a definitionFlags) written(t *call.Tool) (string, error) {
 	if !a.vendor() {
 		return string(t.Definition), nil

@@ -310,8 +310,9 @@ func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, er
 	return r.IsError, nil
 }
 
-// readArguments returns the arguments object of a command line: one JSON object, "-" for one on
-// standard input, or pairs key=value, which are converted by the tool's schema.
+// readArguments returns the arguments object of a command line: one JSON object, "-" for
+// one on standard input, or pairs key=value, which are converted by the tool's schema. It
+// returns an error for malformed JSON, and the errors of toolargs.Parse.
 func (p *program) readArguments(t *call.Tool, args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`), nil

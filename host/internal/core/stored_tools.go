@@ -21,8 +21,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Limits of accesses to the store: storeTime for a read, lookTime for a check for
-// changes. After a failure the store is not used for restTime.
+// Limits of accesses to the store: readTimeout for a read, checkTimeout for a check for
+// changes. After a failure the store is not used for failurePause.
 const (
 	readTimeout  = 10 * time.Second
 	checkTimeout = 2 * time.Second

@@ -23,8 +23,9 @@ type addressGuard struct {
 	allowPrivate bool   // private addresses are permitted
 }
 
-// dial connects to an address, which check must permit after its name was resolved. The
-// address of a configured proxy is not checked.
+// dial connects to an address within connectTimeout. After the name was resolved, check
+// must permit the address; otherwise dial returns its error. The address of a configured
+// proxy is not checked.
 func (g addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	// A proxy of the environment is the user's choice, too, and resolves names itself.

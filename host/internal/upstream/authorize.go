@@ -69,6 +69,8 @@ func needsSignIn(err error) bool {
 }
 
 // RoundTrip sends a request with the current token; see authTransport for repetitions.
+// Requests to other servers get no token. If there is no token, the error is a sign-in
+// error.
 func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host { // only this server gets the token
 		return b.next.RoundTrip(req)

@@ -33,7 +33,8 @@ type ConfinedProcess interface {
 	Refused() []string
 }
 
-// startConfined starts a program in its sandbox. files must be unchanged.
+// startConfined starts a program in its sandbox. If files have changed, it stops the
+// program and returns an error.
 func (p *process) startConfined(cfg Config, files *trust.HeldFiles) (err error) {
 	stdio := [3]*os.File{}
 	for i, f := range []any{p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr} {

@@ -107,7 +107,8 @@ const (
 	maxNoteBytes = 8 << 20
 )
 
-// newConn returns a conn over a wire that has not been used.
+// newConn returns a conn over a wire that has not been used, and handles its messages in a
+// goroutine until it ends; see ended.
 func newConn(cfg Config, out wire) *conn {
 	c := &conn{
 		cfg: cfg, out: out, since: time.Now(), owners: cmp.Or(cfg.owners, &call.Owners{}),
@@ -250,8 +251,9 @@ func (c *conn) endRequest(id uint64, p *pending) {
 	p.openQuestions.Wait()
 }
 
-// requestFromServer sends a request of the host itself and waits for the result. params is
-// an object or nil.
+// requestFromServer sends a request of the host itself and waits for the result, until ctx
+// or the connection ends. params is an object or nil. The error is an *call.MCPError if the
+// server returned one.
 func (c *conn) requestFromServer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	p := &pending{}
 	id, err := c.addPending(p)
@@ -311,8 +313,9 @@ func (c *conn) awaitAnswer(ctx context.Context, id uint64, p *pending) answer {
 	}
 }
 
-// lastAnswer returns the answer to a request of a dead connection: the received
-// answer, or the reason why the connection is dead.
+// lastAnswer returns the answer to a request of a dead connection: the received answer, or
+// the reason why the connection is dead. If the process has ended, it first waits, at most
+// until ctx ends, for the rest of its output.
 func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
 	reason := c.failure()
 	if errors.As(reason, new(*connectionEndError)) {
@@ -384,7 +387,8 @@ func (c *conn) handleMessage(line []byte) {
 	}
 }
 
-// decodeMessage decodes a line. It replaces bytes that are not UTF-8.
+// decodeMessage decodes a line. It replaces bytes that are not UTF-8. It returns an error
+// for a line that is no message.
 func decodeMessage(line []byte) (jsonrpc.Message, error) {
 	m, err := jsonrpc.Split(line)
 	if err != nil && !utf8.Valid(line) {

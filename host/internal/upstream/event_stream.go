@@ -24,7 +24,8 @@ const (
 )
 
 // handleStream handles the messages of a stream and of the streams that continue it, until
-// the request is answered.
+// the request is answered or ctx ends. If the server ends the stream before, it fails the
+// exchange.
 func (s *streamable) handleStream(ctx context.Context, x *exchange, res *http.Response) {
 	body := res.Body
 	defer func() { drain(body) }() // the last one
@@ -86,7 +87,7 @@ func (s *streamable) handleEvents(events *eventstream.Reader, x *exchange) {
 
 // resumeStream requests the events after the last one of a broken stream, after the pause
 // that the server asked for. It returns nil, nil if the server could not be reached this
-// time.
+// time. It returns an error if the server refuses the stream, or ctx or the run ends.
 func (s *streamable) resumeStream(ctx context.Context, events *eventstream.Reader) (*http.Response, error) {
 	pause := retryPause
 	if events.Retry > 0 {
@@ -107,7 +108,7 @@ func (s *streamable) resumeStream(ctx context.Context, events *eventstream.Reade
 }
 
 // openStream sends the GET for a stream of unsolicited messages, or of the events after a
-// given id.
+// given id. The caller closes the body.
 func (s *streamable) openStream(ctx context.Context, after string) (*http.Response, error) {
 	req, err := s.newRequest(ctx, http.MethodGet, s.base, nil)
 	if err != nil {

@@ -82,8 +82,9 @@ func (c *conn) openSession(ctx context.Context, era Era) error {
 	return err
 }
 
-// tryModern sends server/discover and reports whether the server speaks the modern
-// version. It stores the declared capabilities.
+// tryModern sends server/discover and reports whether the server speaks the modern version.
+// It stores the era, the identity and the declared capabilities. The error is that of the
+// request, or PROTOCOL_ERROR for a malformed answer.
 func (c *conn) tryModern(ctx context.Context) (bool, error) {
 	c.era = Modern
 	raw, err := c.requestFromServer(ctx, "server/discover", nil)
@@ -126,7 +127,9 @@ func supportsModern(err error) bool {
 	return json.Unmarshal(refused.Object, &e) == nil && slices.Contains(e.Data.Supported, modernVersion)
 }
 
-// initialize opens a legacy session.
+// initialize opens a legacy session, and stores the era, the identity and the declared
+// capabilities. It returns an error if the server refuses it or answers with an unsupported
+// version.
 func (c *conn) initialize(ctx context.Context) error {
 	c.era = Legacy
 	// Declare all of them: whether the client of a call can answer is only known when

@@ -98,7 +98,8 @@ func (h *headersTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 }
 
 // current returns the headers and the number of the run that printed them. It runs the
-// program unless there was a run after the given one.
+// program, for at most helperTime, unless there was a run after the given one. It returns
+// AUTH_FAILED if the program fails.
 func (h *headersTransport) current(ctx context.Context, after int) (map[string]string, int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +125,8 @@ func (h *headersTransport) current(ctx context.Context, after int) (map[string]s
 	return h.headers, h.runs, nil
 }
 
-// readHeaders decodes the output of a helper: a JSON object of strings.
+// readHeaders decodes the output of a helper: a JSON object of strings. It returns an error
+// for other output.
 func readHeaders(out []byte) (map[string]string, error) {
 	var headers map[string]string
 	if err := json.Unmarshal(out, &headers); err != nil || headers == nil {
@@ -133,7 +135,7 @@ func readHeaders(out []byte) (map[string]string, error) {
 	return headers, nil
 }
 
-// withHeaders returns a copy of a request with headers set.
+// withHeaders returns a copy of a request with headers set, except those of the protocol.
 func withHeaders(req *http.Request, headers map[string]string) *http.Request {
 	req = req.Clone(req.Context())
 	for name, value := range headers {

@@ -100,8 +100,8 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// newRequest returns a request to an address of the server, with the configured headers
-// and credentials.
+// newRequest returns a request to an address of the server, with the configured headers and
+// credentials. It returns an error for a malformed address.
 func (r *remote) newRequest(ctx context.Context, method string, to *url.URL, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to.String(), body)
 	if err != nil {
@@ -212,7 +212,7 @@ func isStaleConnection(err error) bool {
 const maxStaleConnections = 10
 
 // doRequest sends a request. If the server had closed the reused connection, it uses
-// another one, provided that the body can be sent again.
+// another one, provided that the body can be sent again. The caller closes the body.
 func (r *remote) doRequest(req *http.Request) (*http.Response, error) {
 	for n := 0; ; n++ {
 		res, err := r.client.Do(req)

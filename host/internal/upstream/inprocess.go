@@ -25,7 +25,8 @@ type inProcess struct {
 	err    error         // its error
 }
 
-// newInProcess returns a connection to a server in this process, which it starts.
+// newInProcess starts cfg.Serve in a goroutine and returns a connection to it. A panic of
+// it is the error of the connection.
 func newInProcess(cfg Config) *inProcess {
 	theirIn, ours := net.Pipe()
 	out, theirOut := net.Pipe()

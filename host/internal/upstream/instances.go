@@ -165,7 +165,7 @@ func (s *Server) clone(as credentials) *Server {
 }
 
 // acquireInstance returns the instance with the key caller, and creates it if necessary;
-// its first request starts it. At the limit (maxVisits, or maxSignedIn with own
+// its first request starts it. At the limit (maxInstances, or maxSignedIn with own
 // credentials) it ends the instance that was idle longest, or returns LIMIT_REACHED if
 // all are in use. After Close it returns errClosed. releaseInstance must be called once.
 func (s *Server) acquireInstance(caller string, as credentials) (*instance, error) {

@@ -47,7 +47,8 @@ func listMethod(kind call.ListKind) (method, capability string) {
 	return string(kind) + "/list", string(kind)
 }
 
-// listTools requests the server's tools and stores them.
+// listTools requests the server's tools and stores them. After an error the stored ones
+// stay.
 func (c *conn) listTools(ctx context.Context) error {
 	tools, err := c.listPages(ctx, call.Tools)
 	if err != nil {
@@ -62,8 +63,9 @@ func (c *conn) listTools(ctx context.Context) error {
 	return nil
 }
 
-// List returns a list of the server with the items as it sent them. It starts the
-// server if necessary.
+// List returns a list of the server with the items as it sent them; it requests a list only
+// if it is not known. It starts the server if necessary, and waits at most StartTimeout for
+// the list. The items must not be changed.
 func (s *Server) List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	c, err := s.connection(ctx)
 	if err != nil {
@@ -97,7 +99,9 @@ func (s *Server) List(ctx context.Context, kind call.ListKind) ([]json.RawMessag
 	return items, nil
 }
 
-// listPages requests all pages of a list.
+// listPages requests all pages of a list; nil if the server does not declare such items. It
+// returns PROTOCOL_ERROR for a malformed answer, and LIMIT_REACHED for a list that is too
+// long.
 func (c *conn) listPages(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error) {
 	method, capability := listMethod(kind)
 	if !c.capabilities.declares(capability, "") {
@@ -162,7 +166,8 @@ func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage,
 }
 
 // Forward sends a request other than tools/call and returns the result. It starts the
-// server if necessary; see Call.
+// server if necessary, and repeats a request that was not sent because the server had died.
+// The errors are those of Call.
 func (s *Server) Forward(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	if m.Caller.ID != "" { // otherwise it is the host's own
 		one, leave, err := s.instanceOf(m.Caller)

@@ -27,8 +27,10 @@ type process struct {
 	stopOnce sync.Once
 }
 
-// newProcess prepares a command with pipes that this package owns: Wait would close
-// those of os/exec while they still contain output. mark identifies its process tree.
+// newProcess prepares a command with pipes that this package owns, and returns the child's
+// ends, which the caller closes after the start: Wait of os/exec would close its own pipes
+// while they still contain output. mark identifies its process tree. It returns an error if
+// there are no more descriptors.
 func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
 	cmd.Env, cmd.Dir = cfg.Env, cfg.Dir
@@ -60,7 +62,8 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	return p, theirs, nil
 }
 
-// startInGroup starts the command in its own process group. files must be unchanged.
+// startInGroup starts the command in its own process group. If files have changed, it kills
+// the program and returns an error.
 func (p *process) startInGroup(s *Spawner, files *trust.HeldFiles) error {
 	err := s.onThread(p.cmd.Start)
 	if err != nil {

@@ -19,7 +19,7 @@ func groupAttributes() *syscall.SysProcAttr {
 }
 
 // newGroup returns a job object with a started process. All processes of the job end when
-// the host ends.
+// the host ends. After an error there is no job.
 func newGroup(p *os.Process) (group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

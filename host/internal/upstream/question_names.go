@@ -21,7 +21,8 @@ import (
 // 2025-11-25, URLElicitationRequiredError).
 const codeURLNeeded = -32042
 
-// nameServer returns the params of a question with the server's name added.
+// nameServer returns the params of a question with the server's name added, so that the
+// user sees who asks. It returns an error for malformed params.
 func (c *conn) nameServer(method string, params json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "elicitation/create":
@@ -54,8 +55,9 @@ func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error)
 	return withText(params, "message", head+". These are its words, not the host's:\n"+quoteLines(form.Message))
 }
 
-// nameServerInSystemPrompt adds the server's name to the system prompt of a sampling request, which
-// clients show to the user with the messages.
+// nameServerInSystemPrompt adds the server's name to the system prompt of a sampling
+// request, which clients show to the user with the messages. It returns an error for
+// malformed params.
 func (c *conn) nameServerInSystemPrompt(params json.RawMessage) (json.RawMessage, error) {
 	var request struct {
 		System string `json:"systemPrompt"`
@@ -177,7 +179,8 @@ func withText(object json.RawMessage, name, text string) (json.RawMessage, error
 func quotedName(name string) string { return strconv.QuoteToASCII(name) }
 
 // shownHost returns the host of a web address, complete. Characters other than ASCII are
-// escaped, since they may look like others.
+// escaped, since they may look like others. It returns PROTOCOL_ERROR for other addresses
+// than http and https.
 func shownHost(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {

@@ -21,7 +21,7 @@ type request struct {
 	ask    call.Ask                                    // nil: nobody can be asked
 }
 
-// call sends tools/call and returns the answer, with all its rounds.
+// call sends tools/call and returns the answer, with all its rounds; see roundTrip.
 func (c *conn) call(ctx context.Context, req *call.Request) (answer, error) {
 	return c.roundTrip(ctx, request{
 		method: "tools/call", tool: req.Tool.Original, params: req.Params,
@@ -34,7 +34,7 @@ const maxRounds = 32
 
 // roundTrip sends a request and returns its answer. If a modern server asks for input and
 // the caller's client cannot understand that as a result, it asks the client and sends the
-// next round, at most maxRounds.
+// next round, at most maxRounds. After more rounds it returns LIMIT_REACHED.
 func (c *conn) roundTrip(ctx context.Context, r request) (answer, error) {
 	for range maxRounds {
 		a, err := c.sendRound(ctx, r)
@@ -52,7 +52,9 @@ func (c *conn) roundTrip(ctx context.Context, r request) (answer, error) {
 	return answer{}, toolerr.New(toolerr.LimitReached, "the server asked more than %d times", maxRounds)
 }
 
-// sendRound sends one round of a request.
+// sendRound sends one round of a request and waits for its answer, until ctx or the
+// connection ends. It returns INVALID_PARAMS for malformed params, and errNotSent if the
+// server did not get the request.
 func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 	params, err := parseCall(r.params)
 	if err != nil {
@@ -113,8 +115,9 @@ func (a answer) needsInput() bool {
 	return (&call.Result{Raw: a.result, Names: a.names}).RequiresInput()
 }
 
-// answerQuestions asks the caller's client the questions of a modern server, one by
-// one, and returns the parameters of the next round.
+// answerQuestions asks the caller's client the questions of a modern server, one by one,
+// and returns the parameters of the next round. It returns PROTOCOL_ERROR for a malformed
+// result, and the error of the first question that is not answered.
 func (c *conn) answerQuestions(ctx context.Context, r request, result json.RawMessage) (json.RawMessage, error) {
 	members, err := jsonrpc.Members(result)
 	if err != nil {
@@ -181,7 +184,8 @@ func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) 
 	return reply, err
 }
 
-// nextRound returns params with inputResponses and requestState set.
+// nextRound returns params with inputResponses and requestState set. It returns an error
+// for malformed params.
 func nextRound(params, responses, state json.RawMessage) (json.RawMessage, error) {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)

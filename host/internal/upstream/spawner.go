@@ -43,7 +43,8 @@ func NewSpawner(guardCommand []string) *Spawner {
 // recognize this host.
 func (s *Spawner) SetMarks(marks []string) { s.files.Store(&marks) }
 
-// start runs a server's program. onExit is called when it has ended.
+// start runs a server's program, and calls onExit when it has ended. It returns an error if
+// a file of cfg.Trusted has changed, or the program does not start.
 func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	mark := ""
 	if !cfg.KillsOwnTree {
@@ -120,7 +121,8 @@ func (s *Spawner) widen(pipe *os.File) bool {
 // narrow reverts the count of widen after the pipe is closed.
 func (s *Spawner) narrow() { s.widened.Add(-1) }
 
-// onThread runs f on the thread that starts all children.
+// onThread runs f on the thread that starts all children, waits for it, and returns its
+// error. After the end of the Spawner it returns an error.
 func (s *Spawner) onThread(f func() error) error {
 	s.mu.Lock()
 	if s.closed {

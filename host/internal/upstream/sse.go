@@ -22,7 +22,8 @@ type sse struct {
 	to     *url.URL
 }
 
-// newSSE returns a connection over the transport HTTP+SSE, which is not opened yet.
+// newSSE returns a connection over the transport HTTP+SSE, which is not opened yet. It
+// returns an error for a malformed address.
 func newSSE(cfg Config) (*sse, error) {
 	r, err := newRemote(cfg)
 	if err != nil {

@@ -276,8 +276,10 @@ func (s *Server) scheduleStart(pause time.Duration) {
 	})
 }
 
-// Reconnect restarts the server at once. A running one is used until the new one is
-// ready, and stays if that does not start.
+// Reconnect restarts the server at once, and waits until it is ready or ctx ends. A running
+// one is used until the new one is ready, and stays if that does not start; then Reconnect
+// returns its error. It returns errClosed or errDisabled, or the reason why the server is
+// refused.
 func (s *Server) Reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	switch {
@@ -316,8 +318,9 @@ func (s *Server) recordSuccess(c *conn) {
 	s.mu.Unlock()
 }
 
-// connect starts the server and opens the session, with the era and transport that
-// worked before, or with the configured ones.
+// connect starts the server and opens the session within StartTimeout, with the era and
+// transport that worked before, or with the configured ones. If these fail, it can try
+// others.
 func (s *Server) connect() (*conn, error) {
 	s.mu.Lock()
 	era, transport := s.era, s.transport
@@ -382,7 +385,8 @@ func (s *Server) openConnection(ctx context.Context, era Era, transport Transpor
 	return nil, err
 }
 
-// dial starts the program, or returns the wire for the server's address with a transport.
+// dial starts the program, or returns the wire for the server's address with a transport,
+// which is not opened yet. It returns SERVER_OFFLINE if the program does not start.
 func (s *Server) dial(ctx context.Context, transport Transport) (wire, error) {
 	switch {
 	case s.cfg.Serve != nil:

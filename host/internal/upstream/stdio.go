@@ -29,7 +29,7 @@ type stdio struct {
 	wide    map[*os.File]bool // its widened pipes
 }
 
-// startStdio starts a server's program.
+// startStdio starts a server's program. It returns SERVER_OFFLINE if that fails.
 func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
 	s := &stdio{cfg: cfg, spawner: spawner, outputEnded: make(chan struct{}), ended: make(chan struct{})}
 	p, err := spawner.start(cfg, s.closeOnce)
@@ -41,8 +41,8 @@ func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
 	return s, nil
 }
 
-// run handles messages until the server's output ends, and returns when the server has
-// ended.
+// run handles messages until the server's output ends, waits until the server has ended,
+// and returns the reason.
 func (s *stdio) run(c *conn) error { return s.runReceiver(c) }
 
 // runReceiver does the same as run for any receiver. It uses no further goroutine, because
@@ -80,13 +80,13 @@ func (s *stdio) closeOnce() {
 	s.endSeen = true
 }
 
-// send queues a message. For a large one it widens the pipe.
+// send writes or queues a message; see writer.send. For a large one it widens the pipe.
 func (s *stdio) send(line []byte) error {
 	s.widenFor(line)
 	return s.writer.send(line)
 }
 
-// sendAnyway does so however much is queued; see writer.sendAnyway.
+// sendAnyway does the same as send, however much is queued; see writer.sendAnyway.
 func (s *stdio) sendAnyway(line []byte) error {
 	s.widenFor(line)
 	return s.writer.sendAnyway(line)

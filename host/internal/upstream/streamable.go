@@ -81,7 +81,8 @@ func (s *remote) endConnection(why error) { s.conn.fail(&connectionEndError{why}
 // errSessionOver says that the server does not know the session any more.
 var errSessionOver = toolerr.New(toolerr.ServerOffline, "the server has ended the session")
 
-// newStreamable returns a connection over streamable HTTP, which is not opened yet.
+// newStreamable returns a connection over streamable HTTP, which is not opened yet. It
+// returns an error for a malformed address.
 func newStreamable(cfg Config) (*streamable, error) {
 	r, err := newRemote(cfg)
 	if err != nil {
@@ -90,7 +91,8 @@ func newStreamable(cfg Config) (*streamable, error) {
 	return &streamable{remote: r, calls: map[string]*exchange{}}, nil
 }
 
-// run ends the running requests and the session after c is dead and nobody uses it.
+// run waits until c is dead and nobody uses it, ends the running requests and the session,
+// and returns the reason why c is dead.
 func (s *streamable) run(c *conn) error {
 	s.attach(c)
 	<-c.dead
@@ -110,8 +112,9 @@ func (s *streamable) run(c *conn) error {
 	return c.failure()
 }
 
-// send posts a message in the background, except the one that ends the handshake,
-// which no later message may overtake.
+// send posts a message in the background, except the one that ends the handshake: no later
+// message may overtake it, so send waits for it. It returns errNotSent after the end of the
+// connection.
 func (s *streamable) send(message []byte) error {
 	<-s.attached
 	m, err := jsonrpc.Split(message)
@@ -202,7 +205,8 @@ func (s *streamable) handleCancellation(params json.RawMessage) bool {
 	return false
 }
 
-// post sends a message and handles the response.
+// post sends a message and handles the response until it ends or ctx ends. If the request
+// fails, the exchange gets the error.
 func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, message []byte) {
 	req, err := s.newRequest(ctx, http.MethodPost, s.base, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
 	if err != nil {

@@ -271,7 +271,7 @@ func (s *Server) Name() string { return s.cfg.Name }
 func (s *Server) OnChange(f func()) { s.onChange = f }
 
 // Tools returns the server's definitions as it sent them. It starts the server if
-// necessary.
+// necessary, and waits for it until ctx ends. The definitions must not be changed.
 func (s *Server) Tools(ctx context.Context) ([]json.RawMessage, error) {
 	c, err := s.connection(ctx)
 	if err != nil {
@@ -339,8 +339,9 @@ func (s *Server) wrapLostError(ctx context.Context, what, phase string, err erro
 	}
 }
 
-// Ping sends a request that a living server answers, and returns the time to the
-// answer.
+// Ping sends a request that a living server answers, and returns the time to the answer. It
+// starts the server if necessary. It returns SERVER_OFFLINE if there is no answer within
+// StartTimeout.
 func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	c, err := s.connection(ctx)
 	if err != nil {

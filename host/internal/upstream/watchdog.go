@@ -90,7 +90,8 @@ func (c *conn) stopWatchdog() bool {
 	return !c.watchdogRuns
 }
 
-// ping sends a request that a living server answers, in the server's era.
+// ping sends a request that a living server answers, in the server's era, and waits for the
+// answer. The error can be an *call.MCPError, which is a sign of life, too.
 func (c *conn) ping(ctx context.Context) error {
 	method := "ping"
 	if c.era == Modern { // the modern era has no ping

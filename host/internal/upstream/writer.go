@@ -59,11 +59,12 @@ func newWriter(file pipe, timeout time.Duration) *writer {
 // errNotSent if nothing of it will be written.
 func (w *writer) send(line []byte) error { return w.sendWithin(line, maxQueued) }
 
-// sendAnyway does so even if more than maxQueued bytes wait. The caller bounds the number
-// of such lines.
+// sendAnyway does the same as send, even if more than maxQueued bytes wait. The caller
+// bounds the number of such lines.
 func (w *writer) sendAnyway(line []byte) error { return w.sendWithin(line, math.MaxInt) }
 
-// sendWithin sends a line unless more than most bytes wait.
+// sendWithin writes or queues a line. It returns LIMIT_REACHED if more than most bytes
+// wait, and errNotSent if the connection has ended. Later errors end the connection.
 func (w *writer) sendWithin(line []byte, most int) error {
 	w.mu.Lock()
 	if w.closed {

@@ -74,8 +74,8 @@ func OpenHistory(path string) (*History, error) {
 	return h, h.shorten()
 }
 
-// shorten rewrites the file with the newest entries: half of the permitted number and
-// bytes.
+// shorten replaces the file by one with the newest entries: half of the permitted number
+// and bytes. After an error the file is as before.
 func (h *History) shorten() error {
 	var lines [][]byte
 	size := 0
@@ -109,8 +109,9 @@ func encodeEntry(entry string) []byte {
 	return append(line, '\n')
 }
 
-// Add appends a typed text to the history and its file, unless it is blank, equals the
-// last one, begins with a space or has more than maxEntry bytes.
+// Add appends a typed text to the history and its file, unless it is blank, equals the last
+// one, begins with a space or has more than maxEntry bytes. An error means that the file
+// could not be written; the entry is in the history nevertheless.
 func (h *History) Add(entry string) error {
 	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || len(entry) > maxEntry || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
 		return nil

@@ -141,7 +141,8 @@ type keys struct {
 	escapes bool   // Esc alone is a key
 }
 
-// readByte returns the next byte of the terminal. It waits for one.
+// readByte waits for the next byte of the terminal and returns it. It returns io.EOF at the
+// end, and the error of ctx.
 func (k *keys) readByte(ctx context.Context) (byte, error) {
 	for len(k.waiting) == 0 {
 		more, err := k.from.read(ctx)
@@ -161,7 +162,8 @@ func (k *keys) discard() {
 	k.from.discard()
 }
 
-// readKey waits for a key and returns it.
+// readKey waits for a key and returns it: with no action for an unknown one. The errors are
+// those of readByte.
 func (k *keys) readKey(ctx context.Context) (key, error) {
 	b, err := k.readByte(ctx)
 	switch {
@@ -243,7 +245,8 @@ func (k *keys) isEscapeAlone(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// readPaste returns a pasted text, up to pasteEnd, with its line breaks as \n.
+// readPaste returns a pasted text, up to pasteEnd, with its line breaks as \n. It keeps at
+// most maxPaste bytes.
 func (k *keys) readPaste(ctx context.Context) (key, error) {
 	var text []byte
 	for !bytes.HasSuffix(text, []byte(pasteEnd)) {

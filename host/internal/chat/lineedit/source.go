@@ -48,7 +48,9 @@ func (s *Source) readLoop() {
 	}
 }
 
-// read returns the available bytes, at least one. It waits for them.
+// read waits for bytes and returns the available ones, at least one. It returns the error
+// of ctx if that ends first; the bytes then stay for the next read. At the end of the input
+// it returns io.EOF.
 func (s *Source) read(ctx context.Context) ([]byte, error) {
 	if len(s.rest) > 0 {
 		held := s.rest

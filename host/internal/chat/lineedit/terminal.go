@@ -13,7 +13,8 @@ type TerminalFile struct{ In, Out *os.File }
 // IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Raw makes the terminal send each key at once, until restore is called.
+// Raw makes the terminal send each key at once, until restore is called. It returns an
+// error if the input is not a terminal.
 func (f TerminalFile) Raw() (restore func(), err error) {
 	was, err := term.MakeRaw(int(f.In.Fd()))
 	if err != nil {

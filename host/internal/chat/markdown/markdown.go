@@ -93,7 +93,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 }
 
 // Close ends the text: it writes the text that was held back, and ends the line. Then
-// another text can begin.
+// another text can begin. It returns the first error of the output.
 func (w *Writer) Close() error {
 	for range w.partial {
 		w.writeRune(utf8.RuneError)

@@ -44,7 +44,8 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 	return n, c.put(clean)
 }
 
-// End writes held text, and a line end if the last line has none.
+// End writes held text, and a line end if the last line has none. Then another text can
+// begin.
 func (c *Cleaner) End() error {
 	var clean []byte
 	if c.cr {

@@ -30,7 +30,8 @@ func New(out io.Writer, width func() int) *Screen { return &Screen{out: out, wid
 // erase erases the line with the cursor.
 const erase = "\r\x1b[2K"
 
-// Write writes text above the status line. The text must be clean (see Clean).
+// Write writes text above the status line, or keeps it while the screen is held. It always
+// returns len(text), with the error of the output. The text must be clean (see Clean).
 func (s *Screen) Write(text []byte) (int, error) {
 	if len(text) == 0 {
 		return 0, nil

@@ -13,7 +13,7 @@ import (
 // Variables holds the values of variables.
 type Variables struct {
 	Env    func(name string) (string, bool)
-	File   func(path string) (string, error) // what {file:path} stands for; nil: for itself
+	File   func(path string) (string, error) // the value of {file:path}; nil: {file:path} stays
 	Folder string                            // ${workspaceFolder}
 	Home   string                            // ${userHome}, and ~/ in paths
 	Inputs map[string]Input

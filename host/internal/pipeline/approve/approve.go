@@ -169,7 +169,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 }
 
 // subject returns what an approval of this call covers; see type subject. It reads the
-// store's secret at the first call.
+// store's secret at the first call. The errors are those of subjectOf and storeError.
 func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error) {
 	var of Scope
 	if s.cfg.Scope != nil {
@@ -250,7 +250,8 @@ const (
 )
 
 // waitUntilDecided waits until the request is decided or has expired, but no longer than
-// atMost. It returns nil when that time is over.
+// atMost. It returns nil when that time is over, and the error of ctx if that ends first.
+// Meanwhile the timeouts of the call are paused.
 func (s *Stage) waitUntilDecided(ctx context.Context, r *Record, atMost time.Duration) error {
 	if atMost <= 0 {
 		return nil
@@ -266,7 +267,8 @@ func (s *Stage) waitUntilDecided(ctx context.Context, r *Record, atMost time.Dur
 }
 
 // Await waits until the request with an id is decided or has expired, and returns its
-// record.
+// record. It returns NOT_FOUND for an unknown id. If ctx ends first, it returns the pending
+// record with the error of ctx.
 func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -283,8 +285,8 @@ func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 	}
 }
 
-// notify queues the notification of a request, unless it is queued or was sent. If the
-// host was killed before it was sent, a repeated call sends it.
+// notify queues the notification of a request, unless it is queued or was sent. If the host
+// was killed before it was sent, a repeated call sends it. The error is that of the store.
 func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 	if s.cfg.Callback.URL == "" || r.Notified || !s.notifier.claim(r.ID) {
 		return nil
@@ -387,7 +389,8 @@ func (s *Stage) runWithLease(ctx context.Context, req *call.Request, key, run st
 	return next(ctx, req)
 }
 
-// keepLease renews the lease of a run in the background until stop is called.
+// keepLease renews the lease of a run in the background until stop is called, even if ctx
+// ends. stop waits for the end of the last renewal.
 func (s *Stage) keepLease(ctx context.Context, key, run string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

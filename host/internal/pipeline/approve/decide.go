@@ -52,7 +52,8 @@ func (r *Record) checkToken(token string) bool {
 	return held == 1
 }
 
-// Redeem decides a request like Decide, for the bearer of its one-time token.
+// Redeem decides a request like Decide, for the bearer of its one-time token; it returns
+// errToken for a wrong one.
 func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
 	return b.decide(ctx, id, d, func(r *Record) error {
 		if !r.checkToken(token) {

@@ -27,9 +27,10 @@ func fits(r *Record) bool {
 	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
 }
 
-// elicit asks the person at the caller's client and records the decision. If the client
-// cannot ask or the person dismisses the question, it returns nil and the request stays
-// pending.
+// elicit asks the person at the caller's client, waits for the answer, and records the
+// decision. If the client cannot ask or the person dismisses the question, it returns nil
+// and the request stays pending. It returns the error of ctx if that ends, and that of the
+// store. Meanwhile the timeouts of the call are paused.
 func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error {
 	// A decision elsewhere ends the question.
 	asking, cancel := context.WithDeadline(ctx, r.Expires)

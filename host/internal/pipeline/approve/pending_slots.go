@@ -44,7 +44,7 @@ type pendingSlot struct {
 }
 
 // secret returns a random key that all hosts with this store share, and creates it if
-// necessary.
+// necessary. The error is that of the store.
 func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	for {
 		entry, err := b.Keys.Get(ctx, secretKey)
@@ -163,8 +163,8 @@ func (b *Store) decidedIDs(ctx context.Context, open []pendingSlot) map[string]b
 	return gone
 }
 
-// forget deletes the record at a key if it is finished. Other records stay until they
-// expire.
+// forget deletes the record at a key if it is finished; errors are ignored, because it
+// expires. Other records stay until they expire.
 func (b *Store) forget(ctx context.Context, key string) {
 	r, version, err := b.read(ctx, key)
 	if err != nil || r == nil {

@@ -71,10 +71,10 @@ func roundWith(state json.RawMessage, c call.Caller) string {
 // isNull reports whether a JSON value is missing or null.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// onlyShownMembers returns the request with args and with only those params that the
-// person saw or that have no effect. It removes members that nobody saw (task, members of
-// _meta that only the server knows). With nextRound it keeps the state and the answers to
-// the server's question.
+// onlyShownMembers returns the request with args and with only those params that the person
+// saw or that have no effect. It removes members that nobody saw (task, members of _meta
+// that only the server knows). With nextRound it keeps the state and the answers to the
+// server's question. It returns an error for malformed params.
 func onlyShownMembers(req *call.Request, args json.RawMessage, nextRound bool) (*call.Request, error) {
 	params := json.RawMessage(`{}`)
 	if len(req.Params) > 0 {

@@ -64,7 +64,8 @@ func (b *Store) lease() time.Duration {
 	return 30 * time.Second
 }
 
-// read returns the record at a key and its version; nil and 0 without a record.
+// read returns the record at a key and its version; nil and 0 without a record. It returns
+// INTERNAL for a malformed one.
 func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	entry, err := b.Keys.Get(ctx, key)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -94,9 +95,9 @@ func (b *Store) write(ctx context.Context, key string, r *Record, version int64)
 // maxTries bounds the attempts of a change while other processes change the record.
 const maxTries = 1000
 
-// change applies f to the record at a key, nil if none exists, and repeats it if
-// another process changed the record meanwhile. f returns the new record, or nil to
-// keep the old one.
+// change applies f to the record at a key, nil if none exists, and repeats it if another
+// process changed the record meanwhile. f returns the new record, or nil to keep the old
+// one. change returns the record as it is then, and the error of f or of the store.
 func (b *Store) change(ctx context.Context, key string, f func(*Record) (*Record, error)) (*Record, error) {
 	var err error
 	for range maxTries {
@@ -119,8 +120,9 @@ func (b *Store) change(ctx context.Context, key string, f func(*Record) (*Record
 }
 
 // findOrCreate returns the record of a call, or creates a pending one. If the record is
-// approved, or waits for the next round of this call, it becomes running; the caller
-// must then return run.
+// approved, or waits for the next round of this call, it becomes running; the caller must
+// then return run. It returns LIMIT_REACHED if too many requests are pending, and CONFLICT
+// if the round was already made.
 func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
 	mine, round := randomText(15), roundOf(req)
 	var slot string // reserved for the request
@@ -181,7 +183,7 @@ func (r *Record) earlierDecision(now time.Time) string {
 	return ""
 }
 
-// List returns all stored records, the oldest first.
+// List returns all stored records, the oldest first, without malformed ones.
 func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	all := []*Record{}
 	after := ""
@@ -243,12 +245,13 @@ func notFoundError(id string) error {
 	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
 
-// renew renews the lease of a run.
+// renew renews the lease of a run; the error is that of recordOfRun.
 func (b *Store) renew(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
 }
 
-// finishRecord makes the record of a run done, with its outcome.
+// finishRecord makes the record of a run done, with its outcome, and shortens and masks its
+// arguments. The error is that of recordOfRun.
 func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
@@ -259,7 +262,7 @@ func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) erro
 
 // restoreApproval ends a run that had no effect, so that the call can be repeated. The
 // record is approved again, or, after the first round, ready for the same round again. It
-// expires as it would have without the run.
+// expires as it would have without the run. The error is that of recordOfRun.
 func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		if next.Run = ""; next.Rounds > 0 { // the round can be repeated
@@ -270,9 +273,9 @@ func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 	})
 }
 
-// continueRecord keeps the approval for the next round of the same call, which must
-// have the digest round. All rounds together must end within the lifetime of the
-// approval.
+// continueRecord keeps the approval for the next round of the same call, which must have
+// the digest round. All rounds together must end within the lifetime of the approval. The
+// error is that of recordOfRun.
 func (b *Store) continueRecord(ctx context.Context, key, run, round string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Run, next.Round, next.Expires = Asking, "", round, next.Began.Add(b.expires())
@@ -331,7 +334,7 @@ func (b *Store) spendDenial(ctx context.Context, r *Record) error {
 }
 
 // changeUnannounced applies f to the request with an id if its notification was not sent
-// yet; otherwise it does nothing.
+// yet; otherwise, and without such a request, it does nothing and returns nil.
 func (b *Store) changeUnannounced(ctx context.Context, id string, f func(*Record)) error {
 	key, err := keyOf(id)
 	if err != nil {

@@ -277,7 +277,9 @@ func (l *Log) Lost() (int, error) {
 	return l.lostTotal, l.fault
 }
 
-// Close writes the waiting records and closes the sink. Calls must have ended.
+// Close writes the waiting records and closes the sink; it waits for both. Calls must have
+// ended. It returns the error of the latest write if records were lost, or that of closing.
+// A second Close does nothing.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -37,7 +37,8 @@ func NewFiles(c Config) *Files { return &Files{cfg: c.withDefaults()} }
 // removing.
 const maxMoves = 8
 
-// Append writes records as lines.
+// Append writes records as lines to the file of this day, which it creates if necessary. It
+// returns an error if the records could not be written.
 func (f *Files) Append(_ context.Context, records ...[]byte) error {
 	for range maxMoves {
 		whole, err := f.open(time.Now().UTC().Format(time.DateOnly))
@@ -131,8 +132,8 @@ func (f *Files) open(date string) (complete bool, err error) {
 	}
 }
 
-// lastLineComplete reports whether a file of this size ends in a newline. After a full
-// disk it may not, whichever process wrote it.
+// lastLineComplete reports whether a file of this size ends in a newline. After a full disk
+// it may not, whichever process wrote it. The error is that of reading the file.
 func (f *Files) lastLineComplete(size int64) (bool, error) {
 	if size == 0 || size == f.end {
 		return true, nil
@@ -177,7 +178,7 @@ func (f *Files) prune() {
 	}
 }
 
-// fileNames returns the log's files, oldest first.
+// fileNames returns the log's files, oldest first; none if the directory does not exist.
 func fileNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +206,7 @@ func parseFileName(name string) (date string, part int) {
 	return date, part
 }
 
-// Sync writes the file to the disk.
+// Sync writes the file to the disk; it does nothing before the first record.
 func (f *Files) Sync() error {
 	if f.file == nil {
 		return nil
@@ -213,7 +214,7 @@ func (f *Files) Sync() error {
 	return f.file.Sync()
 }
 
-// Close closes the file.
+// Close closes the file; it does nothing before the first record.
 func (f *Files) Close() error {
 	if f.file == nil {
 		return nil
@@ -240,7 +241,9 @@ type Event struct {
 	Records int             `json:"records"` // number of lost records
 }
 
-// Read calls visit with the events of a directory's files since a time, in the order of writing. skipped is the number of lines that are not events.
+// Read calls visit with the events of a directory's files since a time, in the order of
+// writing. skipped is the number of lines that are not events. It stops at a file that
+// cannot be read, and returns the error.
 func Read(dir string, since time.Time, visit func(Event)) (skipped int, err error) {
 	names, err := fileNames(dir)
 	if err != nil {
@@ -291,7 +294,8 @@ func readFile(path string, since time.Time, visit func(Event)) (skipped int, err
 // maxLine is the length at which a line is truncated, in bytes.
 const maxLine = 1 << 20
 
-// readLine returns a line. It truncates long lines.
+// readLine returns a line with its end, or io.EOF with the rest of the file. It truncates
+// long lines to about maxLine bytes.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

@@ -138,7 +138,8 @@ func (f *argFinder) find(value json.RawMessage, path []string, depth int) error 
 	return nil
 }
 
-// findMembers looks in the members of an object for the rest of a path.
+// findMembers looks in the members of an object for the rest of a path. It returns an error
+// if object is malformed or nested too deep.
 func (f *argFinder) findMembers(object json.RawMessage, path []string, depth int) error {
 	members, err := jsonrpc.Members(object)
 	if err != nil {
@@ -162,7 +163,8 @@ func (f *argFinder) findMembers(object json.RawMessage, path []string, depth int
 	return nil
 }
 
-// findItems looks in the items of a list for the rest of a path.
+// findItems looks in the items of a list for the rest of a path. It returns an error if
+// list is malformed or nested too deep.
 func (f *argFinder) findItems(list json.RawMessage, path []string, depth int) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(list, &items); err != nil {

@@ -127,7 +127,7 @@ func (n *counters) admit(req *call.Request) (t countedCall, err error) {
 	return t, nil
 }
 
-// limitError returns an error if a call would exceed a limit. n.mu is held.
+// limitError returns LIMIT_REACHED if a call would exceed a limit, else nil. n.mu is held.
 func (n *counters) limitError(c call.Caller, t countedCall, identical int) *toolerr.Error {
 	cfg := n.cfg
 	switch {
@@ -207,8 +207,8 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 	return h.Sum64()
 }
 
-// tallyOf returns the counters of a caller or turn, new ones if necessary, and records
-// that they were used.
+// tallyOf returns the counters of a caller or turn, new ones if necessary, and records that
+// they were used. At maxCallers it forgets others. n.mu is held.
 func (n *counters) tallyOf(w callerKey, now time.Time) *tally {
 	t := n.callers[w]
 	if t == nil {

@@ -83,7 +83,8 @@ func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (
 // three.
 type withinKey struct{}
 
-// attempt makes the call once, within PerAttempt if that is set.
+// attempt makes the call once, within PerAttempt if that is set; after that time it returns
+// a *call.TimeoutError.
 func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
 	if c.PerAttempt == 0 {
 		return next(ctx, req)

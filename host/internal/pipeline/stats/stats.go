@@ -95,7 +95,8 @@ func (r *Recorder) Add(o Observation) {
 	s.classes[class(o.Duration)].Add(1)
 }
 
-// series returns the counters of a tool. Above maxTools, further tools share one.
+// series returns the counters of a tool, which it creates if necessary. Above maxTools,
+// further tools share those of Other.
 func (r *Recorder) series(tool, server string) *series {
 	r.mu.RLock()
 	s := r.tools[tool]

@@ -10,7 +10,7 @@ import (
 )
 
 // callWithPauses makes a call with a time limit whose clock is paused while the user is
-// asked a question.
+// asked a question. After that time it returns a *call.TimeoutError.
 func callWithPauses(ctx context.Context, next call.Handler, req *call.Request, after time.Duration) (*call.Result, error) {
 	late := &call.TimeoutError{Tool: req.Tool.Name, After: after}
 	timed, cancel := call.WithTimeout(ctx, after, late)

@@ -113,7 +113,8 @@ func parseSampler(name, arg string) (Sampler, error) {
 	return s, nil
 }
 
-// parsePairs parses name=value,name=value with URL-escaped values.
+// parsePairs parses name=value,name=value with URL-escaped values. It returns an error for
+// an entry of another form, without its text, which can be a secret.
 func parsePairs(text string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, pair := range strings.Split(text, ",") {

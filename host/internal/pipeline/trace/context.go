@@ -42,8 +42,8 @@ func (c spanContext) traceparent() string {
 	return string(append(out, "-00"...))
 }
 
-// parseTraceparent parses a traceparent as W3C Trace Context specifies: of a later version, only
-// the known part.
+// parseTraceparent parses a traceparent as W3C Trace Context specifies: of a later version,
+// only the known part. ok is false for an invalid one.
 func parseTraceparent(text string) (c spanContext, ok bool) {
 	if len(text) < 55 || text[2] != '-' || text[35] != '-' || text[52] != '-' || text != strings.ToLower(text) {
 		return c, false

@@ -123,7 +123,8 @@ func (t *Tracer) run() {
 	}
 }
 
-// gather returns the next batch. open is false after the last one.
+// gather waits for the next batch and returns it: at most Config.Batch spans, or those of
+// the time Config.Delay. open is false after the last one.
 func (t *Tracer) gather() (batch []*span, open bool) {
 	s, open := <-t.queue
 	if !open {
@@ -146,7 +147,9 @@ func (t *Tracer) gather() (batch []*span, open bool) {
 	return batch, true
 }
 
-// export sends a batch, and repeats it if the collector is busy or cannot be reached.
+// export sends a batch, and repeats it, at most tries times, if the collector is busy or
+// cannot be reached. It counts the accepted and rejected spans. After an error none of them
+// was accepted, and the caller counts them.
 func (t *Tracer) export(batch []*span) error {
 	body, err := jsonrpc.Marshal(t.encode(batch))
 	if err != nil {

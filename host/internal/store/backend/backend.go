@@ -79,8 +79,9 @@ func Open(c Config) (*store.Store, error) {
 	return jetstream.New(cluster), nil
 }
 
-// parse returns the configuration of a cluster from the URL, whose parameters follow
-// the last server; for other URLs only the limits.
+// parse returns the configuration of a cluster from the URL, whose parameters follow the
+// last server; for other URLs only the limits. It returns INVALID_INPUT for an unsupported
+// or malformed URL.
 func (c Config) parse() (jetstream.Config, error) {
 	j := jetstream.Config{Token: c.Token.Reveal(), MaxBytes: c.MaxBytes, Quota: c.Quota}
 	if c.URL == "" || c.URL == "memory:" {

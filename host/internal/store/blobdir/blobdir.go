@@ -52,7 +52,8 @@ type dir struct{ Config }
 func (d *dir) path(id string) string { return filepath.Join(d.Dir, prefix+id) }
 
 // Create implements store.Blobs. The blobs together never exceed the quota, even with
-// concurrent writers: each also counts the unfinished files of the others.
+// concurrent writers: each also counts the unfinished files of the others. After an error
+// no blob is left.
 func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Blob{}, err

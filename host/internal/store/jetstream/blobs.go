@@ -44,8 +44,8 @@ func (c *cluster) chunkSubject(upload string, n int64) string {
 	return fmt.Sprintf("%s.chunk.%s.%d", c.Name, upload, n)
 }
 
-// Create uploads the content under a separate name, and then makes it the blob, unless
-// the blob exists.
+// Create implements store.Blobs: it uploads the content under a separate name, and then
+// makes it the blob, unless the blob exists.
 func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)
@@ -93,9 +93,9 @@ func (c *cluster) upload(ctx context.Context, s *streams, d *blobInfo, r io.Read
 	}
 }
 
-// publishBlob makes an upload the content of the blob id, if there is no such blob and
-// all blobs stay within the quota. No other blob may change between the check and the
-// publication; then it checks again.
+// publishBlob makes an upload the content of the blob id. It returns EXISTS if there is
+// such a blob, and an error if all blobs would exceed the quota. No other blob may change
+// between the check and the publication; then it checks again.
 func (c *cluster) publishBlob(ctx context.Context, s *streams, id string, d blobInfo) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -146,8 +146,8 @@ func (c *cluster) listBlobs(ctx context.Context, s *streams) (map[string]blobInf
 	return all, c.explain(ctx, err)
 }
 
-// discardUpload removes the content of an upload. If the cluster cannot be reached,
-// Trim removes it later.
+// discardUpload removes the content of an upload, within requestTimeout, even if ctx has
+// ended. If the cluster cannot be reached, Trim removes it later.
 func (c *cluster) discardUpload(ctx context.Context, s *streams, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()

@@ -90,9 +90,10 @@ func headerInt(h map[string][]string, key string) int64 {
 	return n
 }
 
-// visitMessages calls visit with the messages that filter matches, oldest first, from
-// the sequence from on, until visit returns false or the messages that existed at the
-// call have been visited. With headersOnly the messages have no data.
+// visitMessages calls visit with the messages that filter matches, oldest first, from the
+// sequence from on, until visit returns false or the messages that existed at the call have
+// been visited. With headersOnly the messages have no data. It returns the first error of
+// the server.
 func visitMessages(ctx context.Context, s js.Stream, filter string, from uint64, headersOnly bool, visit func(m js.Msg, seq uint64) (more bool)) error {
 	config := js.ConsumerConfig{
 		FilterSubject: filter, AckPolicy: js.AckNonePolicy, HeadersOnly: headersOnly,

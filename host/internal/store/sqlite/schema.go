@@ -55,11 +55,11 @@ func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 	return d.applyMigrations(ctx, db)
 }
 
-// applyMigrations applies the steps of schema that the database does not have, all of
-// them to a new one.
+// applyMigrations applies the steps of schema that the database does not have, all of them
+// to a new one. After an error it has applied none.
 func (d *database) applyMigrations(ctx context.Context, db *sql.DB) error {
-	// Only before the first table is made has auto_vacuum an effect. Going
-	// over to WAL does not wait for others who do the same: patiently does.
+	// auto_vacuum has an effect only before the first table is created. The change to
+	// WAL does not wait for other processes that make it, too: retryBusy does.
 	for _, pragma := range []string{fmt.Sprint("page_size=", pageSize), "auto_vacuum=incremental", "journal_mode=wal"} {
 		if _, err := db.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
 			return err

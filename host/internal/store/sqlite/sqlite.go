@@ -128,8 +128,9 @@ func (d *database) open(ctx context.Context) (*handles, error) {
 	return h, nil
 }
 
-// connect opens the database file with one connection that writes and several that
-// read. It creates or migrates the tables.
+// connect opens the database file with one connection that writes and several that read. It
+// creates or migrates the tables. If another process keeps the database locked for
+// Config.Wait, it returns an error; then nothing is open.
 func (d *database) connect(ctx context.Context) (*handles, error) {
 	h := &handles{}
 	err := func() (err error) {
@@ -191,7 +192,7 @@ func (d *database) close() error {
 	return d.opened.close()
 }
 
-// close closes the connections that are open.
+// close closes the connections that are open, and returns their errors.
 func (h *handles) close() error {
 	var errs []error
 	for _, db := range []*sql.DB{h.read, h.write} {
@@ -203,6 +204,7 @@ func (h *handles) close() error {
 }
 
 // retryBusy calls do again while other processes hold a lock, for at most Config.Wait.
+// After that time it returns the error of do.
 func (d *database) retryBusy(ctx context.Context, do func() error) error {
 	for start := time.Now(); ; {
 		err := do()
@@ -214,7 +216,7 @@ func (d *database) retryBusy(ctx context.Context, do func() error) error {
 		case time.Since(start) >= d.Wait:
 			return err
 		}
-		// SQLite has waited already, except for locks that it knows not to end.
+		// SQLite has waited already, except for locks that it does not wait for.
 		time.Sleep(time.Millisecond)
 	}
 }
