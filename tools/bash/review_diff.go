@@ -76,7 +76,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	}
 	switch {
 	case c.Kind == changes.Deleted && c.Old.IsDir():
-		return line("/ with all of its contents")
+		return line("/ with all of its contents%s", movedText(root, c))
 	case fsys.Denied(path) || fsys.Masked(path):
 		return line(" (content not shown: it may hold secrets)")
 	case c.New != nil && c.New.IsDir():
@@ -85,10 +85,10 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	before, beforeOK := contentBefore(fsys, path, c)
 	after, afterOK := contentAfter(c)
 	if !beforeOK || !afterOK {
-		return line(" %s", sizeText(c))
+		return line(" %s%s", sizeText(c), movedText(root, c))
 	}
 	if bytes.Equal(before, after) {
-		return line(" %s", modeText(c))
+		return line(" %s%s", modeText(c), movedText(root, c))
 	}
 	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: maxDiffLines, MaxLineBytes: 2000, WindowChars: 200, Stopped: func() bool { return ctx.Err() != nil }}
 	if c.Kind == changes.Created {
@@ -101,7 +101,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	if diff.Cut > 0 {
 		text += fmt.Sprintf("(%d more diff lines; +%d -%d in total)\n", diff.Cut, diff.Added, diff.Removed)
 	}
-	if m := modeText(c); m != "" {
+	if m := strings.TrimSpace(modeText(c) + movedText(root, c)); m != "" {
 		text = fmt.Sprintf("%s %s\n", quoteName(name), m) + text
 	}
 	return text
@@ -114,10 +114,24 @@ func modeText(c changes.Change) string {
 	if c.Old != nil && c.New != nil && c.Old.Mode() != c.New.Mode() {
 		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
 	}
-	if n := c.OtherHardLinks(); n > 0 {
+	n := c.OtherHardLinks()
+	switch {
+	case n > 0 && c.Kind == changes.Deleted:
+		parts = append(parts, fmt.Sprintf("(%s of this file may stay; if the command moved it, its new name is another file)", textfmt.Count(n, "other name")))
+	case n > 0:
 		parts = append(parts, fmt.Sprintf("(%s of this file may keep the old content)", textfmt.Count(n, "other name")))
 	}
 	return strings.Join(parts, " ")
+}
+
+// movedText names what a copy of a deleted file or directory lacks, which mv makes; "" if
+// it lacks nothing.
+func movedText(root string, c changes.Change) string {
+	names := c.LostByCopy(root)
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (had %s, which a copy lacks: if the command moved it, with mv, the new one is a copy)", shorten(escapeUnsafe(strings.Join(names, ", ")).text, 200))
 }
 
 // sizeText describes the sizes before and after a change.
@@ -126,7 +140,7 @@ func sizeText(c changes.Change) string {
 	case c.Old == nil:
 		return fmt.Sprintf("(%v, %d bytes)", c.New.Mode(), c.New.Size())
 	case c.New == nil:
-		return fmt.Sprintf("(%v, %d bytes)", c.Old.Mode(), c.Old.Size())
+		return strings.TrimSpace(fmt.Sprintf("(%v, %d bytes) %s", c.Old.Mode(), c.Old.Size(), modeText(c)))
 	}
 	return strings.TrimSpace(fmt.Sprintf("(%d → %d bytes) %s", c.Old.Size(), c.New.Size(), modeText(c)))
 }

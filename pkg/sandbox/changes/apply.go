@@ -73,7 +73,7 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		return report, err
 	}
 	for i, p := range plans {
-		report.Refused = append(report.Refused, p.findConflicts(known[i])...)
+		report.Refused = append(report.Refused, p.findConflicts(known[i], r.Dirs[i])...)
 	}
 	if len(report.Refused) > 0 {
 		were := "were"
@@ -91,9 +91,12 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 		return report, err
 	}
 	for i, p := range plans {
-		if err := p.applyChosen(r.Dirs[i], known[i], &report); err != nil {
+		if err := p.applyChosen(r.Dirs[i], &report); err != nil {
 			for _, c := range report.Applied {
 				known[c.Root].deleteApplied(c)
+			}
+			for later := i + 1; later < len(plans); later++ {
+				plans[later].forgetDirs(r.Dirs[later])
 			}
 			return report, errors.Join(err, s.saveFile(r), s.saveBases(known))
 		}

@@ -13,40 +13,41 @@ import (
 )
 
 // applyChange makes one change in the root. If it was made already, by an
-// interrupted call, it does nothing.
-func (p *plan) applyChange(c Change) error {
+// interrupted call, it does nothing. why is the reason why a directory was not removed, as
+// of laterConflict; part of its content may be removed then.
+func (p *plan) applyChange(c Change) (why string, err error) {
 	if c.Kind == Deleted {
-		if err := p.removeEntry(c.Path); err != nil {
-			return err
+		if why, err := p.removeEntry(c); why != "" || err != nil {
+			return why, err
 		}
 		whiteout := filepath.Join(p.upper, filepath.FromSlash(c.Path))
 		if info, err := os.Lstat(whiteout); err == nil && isWhiteout(info) {
-			return withWritableDir(filepath.Dir(whiteout), func() error { return os.Remove(whiteout) })
+			return "", withWritableDir(filepath.Dir(whiteout), func() error { return os.Remove(whiteout) })
 		}
-		return nil
+		return "", nil
 	}
 	now, err := p.tree.Lstat(c.Path)
 	if err != nil && !nofollow.IsMissing(err) {
-		return err
+		return "", err
 	}
 	switch {
 	case c.Old != nil && c.Dir && err == nil && now.IsDir():
-		return nil // finishDir sets its mode
+		return "", nil // finishDir sets its mode
 	case c.Old != nil && c.Dir:
-		return errors.New("is no longer a directory")
+		return "", errors.New("is no longer a directory")
 	case err == nil && now.IsDir() != c.New.IsDir():
-		if err := p.removeEntry(c.Path); err != nil {
-			return err
+		if why, err := p.removeEntry(c); why != "" || err != nil {
+			return why, err
 		}
 	}
 	if c.New.IsDir() {
 		err := p.withWritableParent(c.Path, func() error { return p.tree.Mkdir(c.Path, 0o700) })
 		if errors.Is(err, fs.ErrExist) {
-			return nil
+			return "", nil
 		}
-		return err
+		return "", err
 	}
-	return p.withWritableParent(c.Path, func() error { return p.applyFile(c) })
+	return "", p.withWritableParent(c.Path, func() error { return p.applyFile(c) })
 }
 
 // withWritableParent calls f. If the owner may not write in the directory of
@@ -63,10 +64,24 @@ func (p *plan) withWritableParent(rel string, f func() error) error {
 	return errors.Join(f(), p.tree.Chmod(dir, info.Mode()))
 }
 
-// removeEntry removes the file rel, or the directory rel with its content, from
-// the root.
-func (p *plan) removeEntry(rel string) error {
-	return p.withWritableParent(rel, func() error { return p.tree.RemoveAll(rel) })
+// removeEntry removes the file of a change, or its directory with the content that
+// findConflicts has found, from the root. why is the reason why another entry keeps the
+// directory, "" if it was removed.
+func (p *plan) removeEntry(c Change) (why string, err error) {
+	err = p.withWritableParent(c.Path, func() error {
+		if _, isChecked := p.checked[c.Path]; !isChecked || !removesDir(c) {
+			return p.tree.RemoveAll(c.Path)
+		}
+		unknown, err := p.tree.RemoveKnown(c.Path, func(rel string, info fs.FileInfo) bool {
+			was, existed := p.checked[rel]
+			return existed && (info.IsDir() && was.mode.IsDir() || p.isAsChecked(was, info))
+		})
+		if unknown != "" {
+			why = "holds " + path.Base(unknown) + ", which was created in the meantime"
+		}
+		return err
+	})
+	return why, err
 }
 
 // hasSameContent reports whether the root's file already has the content of the
@@ -89,11 +104,15 @@ func (p *plan) applyFile(c Change) error {
 	first, linked := p.sameContentLinks[ino]
 	linked = linked && first != c.Path && c.New.Mode().IsRegular() && !p.isSameFile(first, c.Path)
 	if !linked && p.hasSameContent(c) {
+		modified := c.New.ModTime()
 		if info, err := p.tree.Lstat(c.Path); err == nil {
 			at, _ := inodeAndChangeTime(info)
+			if !p.setInPlace[at] { // by another hard link
+				modified = p.known[c.Path].mergedTime(info.ModTime(), modified)
+			}
 			p.setInPlace[at] = true
 		}
-		if err := errors.Join(matchAttributes(p.tree, c.Path, c.source, p.known[c.Path].Attributes), p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
+		if err := errors.Join(matchAttributes(p.tree, c.Path, c.source, p.known[c.Path]), p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, modified)); err != nil {
 			return err
 		}
 		return p.removeFromLayer(c)
@@ -213,7 +232,7 @@ func (p *plan) finishDir(rel string, want dirMeta) error {
 	upper := filepath.Join(p.upper, filepath.FromSlash(rel))
 	if info, err := p.tree.Lstat(rel); err == nil && info.IsDir() {
 		if rel != "." { // the layer's root has no attributes
-			if err := matchAttributes(p.tree, rel, upper, p.known[rel].Attributes); err != nil {
+			if err := matchAttributes(p.tree, rel, upper, p.known[rel]); err != nil {
 				return err
 			}
 		}

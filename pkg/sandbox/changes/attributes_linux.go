@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -43,9 +44,10 @@ func copyAttributes(to, from *os.File) error {
 
 // matchAttributes gives the root's file or directory rel the attributes user.* and the
 // access lists of source, its version in a layer. Overlayfs copies them when it copies
-// an entry. An attribute that source lacks is removed only if its name is in before, the
-// attributes before the command's change: somebody else has set the others.
-func matchAttributes(tree *nofollow.Tree, rel, source string, before []string) error {
+// an entry. was is the state before the command's change: an attribute that source lacks is
+// removed only if it had the attribute then, and one that another program has changed
+// since stays.
+func matchAttributes(tree *nofollow.Tree, rel, source string, was baseState) error {
 	dir, base, err := tree.OpenParent(rel)
 	if err != nil {
 		return err
@@ -61,10 +63,11 @@ func matchAttributes(tree *nofollow.Tree, rel, source string, before []string) e
 		switch {
 		case err != nil && !errors.Is(err, unix.ENODATA):
 			continue // the layer's file system does not store it
-		case err != nil && !slices.Contains(before, name):
+		case err != nil && !slices.Contains(was.Attributes, name):
 			continue
 		}
-		if is, isErr := attributeOf(target, name); (isErr == nil) == (err == nil) && is == want {
+		is, isErr := attributeOf(target, name)
+		if (isErr == nil) == (err == nil) && is == want || was.isTheirs(name, is, isErr == nil) {
 			continue
 		}
 		if err := setAttribute(tree, rel, target, name, want, err == nil); err != nil {
@@ -74,15 +77,34 @@ func matchAttributes(tree *nofollow.Tree, rel, source string, before []string) e
 	return nil
 }
 
-// attributeNames returns the names of the attributes of the root's entry rel that
-// matchAttributes sets, nil if they cannot be read.
-func attributeNames(tree *nofollow.Tree, rel string) []string {
+// attributesAndHashes returns the names of the attributes of the root's entry rel that
+// matchAttributes sets, sorted, and the hashes of their values. Both are nil if they cannot
+// be read.
+func attributesAndHashes(tree *nofollow.Tree, rel string) (names, hashes []string) {
 	dir, base, err := tree.OpenParent(rel)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	defer unix.Close(dir) //nolint:errcheck // opened only for paths
-	return unionOfAttributes("/proc/self/fd/" + strconv.Itoa(dir) + "/" + base)
+	return attributesAndHashesOf("/proc/self/fd/" + strconv.Itoa(dir) + "/" + base)
+}
+
+// attributesAndHashesOf does the same as attributesAndHashes for the entry at path.
+func attributesAndHashesOf(path string) (names, hashes []string) {
+	names = unionOfAttributes(path)
+	slices.Sort(names)
+	for _, name := range names {
+		hash := ""
+		withModeBits(path, 0o400, func() error { //nolint:errcheck // an unreadable value has no hash
+			value, err := attributeOf(path, name)
+			if err == nil {
+				hash = hashBytes([]byte(value))
+			}
+			return err
+		})
+		hashes = append(hashes, hash)
+	}
+	return names, hashes
 }
 
 // unionOfAttributes returns the names of the attributes of two entries that
@@ -129,4 +151,31 @@ func setAttribute(tree *nofollow.Tree, rel, target, name, value string, set bool
 		return nil
 	}
 	return err
+}
+
+// copyDirMeta gives a directory of a layer the owner, attributes, mode and time of another
+// one.
+func copyDirMeta(dir, from string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if now, err := os.Lstat(dir); err == nil {
+		is, was := now.Sys().(*syscall.Stat_t), info.Sys().(*syscall.Stat_t)
+		if is.Uid != was.Uid || is.Gid != was.Gid {
+			if err := os.Lchown(dir, int(was.Uid), int(was.Gid)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range unionOfAttributes(from) {
+		value, err := attributeOf(from, name)
+		if err == nil {
+			err = unix.Lsetxattr(dir, name, []byte(value), 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.Chmod(dir, info.Mode()), copyModTime(dir, info))
 }

@@ -33,6 +33,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
 // Kind says how the file at a path differs from that in the root.
@@ -115,14 +118,46 @@ type Mount struct {
 	Work  string
 }
 
-// OtherHardLinks returns the number of other hard links of the changed file in the
-// root. They keep the old content, because overlayfs copies a file before a
-// command writes to it.
+// OtherHardLinks returns the number of other hard links of a modified or deleted file in
+// the root. They keep the old content, because overlayfs copies a file before a command
+// writes to it or moves it.
 func (c Change) OtherHardLinks() int {
-	if c.Old == nil || c.New == nil || c.Kind != Modified || !c.Old.Mode().IsRegular() {
+	if c.Old == nil || c.Kind != Modified && c.Kind != Deleted || !c.Old.Mode().IsRegular() {
 		return 0
 	}
 	return max(int(linkCount(c.Old))-1, 0)
+}
+
+// maxLostEntries bounds the entries of a deleted directory that LostByCopy examines.
+const maxLostEntries = 10_000
+
+// LostByCopy names what a copy of a deleted entry of root, the root of the change, lacks:
+// names of user attributes and access lists, which a command cannot set, and for a
+// directory "hard links". If the command moved the entry, the new one is such a copy. It
+// examines at most maxLostEntries entries of a directory.
+func (c Change) LostByCopy(root string) (names []string) {
+	if c.Kind != Deleted {
+		return nil
+	}
+	tree, err := nofollow.Open(root)
+	if err != nil {
+		return nil
+	}
+	defer tree.Close() //nolint:errcheck // opened only for paths
+	entries, linked := 0, false
+	tree.Walk(c.Path, func(rel string, info fs.FileInfo, _ error) bool {
+		attributes, _ := attributesAndHashes(tree, rel)
+		names = append(names, attributes...)
+		linked = linked || c.Dir && info != nil && info.Mode().IsRegular() && linkCount(info) > 1
+		entries++
+		return entries < maxLostEntries
+	})
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if linked {
+		names = append(names, "hard links")
+	}
+	return names
 }
 
 // absPath returns the absolute path of rel, a slash path relative to root.

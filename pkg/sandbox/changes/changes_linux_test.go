@@ -57,7 +57,7 @@ func TestSomeFilesAreApplied(t *testing.T) {
 	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, `echo more >> a; echo more >> b; mkdir -p p/q; echo r > p/q/r; echo s > p/s; rm d/x`)
-	report, err := set.Apply([]string{"a", "p/q", filepath.Join(b.Root, "d")}, nil)
+	report, err := set.Apply([]string{"a", "p/q", filepath.Join(b.Root, "d"), "d/x"}, nil) // the last two overlap
 	require.NoError(t, err)
 	require.NotZero(t, report.Remaining)
 	require.Equal(t, "one\nmore\ntwo\nr\n", b.run(nil, `cat a b p/q/r; ls p/s d/x 2>/dev/null`))

@@ -26,8 +26,14 @@ type baseState struct {
 	Inode   uint64      `json:"inode,omitempty"`
 	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds; 0: not compared
 	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
-	// Attributes are the names of the attributes that Apply removes if a command did.
+	// Modified is the time of modification in Unix nanoseconds. 0: not known, or another
+	// program changed the directory while the command ran.
+	Modified int64 `json:"modified,omitempty"`
+	// Attributes are the names of the attributes that Apply removes if a command did,
+	// Values the hashes of their values. HasValues is false for a state without them.
 	Attributes []string `json:"attributes,omitempty"`
+	Values     []string `json:"values,omitempty"`
+	HasValues  bool     `json:"has_values,omitempty"`
 }
 
 // baseStates holds the states of one root's entries, by path.
@@ -38,9 +44,12 @@ type baseStates map[string]baseState
 // that check. The content of a file is hashed only if content is set.
 func stateOfEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) baseState {
 	ino, changed := inodeAndChangeTime(info)
-	d := baseState{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
+	d := baseState{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed, Modified: info.ModTime().UnixNano()}
 	if info.IsDir() {
 		d.Size, d.Changed = 0, 0 // its entries have their own records
+		if began != 0 && changed > began {
+			d.Modified = 0
+		}
 		return d
 	}
 	d.Unknown = began != 0 && changed > began
@@ -84,7 +93,8 @@ func (b baseStates) deleteApplied(c Change) {
 }
 
 // conflictReason returns the reason why a change cannot be applied to the root
-// in its present state; "" if it can.
+// in its present state; "" if it can. Mode, time and attributes that only the command or
+// only another program has changed are no reason; see metadata_conflict.go.
 func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	was, known := b[c.Path]
 	info, err := tree.Lstat(c.Path)
@@ -96,8 +106,10 @@ func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 			return ""
 		}
 		return "was deleted in the meantime"
-	case c.New != nil && (c.New.IsDir() && info.IsDir() || isAlreadyApplied(tree, c, info)):
-		return "" // already applied
+	case c.New != nil && c.New.IsDir() && info.IsDir():
+		return was.dirMetaConflict(tree, c, info)
+	case c.New != nil && isAlreadyApplied(tree, c, info):
+		return was.metaConflict(tree, c, info)
 	case !known || was.Unknown:
 		return "was changed while the command ran"
 	case was.Absent:
@@ -107,7 +119,7 @@ func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	case info.IsDir():
 		return b.deleteConflictReason(tree, c.Path)
 	}
-	return ""
+	return was.metaConflict(tree, c, info)
 }
 
 // isUnchanged reports whether the entry at rel, described by info, still has

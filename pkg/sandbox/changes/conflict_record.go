@@ -158,7 +158,8 @@ func (b *baseRecorder) add(rel string, content bool) {
 	}
 	state := stateOfEntry(b.tree, rel, info, b.began, content)
 	if _, changed := inodeAndChangeTime(info); content && changed <= b.began {
-		state.Attributes = attributeNames(b.tree, rel)
+		state.Attributes, state.Values = attributesAndHashes(b.tree, rel)
+		state.HasValues = true
 	}
 	b.out.write(b.root, rel, state)
 }

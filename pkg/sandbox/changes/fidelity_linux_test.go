@@ -54,6 +54,14 @@ var scripts = map[string]string{
 // exchange swaps two files with RENAME_EXCHANGE.
 const exchange = `exchange() { python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); r=l.renameat2(-100,sys.argv[1].encode(),-100,sys.argv[2].encode(),2); sys.exit(r and "exchange: "+str(ctypes.get_errno()))' "$@"; }; `
 
+// requirePython skips the test if this machine has no Python.
+func requirePython(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+}
+
 func prepare(t *testing.T, b *bench) {
 	b.RemoveFiles()
 	b.RunOutside(`echo a > a; mkdir -p d/sub; echo x > d/x; echo h > h1; ln h1 h2; ln -s a link; mkfifo fifo; truncate -s 20M holes; echo at > attributes; echo at > d/attributes; touch -d @1700000000 a d/x h1 link fifo holes attributes d/attributes d .`)
@@ -73,8 +81,8 @@ func TestAppliedIsAsKept(t *testing.T) {
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			sandboxtest.SkipUnsampled(t)
-			if _, err := exec.LookPath("python3"); err != nil && strings.Contains(script, "python3") {
-				t.Skip(err)
+			if strings.Contains(script, "python3") {
+				requirePython(t)
 			}
 			prepare(t, kept)
 			said := kept.run(nil, script)
@@ -127,9 +135,7 @@ func TestOneOfSeveralNamesIsWritten(t *testing.T) {
 
 // A socket is not applied: the program that listened on it has ended.
 func TestSockets(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip(err)
-	}
+	requirePython(t)
 	b := newBench(t)
 	prepare(t, b)
 	set, err := b.store.Create([]string{b.Root})

@@ -12,18 +12,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // actEnv makes the test program apply changes or add layers instead of running
 // tests, until the test kills it.
 const actEnv = "CHANGES_TEST_ACT"
 
-// act runs in the process that is killed. It applies a set or adds layers to
+// act runs in the process that is killed. It applies or discards a set or adds layers to
 // it.
 func act(what, dir, id string) error {
 	set, err := changes.New(dir).Open(id)
 	if err != nil {
 		return err
+	}
+	if what == "discard" {
+		return set.Discard()
 	}
 	if what == "apply" {
 		report, err := set.Apply(nil, nil)
@@ -87,5 +92,25 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 		require.Equal(t, seen, b.run(nil, listing), "after %d kills", kills)
 		t.Logf("applied after %d kills", kills)
+	}
+}
+
+// TestDiscardIsKilledAtRandom kills processes that discard a set. The tree stays as it is,
+// and a repeated discard completes. CHANGES_DISCARD_KILLS is the number of sets.
+func TestDiscardIsKilledAtRandom(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, `for d in {1..5}; do mkdir -p d$d/sub; for f in {1..9}; do echo $d $f > d$d/f$f; done; done`)
+	before := sandboxtest.DescribeTree(t, b.Root)
+	for _, seed := range sandboxtest.Seeds(t, "CHANGES_DISCARD_KILLS", 3) {
+		r := rand.New(rand.NewPCG(seed, 20))
+		set, err := b.store.Create([]string{b.Root})
+		require.NoError(t, err)
+		b.run(set, `rm -r d1; mv d2 d6; for d in d*; do echo more >> $d/f1; chmod 500 $d; done; mkdir -p n/{1..40}/x; touch n/{1..40}/x/f`)
+		for try := 0; len(b.store.List([]string{b.Root})) > 0; try++ {
+			b.killed("discard", set.ID(), time.Duration(r.IntN(12000+try*2000))*time.Microsecond)
+			require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
+		}
+		require.Equal(t, toolerr.NotFound, toolerr.CodeOf(set.Discard()))
+		require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 	}
 }

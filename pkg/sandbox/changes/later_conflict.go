@@ -54,7 +54,7 @@ func removesDir(c Change) bool {
 // laterConflict returns the reason why a change cannot be applied any more, because
 // another program has changed the entry, or an entry of a directory that the change
 // removes, after findConflicts. It returns "" if the change can be applied.
-func (p *plan) laterConflict(c Change, known baseStates) (why string) {
+func (p *plan) laterConflict(c Change) (why string) {
 	if p.isReplaced[c.Path] {
 		return ""
 	}
@@ -64,13 +64,13 @@ func (p *plan) laterConflict(c Change, known baseStates) (why string) {
 	case err != nil && !existed && nofollow.IsMissing(err):
 		return ""
 	case err != nil || !existed:
-		return known.conflictReason(p.tree, c)
+		return p.known.conflictReason(p.tree, c)
 	case was.mode.IsDir() && now.IsDir() && removesDir(c):
 		return p.laterChangeIn(c.Path)
 	case was.mode.IsDir() && now.IsDir(), p.isAsChecked(was, now):
 		return ""
 	}
-	return known.conflictReason(p.tree, c)
+	return p.known.conflictReason(p.tree, c)
 }
 
 // laterChangeIn returns the reason why a directory must not be removed: an entry in it

@@ -98,6 +98,9 @@ func (s *Set) makeLayer(r *setFile, name string) (mounts []Mount, err error) {
 			err = errors.Join(os.MkdirAll(m.Upper, 0o700), os.MkdirAll(m.Work, 0o700))
 		}
 		if err == nil {
+			err = m.shareLinkedFiles(r.linkedPaths(i))
+		}
+		if err == nil {
 			err = errors.Join(os.Chmod(m.Upper, info.Mode().Perm()), os.Chtimes(m.Upper, time.Time{}, info.ModTime()))
 		}
 		if err != nil {
@@ -156,6 +159,7 @@ func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 		return err
 	}
 	out.buf.WriteByte('\n') //nolint:errcheck // ends an incomplete line; close returns the error
+	l.Linked = make([][]string, len(r.Roots))
 	for i, root := range r.Roots {
 		tree, openErr := nofollow.Open(root)
 		if openErr != nil {
@@ -164,7 +168,11 @@ func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 		u, upper := rootDiff{root: i, tree: tree, pathsOnly: true}, s.upperDir(l.Name, i)
 		if err = u.compareDir(".", []string{upper}, true); err == nil {
 			b := baseRecorder{out: out, root: i, tree: tree, older: s.upperDirs(r, i), began: l.Began}
+			if len(b.older) == 0 {
+				b.add(".", true) // the changes do not contain it
+			}
 			b.record(u.sortedChanges())
+			l.Linked[i] = linkedPaths(u.changes)
 			err = s.recordRootMode(r, l, i, upper)
 		}
 		tree.Close() //nolint:errcheck // only read
@@ -261,6 +269,7 @@ func (s *Set) mergeLayers(r *setFile) error {
 				return err
 			}
 		}
+		r.Layers[i-1].Linked = mergeLinked(older.Linked, newer.Linked)
 		r.Layers = slices.Delete(r.Layers, i, i+1)
 		if err := s.saveFile(r); err != nil {
 			return err

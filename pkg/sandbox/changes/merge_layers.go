@@ -42,6 +42,11 @@ func mergeInto(older, newer string, below []string) error {
 				return err
 			}
 			continue
+		case err == nil && os.SameFile(was, e): // linked by shareLinkedFiles; a rename would do nothing
+			if err := withWritableDir(newer, func() error { return os.Remove(from) }); err != nil {
+				return err
+			}
+			continue
 		case err == nil && was.IsDir() && e.IsDir() && !isOpaque(from):
 			if err := mergeInto(to, from, mergedDirs(below, e.Name())); err != nil {
 				return err

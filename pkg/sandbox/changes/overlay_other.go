@@ -56,10 +56,16 @@ func linkCount(fs.FileInfo) uint64 { return 0 }
 func copyAttributes(*os.File, *os.File) error { return errNoLayers }
 
 // matchAttributes returns errNoLayers.
-func matchAttributes(*nofollow.Tree, string, string, []string) error { return errNoLayers }
+func matchAttributes(*nofollow.Tree, string, string, baseState) error { return errNoLayers }
 
-// attributeNames returns nil: only Linux has layers.
-func attributeNames(*nofollow.Tree, string) []string { return nil }
+// attributesAndHashes returns nil: only Linux has layers.
+func attributesAndHashes(*nofollow.Tree, string) (names, hashes []string) { return nil, nil }
+
+// attributesAndHashesOf returns nil: only Linux has layers.
+func attributesAndHashesOf(string) (names, hashes []string) { return nil, nil }
+
+// copyDirMeta returns errNoLayers.
+func copyDirMeta(string, string) error { return errNoLayers }
 
 // nextData returns size, size: no data is left.
 func nextData(_ *os.File, _, size int64) (begin, end int64) { return size, size }

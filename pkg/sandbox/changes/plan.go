@@ -22,7 +22,6 @@ type plan struct {
 	upper   string         // "" if the set has no finished layer for the root
 	chosen  []Change
 	parents map[string]bool // directories created only because of entries in them
-	all     bool            // all changes are chosen, not only those in paths
 	// For files with several hard links in the layer, by inode:
 	// sameContentLinks has the path of the first link whose content in the root is
 	// the same, copiedLinks the path of a file copied to the root.
@@ -31,6 +30,7 @@ type plan struct {
 	checked                       map[string]checkedEntry // what findConflicts found in the root, by path
 	isReplaced                    map[string]bool         // paths in a directory that the plan makes in place of a file
 	setInPlace                    map[uint64]bool         // inodes of the root's files whose mode and time applyFile has set
+	recorded                      []string                // directories that recordDirs has added
 }
 
 // newPlan chooses the changes of a root, and adds the created directories that
@@ -41,7 +41,7 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{path: r.Roots[root], tree: tree, parents: map[string]bool{}, sameContentLinks: map[uint64]string{}, all: len(paths) == 0}
+	p := &plan{path: r.Roots[root], tree: tree, parents: map[string]bool{}, sameContentLinks: map[uint64]string{}}
 	uppers := s.upperDirs(r, root)
 	if len(uppers) == 0 {
 		return p, nil
@@ -67,11 +67,10 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 				p.sameContentLinks[ino] = c.Path
 			}
 		}
-		by, ok := selectingPath(paths, p.path, c.Path)
-		if !ok && !p.all {
+		if !Selects(paths, p.path, c.Path) {
 			continue
 		}
-		*unused = slices.DeleteFunc(*unused, func(given string) bool { return given == by })
+		*unused = slices.DeleteFunc(*unused, func(given string) bool { return isSelecting(given, p.path, c.Path) })
 		var above []Change
 		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
 			if up, ok := made[dir]; ok && !has[dir] {
@@ -89,36 +88,31 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 // Selects reports whether paths, as given to Set.Apply, select the change at
 // rel in a root. Empty paths select every change.
 func Selects(paths []string, root, rel string) bool {
-	_, ok := selectingPath(paths, root, rel)
-	return ok || len(paths) == 0
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(given string) bool { return isSelecting(given, root, rel) })
 }
 
-// selectingPath returns the first of paths that selects the change at rel in a
-// root. ok is false if none does.
-func selectingPath(paths []string, root, rel string) (selecting string, ok bool) {
-	for _, given := range paths {
-		if given == "" { // which Clean makes the whole root
-			continue
-		}
-		name := filepath.ToSlash(filepath.Clean(given))
-		if filepath.IsAbs(given) {
-			inside, err := filepath.Rel(root, given)
-			if err != nil || !filepath.IsLocal(inside) {
-				continue
-			}
-			name = filepath.ToSlash(inside)
-		}
-		if name == "." || name == rel || strings.HasPrefix(rel, name+"/") {
-			return given, true
-		}
+// isSelecting reports whether a path, as given to Set.Apply, selects the change at rel in
+// a root.
+func isSelecting(given, root, rel string) bool {
+	if given == "" { // which Clean makes the whole root
+		return false
 	}
-	return "", false
+	name := filepath.ToSlash(filepath.Clean(given))
+	if filepath.IsAbs(given) {
+		inside, err := filepath.Rel(root, given)
+		if err != nil || !filepath.IsLocal(inside) {
+			return false
+		}
+		name = filepath.ToSlash(inside)
+	}
+	return name == "." || name == rel || strings.HasPrefix(rel, name+"/")
 }
 
 // findConflicts returns the chosen changes that cannot be applied to the root
-// as it is now, with the reasons. known are the states before the changes.
-func (p *plan) findConflicts(known baseStates) (found []Refusal) {
-	p.checked, p.isReplaced = map[string]checkedEntry{}, map[string]bool{}
+// as it is now, with the reasons. known are the states before the changes. begun are the
+// directories in which an interrupted call has worked, which has changed their modes.
+func (p *plan) findConflicts(known baseStates, begun map[string]dirMeta) (found []Refusal) {
+	p.known, p.checked, p.isReplaced = known, map[string]checkedEntry{}, map[string]bool{}
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {
 		parent := path.Dir(c.Path)
@@ -129,7 +123,9 @@ func (p *plan) findConflicts(known baseStates) (found []Refusal) {
 			p.isReplaced[c.Path] = true
 		default:
 			p.addChecked(c) // first, so that no later change is missed
-			why = known.conflictReason(p.tree, c)
+			if _, ok := begun[c.Path]; !ok || !c.Dir || c.Kind == Deleted {
+				why = known.conflictReason(p.tree, c)
+			}
 			if info, err := p.tree.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
 				why = "cannot be written: the directory " + parent + " no longer exists"
 			}
@@ -178,7 +174,8 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 	note := func(rel, source string) {
 		if info, err := os.Lstat(source); err == nil && info.IsDir() {
 			if _, there := known[rel]; !there {
-				known[rel] = dirMeta{Mode: info.Mode(), Modified: info.ModTime()}
+				known[rel] = p.mergedDirMeta(rel, info)
+				p.recorded = append(p.recorded, rel)
 			}
 		}
 	}
@@ -202,17 +199,24 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 // applyChosen makes the chosen changes in the root and adds them to
 // report.Applied. Then it gives the directories in dirs their mode and time. It returns
 // CONFLICT at an entry that another program has changed since findConflicts. Before, it
-// completes the directories of the applied changes and deletes them from dirs. known are
-// the states before the changes.
-func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Report) error {
-	p.known = known
+// completes the directories of the applied changes and deletes them from dirs, as those
+// in which it has not worked.
+func (p *plan) applyChosen(dirs map[string]dirMeta, report *Report) error {
 	p.copiedLinks, p.setInPlace = map[uint64]string{}, map[uint64]bool{}
 	for i, c := range p.chosen {
-		if why := p.laterConflict(c, known); why != "" {
-			conflict := toolerr.New(toolerr.Conflict, "applying stopped at %s: it %s; the changes before it are applied: apply the others by their names, or discard them", pathname.Escape(absPath(p.path, c.Path)), why)
-			return errors.Join(conflict, p.finishDirs(dirs, dirsOf(p.chosen[:i])))
+		why, err := p.laterConflict(c), error(nil)
+		if why == "" {
+			why, err = p.applyChange(c)
 		}
-		if err := p.applyChange(c); err != nil {
+		if why != "" {
+			conflict := toolerr.New(toolerr.Conflict, "applying stopped at %s: it %s; the changes before it are applied: apply the others by their names, or discard them", pathname.Escape(absPath(p.path, c.Path)), why)
+			if err := p.finishDirs(dirs, dirsOf(p.chosen[:i])); err != nil {
+				return errors.Join(conflict, err)
+			}
+			p.forgetDirs(dirs)
+			return conflict
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", absPath(p.path, c.Path), err)
 		}
 		if !p.parents[c.Path] {
@@ -221,6 +225,14 @@ func (p *plan) applyChosen(dirs map[string]dirMeta, known baseStates, report *Re
 	}
 	all := maps.Clone(dirs) // the caller still needs dirs if this is interrupted
 	return p.finishDirs(all, slices.Collect(maps.Keys(all)))
+}
+
+// forgetDirs deletes from dirs what recordDirs has added. Others may change these
+// directories before the next call, which records them again.
+func (p *plan) forgetDirs(dirs map[string]dirMeta) {
+	for _, rel := range p.recorded {
+		delete(dirs, rel)
+	}
 }
 
 // dirsOf returns the paths of the directories that changes make or change, and of those

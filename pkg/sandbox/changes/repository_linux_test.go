@@ -3,7 +3,10 @@ package changes_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,58 +33,83 @@ func TestRandomRepositories(t *testing.T) {
 	b := newBench(t)
 	b.alone = true
 	for _, seed := range seeds {
-		// In layers, a change in place of a file with several hard links changes one of
-		// them, mv copies directories without attributes, and renames of directories fail.
-		steps := sandboxtest.RepositorySteps{InPlace: seed%3 != 0, HardLinks: seed%3 != 1, DirMoves: seed%3 != 0, Renames: seed%3 == 2}
-		fill := func() {
-			b.FillFrom(template)
-			b.RunOutside(`for f in odd/two odd/dir/three; do cp -p $f copy; mv copy $f; done`)
-			if steps.DirMoves { // nobody can move a copy of it
-				b.RunOutside(`chmod 700 odd/closed`)
-			}
-		}
-		r := rand.New(rand.NewPCG(seed, 17))
-		var scripts []string
-		for range 1 + r.IntN(4) {
-			scripts = append(scripts, steps.Script(r))
-		}
-		b.told = fmt.Sprintf("seed %d:\n%s", seed, strings.Join(scripts, "\n--\n"))
-		began := time.Now()
-		state := func() string {
-			text := sandboxtest.ComparableState(t, b.Root, began)
-			if seed%3 == 1 {
-				text = attributes.ReplaceAllString(text, "")
-			}
-			return text
-		}
-		kept := ""
-		if seed%3 != 2 {
-			fill()
-			for _, script := range scripts {
-				b.run(nil, script)
-			}
-			kept = state()
-		}
-		fill()
-		before := sandboxtest.DescribeTree(t, b.Root)
-		set, err := b.store.Create([]string{b.Root})
-		require.NoError(t, err)
-		for _, script := range scripts {
-			b.run(set, script)
-		}
-		seen := b.run(set, fullListing)
-		require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
-		if seed%4 == 0 {
-			require.NoError(t, set.Discard())
-			require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
-			continue
-		}
-		report, err := set.Apply(nil, nil)
-		require.NoError(t, err, "%s\n%v", b.told, report.Refused)
-		require.Zero(t, report.Remaining, b.told)
-		require.Equal(t, seen, b.run(nil, fullListing), b.told)
-		if seed%3 != 2 {
-			require.Equal(t, kept, state(), b.told)
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			b.T = t
+			b.compareRepository(t, seed, template)
+		})
+	}
+}
+
+// compareRepository compares the three uses for the commands of a seed.
+func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
+	// In layers, a change in place of a file with several hard links of the root changes
+	// one of them, mv copies directories without attributes, and renames of directories
+	// fail.
+	steps := sandboxtest.RepositorySteps{InPlace: seed%3 != 0, HardLinks: seed%3 != 1, DirMoves: seed%3 != 0, Renames: seed%3 == 2}
+	fill := func() {
+		b.FillFrom(template)
+		b.RunOutside(`for f in odd/two odd/dir/three; do cp -p $f copy; mv copy $f; done`)
+		if steps.DirMoves { // nobody can move a copy of it
+			b.RunOutside(`chmod 700 odd/closed`)
 		}
 	}
+	r := rand.New(rand.NewPCG(seed, 17))
+	var scripts []string
+	for range 1 + r.IntN(4) {
+		scripts = append(scripts, steps.Script(r))
+	}
+	b.told = fmt.Sprintf("seed %d:\n%s", seed, strings.Join(scripts, "\n--\n"))
+	began := time.Now()
+	state := func() string {
+		text := sandboxtest.ComparableState(t, b.Root, began)
+		if seed%3 == 1 {
+			text = attributes.ReplaceAllString(text, "")
+		}
+		return text
+	}
+	kept, errors := "", ""
+	if seed%3 != 2 {
+		fill()
+		for _, script := range scripts {
+			errors += b.run(nil, script)
+		}
+		kept = state()
+	}
+	fill()
+	before := sandboxtest.DescribeTree(t, b.Root)
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	layeredErrors := ""
+	for _, script := range scripts {
+		layeredErrors += b.run(set, script)
+	}
+	seen := b.run(set, fullListing)
+	b.discardCopy(set.ID())
+	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
+	report, err := set.Apply(nil, nil)
+	require.NoError(t, err, "%s\n%v", b.told, report.Refused)
+	require.Zero(t, report.Remaining, b.told)
+	require.Equal(t, seen, b.run(nil, fullListing), b.told)
+	switch {
+	case seed%3 == 2:
+	case errors != layeredErrors:
+		// A program has failed only in one of the trees, and has said so. What it leaves
+		// differs: mv copies a directory if a rename fails, and cannot remove the old one if
+		// that holds a directory without write permission.
+		t.Logf("the errors differ:\n%s--- in layers:\n%s", errors, layeredErrors)
+	default:
+		require.Equal(t, kept, state(), b.told)
+	}
+}
+
+// discardCopy discards a copy of a set.
+func (b *bench) discardCopy(id string) {
+	b.T.Helper()
+	dir := filepath.Join(b.dir, id)
+	out, err := exec.Command("cp", "-a", dir, dir+"x").CombinedOutput()
+	require.NoError(b.T, err, string(out))
+	discarded, err := b.store.Open(id + "x")
+	require.NoError(b.T, err)
+	require.NoError(b.T, discarded.Discard())
+	require.NoDirExists(b.T, dir+"x")
 }

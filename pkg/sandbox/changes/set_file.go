@@ -3,6 +3,7 @@ package changes
 import (
 	"encoding/base64"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,6 +32,20 @@ type layerRecord struct {
 	Done      bool          `json:"done"`
 	Needs     int           `json:"needs"` // number of layers below it that overlayfs uses until it is done
 	RootModes []fs.FileMode `json:"tops"`  // the modes of the roots when it began
+	// Linked holds, by index of the root, the paths of regular files that had several
+	// hard links in the layer when it was finished.
+	Linked [][]string `json:"linked,omitempty"`
+}
+
+// linkedPaths returns the paths in a root of files that have several hard links in
+// finished layers.
+func (r *setFile) linkedPaths(root int) (paths []string) {
+	for _, l := range r.Layers {
+		if l.Done && root < len(l.Linked) {
+			paths = append(paths, l.Linked[root]...)
+		}
+	}
+	return paths
 }
 
 // dirMeta holds the mode and time that a directory gets after its entries were
@@ -69,6 +84,15 @@ func (r setFile) convertPaths(convert func(string) string) setFile {
 	}
 	r.Roots = roots
 	r.Dirs, r.Opaque = convertAll(r.Dirs, convert), convertAll(r.Opaque, convert)
+	r.Layers = slices.Clone(r.Layers)
+	for i, l := range r.Layers {
+		r.Layers[i].Linked = make([][]string, len(l.Linked))
+		for root, paths := range l.Linked {
+			for _, path := range paths {
+				r.Layers[i].Linked[root] = append(r.Layers[i].Linked[root], convert(path))
+			}
+		}
+	}
 	return r
 }
 

@@ -220,6 +220,21 @@ func (t *Tree) RemoveAll(rel string) error {
 	return err
 }
 
+// RemoveKnown removes the directory rel with its content, but only entries for which
+// known returns true. It stops at another entry, such as one that another process has just
+// created, and returns its path; "" if it has removed the directory. The paths are those
+// of the tree. known gets the entries below rel. A missing directory is no error.
+func (t *Tree) RemoveKnown(rel string, known func(rel string, info fs.FileInfo) bool) (unknown string, err error) {
+	err = t.withParent("remove", rel, func(dir int, name string) (err error) {
+		unknown, err = removeKnown(dir, name, rel, known)
+		return err
+	})
+	if IsMissing(err) {
+		return "", nil
+	}
+	return unknown, err
+}
+
 // Chmod changes the permission bits of the file rel to mode. For a link it
 // returns ELOOP.
 func (t *Tree) Chmod(rel string, mode fs.FileMode) error {
@@ -292,4 +307,75 @@ func RemoveAll(dir int, name string) error {
 		}
 	}
 	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+}
+
+// maxRemovals bounds how often removeKnown reads a directory that does not get empty.
+const maxRemovals = 1000
+
+// removeKnown is RemoveKnown for the directory name in the open directory dir. rel is its
+// path.
+func removeKnown(dir int, name, rel string, known func(rel string, info fs.FileInfo) bool) (unknown string, err error) {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR && stat.Mode&0o700 != 0o700 {
+		if err := Chmod(dir, name, 0o700); err != nil {
+			return "", err
+		}
+	}
+	for range maxRemovals {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return "", err
+		}
+		f := os.NewFile(uintptr(fd), name)
+		unknown, err = removeKnownIn(f, rel, known)
+		f.Close() //nolint:errcheck // only read
+		if unknown != "" || err != nil {
+			return unknown, err
+		}
+		if err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); err == nil || err == unix.ENOENT {
+			return "", nil
+		}
+		if err != unix.ENOTEMPTY && err != unix.EEXIST {
+			return "", err
+		}
+	}
+	return "", unix.ENOTEMPTY
+}
+
+// removeKnownIn removes the entries of the open directory f, whose path is rel.
+func removeKnownIn(f *os.File, rel string, known func(rel string, info fs.FileInfo) bool) (unknown string, err error) {
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		info, err := lstatAt(int(f.Fd()), name)
+		switch at := path.Join(rel, name); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", err
+		case !known(at, info):
+			return at, nil
+		case info.IsDir():
+			if unknown, err := removeKnown(int(f.Fd()), name, at, known); unknown != "" || err != nil && err != unix.ENOENT {
+				return unknown, err
+			}
+		default:
+			if err := unix.Unlinkat(int(f.Fd()), name, 0); err != nil && err != unix.ENOENT {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+// lstatAt describes the entry name of the open directory dir, a link itself.
+func lstatAt(dir int, name string) (fs.FileInfo, error) {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close() //nolint:errcheck // opened only for paths
+	return f.Stat()
 }

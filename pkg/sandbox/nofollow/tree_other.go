@@ -60,6 +60,11 @@ func (t *Tree) Remove(string) error { return errors.ErrUnsupported }
 // RemoveAll returns errors.ErrUnsupported.
 func (t *Tree) RemoveAll(string) error { return errors.ErrUnsupported }
 
+// RemoveKnown returns errors.ErrUnsupported.
+func (t *Tree) RemoveKnown(string, func(string, fs.FileInfo) bool) (string, error) {
+	return "", errors.ErrUnsupported
+}
+
 // Chmod returns errors.ErrUnsupported.
 func (t *Tree) Chmod(string, fs.FileMode) error { return errors.ErrUnsupported }
 

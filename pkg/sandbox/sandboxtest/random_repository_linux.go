@@ -25,12 +25,16 @@ git add -A; git commit -qm first; git checkout -qb side; sed -i 's/^5$/side/' sr
 git checkout -q main; sed -i 's/^5$/main/' src/a/f1; git rm -q doc/g3; git commit -qam main; git tag v1`
 
 // repositoryFiles adds files that git does not record: hard links, files with holes,
-// names that are no valid UTF-8, pipes, and unusual modes and times.
+// names that are no valid UTF-8, pipes, and unusual modes and times. It gives the files
+// times in different seconds: git compares only seconds and sizes (see GitSettings), so it
+// would find that a file was replaced by another one only sometimes.
 const repositoryFiles = `mkdir -p odd/dir odd/closed odd/empty odd/deep/1/2/3; echo line > odd/$'new\nline'; echo bytes > odd/$'\xff\xfe\x80'; echo dash > odd/-rf; echo space > 'odd/ a b '; echo glob > 'odd/*[x]?'
 echo whiteout > odd/.wh.name; echo opaque > odd/.wh..wh..opq; echo long > odd/$(printf 'n%.0s' {1..255}); echo $'\u00e9' > odd/$'\u00e9'; echo $'e\u0301' > odd/$'e\u0301'; mkdir odd/$'d\n\xff'; echo in > odd/$'d\n\xff'/in
 echo linked > odd/one; ln odd/one odd/two; ln odd/one odd/dir/three; truncate -s 3M odd/holes; printf data | dd of=odd/holes bs=1 seek=1500000 conv=notrunc status=none; head -c 400000 /dev/zero | tr '\0' x > odd/large
 mkfifo odd/pipe; ln -s one odd/link; ln -s ../src odd/srclink; ln -s nowhere odd/dangling; ln -s $'\xfe' odd/linkbytes; for i in 1 2 3; do echo $i > odd/deep/$i; echo $i > odd/deep/1/2/3/d$i; done; echo c > odd/closed/c; : > odd/zero
-chmod 600 odd/one; chmod 444 odd/zero; chmod 2775 odd/deep/1; chmod 1777 odd/dir; touch -d '1965-02-03 04:05:06.5' odd/large; touch -d '2001-02-03 04:05:06.123456789' odd/deep odd/deep/1/2; touch -h -d 2003-03-03 odd/link; chmod 500 odd/closed
+chmod 600 odd/one; chmod 444 odd/zero; chmod 2775 odd/deep/1; chmod 1777 odd/dir; touch -d '1965-02-03 04:05:06.5' odd/large; touch -d '2001-02-03 04:05:06.123456789' odd/deep odd/deep/1/2; touch -h -d 2003-03-03 odd/link
+n=1600000000; find . -name .git -prune -o -type f -newermt 2020-01-01 -print0 | sort -z | while IFS= read -rd '' f; do touch -d @$((n++)) "$f"; done; git update-index -q --refresh
+chmod 500 odd/closed
 `
 
 // RepositoryTemplate makes a git repository with unusual files in a new directory, and
@@ -133,7 +137,7 @@ type RepositorySteps struct {
 }
 
 // Script returns a script of one to six random steps. A step that is not possible in
-// the current tree changes nothing.
+// the current tree changes nothing. The output of the script are the errors of the steps.
 func (s RepositorySteps) Script(r *rand.Rand) string {
 	files := slices.Clone(repositoryFileSteps)
 	for _, more := range []struct {
@@ -144,7 +148,7 @@ func (s RepositorySteps) Script(r *rand.Rand) string {
 			files = append(files, more.steps...)
 		}
 	}
-	lines := []string{GitSettings + strings.Replace(repositoryPrelude, "RENAMEAT2", renameat2Number(), 1)}
+	lines := []string{GitSettings + strings.Replace(repositoryPrelude, "RENAMEAT2", renameat2Number(), 1) + `errors=$(mktemp); `}
 	for range 1 + r.IntN(6) {
 		steps, bound := files, 1000
 		if r.IntN(3) == 0 {
@@ -155,7 +159,8 @@ func (s RepositorySteps) Script(r *rand.Rand) string {
 		for i := range numbers {
 			numbers[i] = r.IntN(bound)
 		}
-		lines = append(lines, "{ "+fmt.Sprintf(step, numbers...)+"; } >/dev/null 2>&1")
+		lines = append(lines, "{ "+fmt.Sprintf(step, numbers...)+`; } >/dev/null 2>>"$errors"`)
 	}
+	lines = append(lines, `cat "$errors"; rm "$errors"`)
 	return strings.Join(lines, "\n")
 }

@@ -210,24 +210,42 @@ func (l *laterChanges) isKnown(info fs.FileInfo) bool {
 }
 
 // removeAll removes the entry base of the directory dir, at path. It returns changedPath
-// if another program has put a file into the directory path since checkUnchanged.
+// if another program has put a file into the directory path since checkUnchanged. Then it
+// has removed nothing, unless the file appeared at the last moment.
 func (u *undoRun) removeAll(dir int, base, path string) error {
 	tree, top, err := u.rootTree(path)
 	if u.later == nil || err != nil {
 		return nofollow.RemoveAll(dir, base)
 	}
+	abs := func(rel string) string { return filepath.Join(path, strings.TrimPrefix(rel, top)) }
+	known := func(rel string, info fs.FileInfo) bool {
+		return u.later.isTold(abs(rel)) || u.later.isKnown(info)
+	}
 	var unknown string
+	isDir := false
 	tree.Walk(top, func(rel string, info fs.FileInfo, _ error) bool {
-		at := filepath.Join(path, strings.TrimPrefix(rel, top))
-		if rel != top && info != nil && !u.later.isTold(at) && !u.later.isKnown(info) {
-			unknown = at
+		switch {
+		case info == nil:
+		case rel == top:
+			isDir = info.IsDir()
+		case !known(rel, info):
+			unknown = rel
 		}
 		return unknown == ""
 	})
-	if unknown != "" {
-		return changedPath(unknown)
+	switch {
+	case unknown != "":
+	case isDir:
+		if unknown, err = tree.RemoveKnown(top, known); err != nil {
+			return err
+		}
+	default:
+		return nofollow.RemoveAll(dir, base)
 	}
-	return nofollow.RemoveAll(dir, base)
+	if unknown != "" {
+		return changedPath(abs(unknown))
+	}
+	return nil
 }
 
 // isTold reports whether an earlier call has named path or a directory above it.

@@ -1,6 +1,7 @@
 package undo_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,13 @@ import (
 
 func TestMain(m *testing.M) {
 	proc.Init()
+	if os.Getenv(undoEnv) != "" {
+		if err := undoRecord(os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

@@ -31,16 +31,17 @@ func (u *undoRun) readProgress() (done int, began bool) {
 
 // readNotes returns the notes of the record in dir: paths of contents that were not
 // recorded, and aliases. Both are empty if it has none.
-func readNotes(dir string) (notHeld map[string]bool, aliases map[uint64]uint64) {
-	notHeld, aliases = map[string]bool{}, map[uint64]uint64{}
+func readNotes(dir string) (notHeld map[string]bool, aliases map[fileKey]uint64) {
+	notHeld, aliases = map[string]bool{}, map[fileKey]uint64{}
 	notes, _ := os.ReadFile(filepath.Join(dir, notesName))
 	for line := range strings.Lines(string(notes)) {
 		if path, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
 			notHeld[path] = true
 			continue
 		}
-		var is, was uint64
-		if n, _ := fmt.Sscan(line, &is, &was); n == 2 {
+		var is fileKey
+		var was uint64
+		if n, _ := fmt.Sscan(line, &is.ino, &was, &is.dev); n >= 2 { // without a device in records of earlier versions
 			aliases[is] = was
 		}
 	}
@@ -66,12 +67,15 @@ func (u *undoRun) addNotHeld(path string) {
 	}
 }
 
-// addAlias notes that the file with the inode number is replaces the recorded one
-// with the number was.
-func (u *undoRun) addAlias(is, was int64) {
-	u.aliases[uint64(is)] = uint64(was)
-	u.addNote(fmt.Sprint(is, " ", was))
+// addAlias notes that the file is replaces the recorded one with the inode number was on
+// the same device.
+func (u *undoRun) addAlias(is fileKey, was int64) {
+	u.aliases[is] = uint64(was)
+	u.addNote(aliasNote(is, uint64(was)))
 }
+
+// aliasNote returns the line of notesName for an alias.
+func aliasNote(is fileKey, was uint64) string { return fmt.Sprint(is.ino, " ", was, " ", is.dev) }
 
 // shareAliases adds the aliases to the records of earlier commands in the same roots,
 // which name the replaced files. It adds no alias that a record has already.
@@ -87,7 +91,7 @@ func (u *undoRun) shareAliases() {
 		_, known := readNotes(r.dir)
 		for is, was := range u.aliases {
 			if old, ok := known[is]; !ok || old != was {
-				fmt.Fprintln(&text, is, was)
+				fmt.Fprintln(&text, aliasNote(is, was))
 			}
 		}
 		if text.Len() == 0 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -66,7 +67,10 @@ func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) 
 		if ino == uint64(was.Ino) {
 			return true
 		}
-		older, ok := u.aliases[ino]
+		older, ok := u.aliases[fileKey{uint64(is.Dev), ino}]
+		if !ok {
+			older, ok = u.aliases[fileKey{0, ino}]
+		}
 		if !ok {
 			return false
 		}
@@ -113,8 +117,8 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	if err != nil {
 		return err
 	}
-	if ino := stateAt(dir, base).Ino; ino != was.Ino {
-		u.addAlias(ino, was.Ino)
+	if is := stateAt(dir, base); is.Ino != was.Ino {
+		u.addAlias(fileKey{uint64(is.Dev), uint64(is.Ino)}, was.Ino)
 	}
 	return restoreAll(dir, base, was, was.Link == "")
 }
@@ -170,7 +174,17 @@ func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep)
 	if err := u.writeContent(dir, base, was, unix.O_TRUNC); err != nil {
 		return err
 	}
-	return restoreAll(dir, base, was, false)
+	if err := restoreMetadata(dir, base, was); err != nil {
+		return err
+	}
+	supervise.SetAttributesAt(dir, base, removedByWrites(was.Attributes), false)
+	return nil
+}
+
+// removedByWrites returns those of attributes that the kernel removes from a file when a
+// process writes to it. Commands cannot set the others, but other programs can.
+func removedByWrites(attributes []supervise.UndoAttribute) []supervise.UndoAttribute {
+	return slices.DeleteFunc(slices.Clone(attributes), func(a supervise.UndoAttribute) bool { return a.Name != "security.capability" })
 }
 
 // hasContent reports whether the file base of the directory dir has the content

@@ -50,6 +50,8 @@ type Record struct {
 	Roots   []string // the writable roots
 
 	dir string
+
+	stampsHaveAttributes bool // set by steps; false for a record of an earlier version
 }
 
 // Report describes what Undo did.
@@ -216,7 +218,7 @@ func (r *Record) steps() (steps, stamps []supervise.UndoStep, ended int64, err e
 		case supervise.UndoStamp:
 			stamps = append(stamps, next)
 		case supervise.UndoEnd:
-			ended = next.Time
+			ended, r.stampsHaveAttributes = next.Time, next.Before.Held
 		default:
 			steps = append(steps, next)
 		}

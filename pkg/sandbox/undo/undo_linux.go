@@ -44,11 +44,14 @@ type undoRun struct {
 	refuse    func(abs string) string
 	roots     map[string]*nofollow.Tree
 	data      *os.File
-	later     *laterChanges     // nil if the end of the command was not recorded
-	recordDir int               // descriptor of the record's directory
-	notHeld   map[string]bool   // paths
-	aliases   map[uint64]uint64 // inode numbers of files that Undo has made, and those of the files that they replace
+	later     *laterChanges      // nil if the end of the command was not recorded
+	recordDir int                // descriptor of the record's directory
+	notHeld   map[string]bool    // paths
+	aliases   map[fileKey]uint64 // files that Undo has made, and the inode numbers of those that they replace
 }
+
+// fileKey names a file by device and inode number. Device 0 means that it is not known.
+type fileKey struct{ dev, ino uint64 }
 
 // Undo reverts the changes of the command and removes the record. refuse returns the
 // reason why a path must not be written, or ""; Undo skips such paths. A nil refuse
@@ -257,7 +260,7 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 			continue // the command has closed the directory, and Undo opens it
 		case is.Mode == 0 && was.Held:
 			continue // Undo would remove it anyway
-		case was.Mode != is.Mode || was.Target != is.Target:
+		case was.Mode != is.Mode || was.Target != is.Target || u.hasOtherAttributes(path, was):
 		case was.Mode == 0 || fileType(was.Mode) == unix.S_IFLNK:
 			continue
 		case fileType(was.Mode) == unix.S_IFDIR:
@@ -282,6 +285,32 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 		shown += fmt.Sprintf(" and %d more", len(names)-maxNamedPaths)
 	}
 	return toolerr.New(toolerr.Conflict, "nothing was undone, because other programs have changed files since the command of %s: %s", u.ID, shown)
+}
+
+// hasOtherAttributes reports whether the entry at path has other attributes user.* than
+// was, its state at the end of the command. It returns false if these are not recorded. The
+// values of others can look different in the command's namespace.
+func (u *undoRun) hasOtherAttributes(path string, was *supervise.UndoState) bool {
+	isRemoved := was.Held || fileType(was.Mode) == unix.S_IFREG // Undo changes no attributes of other directories
+	if !u.stampsHaveAttributes || was.Mode == 0 || fileType(was.Mode) == unix.S_IFLNK || !isRemoved {
+		return false
+	}
+	dir, base, err := u.openParent(path)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir) //nolint:errcheck // opened only for paths
+	return !slices.Equal(ownAttributes(supervise.AttributesAt(dir, base)), ownAttributes(was.Attributes))
+}
+
+// ownAttributes returns the attributes user.* of a list.
+func ownAttributes(list []supervise.UndoAttribute) (own []supervise.UndoAttribute) {
+	for _, a := range list {
+		if strings.HasPrefix(a.Name, "user.") {
+			own = append(own, a)
+		}
+	}
+	return own
 }
 
 // laterChangeIn returns a path in a directory made by the command that was changed

@@ -13,8 +13,10 @@ const maxAttributeBytes = 64 << 10
 
 // AttributesAt returns the extended attributes of the entry base of the directory dir
 // that undo restores. It does not follow a link. It returns none on an error.
-func AttributesAt(dir int, base string) (attributes []UndoAttribute) {
-	path := entryPath(dir, base)
+func AttributesAt(dir int, base string) []UndoAttribute { return attributesOf(entryPath(dir, base)) }
+
+// attributesOf does the same as AttributesAt for the entry at path.
+func attributesOf(path string) (attributes []UndoAttribute) {
 	var few [256]byte
 	names := few[:]
 	n, err := unix.Llistxattr(path, names)

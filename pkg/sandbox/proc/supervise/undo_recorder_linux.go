@@ -192,6 +192,7 @@ func (r *recorder) finish() {
 	}
 	slices.Sort(paths)
 	var text []byte
+	ended, madeDirs := time.Now(), false
 	left := int64(maxUndoHashBytes)
 	for _, path := range paths {
 		var file unix.Stat_t
@@ -204,6 +205,10 @@ func (r *recorder) finish() {
 			state = StateOf(&file)
 			state.Target = readTarget(unix.AT_FDCWD, path, &file)
 			state.Held = r.isCovered(path)
+			madeDirs = madeDirs || state.Held && file.Mode&unix.S_IFMT == unix.S_IFDIR
+			if state.Target == "" {
+				state.Attributes = attributesOf(path)
+			}
 			if file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= min(UndoFileBytes, left) {
 				left -= state.Size
 				state.Hash = hashFile(path)
@@ -211,7 +216,10 @@ func (r *recorder) finish() {
 		}
 		text = Append(text, &UndoStep{Kind: UndoStamp, Path: path, Before: state})
 	}
-	text = Append(text, &UndoStep{Kind: UndoEnd, Time: time.Now().UnixNano()})
+	if madeDirs {
+		waitForFileTime(ended)
+	}
+	text = Append(text, &UndoStep{Kind: UndoEnd, Time: ended.UnixNano(), Before: UndoState{Held: true}})
 	for len(text) > 0 {
 		n, err := unix.Write(r.log, text)
 		if err != nil {
@@ -223,6 +231,19 @@ func (r *recorder) finish() {
 	unix.Close(r.data)
 	unix.Close(r.dir)
 	r.dir, r.stopped = -1, true
+}
+
+// waitForFileTime waits until files that are created get a later time than at: the clock
+// of file times advances in steps of up to 10 ms. By this time undo finds files that
+// others create in a directory that the command has made.
+func waitForFileTime(at time.Time) {
+	for range 50 {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil || now.Nano() > at.UnixNano() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // StateOf returns the state of a file without its content.
@@ -302,6 +323,7 @@ func (r *recorder) recordParentTimes(p *dirEntry) {
 	}
 	r.savedParts[idOf(&file)] = savedMeta
 	r.add(&UndoStep{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
+	r.touched[dir] = struct{}{} // undo restores its mode, too
 }
 
 // recordCreate records a call that makes the entry p, which undo removes.

@@ -27,7 +27,7 @@ const (
 	UndoSwap                        // Path and To were exchanged
 	UndoStopped                     // no further steps are recorded; Path: the reason
 	UndoStamp                       // Before is the state of Path after the command; Held: made by the command
-	UndoEnd                         // Time: when the command had ended
+	UndoEnd                         // Time: when the command had ended; Before.Held: the stamps have attributes
 )
 
 // UndoStep is one entry of a command's undo record: a change, or a mark such as its
@@ -58,7 +58,7 @@ type UndoState struct {
 	Hash     string // CRC-64 of the content, in an UndoStamp; "": unknown
 
 	// Attributes are the extended attributes that undo restores. They are read only if
-	// the file may have to be made again or written.
+	// the file may have to be made again or written, and for an UndoStamp.
 	Attributes []UndoAttribute
 }
 
