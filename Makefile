@@ -24,8 +24,9 @@ RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e 
 FOREIGN     := -gcflags='modernc.org/sqlite/lib=-race=false -N -l' -gcflags='modernc.org/libc=-race=false -N -l'
 
 # Long tests, of which make test runs a third of the cases (sandboxtest.InSample).
-CORPORA     := TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom TestHostileServerAsAPlainUser \
-	TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomMoves TestRandomRepositories \
+CORPORA     := TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom TestDiscardIsKilledAtRandom \
+	TestHardLinksOfEarlierCommands TestHostileServerAsAPlainUser TestKilledAtRandom TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs \
+	TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline TestRandomConflicts TestRandomMoves TestRandomRepositories \
 	TestRandomSequences TestReplacedByALinkAtRandom TestRepositoriesOutsideTheRoot TestTheWholeDiskAsRoot \
 	TestUsersOwnSettingsStayInOverlappingRoots TestVariantsAsAPlainUser TestWriteGuardAsAPlainUser
 EMPTY       :=
@@ -62,7 +63,7 @@ corpora: ## run all cases of the long tests of the sandbox (a part of test-all)
 
 test-long: ## run the long attack corpora, races and 1 000 random sequences (an hour or two)
 	TOOLROOM_SAMPLE=all PROC_LONG=1 BASH_LONG=1 TOOLROOM_SOAK=5m PROC_MOVES=1000 CHANGES_SEQUENCES=1000 UNDO_SEQUENCES=1000 \
-		UNDO_REPOSITORIES=1000 \
+		CHANGES_REPOSITORIES=1000 UNDO_REPOSITORIES=1000 CHANGES_CONFLICTS=300 UNDO_CONFLICTS=300 CHANGES_KILLS=200 CHANGES_DISCARD_KILLS=200 UNDO_KILLS=200 \
 		$(PLAIN) $(GO) test -vet=off -count=1 -timeout 4h ./pkg/sandbox/... ./tools/bash
 
 # The race detector's second of sleep at each process' end is for goroutines that are

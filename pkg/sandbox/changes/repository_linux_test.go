@@ -25,8 +25,7 @@ var attributes = regexp.MustCompile(`(?m) user\.\w+="value" <nil>`)
 // TestRandomRepositories compares three uses of the same commands in a git repository
 // with unusual files: run in the tree, applied to it, and discarded.
 // CHANGES_REPOSITORIES is the number of sequences, CHANGES_REPOSITORIES_FROM their first
-// seed. About one of 150 further seeds fails, because overlayfs shows hard links and
-// the files of moved directories in another way, so that tools do something else.
+// seed.
 func TestRandomRepositories(t *testing.T) {
 	seeds := sandboxtest.Seeds(t, "CHANGES_REPOSITORIES", 9)
 	template := sandboxtest.RepositoryTemplate(t)

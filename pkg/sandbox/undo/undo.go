@@ -149,12 +149,21 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				continue // its command still runs
 			}
-			os.RemoveAll(r.dir) //nolint:errcheck // the next Prune tries again
+			removeRecord(r.dir) //nolint:errcheck // the next Prune tries again
 			if err == nil {
 				unlock()
 			}
 		}
 	}
+}
+
+// removeRecord removes the record in dir, its log first: without it, no record is found if
+// the removal is interrupted.
+func removeRecord(dir string) error {
+	if err := os.Remove(filepath.Join(dir, "log")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 // Unheld returns the files that the command changed and Undo cannot restore, each path

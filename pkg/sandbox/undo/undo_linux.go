@@ -103,7 +103,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	}
 	slices.Sort(u.report.NotHeld)
 	u.shareAliases()
-	return u.report, os.RemoveAll(r.dir)
+	return u.report, removeRecord(r.dir)
 }
 
 // revertUnchanged reverts step, after which the last done steps were reverted, unless
