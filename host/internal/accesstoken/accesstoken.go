@@ -167,7 +167,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*User, error) {
 	return v.user(claims)
 }
 
-// user checks the claims of an authentic token.
+// user checks the claims of an authentic token and returns its user. It returns an *Error
+// that says what is wrong with the token.
 func (v *Verifier) user(c *claims) (*User, error) {
 	if !slices.ContainsFunc(c.audience(), v.isAudience) {
 		return nil, invalidToken("the access token is for another service: its audience is not this host")
@@ -301,8 +302,8 @@ func (c *claims) scopes() (scopes []string) {
 // maxName bounds the name of a user in bytes.
 const maxName = 256
 
-// userName returns the claim that names the user. An address that the issuer
-// has not verified names nobody.
+// userName returns the claim that names the user. An address that the issuer has not
+// verified names nobody. It returns an *Error if there is none.
 func (c *claims) userName(claim string) (string, error) {
 	name := c.text(claim)
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -19,7 +19,9 @@ const (
 	maxAnswers = 10_000           // remembered
 )
 
-// introspect asks the issuer whether an opaque token is active.
+// introspect asks the issuer whether an opaque token is active, at most once in answerTTL.
+// It returns an *Error for an inactive token, and another error if the issuer cannot be
+// asked.
 func (v *Verifier) introspect(ctx context.Context, from *issuer, token string) (*claims, error) {
 	if from.Introspection == "" {
 		return nil, errors.New("the issuer's metadata has no introspection_endpoint")
@@ -39,7 +41,8 @@ func (v *Verifier) introspect(ctx context.Context, from *issuer, token string) (
 	return c, nil
 }
 
-// askIntrospection returns nil for a token that is not active.
+// askIntrospection sends the request of introspect. It returns the claims, or nil for a
+// token that is not active.
 func (v *Verifier) askIntrospection(ctx context.Context, from *issuer, token string) (*claims, error) {
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, from.Introspection, strings.NewReader(form.Encode()))

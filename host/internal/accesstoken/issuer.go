@@ -55,7 +55,9 @@ func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
 	return v.issuer, v.failed
 }
 
-// readMetadata requests the issuer's metadata from the addresses of metadataURLs.
+// readMetadata requests the issuer's metadata from the addresses of metadataURLs, one after
+// another. It returns the reasons if none has it, and an error if it is of another issuer
+// or names an unsafe address.
 func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 	var reasons []error
 	for _, address := range metadataURLs(v.cfg.Issuer) {
@@ -119,7 +121,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// get reads a JSON object.
+// get requests an address and decodes the JSON object of the answer into into. It returns
+// an error for another status than 200.
 func (v *Verifier) get(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -185,7 +188,7 @@ type throttledTransport struct {
 }
 
 // RoundTrip returns the last answer with status 200 if it is not older than keysInterval,
-// and otherwise sends the request.
+// and otherwise sends the request. Other requests wait meanwhile.
 func (p *throttledTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +214,9 @@ func (p *throttledTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}, nil
 }
 
-// verifyJWT checks the signature and the issuer of a token.
+// verifyJWT checks the signature and the issuer of a token, and returns its claims. It
+// returns an *Error for a token that is not valid, and another error if the issuer's keys
+// cannot be read.
 func (v *Verifier) verifyJWT(ctx context.Context, from *issuer, token string) (*claims, error) {
 	if from.KeysURL == "" {
 		return nil, errors.New("the issuer's metadata has no jwks_uri")

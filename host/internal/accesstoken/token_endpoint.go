@@ -35,8 +35,9 @@ const (
 	jwtTokenType    = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// Exchange returns an access token of the issuer for another service, on behalf of the
-// user of a verified token. It never returns the user's token itself.
+// Exchange returns an access token of the issuer for another service, on behalf of the user
+// of a verified token. It never returns the user's token itself. It returns an error if the
+// issuer refuses, or sends no bearer token.
 func (v *Verifier) Exchange(ctx context.Context, token string, to Exchange) (Exchanged, error) {
 	form := url.Values{
 		"grant_type": {exchangeGrant}, "subject_token": {token}, "subject_token_type": {accessTokenType}, "requested_token_type": {accessTokenType},

@@ -54,8 +54,8 @@ func loadRecords(state string) *records {
 	return all
 }
 
-// save writes the records, or removes them with their directories if there are
-// none.
+// save writes the records. Without records it removes their file, and the directories that
+// it had made if they are empty.
 func (r *records) save(state string) error {
 	if len(r.Files) == 0 {
 		if err := os.Remove(recordFile(state)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -163,8 +163,8 @@ func (c *Change) checkUnchanged() error {
 }
 
 // write writes After to the file; if there are commands, it runs them instead and sets
-// After to the file's content then. It returns the directories that it made, the
-// deepest first.
+// After to the file's content then. It returns the directories that it made, the deepest
+// first. It returns them even with an error.
 func (c *Change) write(ctx context.Context) (made []string, err error) {
 	if len(c.Commands) > 0 {
 		return nil, c.runCommands(ctx)
@@ -240,8 +240,8 @@ func permOf(file string) (fs.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// makeDirs makes dir with its parents, and returns the directories that did not exist,
-// the deepest first.
+// makeDirs makes dir with its parents, and returns the directories that did not exist, the
+// deepest first, even with an error.
 func makeDirs(dir string, mode fs.FileMode) (made []string, err error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
@@ -252,8 +252,8 @@ func makeDirs(dir string, mode fs.FileMode) (made []string, err error) {
 	return made, os.MkdirAll(dir, mode)
 }
 
-// writeFile replaces the file atomically: it writes a temporary file next to it, syncs
-// and renames it.
+// writeFile replaces the file atomically: it writes a temporary file next to it, syncs and
+// renames it. After an error the old content stays.
 func writeFile(name string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // 0600
 	if err != nil {

@@ -59,9 +59,9 @@ func (f format) removeChecked(text []byte, member, name string) ([]byte, error) 
 // errUneditable reports that an edit of the text would not have the intended result.
 var errUneditable = errors.New("the file is written in a form that cannot be edited here: change it by hand")
 
-// checkEdit returns errUneditable unless text and next have the same entries, except
-// that name has the value entry in next (nil: it does not exist). So no file is written
-// whose form the editing code did not foresee.
+// checkEdit returns errUneditable unless text and next have the same entries, except that
+// name has the value entry in next (nil: it does not exist). So no file is written whose
+// form the editing code did not foresee. It returns another error if text cannot be parsed.
 func (f format) checkEdit(text, next []byte, member, name string, entry map[string]any) error {
 	before, err := f.entries(text, member)
 	if err != nil {

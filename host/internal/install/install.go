@@ -183,9 +183,9 @@ func withMissingFields(entry []field, had any) []field {
 }
 
 // PlanRemoval returns the change that removes all of toolroom's entries from a client's
-// configuration; it writes nothing. If nobody has changed the file since the
-// installation that the directory state records, the file's former content is restored
-// exactly.
+// configuration; it writes nothing. If nobody has changed the file since the installation
+// that the directory state records, the file's former content is restored exactly. It
+// returns an error if the file cannot be read or edited.
 func PlanRemoval(c Client, scope Scope, env Environment, state string) (*Change, error) {
 	change, err := newChange(c, scope, env)
 	if err != nil || change.Before == nil {

@@ -36,7 +36,8 @@ type jsonMember struct {
 // maxDepth bounds the depth of nested values.
 const maxDepth = 1000
 
-// parseJSON parses the text. An empty text has no root.
+// parseJSON parses JSON with comments and trailing commas. An empty text has no root. The
+// error names the line.
 func parseJSON(text []byte) (*jsonText, error) {
 	t := &jsonText{text: text}
 	if err := t.skipSpace(); err != nil {
@@ -120,6 +121,7 @@ func (t *jsonText) parseValue(depth int) (*jsonValue, error) {
 }
 
 // parseString parses the string at the current position, a quote, and returns it decoded.
+// It returns an error for one that is invalid or does not end on its line.
 func (t *jsonText) parseString() (string, error) {
 	start := t.at
 	for t.at++; t.at < len(t.text); t.at++ {
@@ -214,7 +216,8 @@ func (t *jsonText) findMember(v *jsonValue, name string) (*jsonMember, error) {
 }
 
 // findServer returns the top-level object called member, which has the servers, and its
-// entry called name; nil for each that does not exist.
+// entry called name; nil for each that does not exist. It returns an error if the root or
+// that member is no object.
 func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *jsonMember, err error) {
 	if t.root == nil {
 		return nil, nil, nil
@@ -233,8 +236,9 @@ func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *j
 	return m.value, entry, err
 }
 
-// entriesOfJSON returns the decoded entries of the top-level object member by their
-// names, nil if it does not exist.
+// entriesOfJSON returns the decoded entries of the top-level object member by their names,
+// nil if it does not exist. It returns an error for malformed text, or a member that is no
+// object.
 func entriesOfJSON(text []byte, member string) (map[string]any, error) {
 	t, err := parseJSON(text)
 	if err != nil {

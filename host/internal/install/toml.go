@@ -103,8 +103,8 @@ func tomlTableKeys(line string) (keys []string) {
 	}
 }
 
-// setTOML returns the text with the server's table: instead of the present one, or at
-// the end.
+// setTOML returns the text with the server's table: in the position of the present one, or
+// at the end. It returns the error of findTOMLTable.
 func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 	start, end, err := findTOMLTable(text, member, name)
 	if err != nil {
@@ -187,8 +187,8 @@ func removeTOML(text []byte, member, name string) ([]byte, error) {
 	return append(bytes.Clone(head), text[end:]...), nil
 }
 
-// entriesOfTOML returns the decoded tables below member by their names, nil if there
-// are none.
+// entriesOfTOML returns the decoded tables below member by their names, nil if there are
+// none. It returns an error for malformed text, or if member is no table.
 func entriesOfTOML(text []byte, member string) (map[string]any, error) {
 	var all map[string]any
 	if _, err := toml.Decode(strings.TrimPrefix(string(text), "\ufeff"), &all); err != nil {

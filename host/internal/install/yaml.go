@@ -106,8 +106,9 @@ func (p *yamlPosition) blockEnd(from int) int {
 	return end
 }
 
-// setYAML returns the text with the entry: instead of the present one, or as the first
-// below member, which is added at the end if it does not exist.
+// setYAML returns the text with the entry: in the position of the present one, or as the
+// first below member, which is added at the end if it does not exist. It returns the error
+// of findYAMLEntry.
 func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 	p, err := findYAMLEntry(text, member, name)
 	if err != nil {
@@ -166,8 +167,8 @@ func removeYAML(text []byte, member, name string) ([]byte, error) {
 	return append(bytes.Join(p.lines[:p.entryLine], nil), bytes.Join(p.lines[p.entryEnd:], nil)...), nil
 }
 
-// entriesOfYAML returns the decoded entries below member by their names, nil if there
-// are none.
+// entriesOfYAML returns the decoded entries below member by their names, nil if there are
+// none. It returns an error for malformed text, or if member is no mapping.
 func entriesOfYAML(text []byte, member string) (map[string]any, error) {
 	var all map[string]any
 	if err := yaml.Unmarshal(text, &all); err != nil {

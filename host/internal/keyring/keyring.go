@@ -43,12 +43,14 @@ type Keyring struct {
 	late  bool // the running request has exceeded its limit
 }
 
-// New returns the keyring of the system, with the time limit of each request.
+// New returns the keyring of the system. limit bounds the time of each request. It requests
+// nothing.
 func New(limit time.Duration) *Keyring {
 	return &Keyring{limit: limit, turn: make(chan struct{}, 1), known: map[string]string{}}
 }
 
-// Get returns a secret, or ErrNotFound.
+// Get returns a secret, or ErrNotFound. It requests each secret only once. It returns
+// another error if the keyring cannot be used or does not answer in time.
 func (k *Keyring) Get(ctx context.Context, item string) (secret string, err error) {
 	k.mu.Lock()
 	secret, ok := k.known[item]
@@ -67,7 +69,8 @@ func (k *Keyring) Get(ctx context.Context, item string) (secret string, err erro
 }
 
 // Set stores a secret. The secret and the name may be at most 2 KiB together; Windows and
-// macOS accept no longer ones.
+// macOS accept no longer ones. It returns an error if the keyring cannot be used or does
+// not answer in time.
 func (k *Keyring) Set(ctx context.Context, item, secret string) error {
 	_, err := k.run(ctx, func() (string, error) { return "", system.Set(service, item, secret) })
 	if err == nil {
@@ -88,6 +91,7 @@ func (k *Keyring) Delete(ctx context.Context, item string) error {
 	return err
 }
 
+// remember caches a secret for Get.
 func (k *Keyring) remember(item, secret string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,6 +142,7 @@ func (k *Keyring) run(ctx context.Context, request func() (string, error)) (stri
 	}
 }
 
+// isLate reports whether the keyring has not answered a request in time.
 func (k *Keyring) isLate() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -30,7 +30,8 @@ func reachable(ctx context.Context) error {
 	}
 }
 
-// askService asks the Secret Service for its collections.
+// askService asks the Secret Service for its collections, and waits until it answers or ctx
+// ends. The error says why there is no keyring in this session.
 func askService(ctx context.Context) error {
 	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx)) // closed when ctx ends
 	if err != nil {

@@ -97,7 +97,8 @@ func NewNameMap(rule NameRule, tools []Tool) *NameMap {
 	return n
 }
 
-// ToVendor returns the name under which the tool called own is sent to the vendor.
+// ToVendor returns the name under which the tool called own is sent to the vendor; for an
+// unknown tool that of MakeValid. n can be nil.
 func (n *NameMap) ToVendor(rule NameRule, own string) string {
 	if n != nil {
 		if sent := n.toVendor[own]; sent != "" {

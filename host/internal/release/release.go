@@ -47,10 +47,10 @@ type Report struct {
 	Releases []Release `json:"releases"`
 }
 
-// Check requests the releases from the feed, an address like Feed, and compares
-// current, the version of this program, with them. Drafts are left out; so are
-// prereleases, except for a program that is one itself. agent is the User-Agent of the
-// request.
+// Check requests the releases from the feed, an address like Feed, and compares current,
+// the version of this program, with them. Drafts are left out; so are prereleases, except
+// for a program that is one itself. agent is the User-Agent of the request. It returns an
+// error if the feed cannot be read.
 func Check(ctx context.Context, feed, current, agent string) (Report, error) {
 	releases, err := fetchReleases(ctx, feed, agent)
 	if err != nil {
@@ -79,7 +79,8 @@ func Check(ctx context.Context, feed, current, agent string) (Report, error) {
 	return r, nil
 }
 
-// fetchReleases requests the feed and returns its releases.
+// fetchReleases requests the feed, within requestTime, and returns its releases. It returns
+// an error for another status than 200 or a malformed answer.
 func fetchReleases(ctx context.Context, feed, agent string) ([]Release, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

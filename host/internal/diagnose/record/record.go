@@ -185,7 +185,7 @@ func redactLine(line []byte) (message json.RawMessage, hid, ok bool) {
 	return message, true, err == nil
 }
 
-// decode returns a JSON value with numbers as json.Number.
+// decode returns a JSON value with numbers as json.Number; an error if raw is not JSON.
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

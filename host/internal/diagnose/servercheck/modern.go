@@ -68,8 +68,8 @@ func (r *report) checkModern(ctx context.Context, cfg Config, legacy bool) bool 
 	return true
 }
 
-// checkExit checks that the program ends at the end of its input, after its answers,
-// and also if there is no input.
+// checkExit checks that the program ends at the end of its input, after its answers, and
+// also if there is no input. It starts the program twice.
 func (r *report) checkExit(ctx context.Context, cfg Config) {
 	s, err := startProgram(ctx, cfg, false)
 	if err != nil {

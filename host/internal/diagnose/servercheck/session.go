@@ -42,7 +42,7 @@ type tail struct {
 	text []byte
 }
 
-// Write keeps the last 2000 bytes.
+// Write keeps the last 2000 bytes, and never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,8 @@ func (t *tail) lastLine() string {
 // errGone means that the program has ended or closed its output.
 var errGone = errors.New("the program has ended")
 
-// startProgram starts the program. With atEnd, its standard input is at its end.
+// startProgram starts the program, which ends with ctx. With atEnd, its standard input is
+// at its end. The caller calls kill.
 func startProgram(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 	s := &session{cfg: cfg, answers: map[string]jsonrpc.Message{}, change: make(chan struct{}), exited: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, cfg.Command[0], cfg.Command[1:]...)
@@ -187,7 +188,8 @@ func (s *session) sendRequest(method, params string) string {
 	return id
 }
 
-// request sends a request and waits for its answer, at most cfg.Timeout.
+// request sends a request and waits for its answer, at most cfg.Timeout; then it returns an
+// error.
 func (s *session) request(method, params string) (jsonrpc.Message, error) {
 	return s.waitForAnswer(s.sendRequest(method, params), s.cfg.Timeout)
 }

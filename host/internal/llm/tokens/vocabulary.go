@@ -25,8 +25,8 @@ type Vocabulary struct {
 	slots   []uint32 // hash table with rank+1 of each token; 0: empty
 }
 
-// LoadVocabulary decompresses the vocabulary o200k_base, which takes about 30 ms each
-// time.
+// LoadVocabulary decompresses the vocabulary o200k_base, which takes about 30 ms each time.
+// It fails only if the program is damaged.
 func LoadVocabulary() (*Vocabulary, error) {
 	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(compressedVocabulary)))
 	if err != nil {

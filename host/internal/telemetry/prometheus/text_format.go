@@ -104,7 +104,7 @@ func escape(dst []byte, text string, quoted bool) []byte {
 	return dst
 }
 
-// WriteTo writes the text of the page.
+// WriteTo implements io.WriterTo: it writes the text of the page.
 func (p *Page) WriteTo(w io.Writer) (int64, error) {
 	n, err := w.Write(p.text)
 	return int64(n), err

@@ -44,7 +44,8 @@ func (c Config) clientAssertion(as registration) (string, error) {
 	return text, nil
 }
 
-// privateKey reads the configured key: PKCS #8, PKCS #1 or SEC 1 in PEM.
+// privateKey reads the configured key: PKCS #8, PKCS #1 or SEC 1 in PEM. It returns an
+// error for other text.
 func (c Config) privateKey() (crypto.Signer, error) {
 	block, _ := pem.Decode([]byte(c.PrivateKey.Reveal()))
 	if block == nil {

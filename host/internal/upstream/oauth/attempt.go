@@ -18,9 +18,10 @@ type Attempt struct {
 	verifier string // of PKCE
 }
 
-// Begin prepares a sign-in and returns the authorization address for the browser. redirect is the
-// redirect URI (RFC 6749, section 3.1.2). Begin requests the metadata of the servers, and may
-// register a client.
+// Begin prepares a sign-in and returns the authorization address for the browser. redirect
+// is the redirect URI (RFC 6749, section 3.1.2). Begin requests the metadata of the
+// servers, and may register a client. It returns an error if a server does not answer, or
+// does not support such a sign-in.
 func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address string, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, "", err
@@ -60,9 +61,9 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (SignInStatus, 
 // address. No issuer begins with it.
 const redirectSubjectPrefix = "redirect "
 
-// sharedClient returns the client to sign in as: the configured one, or a registered
-// one. All subjects use one registration for a redirect address, which has its own
-// record.
+// sharedClient returns the client to sign in as: the configured one, or a registered one,
+// which it stores. All subjects use one registration for a redirect address, which has its
+// own record. It returns an error if the registration fails or cannot be stored.
 func (f *flow) sharedClient(ctx context.Context, redirect string) (client registration, err error) {
 	if r, ok := f.configuredClient(f.server); ok {
 		return r, nil

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// BrowserURL checks an address that a server named and returns it as it may be
-// given to a browser: http or https, without user and without characters that
-// a shell would interpret.
+// BrowserURL checks an address that a server named and returns it as it may be given to a
+// browser: http or https, without user and without characters that a shell would interpret.
+// It returns an error for other addresses.
 func BrowserURL(address string) (string, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -37,8 +37,10 @@ func BrowserURL(address string) (string, error) {
 	return b.String(), nil
 }
 
-// OpenBrowser starts the browser with an address, as an argument and without a
-// shell: the first program that the variable BROWSER names, or the system's.
+// OpenBrowser starts the browser with an address, as an argument and without a shell: the
+// first program that the variable BROWSER names, or the system's. It does not wait for the
+// browser. It returns an error if the program does not start or the address must not be
+// opened.
 func OpenBrowser(browser, address string) error {
 	address, err := BrowserURL(address)
 	if err != nil {

@@ -31,8 +31,8 @@ func ParseChallenge(headers []string) Challenge {
 	return Challenge{}
 }
 
-// schemeParams finds a scheme among the challenges of a header and returns its
-// parameters, with names in lower case.
+// schemeParams finds a scheme among the challenges of a header and returns its parameters,
+// with names in lower case. It returns false if the header does not have the scheme.
 func schemeParams(header, scheme string) (map[string]string, bool) {
 	params, found := map[string]string{}, false
 	for rest := header; ; {

@@ -79,7 +79,8 @@ func (r clusterRecord) replace(ctx context.Context, text []byte, was store.Versi
 	}
 }
 
-// lock waits for the lock until ctx ends, and keeps it until unlock is called.
+// lock waits for the lock until ctx ends, and then returns an error. It renews the lock
+// until unlock is called.
 func (r clusterRecord) lock(ctx context.Context) (unlock func(), err error) {
 	owner := []byte(rand.Text())
 	var version store.Version

@@ -77,7 +77,8 @@ func proofOfPossession(key, method string, to *url.URL, token, nonce string) (st
 	})
 }
 
-// signJWT returns a JWT with these header and claims, signed by sign.
+// signJWT returns a JWT with these header and claims, signed by sign. It returns the error
+// of sign.
 func signJWT(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
 	first, err := json.Marshal(header)
 	if err != nil {

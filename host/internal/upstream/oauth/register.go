@@ -61,8 +61,9 @@ func authMethod(secret bool, supported []string) string {
 	return basicAuth
 }
 
-// register registers the host dynamically (RFC 7591) with one redirect address, and returns the
-// registration, which it does not store. device adds the grant of the device flow.
+// register registers the host dynamically (RFC 7591) with one redirect address, and returns
+// the registration, which it does not store. device adds the grant of the device flow. It
+// returns an error if the server registers no clients, or refuses.
 func (c Config) register(ctx context.Context, client *http.Client, m serverMetadata, redirect string, scopes []string, device bool) (registration, error) {
 	if m.RegistrationEndpoint == "" {
 		return registration{}, fmt.Errorf("the authorization server %.200q registers no clients itself: register one there with the redirect address http://127.0.0.1/callback, and set oauth.client_id (and oauth.client_secret) for server %s", m.Issuer, c.Server)

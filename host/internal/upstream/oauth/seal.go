@@ -145,7 +145,7 @@ func (c Config) authenticatedData() []byte {
 	return []byte(c.URL + "\x00" + c.Account + "\x00" + c.Subject)
 }
 
-// newAEAD returns AES-256-GCM with a key in base64.
+// newAEAD returns AES-256-GCM with a key in base64; an error for a malformed key.
 func newAEAD(text string) (cipher.AEAD, error) {
 	key, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
@@ -158,7 +158,8 @@ func newAEAD(text string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// newKeyringItem stores a new key in the keyring and returns the name of its item, not the key.
+// newKeyringItem stores a new key in the keyring and returns the name of its item, not the
+// key. It returns errNoKeyring without a keyring, and the error of the keyring.
 func (c Config) newKeyringItem(ctx context.Context) (string, error) {
 	if c.Keyring == nil {
 		return "", errNoKeyring

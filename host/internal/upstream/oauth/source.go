@@ -104,8 +104,8 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 	return false, s.cfg.signInRequired(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
 }
 
-// storeChallenge stores a challenge in the record for the next sign-in: not every server sends it in
-// answer to the first request.
+// storeChallenge stores a challenge in the record for the next sign-in, if it differs from
+// the stored one: not every server sends it in answer to the first request.
 func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error {
 	same := func(r *record) bool { return r.Asked != nil && reflect.DeepEqual(*r.Asked, challenge) }
 	if r, err := s.cfg.loadRecord(ctx); err != nil || same(&r) {
@@ -211,7 +211,8 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 	return result, err
 }
 
-// reload reads the store, unless that was done before.
+// reload reads the store, unless that was done before. After an error the next call tries
+// again.
 func (s *Source) reload(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +230,8 @@ func (s *Source) reload(ctx context.Context) error {
 // process.
 const checkInterval = 5 * time.Second
 
-// checkStore reads the store again if its file has been replaced, or the record in the cluster.
+// checkStore reads the store again if its file has been replaced, or the record in the
+// cluster. After an error the known tokens stay.
 func (s *Source) checkStore(ctx context.Context) error {
 	if s.cfg.Kind == InCluster {
 		return s.checkCluster(ctx)

@@ -29,7 +29,8 @@ type block struct {
 	hasArguments bool            // the first event contained the arguments of the call
 }
 
-// DecodeBody adds a complete message.
+// DecodeBody implements endpoint.Answer: it adds a complete message, and returns an error
+// for a malformed one.
 func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
@@ -38,7 +39,8 @@ func (a *answer) DecodeBody(body []byte) error {
 	return a.AddWhole(r)
 }
 
-// DecodeEvent adds an event of a stream. It ignores unknown events.
+// DecodeEvent implements endpoint.Answer: it adds an event of a stream, and ignores unknown
+// events. It returns the error that an event reports, and one for a malformed event.
 func (a *answer) DecodeEvent(_ string, data []byte) error {
 	v, err := tree.Parse(data)
 	if err != nil {

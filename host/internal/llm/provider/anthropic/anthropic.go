@@ -54,7 +54,7 @@ func New(cfg Config) *Model {
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
-// Ask sends a request to the model.
+// Ask implements provider.Model: it sends a request to the model and waits for the answer.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	names := llm.NewNameMap(wire.NameRule(), r.Tools)
 	strict := endpoint.NewStrictSchemas(r.Tools, m.cfg.Strict, schema.AnthropicLimits())

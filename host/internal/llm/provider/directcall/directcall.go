@@ -34,8 +34,8 @@ type model struct{ provider string }
 // Info returns information about the model.
 func (m model) Info() provider.Info { return provider.Info{Name: Name, Provider: m.provider} }
 
-// Ask answers the last message: a typed line with its call, and results with their
-// text.
+// Ask implements provider.Model: it answers a typed line with the call that it names, and
+// results with their text. It returns an error only if ctx has ended.
 func (m model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	if err := provider.ContextError(ctx); err != nil {
 		return nil, err
@@ -120,8 +120,9 @@ func parseLine(r *llm.Request, line string) llm.Part {
 	return llm.Part{Type: llm.CallPart, ToolCall: &llm.ToolCall{ID: provider.CallID(r.Messages, 0), Name: plain, Args: args}}
 }
 
-// parseArguments returns the arguments in the text after a tool's name: a JSON object,
-// or words, of which those without a name are the required arguments in order.
+// parseArguments returns the arguments in the text after a tool's name: a JSON object, or
+// words, of which those without a name are the required arguments in order. It returns an
+// error for a word without name beyond these, and the errors of toolargs.Parse.
 func parseArguments(t llm.Tool, rest string) (json.RawMessage, error) {
 	if strings.HasPrefix(rest, "{") {
 		return toolargs.Parse(t.Input, []string{rest})

@@ -123,8 +123,9 @@ func newTransport() *http.Transport {
 // maxRedirects bounds the redirects of a request.
 const maxRedirects = 3
 
-// checkRedirect follows redirects that stay within the origin and keep the method. Any
-// other redirect counts as the answer.
+// checkRedirect is the CheckRedirect function of the client. It follows redirects that stay
+// within the origin and keep the method; for others it returns http.ErrUseLastResponse, so
+// that the redirect is the answer.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	from := via[0]
 	if req.URL.Scheme != from.URL.Scheme || req.URL.Host != from.URL.Host || req.Method != from.Method || len(via) > maxRedirects {
@@ -241,7 +242,9 @@ func (c *Client) attempt(ctx context.Context, path string, body []byte, into Ans
 	return c.connectionError(ctx, heard, req, err)
 }
 
-// readWhole reads an answer that is not a stream, and decodes it into the answer.
+// readWhole reads an answer that is not a stream, and decodes it into the answer. It
+// returns the error that the answer reports, and errors for one that is too large or
+// malformed.
 func (c *Client) readWhole(from *watchedBody, into Answer) error {
 	body, err := io.ReadAll(from)
 	switch {
@@ -323,7 +326,8 @@ type watchedBody struct {
 // endWithin limits the time for reading the rest.
 func (l *watchedBody) endWithin(within time.Duration) { l.deadline = time.Now().Add(within) }
 
-// Read reads within the time limit for silence and the deadline of the answer.
+// Read reads within the time limit for silence and the deadline of the answer. When that is
+// over, the read fails.
 func (l *watchedBody) Read(p []byte) (int, error) {
 	silence := l.silence
 	if !l.deadline.IsZero() {

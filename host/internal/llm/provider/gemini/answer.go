@@ -16,7 +16,8 @@ type answer struct {
 	generatedIDs int // number of IDs generated for calls without an ID
 }
 
-// DecodeBody adds a complete answer.
+// DecodeBody implements endpoint.Answer: it adds a complete answer, and returns an error
+// for a malformed one.
 func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, a.turn, wire.Options{Names: a.names})
 	if err != nil {
@@ -25,8 +26,9 @@ func (a *answer) DecodeBody(body []byte) error {
 	return a.AddWhole(r)
 }
 
-// DecodeEvent adds a piece of a stream, which has the format of an answer. No event
-// marks the end: the answer is complete when it has a finish reason.
+// DecodeEvent adds a piece of a stream, which has the format of an answer. No event marks
+// the end: the answer is complete when it has a finish reason. It returns the error that an
+// event reports, and one for a malformed event.
 func (a *answer) DecodeEvent(_ string, data []byte) error {
 	if err := endpoint.ErrorIn(data); err != nil {
 		return err

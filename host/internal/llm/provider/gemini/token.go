@@ -84,7 +84,7 @@ type limitedBuffer struct {
 	max int
 }
 
-// Write keeps at most max bytes and drops the rest.
+// Write keeps at most max bytes and drops the rest. It never fails.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if room := b.max - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(len(p), room)])

@@ -96,7 +96,7 @@ func (r *Finder) configured() []Provider {
 }
 
 // providers returns the configured providers and directcall. Without configured ones, it
-// returns the provider on this machine instead.
+// looks for a provider on this machine and returns that instead.
 func (r *Finder) providers(ctx context.Context) []Provider {
 	all := r.configured()
 	if !slices.ContainsFunc(all, func(p Provider) bool { return p.Kind != Command }) {
@@ -110,8 +110,8 @@ func (r *Finder) providers(ctx context.Context) []Provider {
 	return all
 }
 
-// models returns the provider's models, from the configuration or else from the
-// provider's list.
+// models returns the provider's models, from the configuration or else from the provider's
+// list, which it requests at most once in cacheTime. It returns the error of that request.
 func (r *Finder) models(ctx context.Context, p Provider) ([]Model, error) {
 	switch {
 	case len(p.Models) > 0:
@@ -143,7 +143,8 @@ func (r *Finder) models(ctx context.Context, p Provider) ([]Model, error) {
 }
 
 // acquireSearch waits until no other search or request for a list is running, so that
-// concurrent callers share one request.
+// concurrent callers share one request. The caller calls leave. It returns the error of ctx
+// if that ends first.
 func (r *Finder) acquireSearch(ctx context.Context) (leave func(), err error) {
 	select {
 	case r.searchSlot <- struct{}{}:
@@ -186,7 +187,8 @@ func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 	return *local, true
 }
 
-// entries returns all listed models with the names under which they are requested.
+// entries returns all listed models with the names under which they are requested. It can
+// request lists from providers.
 func (r *Finder) entries(ctx context.Context) []entry {
 	var all []entry
 	taken := map[string]bool{}
@@ -204,8 +206,8 @@ func (r *Finder) entries(ctx context.Context) []entry {
 	return all
 }
 
-// List returns information about all models. A provider that does not answer adds
-// none.
+// List returns information about all models. A provider that does not answer adds none. It
+// can request lists from providers.
 func (r *Finder) List(ctx context.Context) []provider.Info {
 	infos := []provider.Info{}
 	for _, o := range r.entries(ctx) {
@@ -229,7 +231,8 @@ func (r *Finder) Get(ctx context.Context, name string) (provider.Model, error) {
 	return r.open(o)
 }
 
-// Default returns the default model.
+// Default returns the default model, or NO_MODEL without one. It can request lists from
+// providers; if that fails, it returns the reason.
 func (r *Finder) Default(ctx context.Context) (provider.Model, error) {
 	o, err := r.defaultEntry(ctx)
 	if err != nil {
@@ -246,14 +249,14 @@ func (r *Finder) IsConfigured() bool {
 	})
 }
 
-// HasLocal reports whether a model server answers on this machine; see
-// Backend.FindLocal.
+// HasLocal reports whether a model server answers on this machine; see Backend.FindLocal
+// for how it looks and how long.
 func (r *Finder) HasLocal(ctx context.Context) bool {
 	_, ok := r.findLocal(ctx)
 	return ok
 }
 
-// defaultEntry returns the default model.
+// defaultEntry returns the default model; see Default.
 func (r *Finder) defaultEntry(ctx context.Context) (entry, error) {
 	if r.cfg.Default != "" && r.cfg.Default != "auto" {
 		return r.find(ctx, r.cfg.Default)
@@ -377,8 +380,8 @@ func entryFor(p Provider, name string) entry {
 	return entry{p, m, p.Name + "/" + name}
 }
 
-// findByVendor returns the only provider whose vendor's model names have the same
-// prefix as name.
+// findByVendor returns the only provider whose vendor's model names have the same prefix as
+// name. ok is false if there is none or several.
 func findByVendor(known []Provider, name string) (found Provider, ok bool) {
 	vendor := Kind("")
 	for _, v := range []struct {
@@ -402,7 +405,8 @@ func findByVendor(known []Provider, name string) (found Provider, ok bool) {
 	return found, ok
 }
 
-// open opens a model. The same entry always gets the same model.
+// open opens a model. The same entry always gets the same model. It returns the error of
+// Backend.Open.
 func (r *Finder) open(o entry) (provider.Model, error) {
 	key := o.provider.Name + "/" + o.model.Name
 	r.mu.Lock()

@@ -44,7 +44,8 @@ func (a *answer) Response() *llm.Response {
 	return a.Pieces.Response()
 }
 
-// DecodeBody adds a complete chat completion.
+// DecodeBody implements endpoint.Answer: it adds a complete chat completion, and returns an
+// error for a malformed one.
 func (a *answer) DecodeBody(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
@@ -65,7 +66,8 @@ func (a *answer) newID(answer string) string {
 	return fmt.Sprintf("call_%s_%d", llm.NameRule{Max: 24}.MakeValid("a"+strings.TrimPrefix(answer, "chatcmpl-")), a.generatedIDs)
 }
 
-// DecodeEvent adds a chunk of a stream.
+// DecodeEvent implements endpoint.Answer: it adds a chunk of a stream. It returns the error
+// that a chunk reports, and one for a malformed chunk.
 func (a *answer) DecodeEvent(_ string, data []byte) error {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
 		a.SetState(endpoint.Over)

@@ -83,7 +83,9 @@ func newClient(cfg *Config) *endpoint.Client {
 // Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
-// Ask sends a request to the model.
+// Ask implements provider.Model: it sends a request to the model and waits for the answer.
+// If the server refuses a part of the request's format, it sends the request in another
+// form, at most three times.
 func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
 	names := llm.NewNameMap(wire.NameRule(), r.Tools)
 	strict := endpoint.NewStrictSchemas(r.Tools, m.cfg.Strict, schema.OpenAILimits())

@@ -114,7 +114,8 @@ type Failure struct {
 	After   int          `json:"after"` // number of pieces of the answer before the error
 }
 
-// UnmarshalJSON decodes an object, or a string with only the code.
+// UnmarshalJSON decodes an object, or a string with only the code. It returns an error for
+// an unknown code.
 func (f *Failure) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &f.Code) != nil {
 		type plain Failure
@@ -131,7 +132,8 @@ func (f *Failure) UnmarshalJSON(data []byte) error {
 // A Pattern is a regular expression.
 type Pattern struct{ *regexp.Regexp }
 
-// UnmarshalJSON compiles the regular expression.
+// UnmarshalJSON compiles the regular expression in a string, and returns an error for an
+// invalid one.
 func (p *Pattern) UnmarshalJSON(data []byte) (err error) {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -144,7 +146,8 @@ func (p *Pattern) UnmarshalJSON(data []byte) (err error) {
 // A Duration is written in Go's syntax, such as 100ms.
 type Duration time.Duration
 
-// UnmarshalJSON parses the duration.
+// UnmarshalJSON parses a duration such as "100ms", and returns an error for an invalid or
+// negative one.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -213,7 +216,8 @@ func Parse(file string, text []byte, info provider.Info) (*Model, error) {
 	return newModel(s, file, info)
 }
 
-// newModel returns a model that answers from the script of a file.
+// newModel returns a model that answers from the script of a file. It returns an error if
+// its recording cannot be read.
 func newModel(s Script, file string, info provider.Info) (*Model, error) {
 	m := &Model{info: info, script: s, timesGiven: map[*Answer]int{}}
 	if s.Window > 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// DecodeRequest decodes the body of POST /v1/messages.
+// DecodeRequest decodes the body of POST /v1/messages. It returns an error if the body is
+// not JSON or has no list of messages; other members that it cannot read are losses.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
 	v, err := tree.ParseRequest(body, "messages")
 	if err != nil {

@@ -33,7 +33,8 @@ func hasGeneratedIDs(messages []llm.Message) bool {
 	})
 }
 
-// DecodeRequest decodes the body of generateContent.
+// DecodeRequest decodes the body of generateContent. It returns an error if the body is not
+// JSON or has no list of contents; other members that it cannot read are losses.
 func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
 	v, err := tree.ParseRequest(body, "contents")
 	if err != nil {

@@ -220,7 +220,8 @@ func StopReason(word string) llm.StopReason {
 	return llm.StopOther
 }
 
-// DecodeResponse decodes the first choice of a chat completion.
+// DecodeResponse decodes the first choice of a chat completion. It returns an error if the
+// body is not JSON or has no such choice.
 func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {

@@ -43,7 +43,8 @@ func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
 	return tree.Obj("type", tree.Str("function"), "function", f), losses
 }
 
-// DecodeTools decodes a request's tools.
+// DecodeTools decodes a request's tools. It returns the error of llm.DecodeTools; what it
+// cannot read is a loss.
 func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error) {
 	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
 }

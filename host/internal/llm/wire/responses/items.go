@@ -26,9 +26,9 @@ func ignoredTypes() []string {
 }
 
 // DecodeItems decodes the items of an input into messages. Successive items of the
-// assistant become one message, and so do successive results. Reasoning items are
-// skipped: the host keeps signed reasoning itself. ignored holds the types of other
-// skipped items.
+// assistant become one message, and so do successive results. Reasoning items are skipped:
+// the host keeps signed reasoning itself. ignored holds the types of other skipped items.
+// The error names the path of a malformed item.
 func DecodeItems(list *tree.Value) (messages []llm.Message, ignored []string, err error) {
 	d := &decoder{}
 	for i, item := range list.PeekItems() {

@@ -65,7 +65,8 @@ func Parse(data []byte) (*Value, error) {
 	return p.parseValue(0)
 }
 
-// ParseRequest decodes the body of a request, which must have an array member list.
+// ParseRequest decodes the body of a request. It returns an error if the body is not JSON
+// or its member list is not an array.
 func ParseRequest(body []byte, list string) (*Value, error) {
 	v, err := Parse(body)
 	if err != nil {
