@@ -18,7 +18,7 @@ import (
 // maxIgnoredFiles bounds the number of files counted in one ignored directory.
 const maxIgnoredFiles = 1_000_000
 
-// shownRow is a row with the data that its line of text needs in addition.
+// shownRow is a Row with what is needed to print it as a line.
 type shownRow struct {
 	Row
 	rel          string // path relative to the listed directory

@@ -67,7 +67,7 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	if err := s.queue.acquire(ctx, name); err != nil {
 		return nil, lockedError(path, "another call of this server", err)
 	}
-	f, err := s.openLockFile(ctx, name)
+	f, err := s.acquireLockFile(ctx, name)
 	if err != nil {
 		s.queue.release(name)
 		if ctx.Err() != nil {
@@ -87,10 +87,10 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}), nil
 }
 
-// openLockFile opens and locks the lock file of a record name. The caller unlocks and
-// closes it. It returns nil without an error if no state is kept or the file system has
-// no locks. The only error is ctx.Err().
-func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error) {
+// acquireLockFile opens the lock file of a record name, and waits until it has locked it
+// or ctx ends. The caller unlocks and closes it. It returns nil, nil if no state is kept
+// or the file system has no locks. The only error is ctx.Err().
+func (s *Store) acquireLockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
 		dir, err := s.makeSubdir(lockDir)
 		if err != nil {

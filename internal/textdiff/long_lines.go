@@ -12,23 +12,24 @@ import (
 const (
 	// maxParts bounds the parts of a long line that are shown.
 	maxParts = 5
-	// maxCompared bounds, in bytes, the texts of two lines, from the first to
-	// the last difference, that are searched for separate places.
+	// maxCompared bounds, in bytes, the sum of the texts of two lines, from the
+	// first to the last difference, that are searched for separate places.
 	maxCompared = 1 << 20
 )
 
-// separateDifferences returns the parts in which two long lines differ,
-// pairwise. in and out are the ranges from the first difference to the last.
-// Parts with less than half a window of equal text between them are joined. It
-// returns nil if only one part is left, and for texts longer than maxCompared.
-func (w *writer) separateDifferences(old []byte, newLine string, in, out shownPart) (olds, news []shownPart) {
+// separateDifferences returns the parts in which two long lines differ, pairwise. inOld
+// and inNew are the ranges of old and newLine from the first difference to the last.
+// Parts with less than half a window of equal text between them are joined. It returns
+// nil if only one part is left, if both ranges fit into a window, or if they are longer
+// than maxCompared together.
+func (w *writer) separateDifferences(old []byte, newLine string, inOld, inNew shownPart) (olds, news []shownPart) {
 	size := cmp.Or(w.options.WindowChars, w.options.MaxLineBytes)
-	a, b := old[in.from:in.to], []byte(newLine[out.from:out.to])
+	a, b := old[inOld.from:inOld.to], []byte(newLine[inNew.from:inNew.to])
 	if max(len(a), len(b)) <= size || len(a)+len(b) > maxCompared {
 		return nil, nil
 	}
 	x, y := splitWords(a), splitWords(b)
-	i, j, atA, atB := 0, 0, in.from, out.from
+	i, j, atA, atB := 0, 0, inOld.from, inNew.from
 	for _, run := range append(Align(x, y, w.options.Stopped), Run{A: len(x), B: len(y)}) {
 		fromA, fromB := atA, atB
 		for ; i < run.A; i++ {

@@ -76,8 +76,8 @@ func parseLine(line string, d dialect, fold bool, budget *int) []rule {
 	return rules
 }
 
-// withElements returns r with the path elements of its pattern. anchored means
-// that the line has a slash before its end.
+// withElements returns a copy of r for the path elements of its pattern. anchored means
+// that the pattern has a slash before its end, so that it matches paths, not only names.
 func (r rule) withElements(elements []glob, anchored bool) rule {
 	end := len(elements) - 1
 	r.lead, r.last = elements[:end], elements[end]

@@ -67,7 +67,7 @@ func (s *ruleSet) add(r rule) {
 	index := int32(len(s.rules))
 	s.rules = append(s.rules, r)
 	if r.nameOnly {
-		s.names.add(s.rules, index)
+		s.names.addRule(s.rules, index)
 		return
 	}
 	parts := make([]string, len(r.lead))
@@ -89,11 +89,11 @@ func (s *ruleSet) add(r rule) {
 	if s.byDir[dir] == nil {
 		s.byDir[dir] = new(nameRules)
 	}
-	s.byDir[dir].add(s.rules, index)
+	s.byDir[dir].addRule(s.rules, index)
 }
 
-// add indexes the rule rules[index], which comes after those already added.
-func (n *nameRules) add(rules []rule, index int32) {
+// addRule indexes the rule rules[index], which comes after those already indexed.
+func (n *nameRules) addRule(rules []rule, index int32) {
 	switch g := &rules[index].last; {
 	case g.shape == literal:
 		if n.byName == nil {

@@ -223,7 +223,8 @@ func (s *schema) acceptedNames() []string {
 }
 
 // checkMap checks the members of a map by s.items, their number, and that no name is
-// repeated.
+// repeated. It returns n with the checked members; what is wrong is added to the faults
+// of c. at is the place of n, for the messages.
 func (c *checker) checkMap(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	out := &jsonNode{kind: '{', raw: n.raw}
 	seen := make(map[string]bool, len(n.members))

@@ -87,7 +87,9 @@ func fieldByIndexAllocating(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
-// decodeMap sets v, a map type, to a new map with the members of n.
+// decodeMap sets v, a map type, to a new map with the members of n, decoded by s.items.
+// It returns the error of the first member that cannot be decoded; at is the place of n
+// in the arguments, for the message.
 func decodeMap(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	out := reflect.MakeMapWithSize(v.Type(), len(n.members))
 	for _, m := range n.members {

@@ -159,8 +159,9 @@ func (d *Dir) openRegular(name string) (int, Stat, error) {
 	return -1, Stat{}, err
 }
 
-// Open opens the regular file name for reading. It returns SPECIAL_FILE for links and
-// special files, EISDIR for a directory, and never blocks.
+// Open opens the regular file name for reading; it never blocks. It returns SPECIAL_FILE
+// for links and special files, EISDIR for a directory, and an error for a name of several
+// components and for a file that the rules deny.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	fd, st, err := d.openRegular(name)
 	if err != nil {
@@ -221,7 +222,8 @@ func (d *Dir) Stat() (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// Lstat returns the metadata of an entry; for a link, those of the link.
+// Lstat returns the metadata of the entry name; for a link, those of the link itself.
+// name must be a single component. The error is a *fs.PathError.
 func (d *Dir) Lstat(name string) (Stat, error) {
 	if err := checkComponent(name); err != nil {
 		return Stat{}, err

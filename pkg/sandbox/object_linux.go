@@ -30,8 +30,9 @@ var haveOpenat2 = sync.OnceValue(func() bool {
 	return unix.Close(fd) == nil
 })
 
-// openFastest opens a root with openat2, or with os.Root if openat2 does not work.
-func openFastest(path string) (object, error) {
+// openRootObject opens the directory path as a root: with openat2, or with os.Root if openat2
+// does not work.
+func openRootObject(path string) (object, error) {
 	if haveOpenat2() {
 		return openKernelRoot(path)
 	}

@@ -64,7 +64,7 @@ func TestPortableRootAgrees(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(base, filepath.Join(base, "link")))
 	require.NoError(t, os.WriteFile(filepath.Join(base, "file"), nil, 0o644))
-	for _, open := range []rootOpener{openFastest, openPortableRoot} {
+	for _, open := range []rootOpener{openRootObject, openPortableRoot} {
 		h, err := open(base)
 		require.NoError(t, err)
 		info, err := os.Lstat(base)

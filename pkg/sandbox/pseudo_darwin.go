@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFastest opens a root with os.Root.
-func openFastest(path string) (object, error) { return openPortableRoot(path) }
+// openRootObject opens the directory path as a root, with os.Root.
+func openRootObject(path string) (object, error) { return openPortableRoot(path) }
 
 // isPseudoRoot reports whether dir is on a file system of devices or descriptors, or an
 // automount. It is true for a directory that cannot be opened.

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// openFastest opens a root with os.Root.
-func openFastest(path string) (object, error) { return openPortableRoot(path) }
+// openRootObject opens the directory path as a root, with os.Root.
+func openRootObject(path string) (object, error) { return openPortableRoot(path) }
 
 // isPseudoRoot returns false: this system does not show the state of its kernel as
 // files.

@@ -79,7 +79,7 @@ func New(c Config) *Sandbox {
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
 	}
-	return &Sandbox{config: c, open: openFastest, pinned: map[string]string{}}
+	return &Sandbox{config: c, open: openRootObject, pinned: map[string]string{}}
 }
 
 // FS returns the roots in force for this call, opened once and shared by all

@@ -17,19 +17,19 @@ const noteBytes = 1 << 10
 
 // meta is the metadata of both tools' results.
 type meta struct {
-	ExitCode   *int     `json:"exit_code,omitempty" jsonschema:"of the command; missing while it runs"`
-	DurationMS int64    `json:"duration_ms" jsonschema:"so far, while it runs"`
-	Ending     string   `json:"ending,omitempty" jsonschema:"exited, timeout, cancelled, killed, memory or lost"`
-	Cwd        string   `json:"cwd,omitempty" jsonschema:"where the next command of the session begins"`
-	Bytes      int64    `json:"output_bytes" jsonschema:"printed in all"`
-	Lines      int64    `json:"output_lines" jsonschema:"printed in all"`
-	Truncated  bool     `json:"truncated" jsonschema:"not all of the output is shown"`
-	File       string   `json:"output_file,omitempty" jsonschema:"has the whole output"`
-	FileBytes  int64    `json:"output_file_bytes,omitempty"`
-	Changed    []string `json:"changed,omitempty" jsonschema:"files that changed since they were viewed"`
-	LeftBehind int      `json:"ended_processes,omitempty" jsonschema:"processes that the command left running, which were ended"`
-	TakenBack  []string `json:"taken_back,omitempty" jsonschema:"protected files whose changes were taken back: new ones were removed, others are as they were"`
-	Aside      []string `json:"taken_back_kept,omitempty" jsonschema:"directories, for the user, with what these files had become"`
+	ExitCode       *int     `json:"exit_code,omitempty" jsonschema:"of the command; missing while it runs"`
+	DurationMS     int64    `json:"duration_ms" jsonschema:"so far, while it runs"`
+	Ending         string   `json:"ending,omitempty" jsonschema:"exited, timeout, cancelled, killed, memory or lost"`
+	Cwd            string   `json:"cwd,omitempty" jsonschema:"where the next command of the session begins"`
+	Bytes          int64    `json:"output_bytes" jsonschema:"printed in all"`
+	Lines          int64    `json:"output_lines" jsonschema:"printed in all"`
+	Truncated      bool     `json:"truncated" jsonschema:"not all of the output is shown"`
+	File           string   `json:"output_file,omitempty" jsonschema:"has the whole output"`
+	FileBytes      int64    `json:"output_file_bytes,omitempty"`
+	Changed        []string `json:"changed,omitempty" jsonschema:"files that changed since they were viewed"`
+	LeftBehind     int      `json:"ended_processes,omitempty" jsonschema:"processes that the command left running, which were ended"`
+	Reverted       []string `json:"taken_back,omitempty" jsonschema:"protected files whose changes were taken back: new ones were removed, others are as they were"`
+	RevertedCopies []string `json:"taken_back_kept,omitempty" jsonschema:"directories, for the user, with what these files had become"`
 
 	Changes string `json:"changes,omitempty" jsonschema:"id by which bash_job undoes what the command changed"`
 
@@ -123,8 +123,8 @@ func sandboxText(level proc.Level, net egress.Net) string {
 func (r *runningCommand) endedMeta(result proc.Result) meta {
 	return meta{
 		ExitCode: &result.ExitCode, DurationMS: result.Duration.Milliseconds(), Ending: string(result.Ending),
-		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayPaths(r.fs, result.Reverted), Aside: result.CopyDirs,
-		Changes: result.Undo, Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.shell.config.Network, result.Gaps),
+		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, Reverted: displayPaths(r.fs, result.Reverted), RevertedCopies: result.CopyDirs,
+		Changes: result.Undo, Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.tool.config.Network, result.Gaps),
 	}
 }
 
@@ -154,16 +154,16 @@ func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string 
 	if result.LeftBehind > 0 {
 		parts = append(parts, fmt.Sprintf("killed %s that it left running (run_in_background keeps a program running)", textfmt.Count(result.LeftBehind, "process")))
 	}
-	if len(m.TakenBack) > 0 {
-		parts = append(parts, takenBackText(r.fs, result.Reverted, m.Aside))
+	if len(m.Reverted) > 0 {
+		parts = append(parts, revertedText(r.fs, result.Reverted, m.RevertedCopies))
 	}
 	for _, gap := range result.Unguarded {
 		parts = append(parts, unguardedText(gap))
 	}
-	if words := r.shell.undos.unheldText(r.fs, result.Undo); words != "" {
+	if words := r.tool.undos.unheldText(r.fs, result.Undo); words != "" {
 		parts = append(parts, words)
 	}
-	parts = append(parts, sandboxText(result.Level, r.shell.config.Network))
+	parts = append(parts, sandboxText(result.Level, r.tool.config.Network))
 	return strings.Join(parts, " · ") + "\n"
 }
 

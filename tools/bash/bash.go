@@ -96,9 +96,9 @@ func run() int {
 	kept.AddFlags(cmd.Flags)
 	own := DefaultConfig()
 	own.AddFlags(cmd.Flags)
-	var s *shell
+	var s *bashTool
 	cmd.Tools = func() (tools []*mcpkit.Tool, err error) {
-		if s, err = newShell(box, kept, own); err != nil {
+		if s, err = newBashTool(box, kept, own); err != nil {
 			return nil, err
 		}
 		return s.tools()
@@ -120,7 +120,7 @@ func run() int {
 
 // tools returns the tools to serve. The arguments of bash_job depend on the
 // settings.
-func (s *shell) tools() ([]*mcpkit.Tool, error) {
+func (s *bashTool) tools() ([]*mcpkit.Tool, error) {
 	bash, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "bash", Title: "Run command", Description: shellDescription(strings.TrimSpace(description), s.shellName, runtime.GOOS, s.config.Level),
 		Hints:         mcpkit.Hints{Destructive: true, OpenWorld: true},

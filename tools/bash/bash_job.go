@@ -52,18 +52,18 @@ type undoArguments struct {
 }
 
 // callUndoable handles a call of bash_job if changes are recorded.
-func (s *shell) callUndoable(ctx context.Context, args undoArguments) (*mcpkit.Result, error) {
+func (s *bashTool) callUndoable(ctx context.Context, args undoArguments) (*mcpkit.Result, error) {
 	return s.callJob(ctx, jobArguments(args))
 }
 
 // callReview handles a call of bash_job if changes are reviewed.
-func (s *shell) callReview(ctx context.Context, args reviewArguments) (*mcpkit.Result, error) {
+func (s *bashTool) callReview(ctx context.Context, args reviewArguments) (*mcpkit.Result, error) {
 	return s.callJob(ctx, jobArguments(args))
 }
 
 // callJob handles a call of bash_job. It returns MISSING_PARAMETER, INVALID_PARAMS or
 // BAD_PATTERN for unusable arguments, and JOB_NOT_FOUND.
-func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+func (s *bashTool) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	switch args.Action {
 	case "list":
 		return s.listJobs(ctx), nil
@@ -116,7 +116,7 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 
 // listJobs returns the result of the action list: jobs, pending changes and
 // undo records.
-func (s *shell) listJobs(ctx context.Context) *mcpkit.Result {
+func (s *bashTool) listJobs(ctx context.Context) *mcpkit.Result {
 	all := s.jobs.list()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d jobs\n", len(all))
@@ -181,10 +181,10 @@ func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 		if words := j.layer.describe(j.fs); words != "" {
 			foot = append(foot, words)
 		}
-		if words := j.shell.undos.unheldText(j.fs, m.Changes); words != "" {
+		if words := j.tool.undos.unheldText(j.fs, m.Changes); words != "" {
 			foot = append(foot, words)
 		}
 	}
-	foot = append(foot, sandboxText(j.report.Level, j.shell.config.Network))
+	foot = append(foot, sandboxText(j.report.Level, j.tool.config.Network))
 	return &mcpkit.Result{Text: joinLines(text, strings.Join(foot, " · ")+"\n"), Meta: m}
 }

@@ -119,7 +119,7 @@ func removeCache(ctx context.Context, root *os.Root, name string) error {
 
 // enableCaches creates the directory of caches and trims it in the background
 // until the server ends. Without a state directory, it does nothing.
-func (s *shell) enableCaches(c *proc.Config) {
+func (s *bashTool) enableCaches(c *proc.Config) {
 	dir, err := s.store.CommandCachesDir()
 	if err != nil {
 		return

@@ -15,7 +15,7 @@ type Config struct {
 	Level proc.Level
 	// Network is the network access of commands; the zero value means none.
 	Network egress.Net
-	// Policy has the rules; newShell sets its Network.
+	// Policy has the rules; newBashTool sets its Network.
 	Policy policy.Config
 	// PassSecrets are variables passed to commands although they look like
 	// secrets.

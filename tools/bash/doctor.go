@@ -11,7 +11,7 @@ import (
 
 // doctor tests and prints what this machine enforces, and returns the exit
 // code: a failure if bash would refuse to run.
-func (s *shell) doctor(ctx context.Context, out io.Writer) int {
+func (s *bashTool) doctor(ctx context.Context, out io.Writer) int {
 	runner, err := s.runner()
 	if err != nil {
 		fmt.Fprintln(out, err)

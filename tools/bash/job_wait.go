@@ -13,8 +13,9 @@ import (
 // counts as complete.
 const replyTime = 150 * time.Millisecond
 
-// waitCondition describes what wait waits for: a match of pattern, else a reply
-// to the input, else the end of the job.
+// waitCondition says when wait returns: at a match of pattern, if set; otherwise, if
+// reply is set, at a reply to the input; otherwise at the end of the job. In any case it
+// returns after limit.
 type waitCondition struct {
 	from    int64          // offset from which output counts
 	limit   time.Duration  // of the wait

@@ -130,15 +130,15 @@ func (j *job) stateText() string {
 func (j *job) meta() meta {
 	m := meta{
 		JobID: j.id, Running: !j.hasEnded(), DurationMS: time.Since(j.started).Milliseconds(), Bytes: j.output.Size(), Lines: j.output.Lines(),
-		Sandbox: newSandboxMeta(j.report, j.shell.config.Network, nil),
+		Sandbox: newSandboxMeta(j.report, j.tool.config.Network, nil),
 	}
 	if !m.Running {
 		result := j.process.Wait()
 		m.ExitCode, m.DurationMS, m.Ending = &result.ExitCode, result.Duration.Milliseconds(), string(result.Ending)
 		m.Changes = result.Undo
-		m.LeftBehind, m.TakenBack = result.LeftBehind, displayPaths(j.fs, result.Reverted)
-		m.Aside = result.CopyDirs
-		m.Sandbox = newSandboxMeta(j.report, j.shell.config.Network, result.Gaps)
+		m.LeftBehind, m.Reverted = result.LeftBehind, displayPaths(j.fs, result.Reverted)
+		m.RevertedCopies = result.CopyDirs
+		m.Sandbox = newSandboxMeta(j.report, j.tool.config.Network, result.Gaps)
 	}
 	if name, size, _ := j.output.Spill(); name != "" {
 		m.File, m.FileBytes = name, size
@@ -151,7 +151,7 @@ func (j *job) meta() meta {
 func (j *job) guardTexts() (texts []string) {
 	result := j.process.Wait()
 	if len(result.Reverted) > 0 {
-		texts = append(texts, takenBackText(j.fs, result.Reverted, result.CopyDirs))
+		texts = append(texts, revertedText(j.fs, result.Reverted, result.CopyDirs))
 	}
 	for _, gap := range result.Unguarded {
 		texts = append(texts, unguardedText(gap))

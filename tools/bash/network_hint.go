@@ -19,7 +19,7 @@ var networkFailurePattern = sync.OnceValue(func() *regexp.Regexp {
 // networkHint names the flag that opens the network access that a command
 // attempted; "" if none failed. text is the command's output.
 func (r *runningCommand) networkHint(result proc.Result, text string) string {
-	net := r.shell.config.Network
+	net := r.tool.config.Network
 	if len(result.RefusedHosts) > 0 {
 		var names []string
 		for _, refused := range result.RefusedHosts[:min(len(result.RefusedHosts), 4)] {

@@ -32,7 +32,7 @@ func checkShellRules(shell string, rules policy.Config) error {
 
 // check returns the policy's verdict on a command. That of another shell than bash is
 // undecided: its language is not parsed.
-func (s *shell) check(command string) policy.Verdict {
+func (s *bashTool) check(command string) policy.Verdict {
 	if s.shellName != "bash" {
 		return policy.Verdict{Decision: policy.Undecided, Doubts: []policy.Doubt{{Command: shorten(command, 100), Reason: "commands of " + s.shellName + " are not parsed"}}}
 	}

@@ -34,7 +34,7 @@ func TestRulesNeedBash(t *testing.T) {
 		require.NoError(t, checkShellRules("bash", rules))
 	}
 	require.NoError(t, checkShellRules("cmd", policy.Config{Mode: policy.BanList}))
-	s := &shell{shellName: "cmd"}
+	s := &bashTool{shellName: "cmd"}
 	verdict := s.check("del x")
 	require.Equal(t, policy.Undecided, verdict.Decision)
 	require.NoError(t, verdict.Err())

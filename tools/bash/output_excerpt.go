@@ -10,7 +10,7 @@ import (
 
 // renderOutput returns an output within budget bytes, cut in the middle if it
 // is longer. It sets m.File and m.Truncated for a cut output.
-func (s *shell) renderOutput(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) escapedText {
+func (s *bashTool) renderOutput(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) escapedText {
 	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
 		e := o.Excerpt(most)
 		cut := e.OmittedBytes > 0 || e.Binary != ""
@@ -50,7 +50,7 @@ func omittedNote(e proc.Excerpt, m *meta, size int64) string {
 // outputFile returns the name and size of a file with the whole output, which
 // it writes if necessary; "" if that is not possible, as without a state
 // directory.
-func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size int64) {
+func (s *bashTool) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size int64) {
 	name, size, err := o.Spill()
 	if name != "" {
 		s.store.MakeOutputDir(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
@@ -71,7 +71,7 @@ func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size 
 // saveOutput writes an output that was cut in the answer but is still in memory
 // to a new file, so that every cut output has a file. It returns the file's
 // name.
-func (s *shell) saveOutput(fsys *sandbox.FS, o *proc.Output) (name string, err error) {
+func (s *bashTool) saveOutput(fsys *sandbox.FS, o *proc.Output) (name string, err error) {
 	dir, err := s.store.MakeOutputDir(fsys.Paths())
 	if err != nil {
 		return "", err
@@ -97,7 +97,7 @@ func (s *shell) saveOutput(fsys *sandbox.FS, o *proc.Output) (name string, err e
 
 // spillDir returns the directory for whole outputs of commands in these roots,
 // and creates it if necessary; "" without a state directory.
-func (s *shell) spillDir(fsys *sandbox.FS) string {
+func (s *bashTool) spillDir(fsys *sandbox.FS) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.spillRoots != fsys {

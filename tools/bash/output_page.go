@@ -83,7 +83,7 @@ func incompleteRuneLen(p []byte) int {
 
 // outputSoFar returns the output of a command at the time it becomes a job, and moves
 // the cursor after it. It returns "" for an empty output.
-func (s *shell) outputSoFar(j *job, m *meta, budget int) string {
+func (s *bashTool) outputSoFar(j *job, m *meta, budget int) string {
 	size := j.output.Size()
 	if size == 0 {
 		return ""

@@ -10,15 +10,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/writeguard"
 )
 
-// maxTakenBackText bounds the list of removed files in an answer, and that of
+// maxRevertedText bounds the list of removed files in an answer, and that of
 // restored files, in bytes.
-const maxTakenBackText = 300
+const maxRevertedText = 300
 
-// takenBackText returns the part of a command's answer about protected files whose
-// changes were taken back; paths are absolute. It says which files were removed because
+// revertedText returns the part of a command's answer about protected files whose
+// changes were reverted; paths are absolute. It says which files were removed because
 // they were new, which were restored, and how the user can get the rest. copyDirs are
 // the directories with copies of what the files had become.
-func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
+func revertedText(fsys *sandbox.FS, paths, copyDirs []string) string {
 	const stepsOfRebase = "git-rebase-todo"
 	var removed, restored []string
 	settings, steps, stash, index := false, false, false, false
@@ -41,7 +41,7 @@ func takenBackText(fsys *sandbox.FS, paths, copyDirs []string) string {
 		paths []string
 	}{{"removed", removed}, {"put back as it was", restored}} {
 		if len(list.paths) > 0 {
-			text, more := listedPaths(list.paths, maxTakenBackText)
+			text, more := listedPaths(list.paths, maxRevertedText)
 			parts = append(parts, "protected, so "+list.words+": "+text)
 			omitted += more
 		}

@@ -17,7 +17,7 @@ import (
 // callChanges handles the actions diff, apply and discard of bash_job. It returns
 // MISSING_PARAMETER without an id, INVALID_PARAMS for files to discard, and the errors of
 // reviewer.find.
-func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+func (s *bashTool) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 // applyChanges applies changes to the roots, except those of protected files. files
 // selects some; nil: all. If Apply fails, it returns its error together with a result that
 // names the refused files and those that were applied before the error.
-func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+func (s *bashTool) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	runner, err := s.runner()
 	if err != nil {
 		return nil, err
@@ -99,10 +99,10 @@ func appliedBeforeError(fsys *sandbox.FS, roots []string, list []changes.Change)
 // the reverted files and about roots that were not guarded, "" if there are
 // none.
 func withWriteGuard(runner *proc.Runner, fsys *sandbox.FS, write func()) (lines string) {
-	takenBack, copyDirs, gaps := runner.WithWriteGuard(fsys, write)
+	reverted, copyDirs, gaps := runner.WithWriteGuard(fsys, write)
 	var b strings.Builder
-	if len(takenBack) > 0 {
-		fmt.Fprintf(&b, "%s\n", takenBackText(fsys, takenBack, copyDirs))
+	if len(reverted) > 0 {
+		fmt.Fprintf(&b, "%s\n", revertedText(fsys, reverted, copyDirs))
 	}
 	for _, gap := range gaps {
 		fmt.Fprintf(&b, "%s\n", unguardedText(gap))
@@ -139,7 +139,7 @@ func appliedText(list []changes.Change) string {
 
 // listChanges describes the pending changes of the roots, one set a line; "" in
 // mode keep, and if they cannot be read.
-func (s *shell) listChanges(ctx context.Context) string {
+func (s *bashTool) listChanges(ctx context.Context) string {
 	if s.review.mode == keepChanges {
 		return ""
 	}

@@ -27,7 +27,7 @@ const (
 // runningCommand is a command that a call waits for, until it ends or becomes a
 // job.
 type runningCommand struct {
-	shell   *shell
+	tool    *bashTool
 	fs      *sandbox.FS
 	watch   *viewWatch // of the files that the client viewed
 	args    arguments
@@ -122,7 +122,7 @@ func (r *runningCommand) handleInputWait(ctx context.Context, w inputWait) (resu
 func (r *runningCommand) endCancelled(ctx context.Context) (*mcpkit.Result, error) {
 	defer r.output.Close()
 	if isServerEnd(ctx) {
-		r.shell.requestImmediateEnd() // close ends the process, at once
+		r.tool.requestImmediateEnd() // close ends the process, at once
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
 	r.process.Stop()
@@ -142,9 +142,9 @@ func (r *runningCommand) endedResult(ctx context.Context) (*mcpkit.Result, error
 	defer r.output.Close()
 	pending := r.layer.describe(r.fs)
 	if result.Undo != "" {
-		r.shell.undos.pruneInBackground()
+		r.tool.undos.pruneInBackground()
 	}
-	dir, notes := r.shell.sessions.storeState(r.fs, &r.start, r.process.Environ(), r.shell.sessionFilter(r.fs), result.Report)
+	dir, notes := r.tool.sessions.storeState(r.fs, &r.start, r.process.Environ(), r.tool.sessionFilter(r.fs), result.Report)
 	for _, note := range append(r.start.notes, notes...) {
 		mcpkit.Notef(ctx, "%s", note)
 	}
@@ -157,7 +157,7 @@ func (r *runningCommand) endedResult(ctx context.Context) (*mcpkit.Result, error
 	m := r.endedMeta(result)
 	m.Cwd = r.fs.Display(dir)
 	foot := r.footer(result, dir, &m)
-	text := r.shell.renderOutput(r.fs, r.output, mcpkit.Budget(ctx)-len(foot)-noteBytes, &m)
+	text := r.tool.renderOutput(r.fs, r.output, mcpkit.Budget(ctx)-len(foot)-noteBytes, &m)
 	if hint := r.networkHint(result, text.text); hint != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · " + hint + "\n"
 	}
@@ -199,7 +199,7 @@ func mayChangeSession(command string) bool {
 // the call then keeps waiting. w is the input that the command waits for; the
 // zero value: none.
 func (r *runningCommand) makeJob(ctx context.Context, w inputWait) (result *mcpkit.Result, ok bool) {
-	j, ok := r.shell.jobs.add(r)
+	j, ok := r.tool.jobs.add(r)
 	if !ok {
 		return nil, false
 	}
@@ -207,12 +207,12 @@ func (r *runningCommand) makeJob(ctx context.Context, w inputWait) (result *mcpk
 		mcpkit.Notef(ctx, "%s", note)
 	}
 	m := j.meta()
-	text := r.shell.outputSoFar(j, &m, mcpkit.Budget(ctx)-noteBytes)
+	text := r.tool.outputSoFar(j, &m, mcpkit.Budget(ctx)-noteBytes)
 	foot := fmt.Sprintf("still running after %s as job %s · cursor %d", formatDuration(time.Since(r.started)), j.id, m.Cursor)
 	if r.timeout > 0 {
 		foot += fmt.Sprintf(" · will be killed at %s", formatDuration(r.timeout))
 	}
-	foot += " · " + sandboxText(r.report.Level, r.shell.config.Network) + "\n"
+	foot += " · " + sandboxText(r.report.Level, r.tool.config.Network) + "\n"
 	prompt := w.line
 	switch {
 	case w.terminal && r.args.Background:

@@ -20,8 +20,8 @@ func TestTakenBackTextOfGit(t *testing.T) {
 		"/r/.git/index":                  "git reset",
 		"/r/.git/sharedindex.0123":       "git reset",
 	} {
-		require.Contains(t, takenBackText(new(sandbox.FS), []string{path}, nil), want, path)
+		require.Contains(t, revertedText(new(sandbox.FS), []string{path}, nil), want, path)
 	}
-	text := takenBackText(new(sandbox.FS), []string{"/r/index"}, nil)
+	text := revertedText(new(sandbox.FS), []string{"/r/index"}, nil)
 	require.False(t, strings.Contains(text, "git reset"), text)
 }

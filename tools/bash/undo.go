@@ -42,7 +42,7 @@ type undoRecords struct {
 
 // enableUndo makes the runner record changes, if --undo is set. It returns
 // SANDBOX_UNAVAILABLE without a state directory.
-func (s *shell) enableUndo(c *proc.Config) error {
+func (s *bashTool) enableUndo(c *proc.Config) error {
 	if !s.config.Undo {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (u *undoRecords) findOrLast(id string) (*undo.Record, error) {
 // callUndo handles the action undo of bash_job. It returns SANDBOX_UNAVAILABLE without
 // --undo, NOT_FOUND without a record, OUTSIDE_ROOT for one of other roots, and CONFLICT
 // if files were changed since.
-func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+func (s *bashTool) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	if !s.config.Undo {
 		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes of commands are not recorded: start the server with --undo")
 	}
@@ -188,7 +188,7 @@ func shortCommand(command string) string {
 
 // listUndoRecords describes up to maxListedUndos undo records of the roots, one a line,
 // newest first; "" without --undo, and if they cannot be read.
-func (s *shell) listUndoRecords(ctx context.Context) string {
+func (s *bashTool) listUndoRecords(ctx context.Context) string {
 	if !s.config.Undo {
 		return ""
 	}

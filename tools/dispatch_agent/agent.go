@@ -184,7 +184,7 @@ func (a *agent) runProcess(ctx context.Context, d *dispatcher, t task) outcome {
 
 // approvalFault returns the error for an agent that ended because calls need
 // approval.
-func (a *agent) approvalFault(all []pendingCall) *fault {
+func (a *agent) approvalFault(all []callToApprove) *fault {
 	var words []string
 	for _, w := range all[:min(len(all), 10)] {
 		words = append(words, fmt.Sprintf("%s (%s): %s", shorten(escapeLine(w.Tool), 64), shorten(escapeLine(w.ID), 64), shorten(escapeLine(w.Reason), 200)))

@@ -50,15 +50,16 @@ type event struct {
 	Cost         float64         `json:"cost"`
 	Calls        map[string]int  `json:"calls"`
 	Conversation json.RawMessage `json:"conversation"`
-	Pending      []pendingCall   `json:"pending"`
+	Pending      []callToApprove `json:"pending"`
 
 	// Set in the "begun" event.
 	Agent     string `json:"agent"`
 	Resumable bool   `json:"resumable"`
 }
 
-// pendingCall is a call that needs approval.
-type pendingCall struct {
+// callToApprove is a tool call of the agent that waits for the user's approval, as listed
+// in event.Pending.
+type callToApprove struct {
 	ID     string `json:"id"`
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`

@@ -92,7 +92,7 @@ func (q *query) searchNear(ctx context.Context, f *searchResult) nearSearches {
 	if f.matchingFiles > 0 {
 		return s
 	}
-	everything := func(look *query, w *searcher) bool { return look.searchAgain(w, f) }
+	everything := func(look *query, w *searcher) bool { return look.searchSameFiles(w, f) }
 	if !q.args.IgnoreCase && strings.ContainsFunc(q.args.Pattern, hasOtherCase) {
 		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{IgnoreCase: true, Literal: q.args.Literal, Multiline: q.args.Multiline}); err == nil {
 			s.otherCase = q.searchWithin(ctx, allowed, m, everything)
@@ -133,9 +133,10 @@ func (q *query) searchWithin(ctx context.Context, allowed workLimit, m *search.M
 	return n
 }
 
-// searchAgain searches the same files as the first search, with the matcher of
-// w. It returns false if it stopped early.
-func (q *query) searchAgain(w *searcher, f *searchResult) bool {
+// searchSameFiles searches the files of the search f once more, with the matcher and
+// limits of w, which gets the results. complete is false if the search stopped early or
+// could not begin; a single file always counts as searched.
+func (q *query) searchSameFiles(w *searcher, f *searchResult) (complete bool) {
 	if f.isFile {
 		w.openAndSearch(q.dir, "")
 		return true
@@ -151,9 +152,9 @@ func (q *query) searchAgain(w *searcher, f *searchResult) bool {
 	return err == nil
 }
 
-// searchIgnored searches the ignored files and directories. It returns false if
-// it did not search all.
-func (q *query) searchIgnored(w *searcher, f *searchResult) bool {
+// searchIgnored searches the files and directories that the search f ignored; w gets the
+// results. complete is false if it stopped at the limit or because w.ctx ended.
+func (q *query) searchIgnored(w *searcher, f *searchResult) (complete bool) {
 	for _, path := range f.ignored {
 		if w.ctx.Err() != nil || !w.limit.takeEntry() {
 			return false

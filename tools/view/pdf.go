@@ -115,7 +115,8 @@ func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, er
 	return out.Bytes(), err
 }
 
-// workerFailure describes how a worker failed, without details of the system.
+// workerFailure describes for the user how a worker failed. err is the error of
+// runPDFWorker; nil means that its output could not be read.
 func workerFailure(err error) string {
 	var exit *exec.ExitError
 	switch {
@@ -123,14 +124,19 @@ func workerFailure(err error) string {
 		return "it needs too much memory"
 	case errors.As(err, &exit):
 		return "it crashed"
+	case errors.Is(err, errTooMuchOutput):
+		return "its output is too long"
 	case err != nil:
-		return strings.TrimSpace(err.Error())
+		return "it could not run"
 	}
-	return "no error output"
+	return "its output is incomplete"
 }
 
+// errTooMuchOutput is the error of a boundedWriter.
+var errTooMuchOutput = errors.New("too much output")
+
 // boundedWriter is a writer that passes on at most left bytes; writing more is
-// an error.
+// errTooMuchOutput.
 type boundedWriter struct {
 	to   io.Writer
 	left int
@@ -138,7 +144,7 @@ type boundedWriter struct {
 
 func (w *boundedWriter) Write(p []byte) (int, error) {
 	if len(p) > w.left {
-		return 0, errors.New("too much output")
+		return 0, errTooMuchOutput
 	}
 	w.left -= len(p)
 	return w.to.Write(p)

@@ -57,8 +57,9 @@ func (l *pdfLayout) findFont(name string) *pdfFont {
 	return font
 }
 
-// readCIDWidths reads a /W array ("first [w w …]" and "first last w") into a
-// map by character code.
+// readCIDWidths adds the widths in the /W array of a CID font ("first [w w …]" and "first
+// last w") to into: thousandths of the font size, by CID. It ignores malformed entries;
+// without an array, nothing is added.
 func readCIDWidths(into map[int]float64, descendant pdf.Value) {
 	table := descendant.Key("W")
 	for i := 0; i+1 < table.Len() && len(into) < 1<<16; {

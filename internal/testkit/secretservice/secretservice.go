@@ -44,8 +44,10 @@ func StartBus(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", strings.TrimSpace(address))
 }
 
-// StartGnomeKeyring starts a Secret Service on the bus, with a new keyring and the arguments
-// of gnome-keyring-daemon. Its password is "password". The test is skipped if the program is not installed.
+// StartGnomeKeyring starts gnome-keyring-daemon as the Secret Service on the session bus
+// of StartBus, which must have been called. Its new keyring has the password "password";
+// args are further arguments of the daemon. The daemon ends with the test. The test is
+// skipped if the program is not installed.
 func StartGnomeKeyring(t *testing.T, args ...string) {
 	t.Helper()
 	program, err := exec.LookPath("gnome-keyring-daemon")

@@ -169,8 +169,9 @@ func (c *Client) Close() int {
 	return c.Wait()
 }
 
-// cleanup ends the server, by a signal if necessary, and fails the test for
-// output that was not a message.
+// cleanup closes the server's input and waits for its exit; after 10 s it kills the
+// server. Unless Options.Lenient is set, it fails the test for each line of output that
+// was not a message.
 func (c *Client) cleanup() {
 	c.sending.Lock()
 	c.in.Close() // closed already: fine

@@ -79,8 +79,9 @@ func (c *Client) storeMessage(line []byte, answers *int) {
 	}
 }
 
-// answerServer sends the server the answer to its request: for roots/list and
-// ping its own, else that of Options.Handle.
+// answerServer sends the answer to a request of the server: to ping and, with
+// Options.Roots, to roots/list, otherwise the answer of Options.Handle. Without Handle it
+// answers "method not found".
 func (c *Client) answerServer(id, method string, params json.RawMessage) {
 	var result any
 	err := errors.New("not supported by this client")

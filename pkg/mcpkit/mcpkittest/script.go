@@ -29,7 +29,7 @@ func RunScripts(t *testing.T, bin, dir string) {
 	}
 }
 
-// script is one script, with its files written to temporary directories.
+// script is a parsed test script; its files are written to temporary directories.
 type script struct {
 	archive      *txtar.Archive
 	sections     map[string]string // text by section name

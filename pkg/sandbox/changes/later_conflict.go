@@ -91,9 +91,9 @@ func (p *plan) laterChangeIn(dir string) (why string) {
 	return why
 }
 
-// isAsChecked reports whether an entry, which info describes, still has the state was.
-// If this plan has set the mode and the time of the file by another hard link, only the
-// size is compared.
+// isAsChecked reports whether info, an entry's state now, has the inode, mode, size and
+// modification time in was. If this plan has set the mode and the time of the file by
+// another hard link, only inode and size are compared.
 func (p *plan) isAsChecked(was checkedEntry, info fs.FileInfo) bool {
 	now := checkedEntryOf(info)
 	if p.setInPlace[now.inode] {

@@ -81,10 +81,10 @@ func listedAttributes(name string) (text string) {
 	return text
 }
 
-// ComparableState returns a description of the tree in which commands ran twice: that of
-// DescribeTree, without times after began, and without packs and files of git that contain times or
-// inodes. It leaves out the times of objects, too: git sets them if it reads a file whose
-// time equals the index's.
+// ComparableState is DescribeTree without what differs between two runs of the same
+// commands: a time between began and an hour later becomes "now", and packs, indexes and
+// logs of git are left out or shown by name. The times of git's objects become "now",
+// too: git sets them if it reads a file whose time equals the index's.
 func ComparableState(t testing.TB, root string, began time.Time) string {
 	t.Helper()
 	var lines []string

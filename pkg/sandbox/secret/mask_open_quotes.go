@@ -116,8 +116,8 @@ func (o *openQuotes) occursIn(c byte, rest []byte) bool {
 	return !o.noLaterQuote[c]
 }
 
-// readShell reads a line as a shell does. A quote that is never closed is an
-// ordinary character.
+// readShell updates o for a line, read as a shell does. rest is the text after the line:
+// a quote that is not closed in it is an ordinary character.
 func (o *openQuotes) readShell(line, rest []byte) {
 	depth := 0 // of parentheses
 	for i := 0; i < len(line); i++ {

@@ -266,7 +266,7 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 		case fileType(was.Mode) == unix.S_IFDIR:
 			later := ""
 			if was.Held {
-				later = u.laterChangeIn(path, ended)
+				later = u.findLaterChange(path, ended)
 			}
 			if later == "" {
 				continue
@@ -313,11 +313,12 @@ func ownAttributes(list []supervise.UndoAttribute) (own []supervise.UndoAttribut
 	return own
 }
 
-// laterChangeIn returns a path in a directory made by the command that was changed
-// after the end of the command, "" for none. ended is in Unix nanoseconds. Files
-// and directories that cannot be read count as unchanged, and so do those whose time
-// is in the future: a change now would have given them another one.
-func (u *undoRun) laterChangeIn(dir string, ended int64) (later string) {
+// findLaterChange returns the path of a file in dir that was modified after ended, in
+// Unix nanoseconds; "" if none was. dir was made by the command. It adds the files that
+// it visits to u.later, and sets u.later.partial if some cannot be read. These count as
+// unchanged, as does a time in the future, because a change now would set the current
+// time.
+func (u *undoRun) findLaterChange(dir string, ended int64) (later string) {
 	tree, top, err := u.rootTree(dir)
 	if err != nil {
 		return ""

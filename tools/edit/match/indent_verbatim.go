@@ -76,8 +76,9 @@ type clue int
 // indentation and to the old text's.
 const likeFile, likeModel clue = 1, -1
 
-// indentClue returns the clue of an indentation in the new text, given the
-// indentation that the same line has in the old text and in the file.
+// indentClue tells which indentation a line of the new text has: likeFile for that of
+// d.file, likeModel for that of the old text (d.model), 0 for another one or if both are
+// equal.
 func indentClue(indent string, d indentPair) clue {
 	switch {
 	case d.model == d.file:

@@ -7,9 +7,9 @@ func (b *changeBuilder) nearbyEnding() string {
 	at := b.where.start
 	if at < b.cachedLine.start || at >= b.cachedLine.end {
 		b.cachedLine = place{b.file.LineStart(at), b.file.LineEnd(at)}
-		b.cachedEnding = b.lineEnding(b.cachedLine)
+		b.cachedEnding = b.endingInFile(b.cachedLine)
 		if b.cachedEnding == "" && b.cachedLine.start > b.file.BodyStart {
-			b.cachedEnding = b.lineEnding(place{b.file.LineStart(b.cachedLine.start - 1), b.cachedLine.start})
+			b.cachedEnding = b.endingInFile(place{b.file.LineStart(b.cachedLine.start - 1), b.cachedLine.start})
 		}
 		if b.cachedEnding == "" {
 			b.cachedEnding = string(b.file.EOL)
@@ -18,8 +18,8 @@ func (b *changeBuilder) nearbyEnding() string {
 	return b.cachedEnding
 }
 
-// lineEnding returns the line ending of a line of the file; "" if it has none.
-func (b *changeBuilder) lineEnding(line place) string {
+// endingInFile returns the line ending that a line of the file has; "" if it has none.
+func (b *changeBuilder) endingInFile(line place) string {
 	text := b.file.Text[line.start:line.end]
 	return string(text[len(b.file.TrimEnding(text)):])
 }

@@ -63,13 +63,14 @@ func removeLineNumbers(old, newLines []string) (oldPlain, newPlain []string, ok 
 	return nil, nil, false
 }
 
-// separatorSets returns the sets of separators of a group to try in turn: those
-// with a trailing blank, then those without. A text does not mix them.
-func separatorSets(group []string) [][]string {
-	if len(group) < 4 {
-		return [][]string{group}
+// separatorSets returns the sets of separators to try in turn for the line numbers of one
+// text: those of seps with a trailing blank, then those without. A text does not mix
+// them.
+func separatorSets(seps []string) [][]string {
+	if len(seps) < 4 {
+		return [][]string{seps}
 	}
-	return [][]string{group[:2], group[2:]}
+	return [][]string{seps[:2], seps[2:]}
 }
 
 // removeConsecutiveNumbers returns the lines without their numbers, which must

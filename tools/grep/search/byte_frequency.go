@@ -22,8 +22,8 @@ var byteFrequency = [256]uint16{
 	34, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 }
 
-// foldedFrequency returns the frequency of a byte together with its other case,
-// between 0 and 1.
+// foldedFrequency returns the frequency, between 0 and 1, of b in text. A letter in lower
+// case counts together with its upper case; a letter in upper case counts alone.
 func foldedFrequency(b byte) float64 {
 	if b >= 'a' && b <= 'z' {
 		return (float64(byteFrequency[b]) + float64(byteFrequency[b-32])) / 65536

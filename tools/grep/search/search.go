@@ -198,8 +198,8 @@ func (m *Matcher) NotingInvalidUTF8(seen *bool) *Matcher {
 	return &noting
 }
 
-// noteInvalidUTF8 sets the flag of NotingInvalidUTF8 if text is not valid
-// UTF-8.
+// noteInvalidUTF8 sets *m.sawInvalid, if m has it, to whether text is not valid UTF-8.
+// Once true, it stays so.
 func (m *Matcher) noteInvalidUTF8(text []byte) {
 	if m.sawInvalid != nil && !*m.sawInvalid {
 		*m.sawInvalid = !utf8.Valid(text)

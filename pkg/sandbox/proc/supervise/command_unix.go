@@ -106,7 +106,8 @@ func (c *unixCommand) look() int {
 	return n
 }
 
-// signalAll sends a signal to all processes found, and returns their ids.
+// signalAll sends a signal to the processes of the command, after looking for new ones.
+// It returns the ids of those that got it.
 func (c *unixCommand) signalAll(number syscall.Signal) (sent []int) {
 	c.look()
 	c.mu.Lock()

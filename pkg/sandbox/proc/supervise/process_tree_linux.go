@@ -188,8 +188,8 @@ func (g *commandMonitor) killAll() {
 	}
 }
 
-// stopDescendants stops descendants until it finds no new one, and returns their process
-// ids. For thorough see descendants.
+// stopDescendants sends SIGSTOP to all descendants, and again until it finds no new one.
+// It returns their process ids. For thorough see descendants.
 func stopDescendants(thorough bool) (stopped map[int]bool) {
 	stopped = map[int]bool{}
 	for fresh := true; fresh && len(stopped) < 1<<16; {

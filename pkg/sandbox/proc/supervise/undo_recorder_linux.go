@@ -364,7 +364,7 @@ func (r *recorder) recordLink(from, to *dirEntry) {
 // call removes only directories, and otherwise none. A call that must fail, for
 // the kind of the entry or for a directory that is not empty, is not recorded.
 func (r *recorder) recordRemove(p *dirEntry, rmdir bool) {
-	if !p.exists || rmdir != p.isDir() || rmdir && !r.isEmptyDir(p) || r.needsNoRecord(p.path) {
+	if !p.exists || rmdir != p.isDir() || rmdir && !r.mayBeEmptyDir(p) || r.needsNoRecord(p.path) {
 		return
 	}
 	r.recordParentTimes(p)
@@ -423,8 +423,9 @@ func (r *recorder) recordMetadataChange(p *dirEntry) {
 	r.touched[p.path] = struct{}{}
 }
 
-// isEmptyDir reports whether a directory has no entries, as far as it can be read.
-func (r *recorder) isEmptyDir(p *dirEntry) bool {
+// mayBeEmptyDir reports whether a directory has no entries. It returns true for a
+// directory that cannot be read, too.
+func (r *recorder) mayBeEmptyDir(p *dirEntry) bool {
 	names, _ := readNames(p, 1)
 	return len(names) == 0
 }

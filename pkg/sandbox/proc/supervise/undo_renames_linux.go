@@ -19,7 +19,7 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 	case flags&unix.RENAME_EXCHANGE != 0:
 		r.recordExchange(from, to)
 		return
-	case to.exists && (flags&unix.RENAME_NOREPLACE != 0 || to.isDir() != from.isDir() || to.isDir() && !r.isEmptyDir(to)):
+	case to.exists && (flags&unix.RENAME_NOREPLACE != 0 || to.isDir() != from.isDir() || to.isDir() && !r.mayBeEmptyDir(to)):
 		return
 	case to.root < 0:
 		r.recordTree(from)

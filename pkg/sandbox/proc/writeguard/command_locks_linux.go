@@ -160,7 +160,7 @@ func (p *commandLocks) commandsOfOthers() (list []runningCommand) {
 		if f.Name() == p.root {
 			top = math.MaxInt64
 		}
-		locks, complete := lockedBytes(f, 0, top, nil)
+		locks, complete := lockOffsets(f, 0, top, nil)
 		for _, at := range locks {
 			if at&beneathFlag == 0 {
 				list = append(list, runningCommand{since: time.Unix(0, at)})
@@ -185,10 +185,10 @@ func bootTime() time.Time {
 	return time.Now().Add(-time.Duration(up.Nano()))
 }
 
-// lockedBytes returns found with the offsets of the bytes of f in [start, end)
-// that other open files have locked. complete is false if it stopped at
-// maxLocksRead.
-func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, complete bool) {
+// lockOffsets appends to found the first offset of each lock that other open files hold
+// on f in [start, end). complete is false if it stopped at maxLocksRead. A file system
+// without locks counts as having none.
+func lockOffsets(f *os.File, start, end int64, found []int64) (all []int64, complete bool) {
 	if start >= end {
 		return found, true
 	}
@@ -203,9 +203,9 @@ func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, comp
 	if l.Len > 0 {
 		last = l.Start + l.Len
 	}
-	found, complete = lockedBytes(f, start, first, append(found, first))
+	found, complete = lockOffsets(f, start, first, append(found, first))
 	if complete {
-		found, complete = lockedBytes(f, last, end, found)
+		found, complete = lockOffsets(f, last, end, found)
 	}
 	return found, complete
 }

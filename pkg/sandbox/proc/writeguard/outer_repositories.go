@@ -159,11 +159,12 @@ func repositoryOfPointer(dotGit string) (repo string, ok bool) {
 		return dotGit, true
 	}
 	target, _ := readGitPointer(dotGit)
-	return resolveDir(target)
+	return resolveLinks(target)
 }
 
-// resolveDir resolves the links of path. ok is false if no file is there.
-func resolveDir(path string) (resolved string, ok bool) {
+// resolveLinks resolves the symbolic links of path. ok is false if path is empty, does
+// not exist or cannot be resolved.
+func resolveLinks(path string) (resolved string, ok bool) {
 	if path == "" {
 		return "", false
 	}
@@ -176,7 +177,7 @@ func resolveDir(path string) (resolved string, ok bool) {
 func newOuterRepository(dir, top string) outerRepository {
 	r := outerRepository{dir: dir, common: dir, tops: []string{top}}
 	if target, _ := readGitPointer(filepath.Join(dir, "commondir")); target != "" {
-		if common, ok := resolveDir(target); ok {
+		if common, ok := resolveLinks(target); ok {
 			r.common = common
 		}
 	}
@@ -201,7 +202,7 @@ func (b *baseline) outerRepositoriesOf(root string, c *settingsCache) []outerRep
 			continue
 		}
 		top := filepath.Join(root, filepath.Dir(name))
-		if repo, ok := resolveDir(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isAtOrBelowPath(root, repo) {
+		if repo, ok := resolveLinks(joinIfRelative(root, filepath.Dir(name), filepath.FromSlash(target))); ok && !isAtOrBelowPath(root, repo) {
 			repos = append(repos, newOuterRepository(repo, top))
 		}
 	}

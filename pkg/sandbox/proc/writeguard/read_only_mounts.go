@@ -50,11 +50,11 @@ func (w *RootGuard) readOnlyPaths() (paths []string) {
 	return slices.Compact(paths)
 }
 
-// CanBeReadOnly reports whether a file can be mounted read-only for a command.
-// A path outside the root can. The files that lead git to a repository cannot:
-// a mount would keep git worktree remove, git submodule deinit and the removal
-// or renaming of a work tree from working. Nor can the files of repositories
-// that commands created. Both are checked instead.
+// CanBeReadOnly reports whether the absolute path can be mounted read-only for a command.
+// A path outside the root can. The files that lead git to a repository cannot: git
+// worktree remove, git submodule deinit and the renaming of a work tree fail if such a
+// file is a mount point. Nor can the files of repositories that commands created. These
+// files are checked after the command instead.
 func (w *RootGuard) CanBeReadOnly(path string) bool {
 	rel, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(rel) {

@@ -23,8 +23,9 @@ import (
 // ended is answered within two seconds, even on a busy machine.
 const grace = 1750 * time.Millisecond
 
-// shell holds the state shared by calls. It is safe for concurrent use.
-type shell struct {
+// bashTool is the state of the tools bash and bash_job: settings, policy, sessions, jobs
+// and the runner of commands. All calls share it. It is safe for concurrent use.
+type bashTool struct {
 	config    Config
 	shellName string   // bash; on Windows without bash: pwsh, powershell or cmd
 	stateDirs []string // directories with the state of servers, which commands cannot see
@@ -51,9 +52,9 @@ type shell struct {
 	spill      string      // directory for whole outputs
 }
 
-// newShell validates the settings and returns the shared state. It starts nothing. It
+// newBashTool validates the settings and returns the shared state. It starts nothing. It
 // returns INVALID_PARAMS for settings that contradict each other.
-func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error) {
+func newBashTool(box sandbox.Config, kept state.Config, own Config) (*bashTool, error) {
 	if err := errors.Join(box.Validate(), kept.Validate(), own.Validate()); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	}
 	// The state directories hold keys, approvals and records, so they are
 	// hidden from commands.
-	s := &shell{config: own, shellName: shellName, stateDirs: kept.Directories(), box: sandbox.New(box), store: state.New(kept), policy: rules}
+	s := &bashTool{config: own, shellName: shellName, stateDirs: kept.Directories(), box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watches.store = s.store
 	s.review = &reviewer{mode: own.Changes, state: s.store}
 	s.sessions.isPendingDir = s.review.hasDir
@@ -102,7 +103,7 @@ func maxConnectionsFor(descriptors uint64) int { return int(min(max(descriptors/
 // newRunner creates the runner of commands. Without a state directory, long
 // outputs have no file, caches are not kept, and private temporary directories
 // are in the system's. It returns the errors of enableUndo and proc.New.
-func (s *shell) newRunner() (*proc.Runner, error) {
+func (s *bashTool) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
 		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: slices.Concat(s.stateDirs, s.config.Hidden), StateDirs: s.stateDirs, Sockets: s.config.Sockets,
@@ -130,7 +131,7 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 
 // close ends the jobs and background work, and waits for them. Jobs end after a
 // grace period, or at once if requestImmediateEnd was called.
-func (s *shell) close() error {
+func (s *bashTool) close() error {
 	s.mu.Lock()
 	runner, stopped := s.createdRunner, s.immediateEnd
 	s.mu.Unlock()
@@ -152,7 +153,7 @@ func (s *shell) close() error {
 
 // requestImmediateEnd makes close end the jobs without a grace period. It does
 // not end them itself.
-func (s *shell) requestImmediateEnd() {
+func (s *bashTool) requestImmediateEnd() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.immediateEnd = true
@@ -160,7 +161,7 @@ func (s *shell) requestImmediateEnd() {
 
 // sessionFilter returns the filter that decides which variables of a session
 // the next command gets.
-func (s *shell) sessionFilter(fsys *sandbox.FS) proc.Environ {
+func (s *bashTool) sessionFilter(fsys *sandbox.FS) proc.Environ {
 	e := proc.Environ{Base: nil, PassSecrets: s.config.PassSecrets}
 	for _, root := range fsys.Roots() {
 		if !root.ReadOnly {
@@ -172,7 +173,7 @@ func (s *shell) sessionFilter(fsys *sandbox.FS) proc.Environ {
 
 // call handles a call of bash. Among its errors are COMMAND_DENIED and TIMEOUT; a
 // command that fails is no error.
-func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
+func (s *bashTool) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return nil, err
@@ -237,7 +238,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		return nil, err
 	}
 	r := &runningCommand{
-		shell: s, fs: fsys, watch: watch, args: args, verdict: verdict, report: report, start: begin,
+		tool: s, fs: fsys, watch: watch, args: args, verdict: verdict, report: report, start: begin,
 		process: process, layer: layer, output: process.Output(), started: time.Now(), timeout: timeout,
 	}
 	handOverAfter := time.Duration(args.Patience) * time.Millisecond
