@@ -3,7 +3,7 @@
 // era, command, args, calls: [{name, arguments}], browser: program, refuse: bool,
 // unable: bool, expire: [address]}. Before the second call it posts to the
 // addresses of expire. It prints the tools before and after the calls, the
-// links, the completions and the results as JSON.
+// links, the last pages of the browsers, the progress, the completions and the results as JSON.
 import { execFile } from "node:child_process";
 
 const order = JSON.parse(process.argv[2]);
@@ -17,13 +17,18 @@ const sdk = order.sdk === 1
 const options = { capabilities: order.unable ? {} : { elicitation: { url: {} } } };
 if (order.sdk === 2) options.versionNegotiation = { mode: order.era === "modern" ? { pin: "2026-07-28" } : "legacy" };
 const client = new sdk.Client({ name: "toolroom-tests", version: "1" }, options);
-const seen = { links: [], completed: [], results: [] };
+const seen = { links: [], completed: [], results: [], pages: [], progress: [] };
+const browsers = [];
 
 if (!order.unable) {
   client.setRequestHandler(order.sdk === 1 ? sdk.ElicitRequestSchema : "elicitation/create", async (request) => {
     seen.links.push(request.params);
     if (order.refuse) return { action: "decline" };
-    execFile(order.browser, [request.params.url], (error, _, stderr) => { if (error) console.error(stderr); });
+    browsers.push(new Promise((ended) => execFile(order.browser, [request.params.url], (error, stdout, stderr) => {
+      if (error) console.error(stderr);
+      seen.pages.push(stdout);
+      ended();
+    })));
     return { action: "accept" };
   });
 }
@@ -35,8 +40,10 @@ const names = async () => (await client.listTools()).tools.map((tool) => tool.na
 seen.before = await names();
 for (const call of order.calls) {
   if (seen.results.length === 1) for (const address of order.expire ?? []) await fetch(address, { method: "POST" });
-  seen.results.push(await client.callTool(call, order.sdk === 1 ? undefined : {}, { timeout: 60000 }).catch((error) => ({ thrown: String(error.message), code: error.code })));
+  const progress = { timeout: 60000, onprogress: (one) => { seen.progress.push(one); } };
+  seen.results.push(await client.callTool(call, order.sdk === 1 ? undefined : progress, progress).catch((error) => ({ thrown: String(error.message), code: error.code })));
 }
 seen.after = await names();
+await Promise.all(browsers);
 await client.close();
 process.stdout.write(JSON.stringify(seen), () => process.exit(0));

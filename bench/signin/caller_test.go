@@ -45,7 +45,8 @@ func (l *lockedText) String() string {
 type team struct {
 	*front
 	behind   *httptest.Server
-	provider string // authorization server of notes
+	tools    *replaceable // what notes does with accepted requests
+	provider string       // authorization server of notes
 
 	mu     sync.Mutex
 	said   []string // "USER: TEXT" of each call
@@ -62,7 +63,8 @@ func newTeam(t *testing.T, format string, own bool, settings string) *team {
 func newTeamWithPolicy(t *testing.T, format string, own bool, settings, limit, rule string) *team {
 	w := &team{front: prepareFront(t)}
 	w.limit, w.rule = limit, rule
-	tools := faultserver.Handler("-json")
+	w.tools = &replaceable{}
+	w.tools.set(faultserver.Handler("-json"))
 	w.behind = newServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
 			fmt.Fprintf(out, `{"resource": %q, "authorization_servers": [%q], "scopes_supported": ["read"]}`, w.behind.URL+"/mcp", w.provider)
@@ -86,7 +88,7 @@ func newTeamWithPolicy(t *testing.T, format string, own bool, settings, limit, r
 			out.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		tools.ServeHTTP(out, in)
+		w.tools.ServeHTTP(out, in)
 	}))
 	t.Cleanup(w.behind.Close)
 	w.issuer = startProvider(t, w.url+"/mcp", format)
@@ -141,7 +143,6 @@ type visitor struct {
 type visit struct {
 	seen
 	Session string
-	Pages   []string
 }
 
 // visit runs a client. user sits at its browser.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ type front struct {
 	audit       string
 	limit, rule string       // additional lines of the policy, and of its rules
 	said        lockedText   // standard error of the host
+	stop        func()       // ends the host
 	passedOn    atomic.Int32 // requests with credentials that reached the server behind
 }
 
@@ -64,6 +66,12 @@ func prepareFront(t *testing.T) *front {
 
 // start starts the host with a server.
 func (f *front) start(server string) {
+	f.configure(server)
+	f.serve()
+}
+
+// configure writes the configuration of the host with a server.
+func (f *front) configure(server string) {
 	t := f.t
 	config := filepath.Join(f.dir, "front.yaml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `servers:
@@ -82,17 +90,33 @@ policy:
 %s  rules:
     - {caller: http/carol, do: deny, why: carol is on leave}
 %s`, server, f.issuer, f.url, f.audit, f.limit, f.rule), 0o600))
-	serve := exec.Command(f.host, "serve", "--listen", strings.TrimPrefix(f.url, "http://"), "--config", config, "--state", filepath.Join(f.dir, "front"))
+}
+
+// serve starts the host as it is configured.
+func (f *front) serve() {
+	t := f.t
+	serve := exec.Command(f.host, append([]string{"serve", "--listen", strings.TrimPrefix(f.url, "http://")}, f.files()...)...)
 	serve.Stderr = io.MultiWriter(os.Stderr, &f.said)
 	require.NoError(t, serve.Start())
-	t.Cleanup(func() {
+	f.stop = sync.OnceFunc(func() {
 		serve.Process.Signal(os.Interrupt) //nolint:errcheck // it may have ended
 		serve.Wait()                       //nolint:errcheck // interrupted
 	})
+	t.Cleanup(f.stop)
 	require.Eventually(t, func() bool {
 		res, err := http.Get(f.url + "/healthz")
 		return err == nil && res.Body.Close() == nil && res.StatusCode == 200
 	}, time.Minute, 20*time.Millisecond)
+}
+
+// browserOf returns the environment of a program that a user sits at.
+func (f *front) browserOf(user string) []string {
+	return append(os.Environ(), browserUser+"="+user, "BROWSER="+os.Args[0])
+}
+
+// files returns the flags for the configuration and the state directory of the host.
+func (f *front) files() []string {
+	return []string{"--config", filepath.Join(f.dir, "front.yaml"), "--state", filepath.Join(f.dir, "front")}
 }
 
 // run runs a command of the host of a user, who has the front as a server.
@@ -100,7 +124,7 @@ func (f *front) run(user string, args ...string) (out string, ok bool) {
 	config := filepath.Join(f.dir, user+".yaml")
 	require.NoError(f.t, os.WriteFile(config, fmt.Appendf(nil, "servers:\n  team:\n    url: %s/mcp\n", f.url), 0o600))
 	cmd := exec.Command(f.host, append(args, "--config", config, "--state", filepath.Join(f.dir, user))...)
-	cmd.Env = append(os.Environ(), browserUser+"="+user, "BROWSER="+os.Args[0])
+	cmd.Env = f.browserOf(user)
 	text, err := cmd.CombinedOutput()
 	return string(text), err == nil
 }

@@ -76,7 +76,7 @@ func TestKeyringThatDoesNotAnswer(t *testing.T) {
 	out, ok := w.run("login", "notes", "--token-store", "keyring")
 	require.False(t, ok)
 	require.Contains(t, out, "the D-Bus of the session does not answer")
-	require.Zero(t, w.events()["grant.success"], "nobody signs in in vain")
+	require.Zero(t, w.events()["access_token.saved"], "nobody signs in in vain")
 	require.Contains(t, w.succeeds("login", "notes"), "readable by you alone; the keyring of the system cannot be used: the D-Bus of the session does not answer")
 	require.NotContains(t, w.succeeds("login", "notes"), "keyring", "said once")
 	require.Contains(t, w.succeeds(w.echo()...), "hello")
@@ -111,4 +111,18 @@ func TestHostsWithoutSignInsLeaveTheBusAlone(t *testing.T) {
 	require.Empty(t, connected)
 	require.Contains(t, w.succeeds("login", "notes"), "readable by you alone")
 	require.NotEmpty(t, connected, "a sign-in does")
+}
+
+// A sign-in by a link whose tokens must be in the keyring tells why it fails, and opens no link.
+func TestLinkWithoutTheRequiredKeyring(t *testing.T) {
+	for name, s := range sessions {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "token_store: keyring\n")
+			got := w.visit(s, "notes__toolroom_sign_in")
+			require.Empty(t, got.Links)
+			require.True(t, got.Results[0].IsError)
+			require.Contains(t, got.Results[0].Content[0].Text, "the sign-in by a link failed: the tokens cannot be stored: the keyring of the system cannot be used")
+			require.Zero(t, w.events()["access_token.saved"])
+		})
+	}
 }

@@ -32,7 +32,12 @@ type seen struct {
 	Before, After []string
 	Links         []struct{ Mode, Message, URL, ElicitationID string }
 	Completed     []string
-	Results       []struct {
+	Pages         []string
+	Progress      []struct {
+		Progress float64
+		Message  string
+	}
+	Results []struct {
 		IsError bool
 		Content []struct{ Text string }
 		Thrown  string
@@ -89,6 +94,12 @@ func TestSignInByLink(t *testing.T) {
 					require.Contains(t, got.Completed, link.ElicitationID)
 				}
 			}
+			require.Len(t, got.Pages, 2)
+			require.NotEmpty(t, got.Progress)
+			require.Equal(t, "Waiting for the sign-in to server notes", got.Progress[0].Message)
+			require.Negative(t, got.Progress[0].Progress)
+			require.Contains(t, got.Pages[0], "mcp-host is signed in to server notes")
+			require.Contains(t, got.Pages[0], "in a file that only you can read, because the keyring of the system cannot be used")
 			for i, want := range []string{"Signed in to server notes", "hello"} {
 				require.Empty(t, got.Results[i].Thrown)
 				require.False(t, got.Results[i].IsError, got.Results[i])

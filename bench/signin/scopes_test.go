@@ -87,6 +87,9 @@ type replaceable struct {
 	current atomic.Pointer[http.Handler]
 }
 
+// set replaces the handler.
+func (r *replaceable) set(h http.Handler) { r.current.Store(&h) }
+
 // ServeHTTP implements http.Handler.
 func (r *replaceable) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	(*r.current.Load()).ServeHTTP(out, in)
@@ -95,7 +98,7 @@ func (r *replaceable) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 // newServer starts a server whose handler replaceHandler can replace.
 func newServer(h http.Handler) *httptest.Server {
 	r := &replaceable{}
-	r.current.Store(&h)
+	r.set(h)
 	return httptest.NewServer(r)
 }
 
@@ -104,8 +107,7 @@ func replaceHandler(t *testing.T, s *httptest.Server, with func(http.Handler) ht
 	t.Helper()
 	r, ok := s.Config.Handler.(*replaceable)
 	require.True(t, ok)
-	h := with(*r.current.Load())
-	r.current.Store(&h)
+	r.set(with(*r.current.Load()))
 }
 
 // scopesOf returns the scopes that a link asks for.

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if node := os.Getenv(chromiumNode); node != "" && len(os.Args) == 2 && strings.HasPrefix(os.Args[1], "http") {
+		if err := runChromium(node, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if user := os.Getenv(browserUser); user != "" {
 		page, err := browse(os.Args[1], user, "")
 		if err != nil {
@@ -78,6 +86,14 @@ func newWorld(t *testing.T, oauth string) *world {
 	w.issuer = startProvider(t, w.mcp.URL+"/mcp", "opaque")
 	require.NoError(t, os.WriteFile(w.config, fmt.Appendf(nil, "servers:\n  notes:\n    url: %s/mcp\n%s", w.mcp.URL, oauth), 0o600))
 	return w
+}
+
+// appendConfig adds text to the configuration of the host.
+func (w *world) appendConfig(text string) {
+	f, err := os.OpenFile(w.config, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(w.t, err)
+	_, err = f.WriteString(text)
+	require.NoError(w.t, errors.Join(err, f.Close()))
 }
 
 // startProvider starts the provider for a resource, with a format of access

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,17 +157,24 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 		return false, refusal
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
+	defer reportWaiting(req, cfg.Server)()
 	one, first := a.signIns.joinOrBegin(cfg.Server)
 	if first {
 		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg, oauth.MissingScopes(refusal)))
 	}
 	select {
 	case <-one.done:
+		if one.err != nil && !errors.Is(one.err, errLinkNotOpened) {
+			return false, fmt.Errorf("%w (the sign-in by a link failed: %v)", refusal, one.err) //nolint:errorlint // the sign-in is still needed
+		}
 		return one.err == nil && ctx.Err() == nil, refusal
 	case <-ctx.Done():
 		return false, refusal
 	}
 }
+
+// errLinkNotOpened is the error of a sign-in whose link the user or the client refused.
+var errLinkNotOpened = errors.New("the link was not opened")
 
 // runSignIn runs the OAuth authorization code flow: it sends the link to the client of req
 // and waits until the browser returns. scopes are those that the sign-in adds. It returns
@@ -180,18 +188,32 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	defer asking.Wait() // after refuse(nil), which ends the question
 	defer refuse(nil)
 	id := rand.Text()
-	_, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
+	account, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
 		asking.Go(func() {
 			if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, scopes, id, address))) {
-				refuse(errors.New("the link was not opened"))
+				refuse(errLinkNotOpened)
 			}
 		})
 		return nil
 	}})
+	if err != nil && errors.Is(context.Cause(ctx), errLinkNotOpened) {
+		return errLinkNotOpened
+	}
+	if err == nil {
+		a.noticeStorage(cfg, account)
+	}
 	if err == nil && !req.Caller.Modern {
 		a.Gateway.NotifyElicitationComplete("", append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
 	}
 	return err
+}
+
+// noticeStorage tells the owner of the host where the tokens of a sign-in are, if they cannot be
+// encrypted with a key in the keyring of the system.
+func (a *App) noticeStorage(cfg oauth.Config, account oauth.SignInStatus) {
+	if account.NoKeyring != nil {
+		a.notifyOnce(fmt.Sprintf("the tokens of sign-ins are in %s, readable by you alone; the keyring of the system cannot be used: %v", filepath.Dir(cfg.File()), account.NoKeyring))
+	}
 }
 
 // acceptedLink reports whether the client's answer to an elicitation is "accept": the user

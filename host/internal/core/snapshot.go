@@ -261,13 +261,23 @@ func (a *App) forwardRequest(ctx context.Context, m *call.UpstreamRequest) (json
 	return res.Raw, nil
 }
 
-// forwardToServer does the same as forwardRequest without a timeout.
+// forwardToServer does the same as forwardRequest without a timeout. Requests for a resource
+// or a prompt sign in as calls do; see route.
 func (a *App) forwardToServer(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	s, leave, err := a.acquireServer(m.Server)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	raw, err := s.Forward(ctx, m)
+	if err == nil || m.Method != "resources/read" && m.Method != "prompts/get" {
+		return raw, err
+	}
+	req := &call.Request{Tool: &call.Tool{Name: m.Method, Server: m.Server}, Params: m.Params, Caller: m.Caller, OnNotify: m.OnNotify, Ask: m.Ask}
+	again, err := a.signInThroughClient(ctx, req, err)
+	if !again {
+		return nil, err
+	}
 	return s.Forward(ctx, m)
 }
 

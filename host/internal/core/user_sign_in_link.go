@@ -7,10 +7,12 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
@@ -57,8 +59,9 @@ type userSignIn struct {
 	cfg     oauth.Config // with the user's subject
 	expires time.Time
 	done    chan struct{}
-	err     error // why the sign-in failed; nil: the user signed in. Valid after done is closed
-	ended   bool  // guarded by signInLinks.mu
+	err     error       // why the sign-in failed; nil: the user signed in. Valid after done is closed
+	ended   bool        // guarded by signInLinks.mu
+	stored  atomic.Bool // see storeLink
 }
 
 // browserStep waits for an answer at a redirect address. login or attempt is set.
@@ -96,6 +99,28 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	return one, nil
 }
 
+// restore adds a sign-in of an earlier process of the host with its id and expiry, or makes
+// the id one of the sign-in of the same user to the same server that waits. It returns the
+// sign-in; nil if maxLinks wait.
+func (s *signInLinks) restore(id string, cfg oauth.Config, expires time.Time) *userSignIn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byID) >= maxLinks {
+		return nil
+	}
+	if s.byID == nil {
+		s.byID, s.byState = map[string]*userSignIn{}, map[string]*browserStep{}
+	}
+	restored := &userSignIn{id: id, cfg: cfg, expires: expires, done: make(chan struct{})}
+	for _, one := range s.byID {
+		if one.cfg.File() == cfg.File() {
+			restored = one
+		}
+	}
+	s.byID[id] = restored
+	return restored
+}
+
 // get returns the sign-in with an id; nil if none waits or it has expired.
 func (s *signInLinks) get(id string) *userSignIn {
 	s.mu.Lock()
@@ -107,26 +132,29 @@ func (s *signInLinks) get(id string) *userSignIn {
 	return one
 }
 
-// end ends a sign-in and removes its link. err is nil if the user signed in.
-func (s *signInLinks) end(ended *userSignIn, err error) {
+// end ends a sign-in and removes its links, whose ids it returns. err is nil if the user signed
+// in.
+func (s *signInLinks) end(ended *userSignIn, err error) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endLocked(ended, err)
+	return s.endLocked(ended, err)
 }
 
 // endLocked is end for callers that hold s.mu.
-func (s *signInLinks) endLocked(ended *userSignIn, err error) {
+func (s *signInLinks) endLocked(ended *userSignIn, err error) (ids []string) {
 	if ended.ended {
-		return
+		return nil
 	}
 	ended.ended, ended.err = true, err
-	delete(s.byID, ended.id)
-	for state, step := range s.byState {
-		if step.signIn == ended {
-			delete(s.byState, state)
+	for id, one := range s.byID {
+		if one == ended {
+			ids = append(ids, id)
+			delete(s.byID, id)
 		}
 	}
+	maps.DeleteFunc(s.byState, func(_ string, step *browserStep) bool { return step.signIn == ended })
 	close(ended.done)
+	return ids
 }
 
 // registerStep makes step the one that waits for the browser's answer with this state. It
@@ -187,6 +215,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	if err != nil {
 		return false, err
 	}
+	a.storeLink(ctx, one)
 	link := a.signInURL(one.id)
 	needed := toolerr.New(toolerr.AuthFailed, "server %s needs the sign-in of %s: ask the user to open %s in a browser and to sign in, then call %s again",
 		cfg.Server, req.Caller.User, link, req.Tool.Name)
@@ -194,6 +223,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 		return false, needed
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
+	defer reportWaiting(req, cfg.Server)()
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
 	id := rand.Text()
@@ -244,14 +274,14 @@ const linkIsOver = "This link is not valid any more, or it was opened in another
 // serveLink sets the cookie for the sign-in with an id, and sends the browser to the
 // issuer of the users.
 func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
-	one, issuer := a.links.get(id), a.issuer.Load()
+	one, issuer := a.findLink(r.Context(), id), a.issuer.Load()
 	if one == nil || issuer == nil {
-		http.Error(w, linkIsOver, http.StatusNotFound)
+		oauth.WritePage(w, http.StatusNotFound, "Link not valid", linkIsOver)
 		return
 	}
 	login, address, err := issuer.BeginLogin(r.Context(), a.signInURL("user"))
 	if err != nil {
-		http.Error(w, "The sign-in cannot begin: "+err.Error(), http.StatusBadGateway)
+		signInFailed(w, http.StatusBadGateway, fmt.Sprintf("The sign-in cannot begin: %v.", err))
 		return
 	}
 	value := rand.Text()
@@ -268,23 +298,23 @@ func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 	step := a.links.takeStep(r, true)
 	if step == nil {
-		http.Error(w, linkIsOver, http.StatusBadRequest)
+		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkIsOver)
 		return
 	}
 	cfg := step.signIn.cfg
 	subject, err := step.login.Finish(r.Context(), r.URL.Query())
 	if err != nil {
-		http.Error(w, "The host could not find out who you are: "+err.Error(), http.StatusBadRequest)
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The host could not find out who you are: %v.", err))
 		return
 	}
 	if subject != cfg.Subject {
-		http.Error(w, "This link is for another user. Nothing was changed.", http.StatusForbidden)
+		signInFailed(w, http.StatusForbidden, "This link is for another user. Nothing was changed.")
 		return
 	}
 	attempt, address, err := oauth.Begin(r.Context(), cfg, a.signInURL("callback"))
 	if err != nil {
-		a.links.end(step.signIn, err)
-		http.Error(w, fmt.Sprintf("The sign-in to server %s cannot begin: %v", cfg.Server, err), http.StatusBadGateway)
+		a.endLink(r.Context(), step.signIn, err)
+		signInFailed(w, http.StatusBadGateway, fmt.Sprintf("The sign-in to server %s cannot begin: %v.", cfg.Server, err))
 		return
 	}
 	a.links.registerStep(attempt.State(), &browserStep{signIn: step.signIn, cookie: step.cookie, attempt: attempt})
@@ -296,17 +326,24 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 	step := a.links.takeStep(r, false)
 	if step == nil {
-		http.Error(w, linkIsOver, http.StatusBadRequest)
+		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkIsOver)
 		return
 	}
-	_, err := step.attempt.Finish(r.Context(), r.URL.Query())
-	a.links.end(step.signIn, err)
+	account, err := step.attempt.Finish(r.Context(), r.URL.Query())
+	if err == nil {
+		a.noticeStorage(step.signIn.cfg, account)
+	}
+	a.endLink(r.Context(), step.signIn, err)
 	if err != nil {
-		http.Error(w, fmt.Sprintf("The sign-in to server %s failed: %v", step.signIn.cfg.Server, err), http.StatusBadRequest)
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The sign-in to server %s failed: %v.", step.signIn.cfg.Server, err))
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, "Signed in to server %s. You can close this page.\n", step.signIn.cfg.Server) //nolint:errcheck // the tokens are stored
+	oauth.WritePage(w, http.StatusOK, "Signed in", fmt.Sprintf("Signed in to server %s. You can close this page.", step.signIn.cfg.Server))
+}
+
+// signInFailed answers a browser with the reason why a sign-in failed.
+func signInFailed(w http.ResponseWriter, status int, reason string) {
+	oauth.WritePage(w, status, "Sign-in failed", reason)
 }
 
 // redirectTo sends the browser to an authorization address. It refuses schemes except
@@ -314,7 +351,7 @@ func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 func redirectTo(w http.ResponseWriter, r *http.Request, address string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		http.Error(w, "The address of the authorization server is malformed.", http.StatusBadGateway)
+		signInFailed(w, http.StatusBadGateway, "The address of the authorization server is malformed.")
 		return
 	}
 	http.Redirect(w, r, address, http.StatusSeeOther)

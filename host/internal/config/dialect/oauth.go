@@ -20,7 +20,7 @@ type OAuth struct {
 	Grant             string // client_credentials, jwt_bearer, id_jag, or "": a user signs in
 	PrivateKey        secret.Text
 	KeyAlgorithm      string
-	AssertionFile     string // with the JWT for the grant jwt_bearer, or the ID token for id_jag
+	AssertionFile     string // with the JWT for the grant jwt_bearer, or the ID token for id_jag; "" for id_jag: the user signs in
 	IdentityProvider  IdentityProvider
 	Scopes            []string
 	Account           string
@@ -46,10 +46,10 @@ func oauthSchema() map[string]any {
 		"properties": map[string]any{
 			"client_id":      withDescription(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
 			"client_secret":  withDescription(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
-			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; id_jag: with the ID token in assertion_file, which identity_provider exchanges; default: a user signs in."),
+			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; id_jag: with the user's ID token, which identity_provider exchanges; default: a user signs in."),
 			"private_key":    withDescription(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
 			"key_algorithm":  withDescription(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
-			"assertion_file": withDescription(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag. It is read at each use."),
+			"assertion_file": withDescription(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag; without it, the user signs in at identity_provider. It is read at each use."),
 			"identity_provider": withDescription(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
 				"Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
 			"client_metadata_url": withDescription(typed("string"), "Address of a client metadata document, which serves as client id."),

@@ -30,7 +30,10 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 	if err != nil {
 		return tokens{}, err
 	}
-	form := url.Values{"resource": {f.resource.Resource}}
+	form := url.Values{}
+	if f.resource.Resource != "" {
+		form.Set("resource", f.resource.Resource)
+	}
 	if len(f.scopes) > 0 {
 		form.Set("scope", strings.Join(f.scopes, " "))
 	}

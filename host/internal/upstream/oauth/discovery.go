@@ -179,7 +179,7 @@ func (c Config) checkServer(m serverMetadata) error {
 			return err
 		}
 	}
-	if !slices.Contains(m.ChallengeMethods, "S256") {
+	if !c.openID && !slices.Contains(m.ChallengeMethods, "S256") { // OpenID Connect does not demand that it is announced
 		return fmt.Errorf("the authorization server %.200q does not support PKCE with S256", m.Issuer)
 	}
 	return nil

@@ -49,6 +49,10 @@ func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, e
 		Issued    string `json:"issued_token_type"`
 	}
 	if err := idp.postForm(ctx, client, endpoint, as, form, &got); err != nil {
+		var status *statusError
+		if f.signsInAtIdentityProvider() && errors.As(err, &status) && status.code == "invalid_grant" {
+			return "", f.signInRequired(fmt.Sprintf("the identity provider does not accept the sign-in of the user any more (%v)", err))
+		}
 		return "", fmt.Errorf("the identity provider: %w", err)
 	}
 	switch {

@@ -18,7 +18,8 @@ import (
 
 // Prompt is the user's side of a sign-in.
 type Prompt struct {
-	// Open shows the authorization address, most often in a browser.
+	// Open shows the authorization address, most often in a browser. It returns before the browser
+	// has the page at the end of the sign-in, which waits for the result.
 	Open func(address string) error
 	// Paste reads the address that the browser was redirected to; nil: the
 	// redirect is received on a port of this machine.
@@ -56,12 +57,14 @@ func Login(ctx context.Context, c Config, prompt Prompt) (SignInStatus, error) {
 	var t tokens
 	var err error
 	switch {
+	case c.signsInAtIdentityProvider():
+		return f.loginAtIdentityProvider(ctx, prompt)
 	case c.signsInAlone():
 		t, err = c.obtainTokens(ctx)
 	case prompt.Device != nil:
 		t, err = f.runDeviceFlow(ctx, prompt)
 	default:
-		t, err = f.runCodeFlow(ctx, prompt)
+		return f.runCodeFlow(ctx, prompt)
 	}
 	if err != nil {
 		return SignInStatus{}, err
@@ -75,8 +78,12 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (SignInStatus, error) 
 	ctx = context.WithoutCancel(ctx)
 	var noKeyring error
 	err := f.updateRecord(ctx, func(r *record) (_ bool, err error) {
+		inFile := r.Tokens != nil && r.Sealed == nil
 		if noKeyring, err = f.chooseStorage(ctx, r); err != nil {
 			return false, err
+		}
+		if inFile {
+			noKeyring = nil // an earlier sign-in has told it
 		}
 		if t.Client.RedirectURI != "" {
 			r.Clients = map[string]registration{f.server.Issuer: t.Client}
@@ -111,6 +118,9 @@ func (f *flow) prepare(ctx context.Context) error {
 	if len(f.before.Wanted) > 0 && f.before.StepUps >= maxStepUps {
 		return fmt.Errorf("server %s asked for more scopes after each of %d sign-ins (last for %q), so another one is of no use; run mcp-host logout %s to start again",
 			f.Server, maxStepUps, f.before.Wanted, f.Server)
+	}
+	if f.openID {
+		return f.prepareOpenID(ctx)
 	}
 	challenge, err := f.challenge(ctx)
 	if err != nil {
@@ -220,37 +230,46 @@ func (f *flow) hasScopes(r registration) bool {
 	return containsAll(r.Scopes, f.scopes)
 }
 
-// runCodeFlow runs the authorization code flow with PKCE (RFC 7636), and returns the tokens after the
-// redirect has arrived, or an error if ctx ends before.
-func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (tokens, error) {
+// runCodeFlow runs the authorization code flow with PKCE (RFC 7636), stores the tokens after the
+// redirect has arrived, and shows the result in the browser. It returns an error if ctx ends before
+// the redirect.
+func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (status SignInStatus, err error) {
 	if f.server.AuthorizationEndpoint == "" {
-		return tokens{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
+		return SignInStatus{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
 	}
 	redirect, err := f.listenForRedirect()
 	if err != nil {
-		return tokens{}, err
+		return SignInStatus{}, err
 	}
 	defer redirect.close()
+	defer func() { redirect.end(status, err) }()
 	client, err := f.clientIdentity(ctx, redirect.address, false)
 	if err != nil {
-		return tokens{}, err
+		return SignInStatus{}, err
 	}
 	state, verifier := rand.Text(), rand.Text()+rand.Text()
 	address, err := f.authorizationAddress(client, redirect.address, state, verifier)
 	if err != nil {
-		return tokens{}, err
+		return SignInStatus{}, err
 	}
 	if prompt.Paste == nil {
 		redirect.serve(func(answer url.Values) error { return f.checkAnswer(answer, state) })
 	}
 	if err := prompt.Open(address); err != nil {
-		return tokens{}, err
+		return SignInStatus{}, err
 	}
 	answer, err := f.awaitRedirect(ctx, prompt, redirect, state)
 	if err != nil {
-		return tokens{}, err
+		return SignInStatus{}, err
 	}
-	return f.exchangeCode(ctx, client, answer.Get("code"), redirect.address, verifier)
+	t, err := f.exchangeCode(ctx, client, answer.Get("code"), redirect.address, verifier)
+	if err == nil && f.openID {
+		err = checkNonce(t, verifier)
+	}
+	if err != nil {
+		return SignInStatus{}, err
+	}
+	return f.storeTokens(ctx, t)
 }
 
 // exchangeCode returns the tokens for an authorization code.
@@ -280,9 +299,14 @@ func (f *flow) authorizationAddress(client registration, redirect, state, verifi
 	for name, value := range map[string]string{
 		"response_type": "code", "client_id": client.ClientID, "redirect_uri": redirect, "state": state,
 		"code_challenge": base64.RawURLEncoding.EncodeToString(hash[:]), "code_challenge_method": "S256",
-		"resource": f.resource.Resource,
 	} {
 		query.Set(name, value)
+	}
+	if f.resource.Resource != "" {
+		query.Set("resource", f.resource.Resource)
+	}
+	if f.openID {
+		query.Set("nonce", nonceFor(verifier))
 	}
 	if len(f.scopes) > 0 {
 		query.Set("scope", strings.Join(f.scopes, " "))

@@ -14,7 +14,7 @@ import (
 const (
 	ClientCredentials = "client_credentials" // RFC 6749, 4.4
 	JWTBearer         = "jwt_bearer"         // RFC 7523, 2.1: by a JWT of another issuer, as of a workload
-	IDJAG             = "id_jag"             // by an ID token of the enterprise's identity provider; see enterprise.go
+	IDJAG             = "id_jag"             // by an ID token of the enterprise's identity provider; see enterprise.go and identity.go
 )
 
 // hasAssertion reports whether the grant uses AssertionFile.
@@ -25,6 +25,16 @@ const maxAssertion = 64 << 10
 
 // signsInAlone reports whether the host obtains tokens without a user: a grant is configured.
 func (c Config) signsInAlone() bool { return c.Grant != "" }
+
+// renewsAlone reports whether the host obtains new tokens without a refresh token and without a
+// user: with a grant, and at an identity provider if the user is signed in there.
+func (c Config) renewsAlone() bool {
+	if !c.signsInAtIdentityProvider() {
+		return c.signsInAlone()
+	}
+	a, _, err := c.identityConfig().Status()
+	return err == nil && a.SignedIn
+}
 
 // obtainTokens requests new tokens for the configured client with its grant. It does not store them.
 func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
@@ -38,7 +48,7 @@ func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 	client, _ := f.configuredClient(f.server)
 	form := url.Values{"grant_type": {c.Grant}}
 	if c.hasAssertion() {
-		jwt, err := c.readAssertion()
+		jwt, err := c.userIDToken(ctx)
 		if err == nil && c.Grant == IDJAG {
 			jwt, err = f.identityAssertion(ctx, jwt)
 		}

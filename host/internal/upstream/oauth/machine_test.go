@@ -88,7 +88,8 @@ func TestSettingsOfMachines(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"is not supported":              func(c *Config) { c.Grant = "password" },
 		"needs oauth.client_id, and":    func(c *Config) { c.Grant = ClientCredentials },
-		"need each other":               func(c *Config) { c.Grant, c.ClientID = JWTBearer, "x" },
+		"jwt_bearer needs oauth.assert": func(c *Config) { c.Grant, c.ClientID = JWTBearer, "x" },
+		"needs oauth.grant jwt_bearer":  func(c *Config) { c.AssertionFile = "x" },
 		"jwt_bearer needs oauth.client": func(c *Config) { c.Grant, c.AssertionFile = JWTBearer, "x" },
 		"identity_provider need each":   func(c *Config) { c.Grant, c.AssertionFile, c.ClientID = IDJAG, "x", "x" },
 		"id_jag and oauth.identity_pro": func(c *Config) { c.IdentityProvider.Issuer = "https://idp.example" },

@@ -45,13 +45,14 @@ type Config struct {
 	PrivateKey        secret.Text // in PEM; proves the client instead of a secret
 	KeyAlgorithm      string      // of PrivateKey; "": by its kind
 	Grant             string      // ClientCredentials, JWTBearer or IDJAG: without a browser; "": a user signs in
-	AssertionFile     string      // with the JWT of JWTBearer or the ID token of IDJAG, read at each use
+	AssertionFile     string      // with the JWT of JWTBearer or the ID token of IDJAG, read at each use; "" for IDJAG: the user signs in
 	IdentityProvider  IdentityProvider
 	ClientMetadataURL string   // of a client metadata document, which is the client id
 	Scopes            []string // to ask for; none: those that the server names
 	RedirectPort      int      // of the redirect address; 0: any free port
 
 	discardUnreadable bool // tokens whose key cannot be read count as none
+	openID            bool // the sign-in is at an identity provider; see identity.go
 }
 
 // Validate returns an error that names the wrong setting.
@@ -66,8 +67,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("server %s: oauth.redirect_port %d is not a port", c.Server, c.RedirectPort)
 	case c.Grant != "" && c.Grant != ClientCredentials && !c.hasAssertion():
 		return fmt.Errorf("server %s: oauth.grant %q is not supported; use %s, %s or %s, or leave it out", c.Server, c.Grant, ClientCredentials, JWTBearer, IDJAG)
-	case c.hasAssertion() != (c.AssertionFile != ""):
-		return fmt.Errorf("server %s: oauth.grant %s or %s and oauth.assertion_file need each other", c.Server, JWTBearer, IDJAG)
+	case c.Grant == JWTBearer && c.AssertionFile == "":
+		return fmt.Errorf("server %s: oauth.grant %s needs oauth.assertion_file", c.Server, JWTBearer)
+	case c.AssertionFile != "" && !c.hasAssertion():
+		return fmt.Errorf("server %s: oauth.assertion_file needs oauth.grant %s or %s", c.Server, JWTBearer, IDJAG)
 	case c.hasAssertion() && c.ClientID == "":
 		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id", c.Server, c.Grant)
 	case (c.Grant == IDJAG) != (c.IdentityProvider != IdentityProvider{}):
@@ -174,7 +177,9 @@ type SignInStatus struct {
 	Wanted    []string  `json:"wanted,omitempty"`  // scopes that the server asked for since
 	Keyring   bool      `json:"keyring,omitempty"` // the key of the tokens is in the keyring of the system
 
-	NoKeyring error `json:"-"` // after a sign-in: why the keyring is not used; nil: it is, or the configuration says so
+	// After a sign-in: why the keyring is not used; nil: it is used, the configuration says so, or
+	// the tokens of the sign-in before were in the file, too.
+	NoKeyring error `json:"-"`
 }
 
 // String describes the sign-in in a line.

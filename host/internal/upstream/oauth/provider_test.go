@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,7 +28,10 @@ type provider struct {
 	redirect func(url.Values)                              // changes the parameters of the redirect
 	token    func(http.ResponseWriter, *http.Request) bool // answers a request for tokens, if it returns true
 
+	browsers   sync.WaitGroup
 	mu         sync.Mutex
+	pages      []string    // that browsers ended at: status and text
+	header     http.Header // of the last page
 	challenge  string // of PKCE
 	refresh    string // the only valid refresh token
 	issued     int    // pairs of tokens
@@ -41,6 +46,7 @@ type provider struct {
 
 func newProvider(t *testing.T) *provider {
 	p := &provider{t: t, expires: 3600}
+	t.Cleanup(p.browsers.Wait)
 	auth := http.NewServeMux()
 	auth.HandleFunc("/.well-known/oauth-authorization-server", p.serveMetadata)
 	auth.HandleFunc("/authorize", p.serveAuthorize)
@@ -152,13 +158,21 @@ func (p *provider) config() Config {
 	return Config{Server: "notes", URL: p.mcp.URL + "/mcp", Storage: Storage{State: p.t.TempDir()}, Version: "test"}
 }
 
-// browse opens the authorization address as a browser would.
+// browse opens the authorization address as a browser would, and does not wait for the page.
 func (p *provider) browse(address string) error {
-	res, err := http.Get(address)
-	if err != nil {
-		return err
-	}
-	return res.Body.Close()
+	p.browsers.Go(func() {
+		res, err := http.Get(address)
+		if err != nil {
+			return // the sign-in tells it
+		}
+		text, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.header, p.pages = res.Header, append(p.pages, fmt.Sprintf("%d %s", res.StatusCode, text))
+		}
+	})
+	return nil
 }
 
 func (p *provider) login(c Config) (SignInStatus, error) {

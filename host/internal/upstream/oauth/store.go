@@ -277,8 +277,8 @@ func (c Config) Status() (a SignInStatus, ok bool, err error) {
 		of = r.Sealed.Of
 	}
 	if of != nil && (c.ClientID == "" || of.ClientID == c.ClientID) {
-		a.SignedIn = of.Refreshes || of.Expires.IsZero() || time.Now().Before(of.Expires)
-		a.Issuer, a.Until, a.Refreshes, a.Scopes = of.Issuer, of.Expires, of.Refreshes, of.Scopes
+		a.Issuer, a.Until, a.Refreshes, a.Scopes = of.Issuer, of.Expires, of.Refreshes || c.renewsAlone(), of.Scopes
+		a.SignedIn = a.Refreshes || of.Expires.IsZero() || time.Now().Before(of.Expires)
 	}
 	return a, of != nil || r.Asked != nil || len(r.Clients) > 0 || r.Sealed != nil || len(r.Wanted) > 0, err
 }

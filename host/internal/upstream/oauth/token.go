@@ -19,6 +19,7 @@ type tokenResponse struct {
 	Refresh string  `json:"refresh_token"`
 	Expires float64 `json:"expires_in"`
 	Scope   *string `json:"scope"`
+	ID      string  `json:"id_token"`
 }
 
 // maxLifetime bounds the lifetime of tokens and codes that a server names.
@@ -27,7 +28,9 @@ const maxLifetime = 10 * 365 * 24 * time.Hour
 // requestTokens requests tokens at the token endpoint of t, and returns t with them. If the answer
 // names no scopes, they are those of t. It does not store the tokens.
 func (c Config) requestTokens(ctx context.Context, client *http.Client, t tokens, form url.Values) (tokens, error) {
-	form.Set("resource", t.Resource)
+	if t.Resource != "" {
+		form.Set("resource", t.Resource)
+	}
 	begin := time.Now()
 	var got tokenResponse
 	if err := c.postWithKey(ctx, client, t, form, &got); err != nil {
@@ -51,6 +54,9 @@ func (c Config) requestTokens(ctx context.Context, client *http.Client, t tokens
 	}
 	if got.Scope != nil {
 		t.Scopes = strings.Fields(*got.Scope)
+	}
+	if c.openID {
+		return withIDToken(t, got.ID)
 	}
 	return t, nil
 }
@@ -111,11 +117,17 @@ func isRefused(err error) bool {
 	return false
 }
 
-// Logout revokes the tokens (RFC 7009) and deletes them. It deletes them also if
+// Logout revokes the tokens (RFC 7009) and deletes them, also those of the identity provider. It deletes them also if
 // the revocation fails, whose error it returns. found is false if there were
 // none.
 func Logout(ctx context.Context, c Config) (found bool, err error) {
 	c.discardUnreadable = true
+	if c.signsInAtIdentityProvider() {
+		defer func() {
+			signedIn, fault := Logout(ctx, c.identityConfig())
+			found, err = found || signedIn, errors.Join(err, fault)
+		}()
+	}
 	err = c.updateRecord(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		r.Tokens, r.Wanted, r.StepUps = nil, nil, 0
@@ -180,6 +192,12 @@ func (c Config) subjects(ctx context.Context) (subjects []string, err error) {
 // revoke revokes the refresh and the access token at the authorization server, and returns the errors
 // of both; also an error if the server cannot revoke tokens.
 func (c Config) revoke(ctx context.Context, t tokens) error {
+	if c.openID {
+		t.Access = "" // an ID token cannot be revoked
+	}
+	if t.Access == "" && t.Refresh == "" {
+		return nil
+	}
 	if t.Revocation == "" {
 		return errors.New("the authorization server cannot revoke tokens; the access token stays valid until it expires")
 	}
