@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // step is a script of a command, or of the user.
@@ -47,6 +48,7 @@ func TestRepositoriesMadeByCommands(t *testing.T) {
 				continue
 			}
 			t.Run(name+" at "+string(level), func(t *testing.T) {
+				sandboxtest.SkipUnsampled(t)
 				t.Parallel()
 				p := newProject(t)
 				state := filepath.Join(p.dir, "state")

@@ -361,6 +361,7 @@ func TestEverydayGit(t *testing.T) {
 	enforced := levels(t)
 	for name, c := range everyday {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			for _, level := range enforced {
 				p := newProject(t)

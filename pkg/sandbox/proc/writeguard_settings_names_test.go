@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // companionPlantings are plantings for programs that work with git or by
@@ -61,6 +62,7 @@ func TestSettingsOfCompanions(t *testing.T) {
 	enforced := levels(t)
 	for name, c := range companionPlantings {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			if _, err := exec.LookPath(c.program); err != nil {
 				t.Skip("not run, there is no " + c.program)

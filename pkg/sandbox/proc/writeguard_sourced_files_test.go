@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
 // TestSourcedFilesAreRestored: a command must not change a file that the user's
@@ -42,6 +43,7 @@ func TestSourcedFilesAreRestored(t *testing.T) {
 		"an hgrc that is included": {"hg", `hg init .; printf '%%include ../first\n' > .hg/hgrc; printf '%%include env/rc\n' > first`, "env/rc", "hg status"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			sandboxtest.SkipUnsampled(t)
 			t.Parallel()
 			_, missing := exec.LookPath(c.program)
 			if missing != nil && c.program == "hg" {
