@@ -34,6 +34,8 @@ func TestConformanceSuites(t *testing.T) {
 	require.NoError(t, err)
 	var baseline map[string]map[string]string // suite → scenario[:check] → reason
 	require.NoError(t, yaml.Unmarshal(text, &baseline))
+	var counts suiteCounts
+	t.Cleanup(func() { counts.checkReadme(t) }) // after the suites, which run at the same time
 	for _, side := range []struct {
 		role, where string
 		run         func(t *testing.T, revision, era string) outcome
@@ -48,7 +50,7 @@ func TestConformanceSuites(t *testing.T) {
 				delete(baseline, name)
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					side.run(t, revision, era).judge(t, expected)
+					counts.set(name, side.run(t, revision, era).judge(t, expected))
 				})
 			}
 		}
@@ -59,7 +61,7 @@ func TestConformanceSuites(t *testing.T) {
 		delete(baseline, name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			extensionSuite(t, era).judge(t, expected)
+			counts.set(name, extensionSuite(t, era).judge(t, expected))
 		})
 	}
 	require.Empty(t, baseline, "baseline.yaml is about suites that are not run")
@@ -74,8 +76,8 @@ type outcome struct {
 }
 
 // judge compares the failures with the expected ones, each for one check or for a
-// whole scenario.
-func (r outcome) judge(t *testing.T, expected map[string]string) {
+// whole scenario. It returns the counts for the README.
+func (r outcome) judge(t *testing.T, expected map[string]string) suiteCount {
 	t.Helper()
 	for entry, reason := range expected {
 		require.Greater(t, len(reason), 10, "%s: say why it may fail", entry)
@@ -111,6 +113,7 @@ func (r outcome) judge(t *testing.T, expected map[string]string) {
 		}
 	}
 	t.Logf("%d scenarios, %d of them excused: of the others %d checks pass, %d fail as expected", len(r.ran), excused, passed, failed)
+	return r.count()
 }
 
 // suiteScript returns the path of the suite's program.
