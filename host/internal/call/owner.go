@@ -16,6 +16,7 @@ func (c Caller) Owner() Owner { return Owner{c.User, c.Profile} }
 type Owners struct {
 	first   atomic.Pointer[Owner]
 	several atomic.Bool
+	apart   atomic.Bool
 }
 
 // Add records the owner of a call.
@@ -38,6 +39,12 @@ func (o *Owners) Add(owner Owner) {
 
 // AreSeveral reports whether calls had different owners.
 func (o *Owners) AreSeveral() bool { return o.several.Load() }
+
+// Separate records that the data of calls must be kept apart from now on.
+func (o *Owners) Separate() { o.apart.Store(true) }
+
+// AreSeparate reports whether Separate was called.
+func (o *Owners) AreSeparate() bool { return o.apart.Load() }
 
 // First returns the owner of the first call; nil: there was none.
 func (o *Owners) First() *Owner { return o.first.Load() }

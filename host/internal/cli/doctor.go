@@ -196,6 +196,9 @@ func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 		// No fault: a distribution may leave some out.
 		e.addFinding(finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
 	}
+	if names := a.UnknownToShare(); len(names) > 0 {
+		e.addFinding(finding{true, "sharing", "each client starts its own " + enumerate(names, 4), "share: true in a server's entry shares it with other clients, if it keeps no state for a client"})
+	}
 	for _, f := range unservedPrograms(a) {
 		e.addFinding(f)
 	}

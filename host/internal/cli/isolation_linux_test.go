@@ -91,8 +91,8 @@ func TestNoResourceUpdateCrosses(t *testing.T) {
 func TestNoElicitationCrosses(t *testing.T) {
 	t.Parallel()
 	w := isolate(t, "")
-	for _, s := range w.all { // one after another, so that the server's only caller is clear
-		answer := s.call(t, "talk__elicit", "question for "+s.name, 0)
+	for _, s := range w.all {
+		answer := s.call(t, "talk__elicit_for", "question for "+s.name, 0)
 		require.Contains(t, answer, s.name)
 		w.onlyOwn(t, s, answer)
 		require.Contains(t, s.all(), "question for "+s.name)
@@ -102,16 +102,28 @@ func TestNoElicitationCrosses(t *testing.T) {
 		require.False(t, hasError(w.all[0].call(t, "talk__complete", "link for "+s.name, 0)))
 		s.eventuallyHears(t, `"method":"notifications/elicitation/complete","params":{"elicitationId":"link for `+s.name+`"}`)
 	}
+	// Without the name of a call, the question could be for any session. From then on, each has a
+	// process of its own, and the question and its answer are its own.
+	for _, s := range w.all {
+		require.False(t, hasError(s.call(t, "talk__elicit_later", "late question for "+s.name, 5)))
+	}
 	var calls sync.WaitGroup
 	for _, s := range w.all {
 		calls.Go(func() {
-			for range 20 {
+			own := 0
+			for end := time.Now().Add(time.Minute); own < 10 && time.Now().Before(end); {
 				answer := <-s.begin("tools/call", s.params("talk__elicit", "question for "+s.name, 0))
+				if strings.Contains(answer, s.name) {
+					own++
+				}
 				for _, other := range w.all {
 					if other != s && strings.Contains(answer, other.name) {
 						t.Errorf("%s answered the question for %s: %s", other.name, s.name, answer)
 					}
 				}
+			}
+			if own < 10 {
+				t.Errorf("the questions for %s are refused", s.name)
 			}
 		})
 	}
@@ -218,9 +230,13 @@ func TestNothingCrosses(t *testing.T) {
 		for caller := range 5 { // twenty in all
 			all.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(i), uint64(caller)))
-				tools := []string{"echo", "elicit", "url", "complete", "log", "log_later", "touch", "progress", "changed", "grow", "sleep", "count", "roots"}
-				for range either(40, 400) {
+				tools := []string{"echo", "elicit_for", "url", "complete", "log", "log_later", "touch", "progress", "changed", "grow", "sleep", "count", "roots"}
+				rounds := either(40, 400)
+				for round := range rounds {
 					tool, text := tools[random.IntN(len(tools))], s.name
+					if round == rounds*3/4 { // a question without a call separates the sessions
+						tools = append(tools, "elicit", "elicit_later")
+					}
 					switch tool {
 					case "touch":
 						text = "test://" + text

@@ -100,8 +100,8 @@ type Config struct {
 	Keyring    oauth.Keyring     // of the system, for these tokens; nil: none
 	Settings   []dialect.Setting // the written settings with their positions
 
-	Share       bool // other hosts of the user share the processes of servers
-	ShareStarts bool // this host may start the process that shares them; set by the caller of Load
+	Share       *bool // other hosts of the user share the processes of servers; nil: of servers that are known to be shareable
+	ShareStarts bool  // this host may start the process that shares them; set by the caller of Load
 
 	Trace trace.Config // target of traces, from the environment
 
@@ -161,7 +161,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 		return c, err
 	}
 	if f.Share != nil {
-		c.Share = *f.Share
+		c.Share = f.Share
 	}
 	c.marks = marksOf(c.Files, f.MCPServers)
 	for _, off := range c.Off {

@@ -44,27 +44,20 @@ func residentEnv(environ []string) []string {
 	})
 }
 
-// setSharing makes a server use a process that other hosts share, if the configuration
-// asks for it and the server keeps no state for a client.
+// setSharing makes a server use a process that other hosts share; see isShared.
 func (a *App) setSharing(c *upstream.Config, sc config.Server, cfg config.Config) {
-	if !cfg.Share || len(c.Command) == 0 || c.Serve != nil || c.Refused != "" {
-		return
-	}
-	on := !keepsState(sc)
-	if sc.Spec.Share != nil {
-		on = *sc.Spec.Share
-	}
-	if !on {
+	if len(c.Command) == 0 || c.Serve != nil || c.Refused != "" || !isShared(sc, cfg) {
 		return
 	}
 	client, err := ResidentClient(a.Config.State, cfg.ShareStarts)
 	if err != nil {
 		return
 	}
+	asked := cfg.Share != nil || sc.Spec.Share != nil // otherwise a server that cannot be shared is no news
 	s := &upstream.Share{
 		Dial: client.Dial, SameMarks: sc.StartsHost, OnRefused: a.newRefusalLogger(c.Name),
 		OnUnavailable: func(err error) {
-			if !errors.Is(err, resident.ErrNotRunning) {
+			if !errors.Is(err, resident.ErrNotRunning) && asked {
 				a.notifyOnce(err.Error())
 			}
 		},
@@ -75,6 +68,19 @@ func (a *App) setSharing(c *upstream.Config, sc config.Server, cfg config.Config
 		}
 	}
 	c.Share, c.Env = s, withoutSessionVariables(c.Env, sc)
+}
+
+// isShared reports whether the settings let other hosts use a server's process.
+func isShared(sc config.Server, cfg config.Config) bool {
+	switch {
+	case cfg.Share != nil && !*cfg.Share:
+		return false
+	case sc.Spec.Share != nil:
+		return *sc.Spec.Share
+	case cfg.Share != nil:
+		return !keepsState(sc)
+	}
+	return shareableWithoutSetting(sc)
 }
 
 // notifyOnce sends a notice unless it was sent before.

@@ -17,7 +17,7 @@ func isBatch(line []byte) bool {
 
 // handleBatch handles the messages of a batch one by one, without more memory than the
 // line. It stops at a malformed message.
-func (c *conn) handleBatch(line []byte) {
+func (c *conn) handleBatch(line []byte, of json.RawMessage) {
 	in := json.NewDecoder(bytes.NewReader(line))
 	in.Token() //nolint:errcheck // the bracket
 	for range maxBatch {
@@ -27,10 +27,10 @@ func (c *conn) handleBatch(line []byte) {
 		at := in.InputOffset()
 		var message json.RawMessage
 		if in.Decode(&message) != nil {
-			c.handleMessage(bytes.TrimLeft(line[at:], ", \t\r\n"))
+			c.handleMessage(bytes.TrimLeft(line[at:], ", \t\r\n"), of)
 			return
 		}
-		c.handleMessage(message)
+		c.handleMessage(message, of)
 	}
 	c.countStray(line)
 }

@@ -63,8 +63,7 @@ type conn struct {
 	lists        map[call.ListKind][]json.RawMessage // of the other kinds, if requested before
 	changes      int                                 // number of list changes so far
 	questions    map[string]context.CancelFunc       // the server's open questions, by id
-	callers      callers
-	listenID     uint64 // id of the open subscriptions/listen
+	listenID     uint64                              // id of the open subscriptions/listen
 }
 
 // pending is a request that waits for its answer.
@@ -74,7 +73,6 @@ type pending struct {
 
 	// The caller's request; nil for requests of the host itself.
 	request *request
-	unsent  bool // the server has not got the request
 	ctx     context.Context
 	wake    chan struct{} // capacity 1: notes is not empty
 
@@ -240,9 +238,6 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 // the request is at the caller any more.
 func (c *conn) endRequest(id uint64, p *pending) {
 	c.mu.Lock()
-	if c.pending[id] != nil && p.request != nil && !p.unsent {
-		c.callers.gaveUp(id, p.request.caller)
-	}
 	delete(c.pending, id)
 	if p.endQuestions != nil {
 		p.endQuestions()
@@ -353,17 +348,21 @@ func (c *conn) deliverNotes(p *pending) {
 
 // handleLine handles a line of the server: a message or a batch. It counts and ignores
 // other lines, since servers print banners and debug output.
-func (c *conn) handleLine(line []byte) {
+func (c *conn) handleLine(line []byte) { c.handleLineOf(line, nil) }
+
+// handleLineOf does the same for a line on the stream of a request with this id.
+func (c *conn) handleLineOf(line []byte, of json.RawMessage) {
 	if isBatch(line) {
-		c.handleBatch(line)
+		c.handleBatch(line, of)
 		return
 	}
-	c.handleMessage(line)
+	c.handleMessage(line, of)
 }
 
-// handleMessage handles one message of the server. A malformed answer fails its request
-// with PROTOCOL_ERROR; other malformed messages are only counted.
-func (c *conn) handleMessage(line []byte) {
+// handleMessage handles one message of the server, on the stream of the request of; nil: the
+// transport does not tell. A malformed answer fails its request with PROTOCOL_ERROR; other
+// malformed messages are only counted.
+func (c *conn) handleMessage(line []byte, of json.RawMessage) {
 	m, err := decodeMessage(line)
 	if err != nil {
 		c.countStray(line)
@@ -381,7 +380,7 @@ func (c *conn) handleMessage(line []byte) {
 			c.deliver(m.ID, answer{result: m.Result, names: m.Names})
 		}
 	case jsonrpc.Request:
-		c.answerRequest(m)
+		c.answerRequest(m, of)
 	case jsonrpc.Notification:
 		c.handleNotification(m)
 	}
@@ -441,7 +440,6 @@ func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	c.mu.Lock()
 	p := c.pending[id]
 	delete(c.pending, id)
-	c.callers.answered(id)
 	c.mu.Unlock()
 	if p != nil {
 		p.answer <- a

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -77,7 +78,11 @@ func (s *streamable) handleEvents(events *eventstream.Reader, x *exchange) {
 		case err != nil:
 			return
 		case len(e.Data) > 0 && (e.Name == "" || e.Name == "message"):
-			s.conn.handleLine(e.Data)
+			var of json.RawMessage
+			if x != nil {
+				of = x.id
+			}
+			s.conn.handleLineOf(e.Data, of)
 		}
 		if x != nil && x.isAnswered() {
 			return

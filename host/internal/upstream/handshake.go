@@ -179,13 +179,13 @@ func clientInfo(version string) map[string]string {
 }
 
 // answerRequest answers a request of the server: ping itself, questions by the client of a
-// call, others with an error.
-func (c *conn) answerRequest(m jsonrpc.Message) {
+// call, others with an error. It was sent on the stream of the request of, unless that is nil.
+func (c *conn) answerRequest(m jsonrpc.Message, of json.RawMessage) {
 	switch {
 	case m.Method == "ping":
 		c.reply(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
 	case isQuestion(m.Method):
-		c.forwardQuestion(m)
+		c.forwardQuestion(m, of)
 	default:
 		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method))
 	}

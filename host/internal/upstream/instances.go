@@ -49,7 +49,7 @@ type instance struct {
 }
 
 // instanceOf returns the run for a caller, which is s itself if the caller has none of its
-// own. The caller of instanceOf calls leave when it does not need the run any more; leave
+// own. After a question that could be for several users, each of them has one. The caller of instanceOf calls leave when it does not need the run any more; leave
 // is nil with an error.
 func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err error) {
 	credentials, key := credentials{auth: s.cfg.Auth}, ""
@@ -69,6 +69,9 @@ func (s *Server) instanceOf(caller call.Caller) (one *Server, leave func(), err 
 		key = caller.ID
 	case s.cfg.Scope == PerSession:
 		key += "\x00" + caller.ID
+	case key == "" && s.cfg.owners.AreSeparate() && isClient(caller):
+		owner := caller.Owner()
+		key = "\x00" + owner.Profile + "\x00" + owner.User
 	case key == "":
 		return s, func() {}, nil
 	}

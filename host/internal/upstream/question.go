@@ -44,13 +44,15 @@ func (c *conn) rootsAnswer() (answer json.RawMessage, hasRoots bool) {
 	return raw, len(roots) > 0
 }
 
-// forwardQuestion passes a request of a legacy server to the client of its call. Servers
-// made with mcpkit name the call (wire.MetaRequest). Others do not: while calls of several
-// clients are running, the request is refused, since one client's user must not answer for
+// forwardQuestion passes a request of a legacy server to the client of its call. That is the
+// request of, on whose stream it was sent, or the one that servers made with mcpkit name
+// (wire.MetaRequest). Otherwise the server may ask for any of its callers, also one whose call
+// it has answered. Once it has callers with different users or profiles, or while calls of
+// several clients are running, the question is refused, since one user must not answer for
 // another.
 //
 // The host answers roots/list itself if it has roots or if the client does not answer.
-func (c *conn) forwardQuestion(m jsonrpc.Message) {
+func (c *conn) forwardQuestion(m jsonrpc.Message, of json.RawMessage) {
 	var own json.RawMessage
 	if m.Method == "roots/list" {
 		var hasRoots bool
@@ -60,12 +62,15 @@ func (c *conn) forwardQuestion(m jsonrpc.Message) {
 		}
 	}
 	c.mu.Lock()
-	p, fault := c.requestOfQuestion(m)
+	p, fault := c.requestOfQuestion(m, of)
 	if p == nil {
 		c.mu.Unlock()
 		if own != nil {
 			c.reply(jsonrpc.AppendResult(nil, m.ID, own))
 			return
+		}
+		if fault == errSeveralUsers {
+			c.owners.Separate() // Server.instanceOf starts a run for each user
 		}
 		code := jsonrpc.CodeMethodNotFound
 		if fault != "" {
@@ -126,15 +131,27 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 
 // requestOfQuestion returns the running request that a question belongs to; nil with the
 // reason if there is none or it is ambiguous. The caller holds c.mu.
-func (c *conn) requestOfQuestion(m jsonrpc.Message) (p *pending, fault string) {
-	if id, ok := metaRequest(m.Params); ok {
+func (c *conn) requestOfQuestion(m jsonrpc.Message, of json.RawMessage) (p *pending, fault string) {
+	id, known := metaRequest(m.Params)
+	if !known && of != nil {
+		var err error
+		id, err = strconv.ParseUint(string(of), 10, 64)
+		known = err == nil
+	}
+	if known {
 		if p = c.pending[id]; p != nil && p.request != nil && p.request.ask != nil {
 			return p, ""
 		}
 		return nil, "the request of the client has ended"
 	}
+	if c.owners.AreSeveral() {
+		return nil, errSeveralUsers
+	}
 	return c.onlyRequest(func(r *request) bool { return r.ask != nil })
 }
+
+// errSeveralUsers is the answer to a question that could be for any of several users.
+const errSeveralUsers = "this server works for several users, and the request does not say for which call it is, so it cannot be assigned; each user gets a process of this server now, so another call can succeed"
 
 // metaRequest returns the id of the host's request in the params of a question, if a
 // server made with mcpkit names it.
@@ -161,9 +178,8 @@ func withoutMetaRequest(params json.RawMessage) json.RawMessage {
 
 // onlyRequest returns the running request that a message without a request id belongs to:
 // the newest one of the only caller with requests for which takes returns true. It prefers
-// a request whose client has no open question. fault says why the request is ambiguous,
-// for example because the server may still work on a request that another user has
-// cancelled; then p is nil. The caller holds c.mu.
+// a request whose client has no open question. If the request is ambiguous, p is nil and
+// fault says so. The caller holds c.mu.
 func (c *conn) onlyRequest(takes func(*request) bool) (p *pending, fault string) {
 	for _, waiting := range []bool{false, true} {
 		var newest uint64
@@ -181,9 +197,6 @@ func (c *conn) onlyRequest(takes func(*request) bool) (p *pending, fault string)
 		if p != nil {
 			break
 		}
-	}
-	if p != nil && c.callers.othersGaveUp(p.request.caller) {
-		return nil, "a request of another user was cancelled, so this one cannot be assigned"
 	}
 	return p, ""
 }

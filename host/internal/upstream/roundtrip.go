@@ -79,7 +79,6 @@ func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 		caps: r.caller.Capabilities, level: r.caller.LogLevel,
 	})
 	if err := c.sendRequest(ctx, append(oneLine(line), "}\n"...)); err != nil {
-		p.unsent = true
 		return answer{}, err
 	}
 	a := c.awaitAnswer(ctx, id, p)

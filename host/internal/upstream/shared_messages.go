@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -82,7 +80,11 @@ func (process *sharedProcess) handleHostRequest(u *sharedUser, line []byte, m js
 			return true
 		}
 	}
-	process.pending[id] = sharedRequest{u, isOfClient(m.Method)}
+	ofClient := isOfClient(m.Method)
+	if ofClient {
+		process.recordCaller(u)
+	}
+	process.pending[id] = sharedRequest{u, ofClient}
 	if !process.watched {
 		process.watched = true
 		process.work.Go(process.watchStopped)
@@ -203,134 +205,6 @@ func (process *sharedProcess) handleRoots(u *sharedUser, params json.RawMessage)
 	u.send(jsonrpc.AppendNotification(nil, methodRoots, append(strconv.AppendBool([]byte(`{"move":`), move), '}')))
 }
 
-// forwardQuestion sends a request of the server to the host whose client it concerns, or
-// answers it with an error if that is ambiguous. The caller holds process.mu.
-func (process *sharedProcess) forwardQuestion(line []byte, m jsonrpc.Message) {
-	if m.Method == "ping" {
-		process.sendToServer(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
-		return
-	}
-	key, err := jsonrpc.Key(m.ID)
-	if err != nil {
-		return
-	}
-	refuse := func(code int, text string) { process.sendToServer(jsonrpc.AppendError(nil, m.ID, code, text)) }
-	if !isQuestion(m.Method) {
-		refuse(jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method)
-		return
-	}
-	u, several := process.busyUser()
-	if m.Method == "roots/list" {
-		u = process.chooseRoots()
-	} else if id, ok := metaRequest(m.Params); ok {
-		u, several = process.pending[id].user, false
-	}
-	_, twice := process.questions[key]
-	switch {
-	case u == nil && several:
-		refuse(jsonrpc.CodeInvalidRequest, "requests of several clients are running, so this one cannot be assigned")
-	case u == nil:
-		refuse(jsonrpc.CodeMethodNotFound, "no client can answer "+m.Method)
-	case twice || len(process.questions) >= maxQuestions*max(1, len(process.users)):
-		refuse(jsonrpc.CodeInternal, "too many questions are open, or one with this id is")
-	default:
-		process.questions[key] = sharedQuestion{u, bytes.Clone(m.ID)}
-		process.recordElicitation(u, m.Params)
-		u.send(line)
-	}
-}
-
-// busyUsers returns the hosts whose clients wait for answers. A request that was cancelled counts
-// for cancelledTime, since the server may still work on it. The caller holds process.mu.
-func (process *sharedProcess) busyUsers() map[uint64]*sharedUser {
-	busy := map[uint64]*sharedUser{}
-	for _, request := range process.pending {
-		if request.ofClient {
-			busy[request.user.number] = request.user
-		}
-	}
-	for id, request := range process.cancelled {
-		if time.Since(request.at) > cancelledTime {
-			delete(process.cancelled, id)
-		} else {
-			busy[request.host] = process.users[request.host] // nil: it has left
-		}
-	}
-	return busy
-}
-
-// busyUser returns the only host that waits for answers or, if none waits, the only host;
-// nil if there are several, and then several is true. The caller holds process.mu.
-func (process *sharedProcess) busyUser() (u *sharedUser, several bool) {
-	busy := process.busyUsers()
-	if len(busy) == 0 && len(process.users) == 1 {
-		busy = process.users
-	}
-	for _, u = range busy {
-	}
-	if len(busy) > 1 {
-		return nil, true
-	}
-	return u, false
-}
-
-// cancelledTime is how long a server is assumed to work on a request after its
-// cancellation, and maxCancelled bounds the number of such requests. The time is short:
-// most servers do not answer a cancelled request, and until then the questions for all other
-// clients are refused.
-const (
-	cancelledTime = 30 * time.Second
-	maxCancelled  = 10_000
-)
-
-// recordCancelled removes a request from those that wait, and records it as cancelled if a
-// client sent it: the server may still work on it. The caller holds process.mu.
-func (process *sharedProcess) recordCancelled(id uint64) {
-	request, waits := process.pending[id]
-	delete(process.pending, id)
-	if waits && request.ofClient && len(process.cancelled) < maxCancelled {
-		process.cancelled[id] = cancelledRequest{request.user.number, time.Now()}
-	}
-}
-
-// chooseRoots chooses the roots that the process serves when the server asks for roots,
-// and moves the hosts with other roots to other processes. It returns a host with the
-// chosen roots; nil if the server may work for a host with other roots at present. The
-// caller holds process.mu.
-func (process *sharedProcess) chooseRoots() *sharedUser {
-	busy := process.busyUsers()
-	idle := len(busy) == 0
-	if idle {
-		busy = process.users
-	}
-	var with *sharedUser
-	mixed := false
-	for _, number := range slices.Sorted(maps.Keys(busy)) {
-		u := busy[number]
-		switch {
-		case u == nil || process.rooted && !slices.Equal(u.roots, process.roots):
-			mixed = true
-		case with == nil:
-			with = u
-		case !slices.Equal(u.roots, with.roots):
-			mixed = true
-		}
-	}
-	if with == nil {
-		return nil
-	}
-	process.rooted, process.roots = true, with.roots
-	for _, u := range process.users {
-		if !slices.Equal(u.roots, process.roots) {
-			process.requestMove(u)
-		}
-	}
-	if mixed && !idle {
-		return nil
-	}
-	return with
-}
-
 // handleNotification forwards a notification of the server to the hosts that it concerns.
 // The caller holds process.mu.
 func (process *sharedProcess) handleNotification(line []byte, m jsonrpc.Message) {
@@ -374,8 +248,7 @@ func (process *sharedProcess) handleNotification(line []byte, m jsonrpc.Message)
 		}
 	default: // such as log messages, which do not say to which request they belong
 		if len(process.users) == 1 {
-			u, _ := process.busyUser()
-			process.sendTo(u, line)
+			process.sendTo(process.busyUser(), line)
 		}
 	}
 }
@@ -402,12 +275,20 @@ func subscriptionID(params json.RawMessage) (uint64, bool) {
 const maxElicited = 1024
 
 // recordElicitation records which host is asked by a URL elicitation, so that its
-// completion reaches that host. The caller holds process.mu.
+// completion reaches that host. It forgets another one if there are maxElicited: most
+// servers do not say that one is complete. The caller holds process.mu.
 func (process *sharedProcess) recordElicitation(u *sharedUser, params json.RawMessage) {
 	var id string
-	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) == nil && len(process.elicited) < maxElicited {
-		process.elicited[id] = u
+	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil || id == "" {
+		return
 	}
+	for other := range process.elicited {
+		if len(process.elicited) < maxElicited {
+			break
+		}
+		delete(process.elicited, other)
+	}
+	process.elicited[id] = u
 }
 
 // recordElicitations does the same as recordElicitation for all elicitations of an error

@@ -33,7 +33,12 @@ type sharedProcess struct {
 	number  uint64 // of the last user
 	opening *sharedUser
 	opened  bool
-	retired bool // no host is added any more
+	retired bool   // no host is added any more
+	caller  string // the instance of the only host whose client has sent a request; "": none
+	mixed   bool   // clients of several hosts have
+	only    string // the instance of the only host that may use it; "": any may
+
+	onQuestion func() // called when a question could be for the clients of several hosts; it does not wait
 
 	replaced *sharedProcess // retires when the session of this one is open; nil: none
 	unopened *time.Timer    // runs failUnopened; nil: not started
@@ -48,6 +53,7 @@ type sharedProcess struct {
 	pending    map[uint64]sharedRequest // by id
 	ids        idBlocks
 	cancelled  map[uint64]cancelledRequest // by the id of a request that was cancelled and not answered
+	forgotten  time.Time                   // when there was no room for another one in cancelled
 	ownID      uint64                      // of the last request of SharedServers itself
 	questions  map[string]sharedQuestion   // by jsonrpc.Key of the server's id
 	elicited   map[string]*sharedUser      // by the elicitationId of an URL elicitation
@@ -80,10 +86,11 @@ type sharedQuestion struct {
 
 // sharedUser is a host that uses a process.
 type sharedUser struct {
-	conn    net.Conn
-	out     *writer
-	request json.RawMessage // id of its attachRequest
-	host    int             // process id
+	conn     net.Conn
+	out      *writer
+	request  json.RawMessage // id of its attachRequest
+	host     int             // process id
+	instance string          // see attachRequest
 
 	// Guarded by the process's mu after the host has joined.
 	number     uint64
@@ -176,7 +183,13 @@ func (process *sharedProcess) add(u *sharedUser) {
 func (process *sharedProcess) canUse(u *sharedUser) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	return process.err == nil && !process.retired && (!process.rooted || slices.Equal(process.roots, u.roots))
+	return process.err == nil && !process.retired && process.admits(u) && (!process.rooted || slices.Equal(process.roots, u.roots))
+}
+
+// admits reports whether the process may serve a host, as far as questions are concerned. The
+// caller holds process.mu.
+func (process *sharedProcess) admits(u *sharedUser) bool {
+	return process.only == "" || process.only == u.instance
 }
 
 // canReplace reports whether the process with this process id runs and works for no client
@@ -200,7 +213,7 @@ func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
 func (process *sharedProcess) join(u *sharedUser) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.err != nil || process.retired || !process.opened || process.rooted && !slices.Equal(process.roots, u.roots) {
+	if process.err != nil || process.retired || !process.admits(u) || !process.opened || process.rooted && !slices.Equal(process.roots, u.roots) {
 		return false
 	}
 	process.add(u)

@@ -40,12 +40,13 @@ type SharedServers struct {
 	mu     sync.Mutex
 	closed bool
 	byKey  map[string][]*sharedProcess
+	apart  map[string]bool  // keys of servers that have a process for each host
 	conns  map[net.Conn]int // process id of the host
 }
 
 // NewSharedServers returns SharedServers without any process. The caller closes them.
 func NewSharedServers(cfg SharedConfig) *SharedServers {
-	return &SharedServers{cfg: cfg, spawner: NewSpawner(cfg.Guard), byKey: map[string][]*sharedProcess{}, conns: map[net.Conn]int{}}
+	return &SharedServers{cfg: cfg, spawner: NewSpawner(cfg.Guard), byKey: map[string][]*sharedProcess{}, apart: map[string]bool{}, conns: map[net.Conn]int{}}
 }
 
 // Serve serves the connection of a host until either side ends. first is its first
@@ -64,7 +65,7 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 	if writeLine(conn, jsonrpc.AppendNotification(nil, methodWaiting, nil)) != nil {
 		return
 	}
-	u := &sharedUser{conn: conn, roots: request.Roots, request: first.ID, host: request.Host}
+	u := &sharedUser{conn: conn, roots: request.Roots, request: first.ID, host: request.Host, instance: request.Instance}
 	u.out = newWriter(conn, cmp.Or(request.WriteTime, 10*time.Second))
 	u.out.onFail = func() { conn.Close() } //nolint:errcheck // it does not read
 	process, err := p.attach(u, request)
@@ -168,6 +169,10 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 		return nil, false, errClosed
 	}
 	var replaced *sharedProcess
+	only := ""
+	if p.apart[key] {
+		only = u.instance
+	}
 	for _, process := range p.byKey[key] {
 		if process.canReplace(request.Replaces, u) {
 			replaced = process
@@ -176,9 +181,19 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 		}
 	}
 	process = newSharedProcess(key, request.config(), &p.work)
-	process.replaced = replaced
+	process.replaced, process.only = replaced, only
+	process.onQuestion = func() { p.work.Go(func() { p.separate(process) }) }
 	p.byKey[key] = append(p.byKey[key], process)
 	return process, true, nil
+}
+
+// separate gives each host its own process of a server that asks the users of its clients
+// without saying for which call: the hosts of process move to others.
+func (p *SharedServers) separate(process *sharedProcess) {
+	p.mu.Lock()
+	p.apart[process.key] = true
+	p.mu.Unlock()
+	process.retire()
 }
 
 // remove removes a process that has ended, and lets hosts that wait for its session

@@ -64,6 +64,7 @@ type attachRequest struct {
 
 	// The rest does not distinguish processes. The first host's values count.
 	Host      int           `json:"host"`               // process id
+	Instance  string        `json:"instance"`           // of the server in the host; differs between hosts
 	Replaces  int           `json:"replaces,omitempty"` // process id; this process is replaced, unless it works for clients of other hosts
 	Name      string        `json:"name"`
 	Secrets   []string      `json:"secrets"` // see Config.Secrets
@@ -107,7 +108,7 @@ func attachRequestOf(cfg Config, marks []string, replaces int) (attachRequest, e
 			Command: cfg.Command, Env: slices.Sorted(slices.Values(cfg.Env)), Dir: cfg.Dir, Era: cfg.Era, Version: cfg.Version,
 			Roots: cfg.Roots != nil, MaxLine: cfg.MaxLine, OwnTree: cfg.KillsOwnTree, Trusted: cfg.Trusted, Confined: cfg.Share.Confined,
 		},
-		Host: os.Getpid(), Replaces: replaces, Name: cfg.Name, Marks: marks, StartTime: cfg.StartTimeout, WriteTime: cfg.WriteTimeout, QuietTime: cfg.QuietTime, CloseTime: cfg.CloseGrace, TermTime: cfg.TermGrace,
+		Host: os.Getpid(), Instance: cfg.instance, Replaces: replaces, Name: cfg.Name, Marks: marks, StartTime: cfg.StartTimeout, WriteTime: cfg.WriteTimeout, QuietTime: cfg.QuietTime, CloseTime: cfg.CloseGrace, TermTime: cfg.TermGrace,
 	}
 	if cfg.Share.SameMarks {
 		r.Spec.Marks = marks

@@ -145,12 +145,20 @@ func (s *Server) beginStart() *startAttempt {
 	return st
 }
 
-// retireTime is the time that the calls of a replaced connection may still take.
-const retireTime = 30 * time.Second
+// retireTime is the time that the calls of a replaced connection may still take, and staleTime
+// that of a connection to a process that works well, but for others.
+const (
+	retireTime = 30 * time.Second
+	staleTime  = time.Hour
+)
 
-// closeWhenIdle ends a replaced connection when its calls have ended, or after retireTime.
+// closeWhenIdle ends a replaced connection when its calls have ended, or after its time.
 func (s *Server) closeWhenIdle(c *conn) {
-	c.awaitIdle(s.ctx, retireTime)
+	most := retireTime
+	if c.isStale() {
+		most = staleTime
+	}
+	c.awaitIdle(s.ctx, most)
 	c.fail(errReplaced)
 }
 

@@ -14,6 +14,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,6 +119,7 @@ type Config struct {
 	onNotification func(method string, params json.RawMessage, first *call.Owner) // see OnNotification
 	afterHandshake func(*conn)                                                    // called after a handshake
 	owners         *call.Owners                                                   // of the requests
+	instance       string                                                         // see attachRequest
 
 	marks *[]string // see Spawner.SetMarks; nil: those of the Spawner
 
@@ -252,7 +254,7 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), spawner: spawner, transport: cfg.Transport}
-	s.cfg.afterHandshake, s.cfg.owners = s.restoreSubscriptions, &call.Owners{}
+	s.cfg.afterHandshake, s.cfg.owners, s.cfg.instance = s.restoreSubscriptions, &call.Owners{}, rand.Text()
 	if spawner != nil {
 		s.cfg.runOnce, s.cfg.helperValues = spawner.RunOnce, &helperValues{}
 	}

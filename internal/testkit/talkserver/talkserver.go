@@ -19,7 +19,7 @@ const Arg = "talker-server"
 
 // tools are the names of the tools; calls of grow add more.
 var tools = []string{
-	"echo", "elicit", "elicit_for", "url", "complete", "log", "log_later", "touch", "progress", "changed", "grow", "first_roots", "roots", "sleep", "count",
+	"echo", "elicit", "elicit_for", "elicit_later", "url", "complete", "log", "log_later", "touch", "progress", "changed", "grow", "first_roots", "roots", "sleep", "count",
 	"blob", "env",
 }
 
@@ -167,8 +167,13 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 		said = s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, said))
 	case "elicit_for": // names its request, as servers made with mcpkit do
 		said = s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}},"_meta":{"toolroom/request":%s}}`, said, m.ID))
-	case "url":
-		s.ask("elicitation/create", fmt.Appendf(nil, `{"mode":"url","message":%[1]q,"url":"https://example.com/","elicitationId":%[1]q}`, said))
+	case "elicit_later": // asks when it has answered
+		go func() {
+			time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
+			s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, said))
+		}()
+	case "url": // names its request, too
+		s.ask("elicitation/create", fmt.Appendf(nil, `{"mode":"url","message":%[1]q,"url":"https://example.com/","elicitationId":%[1]q,"_meta":{"toolroom/request":%[2]s}}`, said, m.ID))
 	case "complete":
 		s.tell("notifications/elicitation/complete", `{"elicitationId":%q}`, said)
 	case "log":

@@ -38,7 +38,7 @@ func TestOldNamesAreRead(t *testing.T) {
 		"toolroom.yaml:8: policy.rules.action is called do since version v0.9.0; mcp-host config migrate changes the file",
 		"toolroom.yaml:9: policy.rules.action is called do since version v0.9.0; mcp-host config migrate changes the file",
 	}, warnings)
-	require.True(t, Apply(d.Settings).ShareServers)
+	require.True(t, *Apply(d.Settings).ShareServers)
 	require.Equal(t, "5s", d.Servers[0].StartTimeout.String())
 
 	// Without the renames they are unknown, so the test above is not true by itself.

@@ -26,8 +26,8 @@ func settings() []setting {
 		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
 		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}}, readPins},
-		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory (default false).", typed("boolean"),
-			func(r *reader, n *node, s *Settings) { s.ShareServers, _ = r.boolean(n) }},
+		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory (default only those of servers known to keep no state for a client).", typed("boolean"),
+			readShareServers},
 		{"tools", []string{"declared_tools"}, "Declared tools, which need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
 		{"manifests", []string{"tool_manifests"}, "Tool manifest files, and directories of such files, relative to this file.", listOf("string"),
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
@@ -302,6 +302,13 @@ func (r *reader) readMembers(n *node, all []field) {
 		all[i].read(r, p.value)
 	}
 	r.field, r.line = path, line
+}
+
+// readShareServers reads share_servers.
+func readShareServers(r *reader, n *node, s *Settings) {
+	if value, ok := r.boolean(n); ok {
+		s.ShareServers = &value
+	}
 }
 
 // readPins reads the setting tool_pins.

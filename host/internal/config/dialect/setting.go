@@ -19,7 +19,7 @@ type Settings struct {
 	Auth     *accesstoken.Config // nil: no user signs in; as written
 	Pins     catalog.PinMode     // "": the default
 
-	ShareServers bool // other hosts of the user share the processes of servers
+	ShareServers *bool // other hosts of the user share the processes of servers; nil: of servers that are known to be shareable
 	Store        Store
 	TokenStore   string // auto, keyring, file or cluster; "": the default
 	Stages       Stages
