@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 // session describes the requests that a client makes to one server; see session.mjs.
@@ -181,25 +183,52 @@ func TestRealServersThroughTheHost(t *testing.T) {
 			}
 			want := comparable(t, direct)
 			nameServer(t, want["asked"])
-			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(nil), "--state", t.TempDir()}})
+			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--no-share", "--config", config(nil), "--state", t.TempDir()}})
 			s.same(t, want, comparable(t, stdio), "over stdio")
+			state := t.TempDir()
+			shared := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(nil), "--state", state}})
+			s.same(t, want, comparable(t, shared), "over stdio, shared")
+			s.stopSharing(t, host, state)
 			if !s.web && runtime.GOOS == "linux" {
-				memory := t.TempDir()
-				confined := config(map[string]any{
-					"sandbox": map[string]any{"write": append([]string{memory}, s.args...)},
-					"env":     map[string]string{"MEMORY_FILE_PATH": filepath.Join(memory, "memory.json")},
-				})
-				stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", confined, "--state", t.TempDir()}})
+				confined := func() string {
+					memory := t.TempDir()
+					return config(map[string]any{
+						"sandbox": map[string]any{"write": append([]string{memory}, s.args...)},
+						"env":     map[string]string{"MEMORY_FILE_PATH": filepath.Join(memory, "memory.json")},
+					})
+				}
+				stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--no-share", "--config", confined(), "--state", t.TempDir()}})
 				s.same(t, want, comparable(t, stdio), "over stdio, confined")
+				state := t.TempDir()
+				shared := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--share", "--config", confined(), "--state", state}})
+				s.same(t, want, comparable(t, shared), "over stdio, confined and shared")
+				s.stopSharing(t, host, state)
 			}
 			root := fixtureRoot(t)
 			if len(s.args) > 0 {
 				root = s.args[0] // servers that ask for roots get it and use it
 			}
-			url := serveHost(t, host, root, "--config", config(nil))
+			url := serveHost(t, host, root, "--no-share", "--config", config(nil))
 			web := s.run(t, map[string]any{"url": url, "headers": door{url: url}.headers()})
 			s.same(t, want, comparable(t, web), "over HTTP")
 		})
+	}
+}
+
+// stopSharing requires that the session's server ran in the process that shares servers, and ends
+// that process.
+func (s session) stopSharing(t *testing.T, host, state string) {
+	t.Helper()
+	stopped, err := exec.Command(host, "stop", "--state", state).Output()
+	require.NoError(t, err)
+	want := "1 server"
+	if s.web {
+		want = "no servers are shared"
+	}
+	require.Contains(t, string(stopped), want)
+	var pid int
+	if n, _ := fmt.Sscanf(string(stopped), "process %d", &pid); n == 1 { //nolint:errcheck // otherwise none runs
+		require.Eventually(t, func() bool { return !mcpkittest.IsRunning(pid) }, time.Minute, 10*time.Millisecond)
 	}
 }
 
