@@ -89,7 +89,7 @@ func (row *shownRow) writeLine(b *strings.Builder, depth int, long bool) {
 		add(fmt.Sprintf("[%d]", *row.Lines))
 	}
 	if row.Size != nil && (long || row.isListedFile || !row.lineCountShowsSize()) {
-		add(humanSize(*row.Size))
+		add(textfmt.ShortBytes(*row.Size))
 	}
 	add(row.Git)
 	if long {
@@ -164,24 +164,6 @@ func (d *dir) coverageNote(continued bool) string {
 		return fmt.Sprintf("(first %d of %d)", to, total)
 	}
 	return fmt.Sprintf("(%d-%d of %d)", from, to, total)
-}
-
-// humanSize formats n bytes in at most six characters, such as "1.2K"; units
-// are powers of 1024.
-func humanSize(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%dB", n)
-	}
-	size := float64(n)
-	unit := -1
-	for size >= 1023.5 && unit < 5 {
-		size /= 1024
-		unit++
-	}
-	if size < 9.95 {
-		return fmt.Sprintf("%.1f%c", size, "KMGTPE"[unit])
-	}
-	return fmt.Sprintf("%.0f%c", size, "KMGTPE"[unit])
 }
 
 // header returns the first line of the text: path, number of entries, shown

@@ -36,6 +36,21 @@ func Bytes(n int64) string {
 	return scaled(value) + " " + units[unit]
 }
 
+// ShortBytes formats a number of bytes, which must not be negative, in at most five
+// characters, as in a listing: "999B", "1.2K", "340M". Units are powers of 1024.
+func ShortBytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	size := float64(n)
+	unit := -1
+	for size >= 1023.5 && unit < 5 {
+		size /= 1024
+		unit++
+	}
+	return scaled(size) + "KMGTPE"[unit:unit+1]
+}
+
 // Number formats a count in decimal multiples: "999", "12 k", "1.3 M".
 func Number(n int64) string {
 	value, unit := float64(n), 0

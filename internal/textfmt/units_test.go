@@ -34,3 +34,12 @@ func TestNumbersHaveTheirMultiple(t *testing.T) {
 		require.Equal(t, want, textfmt.Number(n), "%d", n)
 	}
 }
+
+func TestShortBytes(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0B", 1023: "1023B", 1024: "1.0K", 1500: "1.5K", 10188: "9.9K", 10200: "10K", 1047552: "1023K", 1048100: "1.0M",
+		1 << 20: "1.0M", 5 << 30: "5.0G", 1 << 40: "1.0T", 1<<63 - 1: "8.0E",
+	} {
+		require.Equal(t, want, textfmt.ShortBytes(n), n)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
@@ -32,20 +31,6 @@ var undoDescription string
 //
 //go:embed review.md
 var reviewDescription string
-
-const (
-	maxTimeout = 600 * time.Second // maxTimeout is the longest timeout of a command.
-	// deadline exceeds the longest call: the timeout, the time to end processes
-	// that ignore signals, and a margin.
-	deadline = maxTimeout + 15*time.Second
-	// jobDeadline exceeds the longest wait of a poll.
-	jobDeadline = maxWait + 10*time.Second
-	// maxConcurrent is the largest number of concurrent calls of bash. It
-	// bounds their memory.
-	maxConcurrent = 64
-	// maxCalls allows calls of bash_job while all calls of bash run.
-	maxCalls = 4 * maxConcurrent
-)
 
 // arguments are the arguments of a call of bash.
 type arguments struct {

@@ -11,10 +11,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxWait is the longest wait of a poll. It is less than the 60 s after which
-// common clients time out.
-const maxWait = 50 * time.Second
-
 // jobArguments are the arguments of bash_job without --undo and --changes.
 type jobArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill"`

@@ -19,10 +19,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// grace is the time between TERM and KILL. With it, a call whose command is
-// ended is answered within two seconds, even on a busy machine.
-const grace = 1750 * time.Millisecond
-
 // bashTool is the state of the tools bash and bash_job: settings, policy, sessions, jobs
 // and the runner of commands. All calls share it. It is safe for concurrent use.
 type bashTool struct {
@@ -106,7 +102,7 @@ func maxConnectionsFor(descriptors uint64) int { return int(min(max(descriptors/
 func (s *bashTool) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
-		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: slices.Concat(s.stateDirs, s.config.Hidden), StateDirs: s.stateDirs, Sockets: s.config.Sockets,
+		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: proc.DefaultGrace, Hidden: slices.Concat(s.stateDirs, s.config.Hidden), StateDirs: s.stateDirs, Sockets: s.config.Sockets,
 		Connections: maxConnectionsFor(openFilesLimit()),
 	}
 	if dir, err := s.store.CommandTempsDir(); err == nil {
@@ -221,7 +217,7 @@ func (s *bashTool) call(ctx context.Context, args arguments) (*mcpkit.Result, er
 	watch.skipEarlierChanges(fsys)
 	timeout := time.Duration(args.Timeout) * time.Millisecond
 	if timeout == 0 && !args.Background {
-		timeout = 120 * time.Second
+		timeout = defaultTimeout
 	}
 	layer, err := s.review.beginLayer(fsys, args.Command)
 	if err != nil {

@@ -11,9 +11,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxJobs bounds the jobs. The oldest ended job is dropped for a new one.
-const maxJobs = 32
-
 // jobs holds the commands that keep running after their call was answered. It
 // is safe for concurrent use.
 type jobs struct {

@@ -8,9 +8,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// jobPageChars is the most characters in one page of a job's output.
-const jobPageChars = proc.DefaultCharacters
-
 // outputPage returns the output from a byte offset on, escaped, within a number
 // of characters and of bytes, and the offset of the next page. Consecutive
 // pages contain every byte exactly once. An incomplete character at the end is

@@ -14,10 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-const (
-	defaultSession = "default" // the session of calls that name none
-	maxSessions    = 64        // above it, the least recently used one is dropped
-)
+// defaultSession is the session of calls that name none.
+const defaultSession = "default"
 
 // isAlphanumericOr reports whether name is not empty and has only ASCII
 // letters, digits and characters of others. It uses no regular expression,

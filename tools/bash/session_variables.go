@@ -84,6 +84,3 @@ func variablesSize(set map[string]string) (n int) {
 	}
 	return n
 }
-
-// maxVariables bounds the variables of a session, in bytes.
-const maxVariables = 256 << 10

@@ -32,9 +32,6 @@ type editArguments struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
 }
 
-// maxEdits bounds the edits of a call, and so the number of passes over a file.
-const maxEdits = 100
-
 // request is a validated call.
 type request struct {
 	path   string       // file_path as given

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"flag"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/state"
@@ -17,14 +16,6 @@ import (
 
 //go:embed edit.md
 var description string
-
-const (
-	// maxConcurrentCalls bounds the memory that calls take.
-	maxConcurrentCalls = 4
-	// callTimeout ends a call. It is far longer than the largest file on a
-	// slow disk takes.
-	callTimeout = 2 * time.Minute
-)
 
 // Config holds the settings of the tool's own flags. The zero value has the
 // defaults.

@@ -15,15 +15,6 @@ import (
 )
 
 const (
-	// maxDiffLines bounds the lines shown of a diff.
-	maxDiffLines = 60
-	// maxListed bounds the line numbers listed for replacements, and the
-	// edits described one by one.
-	maxListed = 20
-	// maxFullLine bounds the lines that a diff shows completely, in bytes.
-	// Of a longer line it shows longLineWindow characters.
-	maxFullLine    = 1000
-	longLineWindow = 200
 	// shortAnswer and longAnswer are sizes in bytes. Between them a diff
 	// gets less context; above longAnswer most of a diff is not context.
 	shortAnswer = 300

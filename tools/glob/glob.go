@@ -14,9 +14,6 @@ import (
 //go:embed glob.md
 var description string
 
-// defaultTimeout is the time after which a call returns partial results.
-const defaultTimeout = 10 * time.Second
-
 // arguments are the arguments of a call.
 type arguments struct {
 	Pattern  string   `json:"pattern" alias:"glob,glob_pattern,file_pattern,name_pattern,query"`
@@ -32,9 +29,6 @@ type arguments struct {
 
 	Respect *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"` // argument of other tools
 }
-
-// maxLimit is the limit used for limit=0 and for larger limits.
-const maxLimit = 100_000
 
 // translate converts arguments of other tools to this tool's arguments, and
 // replaces the limit 0 by maxLimit.

@@ -17,10 +17,6 @@ type otherToolArguments struct {
 	CountOnly     bool  `json:"count,omitempty" alias:"-c,count_only" hidden:"true"`
 }
 
-// maxHeadLimit is used if the caller wants no limit. Then only the budget
-// bounds the answer.
-const maxHeadLimit = 100_000
-
 // translate converts arguments of other tools to this tool's arguments, and
 // notes that in the answer. It returns INVALID_PARAMS if arguments contradict
 // each other.

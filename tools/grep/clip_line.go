@@ -5,9 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// lineWidth bounds the characters shown of a line.
-const lineWidth = 400
-
 // clipLine returns text, one line, as a line to show: at most width characters
 // of it around mark, a byte offset that must not be cut off.
 func clipLine(text []byte, mark, width int) line {

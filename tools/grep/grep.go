@@ -23,13 +23,6 @@ const (
 	modeCount   = "count"
 )
 
-// defaultPerFile is max_per_file by default, if path is a directory.
-const defaultPerFile = 20
-
-// maxConcurrent is the largest number of concurrent calls. It bounds their
-// memory.
-const maxConcurrent = 4
-
 // arguments are the arguments of a call.
 type arguments struct {
 	Pattern    string   `json:"pattern" alias:"regex,regexp,query,search_pattern,search,-e" jsonschema:"ripgrep's (Rust's) regex syntax"`

@@ -43,9 +43,6 @@ func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments
 	return q, nil
 }
 
-// maxContext bounds the lines of context on each side.
-const maxContext = 10_000
-
 // setContext sets the lines of context from -A, -B and -C. -A and -B take
 // precedence.
 func (q *query) setContext() {

@@ -147,10 +147,6 @@ func (w *searcher) renderPage(f *searchResult, picks []fileSelection, step detai
 	return p, m
 }
 
-// defaultContextBytes bounds an answer with context that the caller did not
-// request, in bytes.
-const defaultContextBytes = 1200
-
 // defaultContexts returns the numbers of context lines to try in order, if
 // there are few matches and the caller did not set the context; otherwise nil.
 func (q *query) defaultContexts(f *searchResult) []int {

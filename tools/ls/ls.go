@@ -28,19 +28,15 @@ type arguments struct {
 	Respect   *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"`
 }
 
-// maxLimit is the limit used for limit=0 and for larger limits.
-const maxLimit = 10_000
-
 // translate converts arguments of other tools to this tool's arguments, and
 // replaces the limit 0 by maxLimit.
 func (a *arguments) translate(ctx context.Context) {
-	const all = 20
 	if a.Limit == 0 || a.Limit > maxLimit {
 		a.Limit = maxLimit
 	}
 	if a.Recursive != nil && *a.Recursive {
-		a.Depth = all
-		mcpkit.NoteFirstf(ctx, "recursive taken as depth=%d", all)
+		a.Depth = maxDepth
+		mcpkit.NoteFirstf(ctx, "recursive taken as depth=%d", maxDepth)
 	} else if a.Recursive != nil {
 		a.Depth = 1
 		mcpkit.NoteFirstf(ctx, "recursive=false taken as depth=1")

@@ -59,6 +59,3 @@ func (p *plan) staleError() error {
 	return toolerr.New(toolerr.Stale, "%s %s: etag=%s %s, etag=%s now; nothing was written.\nTo continue, merge the change into content and call again with etag=%s, or discard it with overwrite=true.\n%s",
 		b.Shown, when, knownEtag, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
 }
-
-// maxStaleDiffLines bounds the diff lines shown of changes since the last view.
-const maxStaleDiffLines = 40

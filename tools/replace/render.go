@@ -15,15 +15,6 @@ import (
 )
 
 const (
-	// maxDiffLines bounds the diff lines shown for a changed file.
-	maxDiffLines = 40
-	// maxNewFileLines bounds the lines shown for a created file, whose
-	// content the caller has.
-	maxNewFileLines = 8
-	// maxFullLine bounds the lines that a diff shows completely, in bytes.
-	// Of a longer line it shows longLineWindow characters.
-	maxFullLine    = 400
-	longLineWindow = 200
 	// headerReserve is the part of the budget for the header and notes, in
 	// bytes.
 	headerReserve = 1 << 10

@@ -9,9 +9,6 @@ import (
 )
 
 const (
-	// defaultDumpBytes is the number of bytes that hex shows without a
-	// limit.
-	defaultDumpBytes = 4096
 	// rowBytes is the number of bytes of the file in a row of a hex dump,
 	// rowLength that of output bytes, with the line break.
 	rowBytes  = 16 // bytes of the file in a row

@@ -15,16 +15,6 @@ import (
 )
 
 const (
-	// maxImageSide and maxImageBytes bound the sent image: vision models
-	// accept this side without further scaling, and the data fits into a
-	// message after base64 encoding.
-	maxImageSide  = 1568
-	maxImageBytes = 700 << 10
-	// maxImageFile and maxDecodedBytes bound the file and the decoded
-	// pixels, including the decoder's tables, in bytes. Both are checked
-	// before any pixel is decoded.
-	maxImageFile    = 64 << 20
-	maxDecodedBytes = 256 << 20
 	// keepMemory is the size of a decoded image up to which freed memory is
 	// left to the garbage collector; for larger images it is returned to
 	// the system at once.

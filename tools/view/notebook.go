@@ -11,16 +11,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-const (
-	// maxNotebook bounds the file, because its text is built in memory, in
-	// bytes.
-	maxNotebook = 48 << 20
-	// maxOutputLines and maxOutputBytes bound each output of a cell, which
-	// may be longer than all code of the notebook.
-	maxOutputLines = 100
-	maxOutputBytes = 16 << 10
-)
-
 // notebook is a Jupyter notebook as text.
 type notebook struct {
 	Format   int    // major version of nbformat

@@ -22,7 +22,6 @@ import (
 // without end. A process can be killed, a goroutine cannot.
 const (
 	pdfWorkerEnv = "TOOLROOM_VIEW_PDF"
-	pdfDeadline  = 20 * time.Second
 	// maxPDFText bounds the text returned by a worker, in bytes.
 	maxPDFText = 1 << 20
 	// maxPDFMemory is the memory at which a worker exits, in bytes.
@@ -149,9 +148,6 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 	w.left -= len(p)
 	return w.to.Write(p)
 }
-
-// defaultPages is the number of pages of a PDF shown without a limit.
-const defaultPages = 20
 
 // viewPDF shows the text of the requested pages. It returns INVALID_PARAMS for a section
 // or tail, and the errors of pdfText.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
@@ -18,18 +17,6 @@ import (
 
 //go:embed view.md
 var description string
-
-const (
-	defaultLines = 2000   // defaultLines is the number of lines shown without a limit.
-	maxTokens    = 20_000 // maxTokens bounds an answer.
-	// maxPaths bounds the files of a call.
-	maxPaths = 100
-	// maxConcurrent bounds the memory of concurrent calls.
-	maxConcurrent = 8
-	// deadline bounds a call. It is far longer than the largest file on a
-	// slow disk takes.
-	deadline = 2 * time.Minute
-)
 
 // arguments are the arguments of a call.
 type arguments struct {

@@ -91,8 +91,7 @@ type Config struct {
 	// it; "" keeps no records.
 	UndoDir string
 
-	// Grace is the time between TERM and KILL; 0 means 1.75 s, so that
-	// everything has ended within 2 s.
+	// Grace is the time between TERM and KILL; 0 means DefaultGrace.
 	Grace time.Duration
 	// Linger is the time that processes get to finish after bash has exited,
 	// before they are ended; 0 means 200 ms.
@@ -107,6 +106,10 @@ type Config struct {
 	PassSecrets []string
 }
 
+// DefaultGrace is the default of Config.Grace. With it, everything has ended within two
+// seconds, even on a busy machine.
+const DefaultGrace = 1750 * time.Millisecond
+
 // Limits are the resource limits of a command. Zero means the default, see
 // supervise.Limits.
 type Limits = supervise.Limits
@@ -114,7 +117,7 @@ type Limits = supervise.Limits
 // setDefaults replaces zero values by their defaults.
 func (c *Config) setDefaults() {
 	if c.Grace <= 0 {
-		c.Grace = 1750 * time.Millisecond
+		c.Grace = DefaultGrace
 	}
 	if c.Linger <= 0 {
 		c.Linger = 200 * time.Millisecond
