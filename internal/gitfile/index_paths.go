@@ -29,8 +29,8 @@ func EscapingIndexPath(index []byte) (path string, ok bool) {
 	return "", ok
 }
 
-// escapingIndexPath returns the same as EscapingIndexPath, for an index whose object names and checksum
-// have hash bytes: 20 for SHA-1, 32 for SHA-256.
+// escapingIndexPath is EscapingIndexPath, with the same results, for an index whose
+// object names and checksum have hash bytes: 20 for SHA-1, 32 for SHA-256.
 func escapingIndexPath(index []byte, hash int) (found string, ok bool) {
 	const header, stat = 12, 40
 	if len(index) < header+hash || string(index[:4]) != "DIRC" {

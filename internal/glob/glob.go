@@ -48,7 +48,7 @@ type Glob struct {
 // error. Errors have the code BAD_PATTERN, or OUTSIDE_ROOT for "..".
 func Compile(pattern string) (*Glob, error) { return compile(pattern, false) }
 
-// CompileFold does the same as Compile for a pattern that is matched regardless
+// CompileFold is Compile, with the same errors, for a pattern that is matched regardless
 // of case. Matching is slower, because it allocates for each path.
 func CompileFold(pattern string) (*Glob, error) { return compile(pattern, true) }
 
@@ -124,9 +124,9 @@ func Slashes(pattern string) string {
 	return pattern
 }
 
-// normalise returns a pattern without empty and "." elements, leading and final
-// slashes, and repeated "**". anchored reports that the pattern began with "/"
-// or "./", dirOnly that it ended with a slash.
+// normalise returns a pattern without empty and "." elements, leading and final slashes,
+// and repeated "**". anchored is true if the pattern began with "/" or "./", dirOnly if
+// it ended with a slash.
 func normalise(text string) (clean string, anchored, dirOnly bool) {
 	anchored = strings.HasPrefix(text, "/") || strings.HasPrefix(text, "./")
 	parts := strings.Split(unescapeSlashes(text), "/")

@@ -73,8 +73,9 @@ func (s *Store) SeenWithStamp(path string, stamp Stamp) (seen *Seen, ok bool) {
 	return seen, true
 }
 
-// Remember stores seen for the client. If a record of the same content exists,
-// it keeps that record's ranges as well. If state is disabled it does nothing.
+// Remember stores seen for the client. If a record of the same content exists, it keeps
+// that record's ranges as well. If state is disabled it does nothing. It returns the
+// error of writing the record.
 func (s *Store) Remember(seen Seen) error {
 	if s.config.Disabled {
 		return nil

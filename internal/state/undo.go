@@ -74,8 +74,9 @@ func (s *Store) Record(c Change) (*PendingChange, error) {
 // pendingSuffix ends the name of a record whose change may not have been made.
 const pendingSuffix = ".pending"
 
-// Commit records that the change was made, and removes the oldest changes of
-// the file beyond maxUndoDepth.
+// Commit records that the change was made, and removes the oldest changes of the file
+// beyond maxUndoDepth. It does nothing for nil. An error means that the change cannot be
+// undone.
 func (p *PendingChange) Commit() error {
 	if p == nil {
 		return nil
@@ -177,8 +178,8 @@ func (c *Change) Reopen() *PendingChange {
 	return p
 }
 
-// Forget removes the change from the journal after it was undone, so that the
-// change before it becomes the last one.
+// Forget removes the change from the journal after it was undone, so that the change
+// before it becomes the last one. It returns the error of removing the record.
 func (c *Change) Forget() error {
 	dir, err := c.store.makeSubdir(undoDir)
 	if err != nil {

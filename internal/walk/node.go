@@ -105,8 +105,9 @@ func (n *Node) Close() error {
 	return n.dir.Close()
 }
 
-// Enter opens the sub-directory name, even if it is ignored. name is one
-// component and must not be a link. The caller must close the new node.
+// Enter opens the sub-directory name, even if it is ignored. name is one component and
+// must not be a link. It returns the errors of sandbox.Dir.OpenDir, and that of reading
+// the ignore files. The caller must close the new node.
 func (n *Node) Enter(name string) (*Node, error) {
 	if err := n.loadRules(nil, false); err != nil {
 		return nil, err
@@ -129,9 +130,9 @@ func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	return child
 }
 
-// Entries returns all entries of the directory, classified and sorted by name,
-// including hidden and ignored ones but not .git. Their Dir is open as long as
-// the node is.
+// Entries returns all entries of the directory, classified and sorted by name, including
+// hidden and ignored ones but not .git. Their Dir is open as long as the node is. With an
+// error, the list has the entries before it.
 func (n *Node) Entries() ([]Entry, error) {
 	var list []Entry
 	err := n.Each(func(e *Entry) error {
@@ -237,8 +238,8 @@ func (n *Node) readCached() (list []sandbox.DirEntry, done bool, err error) {
 	return list, true, nil
 }
 
-// readPiece reads and sorts the next piece of the directory. done means that no piece
-// follows.
+// readPiece reads and sorts the next piece of the directory into n.entries. done is true
+// if no piece follows, and with an error.
 func (n *Node) readPiece() (list []sandbox.DirEntry, done bool, err error) {
 	prefix := n.prefix
 	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], pieceSize)

@@ -103,7 +103,8 @@ func (e *Entry) IsDir() bool { return e.Type.IsDir() }
 // IsRegular reports whether the entry is a regular file.
 func (e *Entry) IsRegular() bool { return e.Type.IsRegular() }
 
-// Lstat returns the entry's status. Call it only during the visit.
+// Lstat returns the entry's status, and the errors of sandbox.Dir.Lstat. Call it only
+// during the visit.
 func (e *Entry) Lstat() (sandbox.Stat, error) {
 	if e.Memo != nil { // cached, so on a local file system
 		return e.Dir.LstatCached(e.Name)

@@ -119,8 +119,9 @@ func (c *checker) durationFromNumber(n *jsonNode, at *argPath) (duration *jsonNo
 	return &jsonNode{kind: '"', raw: mustMarshal(d.String()), str: d.String()}, true
 }
 
-// listFromValue accepts for a list: a string that holds a list as JSON, the
-// empty string for an empty list, and a bare value for a list with one item.
+// listFromValue accepts for a list: a string that holds a list as JSON, the empty string
+// for an empty list, and a bare value for a list with one item. It notes what it took. ok
+// is false for other values.
 func (c *checker) listFromValue(s *schema, n *jsonNode, at *argPath) (list *jsonNode, ok bool) {
 	if inner, ok := parseStringAs(n, '['); ok {
 		trial := checker{tolerant: true}

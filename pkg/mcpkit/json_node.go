@@ -43,8 +43,9 @@ const maxDepth = 200
 // levels deep.
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
 
-// parseJSON parses exactly one JSON value. The nodes alias data, which must not
-// change.
+// parseJSON parses exactly one JSON value. The error says what is wrong and, if known, at
+// which byte: invalid UTF-8, invalid JSON, or more than one value. The nodes alias data,
+// which must not change.
 func parseJSON(data []byte) (*jsonNode, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("invalid UTF-8 at byte %d", firstInvalidUTF8(data))
@@ -178,8 +179,8 @@ func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 	return nil
 }
 
-// parseString parses the string at p.at. loneSurrogate reports half of a
-// surrogate pair, which encoding/json would silently replace.
+// parseString parses the string at p.pos, and moves p.pos after it. loneSurrogate is true
+// if an escape is half of a surrogate pair, which encoding/json would silently replace.
 func (p *jsonParser) parseString() (s string, loneSurrogate bool, err error) {
 	start := p.pos
 	escaped := false

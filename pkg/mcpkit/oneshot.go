@@ -96,9 +96,9 @@ func (o *oneShot) answerJSON(ctx context.Context, value json.RawMessage) error {
 	return o.printResult(named, o.runWithGrace(ctx, tool, args))
 }
 
-// parseCall returns the tool and its arguments. value is either the first
-// tool's arguments or {"name": …, "params": {…}}; named reports the second
-// form. t is nil for an unknown name.
+// parseCall returns the tool and its arguments. value is either the first tool's
+// arguments, or an object {"name": …, "params": {…}}; named is true for the second. For
+// an unknown name with params, t is nil.
 func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
 	first := o.tools.All()[0]
 	members, err := jsonrpc.Members(value)

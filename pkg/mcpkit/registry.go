@@ -36,8 +36,8 @@ func (r *registry) Put(tools ...*Tool) {
 	r.tools = next
 }
 
-// ByName returns the tool with that name, or else the first tool with that
-// alias, and whether there is one.
+// ByName returns the tool with that name or, without one, the first tool that has it as
+// an alias. ok is false if there is neither.
 func (r *registry) ByName(name string) (t *Tool, ok bool) {
 	tools := r.All()
 	if i := indexByName(tools, name); i >= 0 {

@@ -75,9 +75,9 @@ func (s *Server) Remove(name string) bool {
 // Tools returns the tools, oldest first.
 func (s *Server) Tools() []*Tool { return s.tools.All() }
 
-// Serve serves one client over a pair of streams, like wire.ServeStdio. It sets
-// opts.Call. Clients served at the same time need different values of
-// opts.Session.
+// Serve serves one client over a pair of streams, with the results and errors of
+// wire.ServeStdio. It sets opts.Call. Clients served at the same time need different
+// values of opts.Session.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts wire.ServeOptions) error {
 	opts.Call = s.toolServer.answerToolCall
 	return wire.ServeStdio(ctx, s.mcp, in, out, opts)

@@ -38,9 +38,10 @@ const (
 // copyAttributes copies itself.
 var attributesNotCopied = []string{capabilities, "security.ima", "security.evm", accessList, "system.posix_acl_default"}
 
-// copyAttributes gives a new file the owner, mode, access list and extended attributes
-// of an old one, except setuid, setgid and capabilities. If one of them cannot be set,
-// why names it; then the new file must not replace the old one.
+// copyAttributes gives the new file to the owner, mode, access list and extended
+// attributes of from, except setuid, setgid and capabilities. why is "" if all were set.
+// Otherwise it says what could not be set, and the new file must not replace the old one.
+// err reports a full disk or a failed system call.
 func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 	var old, made unix.Stat_t
 	if err := errors.Join(unix.Fstat(int(from.Fd()), &old), unix.Fstat(int(to.Fd()), &made)); err != nil {

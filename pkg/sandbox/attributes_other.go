@@ -17,9 +17,10 @@ func (d *writableDir) openReadWithoutAccessTime(string) (*os.File, error) {
 	return nil, fs.ErrPermission
 }
 
-// copyAttributes gives a new file the mode of an old one and, on systems with numeric
-// owners, its owner and group. It does not copy extended attributes. If one of them
-// cannot be set, why says which; then the new file must not replace the old one.
+// copyAttributes gives the new file to the mode of from and, on systems with numeric
+// owners, its owner and group. It copies no extended attributes. why is "" if all were
+// set. Otherwise it says what could not be set, and the new file must not replace the old
+// one.
 func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	info, err := to.Stat()
 	if err != nil {

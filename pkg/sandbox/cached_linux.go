@@ -18,8 +18,8 @@ import (
 // (limits.h).
 const maxCachedName = 256
 
-// LstatCached does the same as Lstat. It is faster for an entry that the kernel has in
-// its cache, and blocks a processor otherwise.
+// LstatCached is Lstat, with the same results and errors. It is faster for an entry that
+// the kernel has in its cache, and blocks a processor otherwise.
 func (d *Dir) LstatCached(name string) (Stat, error) {
 	if len(name) >= maxCachedName || checkComponent(name) != nil {
 		return d.Lstat(name)
@@ -35,9 +35,9 @@ func (d *Dir) LstatCached(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// OpenDirCached does the same as OpenDir. It is faster for a directory that the kernel
-// has in its cache, and blocks a processor otherwise; so do Stat and Close of the
-// result.
+// OpenDirCached is OpenDir, with the same results and errors. It is faster for a
+// directory that the kernel has in its cache, and blocks a processor otherwise; so do
+// Stat and Close of the result.
 func (d *Dir) OpenDirCached(name string) (*Dir, error) {
 	if len(name) >= maxCachedName || d.linked.hasAny() || checkComponent(name) != nil {
 		return d.OpenDir(name)

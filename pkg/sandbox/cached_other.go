@@ -2,10 +2,10 @@
 
 package sandbox
 
-// LstatCached does the same as Lstat. On Linux it is faster for an entry that the
-// kernel has in its cache.
+// LstatCached is Lstat. On Linux it is faster for an entry that the kernel has in its
+// cache.
 func (d *Dir) LstatCached(name string) (Stat, error) { return d.Lstat(name) }
 
-// OpenDirCached does the same as OpenDir. On Linux it is faster for a directory that
-// the kernel has in its cache.
+// OpenDirCached is OpenDir. On Linux it is faster for a directory that the kernel has in
+// its cache.
 func (d *Dir) OpenDirCached(name string) (*Dir, error) { return d.OpenDir(name) }

@@ -111,8 +111,8 @@ func (d *Dir) MaybeSecret() bool { return secret.MaybeIn(d.path) }
 // descriptor.
 func (d *Dir) Path() string { return d.path }
 
-// ReadAll appends all entries of the directory to buf, unsorted and without "." and
-// "..".
+// ReadAll appends all entries of the directory to buf, unsorted and without "." and "..".
+// On an error it returns the entries that it has read so far.
 func (d *Dir) ReadAll(buf []DirEntry) ([]DirEntry, error) {
 	var r DirReader
 	if err := d.Rewind(); err != nil {

@@ -223,7 +223,8 @@ func (d *Dir) Stat() (Stat, error) {
 }
 
 // Lstat returns the metadata of the entry name; for a link, those of the link itself.
-// name must be a single component. The error is a *fs.PathError.
+// name must be a single component: for another name it returns INVALID_PARAMS, otherwise
+// a *fs.PathError.
 func (d *Dir) Lstat(name string) (Stat, error) {
 	if err := checkComponent(name); err != nil {
 		return Stat{}, err
@@ -235,8 +236,9 @@ func (d *Dir) Lstat(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// Readlink returns the target of the link name as it is stored, which may be
-// relative.
+// Readlink returns the target of the link name as it is stored, which may be relative.
+// name must be a single component. The error is a *fs.PathError for an entry that is
+// missing or no link.
 func (d *Dir) Readlink(name string) (string, error) {
 	if err := checkComponent(name); err != nil {
 		return "", err
@@ -253,7 +255,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	}
 }
 
-// Rewind makes the next read start at the first entry.
+// Rewind makes the next read of the directory start at its first entry.
 func (d *Dir) Rewind() error { return d.seek(0) }
 
 // seek sets the position of the next read of entries. offset is a position from

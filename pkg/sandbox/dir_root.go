@@ -154,7 +154,8 @@ func (d *Dir) Stat() (Stat, error) {
 	return statOfInfo(info), nil
 }
 
-// Lstat returns the metadata of an entry; for a link, those of the link.
+// Lstat returns the metadata of the entry name; for a link, those of the link itself.
+// name must be a single component.
 func (d *Dir) Lstat(name string) (Stat, error) {
 	info, err := d.lstat(name)
 	if err != nil {
@@ -172,8 +173,9 @@ func (d *Dir) lstat(name string) (fs.FileInfo, error) {
 	return d.root.Lstat(name)
 }
 
-// Readlink returns the target of the link name as it is stored, which may be
-// relative.
+// Readlink returns the target of the link name as it is stored, which may be relative.
+// name must be a single component. The error is a *fs.PathError for an entry that is
+// missing or no link.
 func (d *Dir) Readlink(name string) (string, error) {
 	if err := checkComponent(name); err != nil {
 		return "", err
@@ -181,7 +183,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return d.root.Readlink(name)
 }
 
-// Rewind makes the next read start at the first entry.
+// Rewind makes the next read of the directory start at its first entry.
 func (d *Dir) Rewind() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

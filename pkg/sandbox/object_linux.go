@@ -88,7 +88,8 @@ func (h *kernelObject) isSameFile(info fs.FileInfo) bool {
 	return st.Dev == uint64(h.st.Dev) && st.Ino == h.st.Ino
 }
 
-// isPseudo implements object.
+// isPseudo implements object: it reports whether the file is on a pseudo file system or
+// in /dev.
 func (h *kernelObject) isPseudo() bool {
 	defer runtime.KeepAlive(h)
 	return isPseudoFile(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()

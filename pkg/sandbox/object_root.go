@@ -62,7 +62,7 @@ func (h *rootObject) stat() Stat { return statOfInfo(h.info) }
 // isSameFile implements object.
 func (h *rootObject) isSameFile(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
 
-// isPseudo implements object.
+// isPseudo implements object: it reports whether the file is on a pseudo file system.
 func (h *rootObject) isPseudo() bool {
 	if h.dir == nil {
 		return isPseudoRoot(h.parent, h.name, h.info)

@@ -24,9 +24,9 @@ func (f *FS) Denied(abs string) bool {
 	return (secret.IsPath(abs) || f.linked.isDenied(abs)) && !f.isAllowed(abs)
 }
 
-// DeniedIn does the same as Denied for the entry name of the directory dir, an
-// absolute path. dir itself must not be denied, as is true for every opened directory.
-// It is faster than joining the path and checking each component again.
+// DeniedIn reports whether the entry name of the directory dir, an absolute path, is
+// denied, as Denied does for the joined path. dir itself must not be denied, as is true
+// for every opened directory. It is faster: it does not check each component again.
 func (f *FS) DeniedIn(dir, name string) bool {
 	if f.linked.hasAny() {
 		if path := filepath.Join(dir, name); f.linked.isDenied(path) {

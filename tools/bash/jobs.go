@@ -67,7 +67,8 @@ func (js *jobs) fullError() error {
 	return toolerr.New(toolerr.LimitReached, "%d jobs are running, the maximum: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
 }
 
-// add makes a command a job. It returns false if there is no room.
+// add makes a command a job and returns it. To make room it drops the oldest ended job.
+// ok is false if maxJobs jobs are running.
 func (js *jobs) add(r *runningCommand) (j *job, ok bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()

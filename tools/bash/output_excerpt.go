@@ -68,9 +68,9 @@ func (s *bashTool) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, si
 	return name, size
 }
 
-// saveOutput writes an output that was cut in the answer but is still in memory
-// to a new file, so that every cut output has a file. It returns the file's
-// name.
+// saveOutput writes an output that was cut in the answer but is still in memory to a new
+// file, so that every cut output has a file. It returns the file's name; "" with an error
+// of creating or writing the file.
 func (s *bashTool) saveOutput(fsys *sandbox.FS, o *proc.Output) (name string, err error) {
 	dir, err := s.store.MakeOutputDir(fsys.Paths())
 	if err != nil {

@@ -195,9 +195,9 @@ func mayChangeSession(command string) bool {
 	return false
 }
 
-// makeJob makes the command a job. ok is false if there is no room for a job:
-// the call then keeps waiting. w is the input that the command waits for; the
-// zero value: none.
+// makeJob makes the command a job and returns the call's answer, which names the job. ok
+// is false if there is no room for a job: the call then keeps waiting. w is the input
+// that the command waits for; the zero value: none.
 func (r *runningCommand) makeJob(ctx context.Context, w inputWait) (result *mcpkit.Result, ok bool) {
 	j, ok := r.tool.jobs.add(r)
 	if !ok {

@@ -33,7 +33,8 @@ func findHost(dir string, tools toolSet) (string, error) {
 	return bin, nil
 }
 
-// binaryDir returns the directory of this binary, with symbolic links resolved.
+// binaryDir returns the directory of this binary, with symbolic links resolved. It fails
+// if the system does not tell the binary's path.
 func binaryDir() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -61,8 +61,9 @@ func (x *lexer) consumeLine(line string) {
 	}
 }
 
-// consumeToken updates the state by the first piece of code in rest, and
-// returns its length. done means that the rest of the line is a comment.
+// consumeToken updates the state by the first piece of code in rest, which must not be
+// empty, and returns its length. done is true, and the length 0, if the rest of the line
+// is a comment.
 func (x *lexer) consumeToken(rest string) (length int, done bool) {
 	l := x.language
 	switch c := rest[0]; c {

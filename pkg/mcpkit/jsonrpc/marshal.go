@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Marshal is json.Marshal without the escapes for < > &: source files often
-// have them, and each would take six bytes.
+// Marshal is json.Marshal, with its errors, without the escapes for < > &: source files
+// often have them, and each would take six bytes.
 func Marshal(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -220,8 +220,8 @@ func skipSpace(b []byte, pos int) int {
 	return pos
 }
 
-// Items splits one JSON array into its items, which alias it. It validates the
-// whole array.
+// Items splits one JSON array into its items, which alias it. It validates the whole
+// array: the error says at which byte it is not valid, or that it is no array.
 func Items(array []byte) ([]json.RawMessage, error) {
 	if !utf8.Valid(array) {
 		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)

@@ -49,7 +49,7 @@ type Policy struct {
 	OnGiveUp func(attempts int, err error) error
 }
 
-// Validate returns an error that names the first negative field.
+// Validate returns an error that names the first negative field, nil if there is none.
 func (p Policy) Validate() error {
 	switch {
 	case p.Attempts < 0:

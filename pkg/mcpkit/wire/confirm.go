@@ -7,8 +7,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Confirm asks the user, through the client of ctx's request, to agree to
-// message. See mcpkit.Confirm.
+// Confirm asks the user, through the client of ctx's request, to agree to message, and
+// waits for the answer. asked is false if the client cannot ask the user. agreed is true
+// only if the user agreed; err says that the client did not answer properly or that ctx
+// ended.
 func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
 	req := requestOf(ctx)
 	if req == nil || req.isModern() {

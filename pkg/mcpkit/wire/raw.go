@@ -73,9 +73,9 @@ func (req *request) hasRawAnswer() bool {
 	return req.rawResult != nil || req.rawErr != nil
 }
 
-// lineWithoutArguments returns the line of a tools/call without its arguments,
-// for mcp-go to decode. legacy reports that mcp-go is not needed, as the
-// request is of the legacy era and its _meta is well-formed; line is then nil.
+// lineWithoutArguments returns the line of a tools/call without its arguments, for mcp-go
+// to decode. legacy is true, and line nil, if mcp-go is not needed: the request is of the
+// legacy era and its _meta is well-formed.
 func (req *request) lineWithoutArguments() (line []byte, legacy bool) {
 	members, err := jsonrpc.Members(req.params)
 	if err != nil { // absent, or null

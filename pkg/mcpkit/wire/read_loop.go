@@ -45,8 +45,9 @@ func (c *conn) readLines() (toRun *request, err error) {
 	return nil, nil
 }
 
-// handleLine handles one line. It returns the request, if any, that the reading
-// goroutine must run itself.
+// handleLine handles one line: it delivers a response, handles a notification, and
+// answers a line that is not a message with an error. For a request that the reading
+// goroutine must run itself, it returns the request; otherwise nil.
 func (c *conn) handleLine(line []byte) (toRun *request) {
 	if isBlank(line) {
 		return nil

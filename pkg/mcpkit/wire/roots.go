@@ -26,8 +26,9 @@ type rootsCache struct {
 	pendingFetch chan struct{} // closed when the pending roots/list request has ended; nil: none is pending
 }
 
-// ClientRoots returns the directories that the client of ctx's request offers
-// as roots, as local paths. See mcpkit.ClientRoots.
+// ClientRoots returns the directories that the client of ctx's request offers as roots,
+// as local paths; nil if it offers none or speaks the modern protocol. The error says
+// that ctx ended. See mcpkit.ClientRoots.
 func ClientRoots(ctx context.Context) ([]string, error) {
 	req := requestOf(ctx)
 	if req == nil || req.isModern() || !req.conn.offersRoots() {

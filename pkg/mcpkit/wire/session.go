@@ -148,7 +148,8 @@ func (req *request) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	return req.filter, req.listen
 }
 
-// RequestSampling asks the client for a message of its model.
+// RequestSampling asks the client for a message of its model, and waits for it. The error
+// is the client's, or the cause of ctx if that ends first.
 func (req *request) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	var result mcp.CreateMessageResult
 	if err := req.conn.ask(ctx, string(mcp.MethodSamplingCreateMessage), request.CreateMessageParams, &result); err != nil {
@@ -162,7 +163,8 @@ func (req *request) RequestSampling(ctx context.Context, request mcp.CreateMessa
 	return &result, nil
 }
 
-// RequestElicitation asks the client's user for input.
+// RequestElicitation asks the client's user for input, and waits for it. The error is the
+// client's, or the cause of ctx if that ends first.
 func (req *request) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	var result mcp.ElicitationResult
 	if err := req.conn.ask(ctx, string(mcp.MethodElicitationCreate), request.Params, &result); err != nil {
@@ -171,7 +173,8 @@ func (req *request) RequestElicitation(ctx context.Context, request mcp.Elicitat
 	return &result, nil
 }
 
-// ListRoots asks the client for its roots, without the cache.
+// ListRoots asks the client for its roots, without the cache, and waits for them. The
+// error is the client's, or the cause of ctx if that ends first.
 func (req *request) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	var result mcp.ListRootsResult
 	if err := req.conn.ask(ctx, string(mcp.MethodListRoots), nil, &result); err != nil {

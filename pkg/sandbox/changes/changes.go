@@ -88,8 +88,8 @@ func (e Entry) IsShown() bool {
 	return e.Kind != Touched && (e.Kind != Created || !e.Dir)
 }
 
-// ShownEntries returns the entries that a list of changes should show: those of
-// Entry.IsShown, and created directories without any of these.
+// ShownEntries returns the entries that a list of changes should show: those for which
+// Entry.IsShown is true, and created directories that contain none of these.
 func ShownEntries(list []Entry) (shown []Entry) {
 	type place struct {
 		root int

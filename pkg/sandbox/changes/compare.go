@@ -87,9 +87,9 @@ func (u *rootDiff) compareDir(rel string, stack []string, visible bool) error {
 	return nil
 }
 
-// mergedEntries returns the entries of the merged directories of stack, which
-// are paths in layers, by name. opaque reports that one of them hides
-// everything below it.
+// mergedEntries returns the entries of the merged directories of stack, which are paths
+// in layers, by name. opaque is true if one of the directories hides everything below it;
+// the directories after it are not read.
 func mergedEntries(stack []string) (names map[string]*layerEntry, opaque bool, err error) {
 	names = map[string]*layerEntry{}
 	for _, dir := range stack {

@@ -76,8 +76,8 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite tells the other side that no more data follows. It closes a
-// connection that cannot close one direction.
+// CloseWrite tells the other side that no more data follows. It closes a connection that
+// cannot close one direction. It returns the error of closing.
 func (s *stream) CloseWrite() error {
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -19,8 +19,9 @@ type Tree struct {
 	fd int // O_PATH
 }
 
-// Open opens a directory by its path. It follows links in the path, except in
-// the last component. The caller closes the tree.
+// Open opens the directory at the path dir. It follows links in the path, except in the
+// last component: a link or another file there is an error. The error is a *fs.PathError.
+// The caller closes the tree.
 func Open(dir string) (*Tree, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

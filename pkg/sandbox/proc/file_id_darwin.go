@@ -18,7 +18,7 @@ func fileIDOf(info os.FileInfo) (id fileID, ok bool) {
 // openIdentified returns nil: this system has no descriptor without access.
 func openIdentified(string, fileID) *os.File { return nil }
 
-// currentPath returns false.
+// currentPath always returns "" and false.
 func currentPath(*os.File) (string, bool) { return "", false }
 
 // duplicateFile returns nil.

@@ -12,7 +12,7 @@ func fileIDOf(os.FileInfo) (fileID, bool) { return fileID{}, false }
 // openIdentified returns nil: only Linux confines commands.
 func openIdentified(string, fileID) *os.File { return nil }
 
-// currentPath returns false: only Linux confines commands.
+// currentPath always returns "" and false: only Linux confines commands.
 func currentPath(*os.File) (string, bool) { return "", false }
 
 // duplicateFile returns nil: only Linux confines commands.

@@ -38,8 +38,9 @@ func (s *secretScan) loadRecord(path string) {
 	s.savedRecord, _ = s.mergeRecord(path, s.hidden)
 }
 
-// mergeRecord adds to files the files of the record that are missing there. It
-// returns the record's text.
+// mergeRecord adds to files the files of the record at path that are missing there,
+// except forgotten ones. It returns the record's text. The error is that of reading the
+// record; malformed lines are skipped.
 func (s *secretScan) mergeRecord(path string, files map[fileID]*hiddenFile) (text string, err error) {
 	record, err := os.ReadFile(path)
 	if err != nil {

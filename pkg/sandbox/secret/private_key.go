@@ -24,8 +24,8 @@ func IsPrivateKey(head []byte) bool {
 }
 
 // ReadPrivateKey reads the beginning of a file and reports whether the file is a private
-// key, as IsPrivateKey does. It reads no more than a kilobyte of a file that is not in PEM
-// form. The error is that of reading.
+// key, as IsPrivateKey does. It reads no more than a kilobyte of a file that is not in
+// PEM form. It returns the error of reading.
 func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 	var usual [pemProbeBytes]byte
 	n, err := file.ReadAt(usual[:], 0)

@@ -40,9 +40,9 @@ func IsPath(path string) bool {
 	return false
 }
 
-// IsEntry does the same as IsPath for the entry name of a directory that is not
-// a secret itself. dir is the directory's path. IsEntry does not look at all
-// components of the path again.
+// IsEntry reports whether the entry name of the directory at path dir is a secret, as
+// IsPath does for the joined path. dir must not be a secret itself: IsEntry does not look
+// at all components of the path again.
 func IsEntry(dir, name string) bool {
 	above, last := pathname.Base(dir), name
 	if !pathname.IsASCII(above) {
@@ -89,9 +89,9 @@ func IsSettings(name string) bool {
 	return false
 }
 
-// IsSettingsPath does the same as IsSettings for the path of a file. It also
-// knows settings by the directory that contains them: ~/.m2/settings.xml,
-// ~/.gradle/gradle.properties.
+// IsSettingsPath reports whether the file at path is a settings file: its name is one for
+// IsSettings, or its directory makes it one (~/.m2/settings.xml,
+// ~/.gradle/gradle.properties).
 func IsSettingsPath(path string) bool {
 	name := pathname.Base(path)
 	if IsSettings(name) {

@@ -250,8 +250,8 @@ func (m *matcher) validateEdit(e Edit) *toolerr.Error {
 	return nil
 }
 
-// checkCount returns NOT_UNIQUE if the edit expects another number of places.
-// all means that any number is right, unless the edit gives it.
+// checkCount returns NOT_UNIQUE if the edit expects another number of places, nil
+// otherwise. all means that any number is right, unless the edit gives it.
 func (m *matcher) checkCount(e Edit, all bool, places []place, step Step) *toolerr.Error {
 	switch {
 	case e.Expected > 0 && len(places) != e.Expected:

@@ -21,8 +21,9 @@ func (c *clock) hasGoneBack(now time.Time) bool {
 	return c.hasSteppedBack(now.Round(0).Sub(c.startTime.Round(0)), now.Sub(c.startTime))
 }
 
-// hasSteppedBack reports what hasGoneBack does. wall and monotonic are the times
-// elapsed on the two clocks since startTime.
+// hasSteppedBack reports whether the wall clock was set back by more than a second since
+// the last call. wall and monotonic are the times elapsed on the two clocks since
+// startTime.
 func (c *clock) hasSteppedBack(wall, monotonic time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

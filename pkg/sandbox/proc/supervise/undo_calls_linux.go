@@ -410,7 +410,9 @@ func (r *recorder) readPath(n *notification, address uint64) (string, error) {
 	return readCallerPath(n, address, r.buf[:])
 }
 
-// readCallerPath copies a path from the caller's memory, by way of a buffer.
+// readCallerPath reads a path, which ends with NUL, from address in the caller's memory.
+// It uses buf as memory. It returns ENAMETOOLONG if the path does not fit into buf, and
+// the error of the system call if the memory cannot be read.
 func readCallerPath(n *notification, address uint64, buf []byte) (string, error) {
 	got := 0
 	for got < len(buf) {

@@ -68,8 +68,8 @@ func (n *overlappingRoot) toOurName(theirs string) (name string, inside bool) {
 	return filepath.Join(n.lowerInUpper, theirs), true
 }
 
-// nameBelow returns name relative to dir. inside is false if name is neither
-// dir nor below it.
+// nameBelow returns name relative to dir, "." for dir itself. inside is false, and rest
+// "", if name is neither dir nor below it.
 func nameBelow(dir, name string) (rest string, inside bool) {
 	if !isAtOrBelow(dir, name) {
 		return "", false
