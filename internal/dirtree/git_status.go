@@ -27,8 +27,8 @@ const maxFilters = 100
 // nil means that git did not answer.
 type gitStatuses map[string]byte
 
-// letterFor returns the status letter of a path: its own, or that of the
-// nearest directory above it with a letter. It returns 0 without a letter.
+// letterFor returns the status letter of the path rel or, if it has none, of the nearest
+// directory above it with a letter. It returns 0 without a letter.
 func (s gitStatuses) letterFor(rel string) byte {
 	if letter, ok := s[rel]; ok {
 		return letter

@@ -72,8 +72,8 @@ var (
 	pythonModule = regexp.MustCompile(`^\w+(\.\w+)*$`)
 )
 
-// moduleFiles returns the files that Python may run for the option -m: those of
-// the module, and of the packages that it is in.
+// moduleFiles returns the files that Python may run for the option -m: the files of the
+// module, and of the packages that it is in.
 func moduleFiles(module string) (paths []string) {
 	dir := ""
 	for _, name := range strings.Split(module, ".") {

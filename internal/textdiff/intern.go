@@ -46,10 +46,9 @@ func (t *elementTable[T]) slot(e T) *int32 {
 	return &t.slots[at]
 }
 
-// assignRunes returns a and b as sequences in which equal elements have the
-// same rune. It omits elements that occur in only one of them. first is the
-// index of a[0] and b[0] in the whole lists. It returns empty sequences if s
-// reaches a limit.
+// assignRunes returns a and b as sequences in which equal elements have the same rune. It
+// omits elements that occur in only one of the lists. first is the index of a[0] and b[0]
+// in the whole lists. It returns empty sequences if s reaches a limit.
 func assignRunes[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
 	const often = 1 << 16 // number of elements processed between two checks of s
 	known, inA, inB := newElementTable(a), make([]rune, len(a)), make([]rune, len(b))

@@ -94,8 +94,8 @@ func (p *jsonParser) skipSpace() {
 	}
 }
 
-// parseValue parses the value at p.pos. The error is errTooDeep, or that of a
-// string.
+// parseValue parses the value at p.pos, and moves p.pos after it. depth counts the values
+// around it. The error is errTooDeep, or the error of decoding a string.
 func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 	if depth > maxDepth {
 		return nil, errTooDeep

@@ -110,8 +110,8 @@ func (b *schemaBuilder) reference(t reflect.Type, s *schema) *schema {
 	return &schema{kind: kindRef, ref: s, goType: t}
 }
 
-// specialSchema returns the schema of a type whose JSON form differs from that
-// of its kind, such as time.Time; nil for other types.
+// specialSchema returns the schema of a type such as time.Time, whose JSON form differs
+// from the form of other types of its kind; nil for other types.
 func (b *schemaBuilder) specialSchema(t reflect.Type) *schema {
 	pointer := reflect.PointerTo(t)
 	switch {

@@ -96,7 +96,8 @@ func (c *checker) checkNumber(s *schema, n *jsonNode, at *argPath) {
 	c.checkBounds(s, bound{float: f}, n, at)
 }
 
-// checkBounds checks value, that of the node n, against the bounds of s.
+// checkBounds checks value, which is the value of the node n, against the bounds of s. It
+// adds a fault to c if it is out of bounds; at is the place of n, for the message.
 func (c *checker) checkBounds(s *schema, value bound, n *jsonNode, at *argPath) {
 	switch {
 	case s.min.isSet && s.max.isSet && (value.less(s.min) || s.max.less(value)):

@@ -55,9 +55,8 @@ func (d *Dir) OpenDirCached(name string) (*Dir, error) {
 	return child, nil
 }
 
-// fstatCached does the same as unix.Fstat, without telling Go's scheduler: it
-// is faster if the kernel does not wait for a disk, and blocks the thread's
-// processor otherwise.
+// fstatCached is unix.Fstat without telling Go's scheduler: it is faster if the kernel
+// does not wait for a disk, and blocks the thread's processor otherwise.
 func fstatCached(fd int, st *unix.Stat_t) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(st)), 0); errno != 0 {
 		return errno
@@ -65,8 +64,7 @@ func fstatCached(fd int, st *unix.Stat_t) error {
 	return nil
 }
 
-// closeCached does the same as unix.Close, without telling Go's scheduler, as
-// fstatCached does.
+// closeCached is unix.Close without telling Go's scheduler; see fstatCached.
 func closeCached(fd int) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); errno != 0 {
 		return errno

@@ -54,14 +54,15 @@ func (l *linkedSecrets) isDenied(path string) bool {
 	return l != nil && slices.ContainsFunc(l.denied, func(target string) bool { return contains(target, path) })
 }
 
-// isMasked reports whether a link whose name is that of a settings file points to
-// path.
+// isMasked reports whether a link with the name of a settings file points to path, so
+// that the values in path are masked. It returns false for a nil l.
 func (l *linkedSecrets) isMasked(path string) bool {
 	return l != nil && len(l.masked) > 0 && slices.Contains(l.masked, path)
 }
 
-// lookupObject looks up a file among the secret files with several hard links. ok is
-// false if it is none of them; denied is false if the file is masked.
+// lookupObject looks up the file with the metadata st among the secret files that have
+// several hard links. ok is false if it is not one of them. denied is false if the file
+// is only masked.
 func (l *linkedSecrets) lookupObject(st Stat) (denied, ok bool) {
 	if l == nil || len(l.hardLinked) == 0 || st.Nlink < 2 {
 		return false, false
@@ -113,10 +114,9 @@ func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	return &l.found
 }
 
-// secretsIn returns the paths of those of the named entries of dir that are credential
-// stores or secret files by their names, and that the user did not allow. It records in
-// l.found the files to mask, to which links with names of settings lead, and the files
-// that have several hard links.
+// secretsIn returns the paths of the entries names of dir that are secrets by their names
+// and that the user did not allow. It adds to l.found the files to mask, to which links
+// with names of settings files lead, and the files that have several hard links.
 func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)

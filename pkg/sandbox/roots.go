@@ -86,9 +86,9 @@ func splitRootList(list string) []rootSpec {
 	return specs
 }
 
-// clientRoots returns the client's roots, without those that are no absolute paths. If
-// the client cannot tell them, it returns none: the user's configuration works without
-// them. The only error is that of ctx.
+// clientRoots returns the client's roots that are absolute paths. If the client cannot
+// tell its roots, it returns none: the user's configuration works without them. It
+// returns only the error of ctx.
 func (s *Sandbox) clientRoots(ctx context.Context) ([]rootSpec, error) {
 	if s.config.ClientRoots == nil {
 		return nil, nil

@@ -121,8 +121,8 @@ func isGitData(rel string) bool {
 	return ok && !slices.Contains([]string{"config", "config.worktree", "info", "hooks"}, first)
 }
 
-// find returns the pending changes with an id, among those of this server's
-// roots. It returns NOT_FOUND, with the known ids, if there are none.
+// find returns the set of pending changes with an id, among the sets of this server's
+// writable roots. It returns NOT_FOUND, with the known ids, if there is none.
 func (v *reviewer) find(fsys *sandbox.FS, id string) (*changes.Set, error) {
 	store, err := v.store()
 	if err != nil {

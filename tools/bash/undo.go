@@ -85,7 +85,7 @@ func (u *undoRecords) pruneInBackground() {
 	})
 }
 
-// findOrLast returns the record with an id; for "" that of this server's last
+// findOrLast returns the record with an id; for "", the record of this server's last
 // command that changed something. It returns NOT_FOUND without such a record.
 func (u *undoRecords) findOrLast(id string) (*undo.Record, error) {
 	if id != "" {
@@ -153,8 +153,8 @@ func (s *bashTool) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Res
 // maxUnheld bounds the files in an answer that undo cannot restore.
 const maxUnheld = 8
 
-// unheldText names what undo cannot restore of an ended command; "" if it can
-// restore all. id is that of the record, "" for none.
+// unheldText names what undo cannot restore of an ended command; "" if it can restore
+// all. id is the id of the command's record, "" if it has none.
 func (u *undoRecords) unheldText(fsys *sandbox.FS, id string) string {
 	if u.store == nil || id == "" {
 		return ""

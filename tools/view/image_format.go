@@ -34,9 +34,9 @@ func imageFormat(head []byte) string {
 	return ""
 }
 
-// isBMP reports whether the bytes after "BM" are those of a BMP, since a text may begin
-// with these letters: the reserved bytes must be zero and the header must have a known
-// size.
+// isBMP reports whether head, which begins with "BM", is the beginning of a BMP image. A
+// text may begin with these letters, too, so the reserved bytes must be zero and the
+// header must have a known size.
 func isBMP(head []byte) bool {
 	if len(head) < 16 || head[6]|head[7]|head[8]|head[9] != 0 || head[15] != 0 {
 		return false

@@ -91,8 +91,9 @@ func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, e
 	return &document, nil
 }
 
-// runPDFWorker runs a worker and returns its standard output. The error is that of the
-// process, an *exec.ExitError if it failed; more than 8*maxPDFText bytes are an error, too.
+// runPDFWorker runs a worker and returns its standard output. It returns an
+// *exec.ExitError if the worker failed, and errTooMuchOutput for more than 8*maxPDFText
+// bytes.
 func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, error) {
 	self := "/proc/self/exe" // valid even if the binary was replaced since
 	if runtime.GOOS != "linux" {

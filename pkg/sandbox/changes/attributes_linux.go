@@ -89,7 +89,7 @@ func attributesAndHashes(tree *nofollow.Tree, rel string) (names, hashes []strin
 	return attributesAndHashesOf("/proc/self/fd/" + strconv.Itoa(dir) + "/" + base)
 }
 
-// attributesAndHashesOf does the same as attributesAndHashes for the entry at path.
+// attributesAndHashesOf returns the result of attributesAndHashes for the entry at path.
 func attributesAndHashesOf(path string) (names, hashes []string) {
 	names = unionOfAttributes(path)
 	slices.Sort(names)

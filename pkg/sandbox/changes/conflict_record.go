@@ -89,8 +89,8 @@ type baseWriter struct {
 	err  error
 }
 
-// newBaseWriter opens the file called name for writing and creates it if it is
-// missing. flags are added to those of os.OpenFile.
+// newBaseWriter opens the file called name for writing and creates it if it is missing.
+// flags are added to O_WRONLY and O_CREATE. It returns the error of os.OpenFile.
 func newBaseWriter(name string, flags int) (*baseWriter, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flags, 0o600)
 	if err != nil {

@@ -130,8 +130,7 @@ func (s *Set) Changes() (list []Change, err error) {
 	return list, err
 }
 
-// diffRoots does the same as Changes for a caller that holds the lock of the
-// set.
+// diffRoots returns the result of Changes. The caller holds the lock of the set.
 func (s *Set) diffRoots(r *setFile) (list []Change, err error) {
 	for i, root := range r.Roots {
 		tree, err := nofollow.Open(root)

@@ -44,7 +44,7 @@ func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	return fd, err
 }
 
-// openByComponent does the same as open without openat2: it opens one component
+// openByComponent is open without openat2, with the same results: it opens one component
 // after the other.
 func (t *Tree) openByComponent(rel string, flags int, perm uint32) (int, error) {
 	at := t.fd

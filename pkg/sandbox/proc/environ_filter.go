@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
-// filterVariables returns those of pairs (NAME=value) that may reach a command,
+// filterVariables returns the elements of pairs (NAME=value) that may reach a command,
 // see mayPass.
 func (e Environ) filterVariables(pairs []string) (passed []string) {
 	for _, pair := range pairs {

@@ -39,7 +39,8 @@ func openPipes(c Command) (p commandPipes, err error) {
 	return p, nil
 }
 
-// closeChildEnds closes the ends of the command, which has its own descriptors.
+// closeChildEnds closes the ends that the command uses; the command has descriptors of
+// its own for them. It closes nothing if the caller owns them.
 func (p commandPipes) closeChildEnds() {
 	if !p.callerOwned {
 		closeAll(p.childEnds[:2]...)

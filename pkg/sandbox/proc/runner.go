@@ -152,7 +152,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 // Close.
 func errClosing() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
 
-// closeAll closes those of files that are not nil. It ignores errors.
+// closeAll closes the files that are not nil, and ignores errors.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {

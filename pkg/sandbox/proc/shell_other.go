@@ -30,7 +30,8 @@ func temporaryVars(dir string) []string { return []string{"TMPDIR=" + dir} }
 // systemVarName returns the name of a variable as commands get it.
 func systemVarName(name string) string { return name }
 
-// defaultPath is the search path of commands if that of the server has no safe entry.
+// defaultPath returns the search path of commands, used if the PATH of the server has no
+// safe entry.
 func defaultPath(map[string]string) string { return "/usr/local/bin:/usr/bin:/bin" }
 
 // searchPath returns the directories of PATH in an environment.

@@ -53,7 +53,8 @@ func systemVarName(name string) string {
 	return name
 }
 
-// defaultPath is the search path of commands if that of the server has no safe entry.
+// defaultPath returns the search path of commands, used if the PATH of the server has no
+// safe entry. values has the variables of the environment.
 func defaultPath(values map[string]string) string {
 	for name, value := range values {
 		if strings.EqualFold(name, "SystemRoot") {

@@ -81,8 +81,8 @@ func (r *Runner) WithWriteGuard(rules Rules, apply func()) (reverted, copyDirs, 
 	return reverted, copyDirs, guard.Gaps()
 }
 
-// addReadOnly adds those of paths that exist to s.Guard, except those for which
-// writable is true: the user allows commands to write them.
+// addReadOnly adds to s.Guard the paths that exist, except paths for which writable is
+// true: the user allows commands to write them.
 func (s *spec) addReadOnly(paths []string, writable func(string) bool) {
 	for _, path := range paths {
 		if writable(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.IsBeneath(dir, path) }) {

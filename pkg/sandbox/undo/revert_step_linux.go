@@ -123,8 +123,8 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	return restoreAll(dir, base, was, was.Link == "")
 }
 
-// recordedInode returns the inode of a recorded entry: that of the hard link in
-// the record, which may be a copy of the file, or else that of the entry itself.
+// recordedInode returns the inode of a recorded entry. If the record has a hard link of
+// it, which may be a copy of the file, it is the inode of that link.
 func (u *undoRun) recordedInode(was *supervise.UndoState) int64 {
 	if was.Link != "" {
 		if is := stateAt(u.recordDir, was.Link); is.Mode != 0 {
@@ -181,8 +181,8 @@ func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoStep)
 	return nil
 }
 
-// removedByWrites returns those of attributes that the kernel removes from a file when a
-// process writes to it. Commands cannot set the others, but other programs can.
+// removedByWrites returns the attributes of the list that the kernel removes from a file
+// when a process writes to it. Commands cannot set the others, but other programs can.
 func removedByWrites(attributes []supervise.UndoAttribute) []supervise.UndoAttribute {
 	return slices.DeleteFunc(slices.Clone(attributes), func(a supervise.UndoAttribute) bool { return a.Name != "security.capability" })
 }

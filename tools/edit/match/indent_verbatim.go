@@ -223,9 +223,9 @@ func (b *changeBuilder) setVerbatim(old, newLines []string) {
 	b.shift = indentShift{}
 }
 
-// writeLineVerbatim writes new line j, given as line, with its own indentation.
-// If the old line has the same text in the file, it keeps that with its
-// trailing blanks, and sets with.equal.
+// writeLineVerbatim writes new line j, given as line, with the indentation in line. If
+// the old line has the same text in the file, it keeps the file's text with its trailing
+// blanks, and sets with.equal.
 func (b *changeBuilder) writeLineVerbatim(j int, line string, with *linePair) {
 	lead := string(b.file.Text[b.file.LineStart(b.where.start):b.where.start])
 	switch {

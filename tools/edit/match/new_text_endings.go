@@ -1,8 +1,8 @@
 package match
 
-// nearbyEnding returns the line ending for new lines at the place: that of its
-// first line, otherwise of the line before. The result is cached for further
-// places in a long line.
+// nearbyEnding returns the line ending for new lines at the place: the ending of its
+// first line, otherwise of the line before, otherwise the file's usual one. The result is
+// cached for further places in a long line.
 func (b *changeBuilder) nearbyEnding() string {
 	at := b.where.start
 	if at < b.cachedLine.start || at >= b.cachedLine.end {
@@ -24,9 +24,9 @@ func (b *changeBuilder) endingInFile(line place) string {
 	return string(text[len(b.file.TrimEnding(text)):])
 }
 
-// writeEnding writes the line ending of a new line: that of the old line that
-// it replaces, otherwise of the line written before. On a line that is equal to
-// its old line, blanks before the ending are kept.
+// writeEnding writes the line ending of a new line: the ending of the old line that it
+// replaces, otherwise of the line written before. On a line that is equal to its old
+// line, blanks before the ending are kept.
 func (b *changeBuilder) writeEnding(with linePair) {
 	if with.oldLine < 0 || with.oldLine >= len(b.parts) || b.parts[with.oldLine].end == b.parts[with.oldLine].blanksEnd {
 		if b.lastEnding == "" {

@@ -85,8 +85,8 @@ func isOpenInCommand(socket uint32) bool {
 	return false
 }
 
-// filterNumbers returns those of names that are decimal numbers, such as the
-// processes in /proc.
+// filterNumbers returns the names that are decimal numbers, such as the processes in
+// /proc.
 func filterNumbers(names []string) (numbers []string) {
 	for _, name := range names {
 		if _, err := strconv.Atoi(name); err == nil {

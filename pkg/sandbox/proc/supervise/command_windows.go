@@ -185,7 +185,8 @@ func isConsoleHost(pid int) bool {
 	return err == nil && strings.EqualFold(windows.UTF16ToString(name[:size]), filepath.Join(system, "conhost.exe"))
 }
 
-// terminate does the same as kill: a program cannot be asked to end from outside.
+// terminate kills the command, as kill does, with the same result: on Windows a program
+// cannot be asked to end from outside.
 func (c *jobCommand) terminate() []int { return c.kill() }
 
 func (c *jobCommand) kill() []int {

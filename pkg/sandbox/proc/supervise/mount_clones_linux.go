@@ -196,8 +196,8 @@ func openNoLinks(path string, flags uint64) (int, error) {
 	}
 }
 
-// walkNoLinks does the same as openNoLinks without openat2, component by
-// component.
+// walkNoLinks is openNoLinks without openat2, with the same results: it opens one
+// component after the other.
 func walkNoLinks(path string, flags int) (int, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)

@@ -122,8 +122,9 @@ func (r *ruleset) dependsOn(path string, follow, listed bool) *ruleDependency {
 	return &r.dependencies[len(r.dependencies)-1]
 }
 
-// expect makes the rules never current if the file that a rule was made for, zero for
-// none, is not that of the dependency. A nil dependency is ignored.
+// expect compares the file that a rule was made for (zero: none) with the dependency. If
+// they are different files, the rules never count as current. It does nothing for a nil
+// dependency.
 func (o *ruleDependency) expect(file unix.Stat_t) {
 	if o != nil && (o.file.Dev != file.Dev || o.file.Ino != file.Ino) {
 		o.stable = false

@@ -15,7 +15,7 @@ const maxAttributeBytes = 64 << 10
 // that undo restores. It does not follow a link. It returns none on an error.
 func AttributesAt(dir int, base string) []UndoAttribute { return attributesOf(entryPath(dir, base)) }
 
-// attributesOf does the same as AttributesAt for the entry at path.
+// attributesOf returns the attributes of the entry at path, as AttributesAt does.
 func attributesOf(path string) (attributes []UndoAttribute) {
 	var few [256]byte
 	names := few[:]

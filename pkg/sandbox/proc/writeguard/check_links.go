@@ -144,8 +144,8 @@ func (rc *rootCheck) aliases(dir string) []dirAlias {
 	return all
 }
 
-// isKnownDir reports whether a directory, under its own name or one of those that
-// links give it, was a directory or a link before the command.
+// isKnownDir reports whether a directory was a directory or a link before the command,
+// under its own name or a name that links give it.
 func (rc *rootCheck) isKnownDir(dir string) bool {
 	return slices.ContainsFunc(rc.aliases(dir), func(a dirAlias) bool { return rc.baseline.Seen.has(dirKey(a.dir)) })
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// foreignStateDirs lists the directories with the state of a root that processes
-// of this user hold open. It finds those of servers with another state
-// directory, but also those of this process, which the caller leaves out.
+// foreignStateDirs lists the directories with the state of a root that processes of this
+// user hold open. Servers with another state directory hold such directories, but this
+// process does as well: the caller leaves those out.
 func foreignStateDirs() (dirs []string) {
 	processes, _ := os.ReadDir("/proc")
 	mounts, _ := os.Readlink("/proc/self/ns/mnt")

@@ -184,8 +184,8 @@ func newOuterRepository(dir, top string) outerRepository {
 	return r
 }
 
-// outerRepositoriesOf lists the repositories outside a root that apply in it: those of
-// outerRepositories, and those that a .git in the root names.
+// outerRepositoriesOf lists the repositories outside a root that apply in it: the results
+// of outerRepositories, and the repositories that a .git in the root names.
 func (b *baseline) outerRepositoriesOf(root string, c *settingsCache) []outerRepository {
 	repos := c.outerRepositories(root)
 	for name, it := range b.Items {

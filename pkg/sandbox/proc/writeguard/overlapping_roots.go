@@ -174,10 +174,10 @@ func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// lockWithOverlapping takes the lock of this root and those of all overlapping
-// ones. If the server of an overlapping root was killed while a command ran, it
-// first checks that root: the changes of that command must not become the
-// user's. It returns the reverted files, and errBusy after maxLockWait.
+// lockWithOverlapping takes the lock of this root and the locks of all overlapping roots,
+// and waits for them. If the server of an overlapping root was killed while a command
+// ran, it first checks that root: the changes of that command must not become the user's.
+// It returns the reverted files, and errBusy after maxLockWait.
 func (w *RootGuard) lockWithOverlapping(c *Command) (reverted []string, err error) {
 	w.reopenStateFiles()
 	checked := false

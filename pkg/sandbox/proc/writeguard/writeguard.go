@@ -225,7 +225,7 @@ func (c *Command) End() (reverted, copyDirs []string) {
 	return slices.Compact(c.reverted), copyDirs
 }
 
-// closeAll closes those of files that are not nil. It ignores errors.
+// closeAll closes the files that are not nil, and ignores errors.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {
