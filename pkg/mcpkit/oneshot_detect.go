@@ -14,7 +14,7 @@ import (
 // call; if it stays open, its client should get an answer now.
 const detectTimeout = 250 * time.Millisecond
 
-// inputMode says how to treat the input.
+// inputMode says how to treat standard input: as messages of MCP, or as plain calls.
 type inputMode int
 
 const (

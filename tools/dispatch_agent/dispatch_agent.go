@@ -65,7 +65,8 @@ type meta struct {
 	File         string         `json:"file,omitempty" jsonschema:"file with the whole report"`
 }
 
-// dispatcher holds the state shared by calls. It is safe for concurrent use.
+// dispatcher is the state of the tool dispatch_agent: its settings, agents and state
+// directory. All calls share it. It is safe for concurrent use.
 type dispatcher struct {
 	box         *sandbox.Sandbox
 	allowFlags  []string // --allow-path and similar flags, passed on to the agents' tools

@@ -31,7 +31,8 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
-// editor holds what the calls share.
+// editor is the state of the tool edit, which all calls share. It is safe for concurrent
+// use.
 type editor struct {
 	sandbox  *sandbox.Sandbox
 	rewriter *fileedit.Rewriter

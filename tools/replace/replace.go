@@ -49,7 +49,8 @@ type meta struct {
 	Warnings  int    `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
 
-// replacer holds what the calls share.
+// replacer is the state of the tool replace, which all calls share. It is safe for
+// concurrent use.
 type replacer struct {
 	sandbox     *sandbox.Sandbox
 	rewriter    *fileedit.Rewriter

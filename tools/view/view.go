@@ -60,7 +60,8 @@ type meta struct {
 	Failed     int    `json:"failed,omitempty" jsonschema:"files that could not be shown"`
 }
 
-// viewer holds the state shared by calls. It is safe for concurrent use.
+// viewer is the state of the tool view, which all calls share. It is safe for concurrent
+// use.
 type viewer struct {
 	box   *sandbox.Sandbox
 	store *state.Store

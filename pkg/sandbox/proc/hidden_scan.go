@@ -109,7 +109,8 @@ func (s *secretScan) scanRoot(rules scanRules) scanResult {
 	return w.result
 }
 
-// scanPass is the state of one call of scanRoot.
+// scanPass is one pass over the directories of a root, by scanRoot: the directories still
+// to read, the caches of the last pass and the limits.
 type scanPass struct {
 	*secretScan
 	scanRules

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// failure is the error of an edit, by its index.
+// failure is the error of one edit of a call, with the index of the edit.
 type failure struct {
 	editIndex int
 	err       *toolerr.Error
