@@ -36,13 +36,14 @@ func durationMember(took time.Duration) []llm.Member {
 	return []llm.Member{{Name: DurationMember, Value: strconv.AppendInt(nil, took.Milliseconds(), 10)}}
 }
 
-// failureText returns the text of a failure.
-func failureText(c *llm.ToolCall, said string, took time.Duration) string {
+// failureText returns the text of a failure for the model: tool, arguments, message and
+// duration.
+func failureText(c *llm.ToolCall, message string, took time.Duration) string {
 	arguments := canonicalArguments(c)
 	if cut := textfmt.Head(arguments, maxArguments); cut != arguments {
 		arguments = cut + "…"
 	}
-	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
+	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, message, took.Milliseconds())
 }
 
 // modelResult converts the result of a call for the model. The texts of a failed call

@@ -146,17 +146,17 @@ const (
 // plausibleUsage returns the usage that a model reports, or the estimate if it reports none
 // or an impossible one: otherwise the bounds of tokens and cost would not work for
 // models that count nothing.
-func plausibleUsage(said, about *llm.Usage) *llm.Usage {
-	if said == nil {
-		return clampUsage(*about)
+func plausibleUsage(reported, estimate *llm.Usage) *llm.Usage {
+	if reported == nil {
+		return clampUsage(*estimate)
 	}
-	u := clampUsage(*said)
+	u := clampUsage(*reported)
 	for _, n := range []struct {
-		said  *int
-		about int
-	}{{&u.Input, about.Input}, {&u.Output, about.Output}} {
-		if *n.said == 0 || *n.said < n.about/minReportedPart-smallEstimate {
-			*n.said = n.about
+		reported *int
+		estimate int
+	}{{&u.Input, estimate.Input}, {&u.Output, estimate.Output}} {
+		if *n.reported == 0 || *n.reported < n.estimate/minReportedPart-smallEstimate {
+			*n.reported = n.estimate
 		}
 	}
 	return u

@@ -27,13 +27,14 @@ type pinCheck struct {
 	done   chan struct{}
 }
 
-// check compares a list in the background and pins its new tools.
-func (c *Catalog) check(l *listing, asked int, p *pins, server string, items []*Item) {
+// check queues a list for the comparison with its pins in the background, which pins new
+// tools. request is the number of the request that brought the list.
+func (c *Catalog) check(l *listing, request int, p *pins, server string, items []*Item) {
 	done := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.checks.open[done] = struct{}{}
-	c.checks.queue = append(c.checks.queue, pinCheck{l, asked, p, server, items, done})
+	c.checks.queue = append(c.checks.queue, pinCheck{l, request, p, server, items, done})
 	if !c.checks.running {
 		c.checks.running = true
 		c.work.Go(c.runChecks)

@@ -191,14 +191,15 @@ func keepList(of sanitizer) sanitizer {
 	}
 }
 
-// keepMembers accepts an object and drops the members that their sanitizers do not accept.
-// Without a required member the object is dropped.
-func keepMembers(of map[string]sanitizer, required ...string) sanitizer {
+// keepMembers returns a sanitizer that accepts an object and drops the members that their
+// sanitizers in members do not accept. Without a member in required the object is dropped.
+// It returns true if information was lost.
+func keepMembers(members map[string]sanitizer, required ...string) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		if value[0] != '{' {
 			return nil, !isNull(value)
 		}
-		if of == nil {
+		if members == nil {
 			return value, false
 		}
 		all, err := jsonrpc.Members(value)
@@ -207,7 +208,7 @@ func keepMembers(of map[string]sanitizer, required ...string) sanitizer {
 		}
 		lost, there := false, 0
 		value = replaceMembers(value, all, func(m jsonrpc.Member) json.RawMessage {
-			f := of[m.Name]
+			f := members[m.Name]
 			if f == nil {
 				return m.Value
 			}

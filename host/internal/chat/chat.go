@@ -278,17 +278,17 @@ func (c *Chat) exitError() error {
 // handleInput runs a command, or sends the text to the model. An unknown command is never
 // sent, except a call in the form of the model "command" (/grep {…}); it is reported, and
 // c.failed set. It returns the error of the command or turn.
-func (c *Chat) handleInput(ctx context.Context, said string) error {
-	name, args, ok := splitCommand(said)
+func (c *Chat) handleInput(ctx context.Context, text string) error {
+	name, args, ok := splitCommand(text)
 	if !ok {
-		return c.runTurn(ctx, said)
+		return c.runTurn(ctx, text)
 	}
-	why := whyNoCommand(name, said)
+	why := whyNoCommand(name, text)
 	if why == "" {
 		return c.runCommand(ctx, name, args)
 	}
 	if c.model.Info().Name == commandModel && c.hasTool(ctx, name) {
-		return c.runTurn(ctx, said)
+		return c.runTurn(ctx, text)
 	}
 	c.view.note("%s", why)
 	c.failed = true

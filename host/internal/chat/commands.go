@@ -42,8 +42,8 @@ func commands() []command {
 // splitCommand splits the first line of a command into its name and arguments. ok is false
 // for a text that does not begin with a slash and a word: a path (/etc/hosts) is no command,
 // nor is a text that begins with a blank. The name exit becomes quit.
-func splitCommand(said string) (name string, args []string, ok bool) {
-	rest, ok := strings.CutPrefix(said, "/")
+func splitCommand(text string) (name string, args []string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "/")
 	first, _, _ := strings.Cut(rest, "\n")
 	fields := strings.Fields(first)
 	if !ok || len(fields) == 0 || !strings.HasPrefix(rest, fields[0]) {
@@ -61,7 +61,7 @@ func splitCommand(said string) (name string, args []string, ok bool) {
 
 // whyNoCommand returns the reason why a text is no valid command; "": it is one. It is
 // invalid if the name is unknown, or if the text has several lines.
-func whyNoCommand(name, said string) string {
+func whyNoCommand(name, text string) string {
 	var names []string
 	for _, c := range commands() {
 		names = append(names, "/"+c.name)
@@ -70,7 +70,7 @@ func whyNoCommand(name, said string) string {
 	case !slices.Contains(names, "/"+name):
 		return fmt.Sprintf("/%s is not a command%s Commands: %s. To send text that begins with a slash, type a space before it",
 			name, suggestion("/"+name, names), strings.Join(names, " "))
-	case strings.Contains(strings.TrimSpace(said), "\n"):
+	case strings.Contains(strings.TrimSpace(text), "\n"):
 		return "/" + name + " takes one line; nothing was done"
 	}
 	return ""

@@ -27,7 +27,7 @@ const retries = 2
 // runAgent runs a task with a new host, or with the tools of the host that the task names,
 // and waits for its end. rest is the standard input after the task; its end ends an
 // attached agent. The exit status of the error is that of the command agent.
-func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentOutput) error {
+func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, output agentOutput) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {
 			return core.JoinedConfig(cfg, t.Host.Socket, t.Host.Token)
@@ -43,14 +43,14 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 				cancel(errParentGone)
 			}()
 		}
-		return p.runAgentOn(ctx, a, t, how, cancel)
+		return p.runAgentOn(ctx, a, t, output, cancel)
 	})
 }
 
 // runAgentOn runs the agent with the tools of a, and reports its events and outcome. It
 // calls cancel if nobody reads the events. It returns an error unless the agent reached its
 // goal.
-func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how agentOutput, cancel context.CancelCauseFunc) error {
+func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, output agentOutput, cancel context.CancelCauseFunc) error {
 	t, ceilings, err := p.resumedTask(ctx, a, t)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, how 
 	if err != nil {
 		return err
 	}
-	told := &agentReport{program: p, how: how, id: t.Resume, resumed: t.Resume != "", cancel: cancel}
+	told := &agentReport{program: p, how: output, id: t.Resume, resumed: t.Resume != "", cancel: cancel}
 	if told.id == "" {
 		told.id = core.NewAgentID()
 	}

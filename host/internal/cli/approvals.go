@@ -170,42 +170,42 @@ func (p *program) showApproval(ctx context.Context, a *core.App, id string, f ap
 }
 
 // printApproval prints a request as lines or as JSON.
-func (p *program) printApproval(one approval, f approvalFlags) error {
+func (p *program) printApproval(request approval, f approvalFlags) error {
 	if f.json {
-		return p.printJSON(one)
+		return p.printJSON(request)
 	}
 	when := func(t time.Time) string { return t.Local().Format(time.DateTime) }
 	var b strings.Builder
 	line := func(name, format string, args ...any) { // always one line
 		fmt.Fprintf(&b, "%-9s %s\n", name, approve.VisibleLine(fmt.Sprintf(format, args...)))
 	}
-	line("id", "%s", one.ID)
-	line("state", "%s", one.State)
-	line("tool", "%s (server %s)", one.Tool, one.Server)
-	if one.Where != "" {
-		line("where", "%s", one.Where)
+	line("id", "%s", request.ID)
+	line("state", "%s", request.State)
+	line("tool", "%s (server %s)", request.Tool, request.Server)
+	if request.Where != "" {
+		line("where", "%s", request.Where)
 	}
-	line("caller", "%s", strings.TrimSpace(one.Caller.EntryPoint+" "+printable(one.Caller.User)+" "+one.Caller.Profile))
-	line("reason", "%s", one.Reason)
-	line("asked", "%s", when(one.Created))
-	if one.State == approve.Pending || one.State == approve.Approved {
-		line("expires", "%s", when(one.Expires))
+	line("caller", "%s", strings.TrimSpace(request.Caller.EntryPoint+" "+printable(request.Caller.User)+" "+request.Caller.Profile))
+	line("reason", "%s", request.Reason)
+	line("asked", "%s", when(request.Created))
+	if request.State == approve.Pending || request.State == approve.Approved {
+		line("expires", "%s", when(request.Expires))
 	}
-	if one.By != "" {
-		line("decided", "%s by %s", when(one.At), one.By)
+	if request.By != "" {
+		line("decided", "%s by %s", when(request.At), request.By)
 	}
-	if one.Note != "" {
-		line("note", "%s", one.Note)
+	if request.Note != "" {
+		line("note", "%s", request.Note)
 	}
-	if !one.Began.IsZero() {
-		line("began", "%s", when(one.Began))
+	if !request.Began.IsZero() {
+		line("began", "%s", when(request.Began))
 	}
-	if !one.Ended.IsZero() {
-		line("ended", "%s, %s", when(one.Ended), one.Outcome)
+	if !request.Ended.IsZero() {
+		line("ended", "%s, %s", when(request.Ended), request.Outcome)
 	}
-	fmt.Fprintf(&b, "%-9s %s\n", "arguments", approve.Shown(one.Args))
-	if one.Edited != nil {
-		fmt.Fprintf(&b, "%-9s %s\n", "instead", approve.Shown(one.Edited))
+	fmt.Fprintf(&b, "%-9s %s\n", "arguments", approve.Shown(request.Args))
+	if request.Edited != nil {
+		fmt.Fprintf(&b, "%-9s %s\n", "instead", approve.Shown(request.Edited))
 	}
 	return p.printf("%s", b.String())
 }

@@ -42,12 +42,12 @@ func (a definitionFlags) check() error {
 func (a definitionFlags) vendor() bool { return a.format != "" && a.format != "mcp" }
 
 // printDefinitions prints MCP's definitions, as clients get them.
-func (p *program) printDefinitions(defs []json.RawMessage, how definitionFlags) error {
+func (p *program) printDefinitions(defs []json.RawMessage, flags definitionFlags) error {
 	raw, err := jsonrpc.Marshal(defs)
 	switch {
 	case err != nil:
 		return withStatus(exitFailed, err)
-	case how.json:
+	case flags.json:
 		return p.printf("%s\n", raw)
 	}
 	return p.printIndented(raw)
@@ -64,7 +64,7 @@ func (p *program) printIndented(raw json.RawMessage) error {
 
 // printFormat prints definitions in a vendor's format, and the losses on standard error. With
 // --json it prints both as one object. one means a single definition instead of a list.
-func (p *program) printFormat(tools []*call.Tool, one bool, how definitionFlags) error {
+func (p *program) printFormat(tools []*call.Tool, one bool, flags definitionFlags) error {
 	var defs []llm.Tool
 	for _, t := range tools {
 		d, err := llm.ParseTool(t.Definition)
@@ -73,18 +73,18 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how definitionFlags)
 		}
 		defs = append(defs, d)
 	}
-	list, losses := encodeTools(defs, how)
+	list, losses := encodeTools(defs, flags)
 	printed := list
 	if one {
 		printed = firstDefinition(list)
 	}
-	if how.json {
+	if flags.json {
 		all := []llm.Loss{}
 		return p.printJSON(struct {
 			Format string      `json:"format"`
 			Tools  *tree.Value `json:"tools"`
 			Losses []llm.Loss  `json:"losses"`
-		}{how.format, printed, append(all, losses...)})
+		}{flags.format, printed, append(all, losses...)})
 	}
 	if err := p.printIndented(printed.JSON()); err != nil {
 		return err
@@ -104,14 +104,14 @@ func firstDefinition(list *tree.Value) *tree.Value {
 
 // encodeTools returns definitions in a vendor's format, OpenAI's by default, and what
 // the format cannot express.
-func encodeTools(defs []llm.Tool, how definitionFlags) (*tree.Value, llm.Losses) {
-	switch how.format {
+func encodeTools(defs []llm.Tool, flags definitionFlags) (*tree.Value, llm.Losses) {
+	switch flags.format {
 	case "gemini":
 		return gemini.EncodeTools(defs, gemini.Options{Names: llm.NewNameMap(gemini.NameRule(), defs)})
 	case "anthropic":
-		return anthropic.EncodeTools(defs, anthropic.Options{Strict: how.strict, Names: llm.NewNameMap(anthropic.NameRule(), defs)})
+		return anthropic.EncodeTools(defs, anthropic.Options{Strict: flags.strict, Names: llm.NewNameMap(anthropic.NameRule(), defs)})
 	}
-	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: llm.NewNameMap(openai.NameRule(), defs)})
+	return openai.EncodeTools(defs, openai.Options{Strict: flags.strict, Names: llm.NewNameMap(openai.NameRule(), defs)})
 }
 
 // printLosses prints the losses of definitions, equal losses of several tools once.

@@ -86,15 +86,15 @@ type serverCheck struct {
 }
 
 // testServer starts a server, lists its tools and sends a ping, and waits for each. With
-// again, it restarts the server before the ping and measures the second start. An error is
-// stored in the check. A disabled server is not started.
-func testServer(ctx context.Context, s *upstream.Server, again bool) serverCheck {
+// restart, it restarts the server before the ping and measures the second start. An error
+// is stored in the check. A disabled server is not started.
+func testServer(ctx context.Context, s *upstream.Server, restart bool) serverCheck {
 	if s.Status().State == upstream.Disabled {
 		return serverCheck{Status: core.Status(s)}
 	}
 	begin := time.Now()
 	_, err := s.Tools(ctx)
-	if err == nil && again {
+	if err == nil && restart {
 		begin = time.Now()
 		err = s.Reconnect(ctx)
 	}
@@ -119,7 +119,7 @@ func milliseconds(d time.Duration) float64 {
 // testAll tests all servers, four at a time (see testServer), and returns the checks in the order of
 // the servers. known, unless nil, is called with each finished check, by one goroutine
 // at a time.
-func testAll(ctx context.Context, servers []*upstream.Server, again bool, known func(serverCheck)) []serverCheck {
+func testAll(ctx context.Context, servers []*upstream.Server, restart bool, known func(serverCheck)) []serverCheck {
 	checks := make([]serverCheck, len(servers))
 	turns := make(chan struct{}, 4)
 	var telling sync.Mutex
@@ -128,7 +128,7 @@ func testAll(ctx context.Context, servers []*upstream.Server, again bool, known 
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			checks[i] = testServer(ctx, s, again)
+			checks[i] = testServer(ctx, s, restart)
 			telling.Lock()
 			defer telling.Unlock()
 			if known != nil {

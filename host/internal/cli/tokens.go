@@ -24,10 +24,10 @@ type toolCost struct {
 
 // printTokens prints the size of each definition in the requested format, and the
 // total.
-func (p *program) printTokens(tools []*call.Tool, how definitionFlags) error {
+func (p *program) printTokens(tools []*call.Tool, flags definitionFlags) error {
 	var counter tokens.Counter = tokens.Estimator{}
 	by := "estimate"
-	if how.tokens == exactly {
+	if flags.tokens == exactly {
 		vocabulary, err := tokens.LoadVocabulary()
 		if err != nil {
 			return withStatus(exitFailed, err)
@@ -36,18 +36,18 @@ func (p *program) printTokens(tools []*call.Tool, how definitionFlags) error {
 	}
 	costs, total := make([]toolCost, 0, len(tools)), 0
 	for _, t := range tools {
-		text, err := how.written(t)
+		text, err := flags.written(t)
 		if err != nil {
 			return withStatus(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
 		}
 		n := counter.Count(text)
 		costs, total = append(costs, toolCost{t.Name, n}), total+n
 	}
-	format := how.format
+	format := flags.format
 	if format == "" {
 		format = string(llm.MCP)
 	}
-	if how.json {
+	if flags.json {
 		return p.printJSON(struct {
 			Format  string     `json:"format"`
 			Counter string     `json:"counter"`

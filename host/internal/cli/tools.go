@@ -222,8 +222,8 @@ func quietFlag(cmd *cobra.Command, quiet *bool) {
 
 // runCall calls a tool and prints its result. It returns an exit error if the call
 // fails or the result is an error.
-func (p *program) runCall(ctx context.Context, a *core.App, name string, args []string, how callFlags) error {
-	done := p.showWaiting(how.quiet || how.json, waitingText(a))
+func (p *program) runCall(ctx context.Context, a *core.App, name string, args []string, flags callFlags) error {
+	done := p.showWaiting(flags.quiet || flags.json, waitingText(a))
 	t, err := p.findTool(ctx, a, name)
 	done()
 	if err != nil {
@@ -235,7 +235,7 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 	}
 	params := append([]byte(`{"arguments":`), arguments...)
 	req := &call.Request{Tool: t, Caller: call.Caller{EntryPoint: "cli"}}
-	done = p.showProgress(a, req, how.quiet || how.json && !how.progress, how.progress)
+	done = p.showProgress(a, req, flags.quiet || flags.json && !flags.progress, flags.progress)
 	if req.OnNotify != nil {
 		params = append(params, progressToken...)
 	}
@@ -254,12 +254,12 @@ func (p *program) runCall(ctx context.Context, a *core.App, name string, args []
 		status = exitConnect
 		fallthrough
 	default:
-		if !how.json {
+		if !flags.json {
 			return withStatus(status, err)
 		}
 		res = &call.Result{Raw: gateway.ErrorResult(err)}
 	}
-	failed, err := p.printResult(res.Raw, how.json)
+	failed, err := p.printResult(res.Raw, flags.json)
 	if err != nil {
 		return err
 	}

@@ -66,15 +66,15 @@ func (a *App) claim(ctx context.Context, name string) (release func(), err error
 // for as long as their journals.
 const agentStarts = "agent/"
 
-// SaveAgentStart stores the start parameters of an agent as long as its journal is kept. It
-// returns NOT_FOUND without a store or for a malformed id.
-func (a *App) SaveAgentStart(ctx context.Context, id string, how json.RawMessage) error {
+// SaveAgentStart stores the start parameters of an agent, JSON of its caller, as long as
+// its journal is kept. It returns NOT_FOUND without a store or for a malformed id.
+func (a *App) SaveAgentStart(ctx context.Context, id string, parameters json.RawMessage) error {
 	if a.store == nil || !IsAgentID(id) {
 		return toolerr.New(toolerr.NotFound, "no saved agent %q", id)
 	}
 	logs, _ := retention()
 	a.storeUsed.Store(true)
-	_, err := a.store.Keys.Put(ctx, agentStarts+id, how, store.Any, time.Now().Add(logs.Age))
+	_, err := a.store.Keys.Put(ctx, agentStarts+id, parameters, store.Any, time.Now().Add(logs.Age))
 	return err
 }
 

@@ -135,9 +135,9 @@ func Open(cfg config.Config) (*App, error) {
 	return a, err
 }
 
-// OnNotice sets the function that gets messages for the user while the host runs. It
+// OnNotice sets the function that gets messages for the user while the host runs. OnNotice
 // must be called before the first use.
-func (a *App) OnNotice(tell func(string)) { a.notify = tell }
+func (a *App) OnNotice(notify func(string)) { a.notify = notify }
 
 // ID returns the random id of this host, which no other running host has.
 func (a *App) ID() string { return a.id }

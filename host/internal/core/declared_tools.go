@@ -148,17 +148,17 @@ func traceMember(params json.RawMessage) json.RawMessage {
 // callServerTool calls a server's tool by its original name, through the whole pipeline and
 // under whatever name it is served. It returns TOOL_NOT_FOUND if the server does not list
 // it, and an error if the calls are nested too deep.
-func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
+func (a *App) callServerTool(ctx context.Context, req *call.Request, server, original string) (*call.Result, error) {
 	caller, err := nestedCaller(req)
 	if err != nil {
 		return nil, err
 	}
-	tool, ok := a.findOriginal(ctx, server, own)
+	tool, ok := a.findOriginal(ctx, server, original)
 	if !ok {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, toolerr.New(toolerr.ToolNotFound, "server %s has no tool %q, or it is offline", server, own)
+		return nil, toolerr.New(toolerr.ToolNotFound, "server %s has no tool %q, or it is offline", server, original)
 	}
 	params := req.Params
 	if len(params) == 0 {
@@ -173,16 +173,16 @@ func (a *App) callServerTool(ctx context.Context, req *call.Request, server, own
 
 // findOriginal returns the tool that a server lists under an original name; false if there
 // is none. If it is not known yet, it waits until the servers are listed or ctx ends.
-func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool, bool) {
+func (a *App) findOriginal(ctx context.Context, server, original string) (*call.Tool, bool) {
 	find := func(tools []*call.Tool) (*call.Tool, bool) {
-		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == own })
+		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == original })
 		if i < 0 {
 			return nil, false
 		}
 		return tools[i], true
 	}
 	// Try the usual served name first, so that only its server is asked.
-	if t, ok := a.Catalog.Lookup(ctx, catalog.ServedName(server, own, false)); ok && t.Server == server && t.Original == own {
+	if t, ok := a.Catalog.Lookup(ctx, catalog.ServedName(server, original, false)); ok && t.Server == server && t.Original == original {
 		return t, true
 	}
 	return find(a.Catalog.Snapshot(ctx).Tools())

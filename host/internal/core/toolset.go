@@ -110,8 +110,8 @@ func (t *Toolset) isWithinCeilings(name string) bool {
 // choice to send: the requested one as far as the policy permits. It waits until every
 // server was listed once. It returns POLICY_DENIED if the policy forbids the requested
 // choice, and the error of ctx if that has ended.
-func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm.Choice, error) {
-	choice, err := t.restrictChoice(asked)
+func (t *Toolset) List(ctx context.Context, requested *llm.Choice) ([]llm.Tool, *llm.Choice, error) {
+	choice, err := t.restrictChoice(requested)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,14 +134,14 @@ func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm
 }
 
 // restrictChoice restricts a requested tool choice to the one that the policy permits.
-func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
+func (t *Toolset) restrictChoice(requested *llm.Choice) (*llm.Choice, error) {
 	word := ""
 	switch {
-	case asked == nil:
-	case asked.Mode == llm.ChoiceRequired && len(asked.ToolNames) == 1:
-		word = asked.ToolNames[0]
-	case asked.Mode != "":
-		word = string(asked.Mode)
+	case requested == nil:
+	case requested.Mode == llm.ChoiceRequired && len(requested.ToolNames) == 1:
+		word = requested.ToolNames[0]
+	case requested.Mode != "":
+		word = string(requested.Mode)
 	}
 	chosen, err := t.turn.Choice(word)
 	if err != nil {
@@ -149,14 +149,14 @@ func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
 	}
 	switch chosen {
 	case policy.ChoiceNone, policy.ChoiceRequired, policy.ChoiceAuto:
-		if asked == nil && chosen == policy.ChoiceAuto {
+		if requested == nil && chosen == policy.ChoiceAuto {
 			return nil, nil
 		}
 		choice := &llm.Choice{Mode: llm.ChoiceMode(chosen)}
-		if asked != nil && chosen != policy.ChoiceNone && len(asked.ToolNames) > 1 { // only these, in every round
-			choice.ToolNames = asked.ToolNames
-		} else if asked != nil && asked.Mode == llm.ChoiceAuto {
-			choice.ToolNames = asked.ToolNames
+		if requested != nil && chosen != policy.ChoiceNone && len(requested.ToolNames) > 1 { // only these, in every round
+			choice.ToolNames = requested.ToolNames
+		} else if requested != nil && requested.Mode == llm.ChoiceAuto {
+			choice.ToolNames = requested.ToolNames
 		}
 		return choice, nil
 	}

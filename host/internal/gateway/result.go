@@ -72,7 +72,7 @@ func completeForClient(result json.RawMessage, modern, cacheable bool) json.RawM
 // withURI returns a result of resources/read in which the server's own URI is replaced
 // by the one that the client requested. Contents with other URIs, which are parts of
 // the resource, stay unchanged.
-func withURI(result json.RawMessage, original, asked string) json.RawMessage {
+func withURI(result json.RawMessage, original, requested string) json.RawMessage {
 	var read struct {
 		Contents []json.RawMessage `json:"contents"`
 	}
@@ -87,7 +87,7 @@ func withURI(result json.RawMessage, original, asked string) json.RawMessage {
 		if json.Unmarshal(content, &of) != nil || of.URI != original {
 			continue
 		}
-		if renamed, err := jsonrpc.SetMember(content, "uri", jsonrpc.AppendString(nil, asked)); err == nil {
+		if renamed, err := jsonrpc.SetMember(content, "uri", jsonrpc.AppendString(nil, requested)); err == nil {
 			read.Contents[i], changed = renamed, true
 		}
 	}

@@ -164,12 +164,12 @@ func (c *completion) isClientTool(name string) bool {
 // it.
 func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.Text()) }
 
-// assignIDs sets the client's ids of the calls of an answer in c.ids: those that were sent, in
-// their order, and new ones for the rest.
-func (c *completion) assignIDs(answer *llm.Response, told []string) {
+// assignIDs sets, in c.ids, the client's ids of the calls of an answer: sentIDs, which were
+// sent, in their order, and new ones for the rest.
+func (c *completion) assignIDs(answer *llm.Response, sentIDs []string) {
 	for i, one := range c.clientCalls(answer.Calls()) {
-		if i < len(told) {
-			c.ids[one.ID] = told[i]
+		if i < len(sentIDs) {
+			c.ids[one.ID] = sentIDs[i]
 			continue
 		}
 		c.ids[one.ID] = c.newID()
@@ -199,8 +199,9 @@ const storeTimeout = 10 * time.Second
 
 // storeMessages stores the new messages in the session, if the request has one. Otherwise,
 // if the client has to make calls, it stores the messages of the answer that the client
-// does not get. It waits at most storeTimeout, even if ctx has ended.
-func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, said string) error {
+// does not get. It waits at most storeTimeout, even if ctx has ended. answerText is the
+// text that the client got.
+func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, answerText string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	messages := c.withClientIDs(o.Messages)
@@ -214,7 +215,7 @@ func (c *completion) storeMessages(ctx context.Context, o *agent.Outcome, said s
 	if len(o.CallerCalls) == 0 || c.q.oldFunctions || c.api.cfg.Keys == nil {
 		return nil
 	}
-	return c.api.storeTurn(ctx, messages, said)
+	return c.api.storeTurn(ctx, messages, answerText)
 }
 
 // outcomeError returns the error for the client of a run without an answer; nil: there is an

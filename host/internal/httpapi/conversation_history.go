@@ -33,16 +33,17 @@ const (
 // turnKey returns the store key of the turn whose first open call has this id.
 func turnKey(call string) string { return "turn/" + call }
 
-// storeTurn stores the messages of an answer for turnLifetime, under the id of the first call
-// that the client must make. It stores nothing without such a call, nor messages that are too
-// long if there is no store for blobs.
-func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string) error {
+// storeTurn stores the messages of an answer for turnLifetime, under the id of the first
+// call that the client must make. It stores nothing without such a call, nor messages that
+// are too long if there is no store for blobs. answerText is the text that the client got
+// of them.
+func (a *API) storeTurn(ctx context.Context, messages []llm.Message, answerText string) error {
 	ids := openCalls(messages)
 	content, err := jsonrpc.Marshal(messages)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	kept := storedTurn{Said: said, Messages: messages}
+	kept := storedTurn{Said: answerText, Messages: messages}
 	if len(content) > maxTurnInRecord {
 		if a.cfg.Blobs == nil {
 			return nil

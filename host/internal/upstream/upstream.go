@@ -327,7 +327,7 @@ func (s *Server) wrapCallError(ctx context.Context, req *call.Request, phase str
 
 // wrapLostError returns a *call.ExecutionError for a call whose connection was lost. It
 // returns the server's own error, and that of ctx, unchanged.
-func (s *Server) wrapLostError(ctx context.Context, what, phase string, err error) error {
+func (s *Server) wrapLostError(ctx context.Context, method, phase string, err error) error {
 	if errors.Is(err, errNotSent) {
 		phase = call.PhaseConnect
 	}
@@ -336,8 +336,8 @@ func (s *Server) wrapLostError(ctx context.Context, what, phase string, err erro
 		return err
 	}
 	return &call.ExecutionError{
-		Tool: what, Phase: phase, Cause: err,
-		Message: fmt.Sprintf("server %[2]s could not execute %[1]s", what, s.cfg.Name),
+		Tool: method, Phase: phase, Cause: err,
+		Message: fmt.Sprintf("server %[2]s could not execute %[1]s", method, s.cfg.Name),
 	}
 }
 

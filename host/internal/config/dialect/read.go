@@ -126,9 +126,10 @@ func (r *reader) duration(n *node, unit time.Duration) time.Duration {
 	return time.Duration(number * float64(unit))
 }
 
-// vars reads variables or headers: a map, or a list of NAME=value,
-// "Name: value" or {name, value}. A name without a value is in unset.
-func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset []string) {
+// vars reads variables or headers: a map, a list of {name, value}, or a list of texts with
+// separator between name and value (NAME=value, "Name: value"). A name without a value is
+// in unset. For other nodes it reports a problem.
+func (r *reader) vars(n *node, separator string) (set map[string]secret.Text, unset []string) {
 	set = map[string]secret.Text{}
 	add := func(name string, v *node, line int) {
 		r.line = line
@@ -155,10 +156,10 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 				add(item.get("name").text, item.get("value"), item.line)
 				continue
 			}
-			name, value, ok := strings.Cut(item.text, mark)
+			name, value, ok := strings.Cut(item.text, separator)
 			if item.kind != textNode || !ok {
 				r.line = item.line
-				r.problem("want a map, or a list of NAME%svalue", mark)
+				r.problem("want a map, or a list of NAME%svalue", separator)
 				continue
 			}
 			add(strings.TrimSpace(name), &node{kind: textNode, text: strings.TrimLeft(value, " ")}, item.line)

@@ -124,7 +124,7 @@ func migrate(file string, text []byte, all []rename) ([]byte, []string, error) {
 // renameOnLine returns the text with the new name of a key on a line. It tries each place
 // where the old name stands, and returns the text that reads like root with the new name.
 // ok is false if no place gives such a text.
-func renameOnLine(file string, text []byte, root *node, line int, one renamedPair, all []rename) (next []byte, ok bool) {
+func renameOnLine(file string, text []byte, root *node, line int, target renamedPair, all []rename) (next []byte, ok bool) {
 	lines := strings.SplitAfter(string(text), "\n")
 	if line < 1 || line > len(lines) {
 		return nil, false
@@ -132,15 +132,15 @@ func renameOnLine(file string, text []byte, root *node, line int, one renamedPai
 	start := len(strings.Join(lines[:line-1], ""))
 	before := findRenamed(root, all)
 	want := applyRenames(root, before)
-	word := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(one.of.pairs[one.at].key) + `($|[^\w-])`)
+	word := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(target.of.pairs[target.at].key) + `($|[^\w-])`)
 	for at := start; at < start+len(lines[line-1]); {
 		found := word.FindIndex(text[at : start+len(lines[line-1])])
 		if found == nil {
 			break
 		}
-		key := at + found[0] + strings.Index(string(text[at+found[0]:at+found[1]]), one.of.pairs[one.at].key)
-		end := key + len(one.of.pairs[one.at].key)
-		next = slices.Concat(text[:key], []byte(one.name), text[end:])
+		key := at + found[0] + strings.Index(string(text[at+found[0]:at+found[1]]), target.of.pairs[target.at].key)
+		end := key + len(target.of.pairs[target.at].key)
+		next = slices.Concat(text[:key], []byte(target.name), text[end:])
 		if tree, err := parse(file, next); err == nil {
 			after := findRenamed(tree, all)
 			if len(after) < len(before) && reflect.DeepEqual(want, applyRenames(tree, after)) {

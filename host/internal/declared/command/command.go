@@ -178,15 +178,15 @@ func isNothing(value json.RawMessage) bool {
 
 // quotedOutput returns the end of a program's standard error for an error message; "" if it
 // is empty.
-func quotedOutput(said string) string {
-	said = strings.TrimSpace(strings.ToValidUTF8(said, "\ufffd"))
-	if said == "" {
+func quotedOutput(output string) string {
+	output = strings.TrimSpace(strings.ToValidUTF8(output, "\ufffd"))
+	if output == "" {
 		return ""
 	}
-	if len(said) > maxQuoted {
-		said = "…" + strings.ToValidUTF8(said[len(said)-maxQuoted:], "")
+	if len(output) > maxQuoted {
+		output = "…" + strings.ToValidUTF8(output[len(output)-maxQuoted:], "")
 	}
-	return " (output: " + said + ")"
+	return " (output: " + output + ")"
 }
 
 // pendingError returns the *call.PendingError of a program that wants to wait for a

@@ -60,15 +60,16 @@ func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// reserveSlot reserves a slot for a request, and removes finished records if there are
-// more than maxKept. It returns LIMIT_REACHED if the caller, the entry point or the store
-// has too many pending requests, or their arguments are too large together.
-func (b *Store) reserveSlot(ctx context.Context, r *Record, who string) error {
+// reserveSlot reserves a slot for a request, and removes finished records if there are more
+// than maxKept. It returns LIMIT_REACHED if the caller, the entry point or the store has
+// too many pending requests, or their arguments are too large together. account is the name
+// under which the caller's requests are counted.
+func (b *Store) reserveSlot(ctx context.Context, r *Record, account string) error {
 	key, err := keyOf(r.ID)
 	if err != nil {
 		return err
 	}
-	mine := pendingSlot{r.ID, who, sharedEntryPoint(r.Caller.EntryPoint), len(r.Args), r.Expires}
+	mine := pendingSlot{r.ID, account, sharedEntryPoint(r.Caller.EntryPoint), len(r.Args), r.Expires}
 	var gone map[string]bool
 	var old []string
 	err = b.changeRegister(ctx, func(reg *slotRegister) (bool, error) {
