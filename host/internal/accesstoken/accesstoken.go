@@ -228,7 +228,8 @@ func (v *Verifier) subject(c *claims) string {
 	return v.cfg.Issuer + "\n" + sub
 }
 
-// isAudience reports whether a value of aud means this host.
+// isAudience reports whether a value of aud means this host: one of Audiences, or without
+// these the host's URL, with or without /mcp.
 func (v *Verifier) isAudience(aud string) bool {
 	if len(v.cfg.Audiences) > 0 {
 		return slices.Contains(v.cfg.Audiences, aud)

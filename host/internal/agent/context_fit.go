@@ -157,7 +157,8 @@ func (r *run) allowRepeats(messages []llm.Message) {
 	}
 }
 
-// switchModel replaces the model.
+// switchModel replaces the model by the larger one with this name, for the rest of the run,
+// and reports that as an event. Without such a model it does nothing.
 func (r *run) switchModel(name string) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name {

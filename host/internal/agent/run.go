@@ -295,7 +295,7 @@ func (r *run) addToHistory(messages ...llm.Message) (Ending, error) {
 	return "", nil
 }
 
-// emit reports an event.
+// emit reports an event to Config.On, one at a time, and waits for it.
 func (r *run) emit(e Event) {
 	if r.cfg.On == nil {
 		return

@@ -65,7 +65,7 @@ func (r *run) acceptAnswer(answer *llm.Response) (Ending, error) {
 	return "", nil
 }
 
-// admitAnswer counts an answer and adds it to the history.
+// admitAnswer adds an answer to the history and its usage to that of the run.
 func (r *run) admitAnswer(answer *llm.Response) {
 	r.out.Response = answer
 	r.addUsage(answer)
@@ -251,7 +251,8 @@ func normalizeCall(c llm.ToolCall) llm.ToolCall {
 	return c
 }
 
-// estimate returns an estimate of the usage of an answer.
+// estimate returns an estimate of the usage of a request and its answer, by the run's token
+// counter.
 func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
 	u := &llm.Usage{
 		Input:  contextbudget.MessageTokens(r.cfg.Counter, req.Messages),

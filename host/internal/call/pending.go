@@ -17,7 +17,8 @@ const (
 	StatusFailed   Status = "failed"   // the call was refused or could not be made, or the tool failed
 )
 
-// StatusOf returns the status of a handler's answer.
+// StatusOf returns the status of a handler's answer: pending for PENDING_APPROVAL, failed
+// for other errors and results with isError, else complete.
 func StatusOf(res *Result, err error) Status {
 	switch {
 	case toolerr.Is(err, toolerr.PendingApproval):

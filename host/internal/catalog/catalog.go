@@ -248,7 +248,8 @@ func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { 
 // set before the first use.
 func (c *Catalog) BeforeUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
 
-// mayServe reports whether a name can belong to the server.
+// mayServe reports whether a served name can belong to the server, as far as the name
+// tells; the server's list need not be known.
 func (s *server) mayServe(name string) bool {
 	switch {
 	case s.Plain:

@@ -78,7 +78,7 @@ func (c *Catalog) requestList(s *server, kind call.ListKind) {
 			items, err = c.withhold(l, pins, s.Source.Name(), items)
 		}
 		if err == nil && pins != nil {
-			c.check(l, asked, pins, s.Source.Name(), listed)
+			c.queuePinCheck(l, asked, pins, s.Source.Name(), listed)
 		}
 		c.storeList(l, kind, busy, items, faults, err)
 		c.mu.Lock()

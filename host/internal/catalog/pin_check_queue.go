@@ -27,9 +27,10 @@ type pinCheck struct {
 	done   chan struct{}
 }
 
-// check queues a list for the comparison with its pins in the background, which pins new
-// tools. request is the number of the request that brought the list.
-func (c *Catalog) check(l *listing, request int, p *pins, server string, items []*Item) {
+// queuePinCheck queues a list for the comparison with its pins, which runs in the
+// background and pins new tools. request is the number of the request that brought the
+// list.
+func (c *Catalog) queuePinCheck(l *listing, request int, p *pins, server string, items []*Item) {
 	done := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,13 +60,14 @@ func (c *Catalog) runChecks() {
 			return
 		}
 		for _, check := range queue {
-			c.run(check)
+			c.runPinCheck(check)
 		}
 	}
 }
 
-// run compares one list.
-func (c *Catalog) run(check pinCheck) {
+// runPinCheck compares one list with its pins, pins new tools, and stores the difference unless the
+// list was requested again since.
+func (c *Catalog) runPinCheck(check pinCheck) {
 	drift := check.pins.compareAndPin(c.life, check.server, check.items, func(changed []*ChangedError) { c.reportDrift(check.pins, check.server, changed) })
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,7 +74,7 @@ func (c *Catalog) View() *View { return &View{catalog: c} }
 // Profile returns the view of a profile.
 func (c *Catalog) Profile(p Profile) *View { return &View{catalog: c, profile: &p} }
 
-// Affects reports whether a change affects the view.
+// Affects reports whether a change of a list changes what the view shows of it.
 func (c Change) Affects(v *View) bool {
 	if v.profile == nil {
 		return true

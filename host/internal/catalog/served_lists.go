@@ -168,7 +168,8 @@ func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faul
 	return faults
 }
 
-// encode returns the answer to the list request.
+// encode returns the result of a list request; modern: in the form of version 2026-07-28,
+// with identity.
 func (l *section) encode(kind call.ListKind, identity json.RawMessage, modern bool) json.RawMessage {
 	definitions := make([]json.RawMessage, len(l.listed))
 	for i, item := range l.listed {

@@ -72,7 +72,8 @@ func (s *server) isUnchanged(e Entry) bool {
 	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.AliasOf == e.AliasOf && slices.Equal(s.TargetNames, e.TargetNames)
 }
 
-// copyLists copies the lists of the previous server.
+// copyLists copies the lists of the previous server that were requested, filtered and named
+// as this server's configuration says.
 func (s *server) copyLists(old *server) {
 	for kind, l := range old.lists {
 		if !l.tried {

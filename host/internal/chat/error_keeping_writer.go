@@ -15,7 +15,7 @@ type errorKeepingWriter struct {
 	err error // the first
 }
 
-// Write writes and remembers the first error.
+// Write writes text to the underlying writer, and keeps the first error.
 func (s *errorKeepingWriter) Write(text []byte) (int, error) {
 	n, err := s.to.Write(text)
 	s.mu.Lock()

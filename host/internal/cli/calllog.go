@@ -133,7 +133,7 @@ func (l *callLog) close() {
 	l.out.close()
 }
 
-// logCall writes the line of a call.
+// logCall writes the log line of a finished call: a warning if it failed.
 func logCall(log *slog.Logger, o stats.Observation) {
 	level, outcome := slog.LevelInfo, "ok"
 	if o.Failed || o.Code != "" {

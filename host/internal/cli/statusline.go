@@ -53,7 +53,7 @@ func (l *statusLine) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// show replaces the line; "" erases it.
+// show replaces the status line by text, cut to the width of the terminal; "" erases it.
 func (l *statusLine) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// refuse answers x with a JSON-RPC error.
+// refuse answers x with a JSON-RPC error of this code.
 func refuse(x exchange, code int, message string) {
 	object, err := jsonrpc.Marshal(map[string]any{"code": code, "message": message})
 	if err != nil { // a number and a string can always be encoded

@@ -394,7 +394,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	return body, 0, nil
 }
 
-// refuseHTTP answers a request that is not passed to MCP.
+// refuseHTTP answers a request that is not passed to MCP with the status and a JSON object
+// with the message. It reads the rest of the request's body, within limits.
 func refuseHTTP(w http.ResponseWriter, r *http.Request, status int, message string) {
 	body, err := json.Marshal(map[string]string{"error": message})
 	if err != nil {

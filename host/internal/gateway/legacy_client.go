@@ -41,7 +41,7 @@ func (c *legacyClients) get(id string) legacyClient {
 	return c.byID[id]
 }
 
-// set records the properties of the client with an identity.
+// set records the properties of the client with the identity id, and replaces earlier ones.
 func (c *legacyClients) set(id string, to legacyClient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

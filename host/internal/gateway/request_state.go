@@ -83,7 +83,8 @@ func (s sealer) open(raw json.RawMessage, binding []byte, now time.Time) (roundS
 	return state, nil
 }
 
-// sealBinding returns the additional data of a request's state.
+// sealBinding returns the data to which a request's state is bound: principal, method, name
+// and arguments. Another request cannot use the state.
 func (f requestParams) sealBinding(principal string) []byte {
 	sum := sha256.Sum256(canonicalJSON(f.arguments))
 	raw, err := jsonrpc.Marshal([]string{principal, f.method, f.name, hex.EncodeToString(sum[:])})

@@ -176,7 +176,9 @@ func (g *Gateway) unsubscribeUpstream(ctx context.Context, free []resource) {
 	}
 }
 
-// endSubscriptions ends the subscriptions of a client that has disconnected.
+// endSubscriptions ends the subscriptions of a client that has disconnected, and asks
+// servers to stop notifications that nobody else needs. It waits at most unreadBodyTime for
+// them.
 func (g *Gateway) endSubscriptions(id string) {
 	free := g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id })
 	if len(free) == 0 || g.cfg.Forward == nil {

@@ -32,7 +32,8 @@ func Routed(capabilities json.RawMessage) json.RawMessage {
 	})
 }
 
-// RoutedExtensions returns those extensions that work through the host.
+// RoutedExtensions returns the members of extensions, an object, that work through the
+// host.
 func RoutedExtensions(extensions json.RawMessage) json.RawMessage {
 	return filterMembers(extensions, func(name string, value json.RawMessage) json.RawMessage {
 		if slices.Contains(routedExtensions, name) {

@@ -194,7 +194,8 @@ func (c *conn) answerRequest(m jsonrpc.Message, of json.RawMessage) {
 // reply sends the answer to a request of the server.
 func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
 
-// handleNotification handles a notification of the server.
+// handleNotification handles a notification of the server: it forwards it, cancels a
+// question, or drops lists that have changed. It must not block.
 func (c *conn) handleNotification(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":

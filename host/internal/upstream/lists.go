@@ -275,7 +275,8 @@ func (c *conn) sendLogLevel(level string) {
 	}
 }
 
-// restoreSubscriptions repeats subscriptions and log level after a start.
+// restoreSubscriptions sends the subscriptions and the log level to a server that has
+// started. It waits for no answer.
 func (s *Server) restoreSubscriptions(c *conn) {
 	s.mu.Lock()
 	level, uris := s.level, sortedKeys(s.subscribed)

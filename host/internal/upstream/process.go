@@ -81,7 +81,8 @@ func (p *process) startInGroup(s *Spawner, files *trust.HeldFiles) error {
 	return err
 }
 
-// watchExit starts to watch a running command.
+// watchExit starts to read the standard error of a running command and to wait for its end.
+// Then it closes p.exited and calls onExit.
 func (p *process) watchExit(onExit func()) {
 	p.cmd.Env, p.cmd.Args, p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = nil, nil, nil, nil, nil // no longer used
 	go func() {

@@ -316,7 +316,8 @@ func (s *Server) Reconnect(ctx context.Context) error {
 	}
 }
 
-// recordSuccess records that a call was answered.
+// recordSuccess records that a call was answered: the server counts as working, and the
+// next restart has no pause.
 func (s *Server) recordSuccess(c *conn) {
 	if c.answeredCall.Swap(true) {
 		return

@@ -160,7 +160,7 @@ func (s *streamable) send(message []byte) error {
 	return nil
 }
 
-// addExchange registers an exchange that waits for an answer.
+// addExchange registers an exchange that waits for an answer; it ignores one without an id.
 func (s *streamable) addExchange(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()

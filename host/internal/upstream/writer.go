@@ -172,7 +172,8 @@ func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 	return n, err
 }
 
-// writeAllWatched writes data and then everything queued, under the watchdog.
+// writeAllWatched writes data and then everything queued. If the server does not read for
+// the writer's timeout, it gives the server up.
 func (w *writer) writeAllWatched(data []byte) {
 	for {
 		for len(data) > 0 {

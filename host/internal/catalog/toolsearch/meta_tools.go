@@ -142,7 +142,8 @@ const (
 	maxHits     = 50
 )
 
-// runSearchTools returns the result of search_tools.
+// runSearchTools returns the result of search_tools, at most maxHits tools. It returns
+// INVALID_PARAMS for wrong arguments.
 func (o *List) runSearchTools(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 	given, err := decodeArguments(searchTools, arguments, "query", "server", "limit")
 	if err != nil {
@@ -213,7 +214,8 @@ func (s *selection) formatFound(found []*call.Tool, limit int, query, server str
 	return b.String()
 }
 
-// runDescribeTool returns the result of describe_tool: the tool's whole definition.
+// runDescribeTool returns the result of describe_tool: the tool's whole definition. It
+// returns INVALID_PARAMS for wrong arguments, and an error for an unknown tool.
 func (o *List) runDescribeTool(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 	given, err := decodeArguments(describeTool, arguments, "name")
 	if err != nil {

@@ -41,7 +41,8 @@ func (r *reader) textOrTexts(n *node) []string {
 	return []string{r.text(n)}
 }
 
-// profileGrants reads a map of profiles by scope or group.
+// profileGrants reads a map of profiles by scope or group. For another node it reports a
+// problem.
 func (r *reader) profileGrants(n *node) (grants []accesstoken.Grant) {
 	if n.kind != mapNode {
 		r.problem("want a map of profiles by scope or group, not %s", n.kindWord())

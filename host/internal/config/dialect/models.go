@@ -69,7 +69,8 @@ func modelFields(m *lookup.Model) []field {
 	}
 }
 
-// provider reads one.
+// provider reads a provider of models. Without a kind it guesses one from the name and the
+// address.
 func (r *reader) provider(name string, n *node) lookup.Provider {
 	p := lookup.Provider{Name: name}
 	r.readMembers(n, providerFields(&p))

@@ -28,7 +28,7 @@ type renamedPair struct {
 	rename
 }
 
-// findRenamed returns the members with an old name.
+// findRenamed returns the members of root, at any depth, that have an old name of all.
 func findRenamed(root *node, all []rename) (found []renamedPair) {
 	for _, one := range all {
 		visitPath(root, one.path, "", func(n *node, i int, path string) {

@@ -126,7 +126,8 @@ func ownSettings(strict bool, root *node) bool {
 		!isServerMap(root) && !slices.ContainsFunc(foreignKeys(), func(key string) bool { return root.get(key) != nil })
 }
 
-// isServerMap reports whether every value is a server.
+// isServerMap reports whether every value of a map is a server: it has a command or an
+// address. Keys that begin with $ are ignored.
 func isServerMap(root *node) bool {
 	for _, p := range root.pairs {
 		isServer := slices.ContainsFunc([]string{"command", "url", "httpUrl", "serverUrl", "endpoint"}, func(key string) bool { return p.value.get(key) != nil })
@@ -153,7 +154,8 @@ func (d *Document) readSetting(p pair) bool {
 	return true
 }
 
-// readToolroom reads the settings below toolroom: in another product's file.
+// readToolroom reads the settings below toolroom: in another product's file. Unknown keys
+// are problems.
 func (d *Document) readToolroom(n *node) {
 	if n.kind != mapNode {
 		d.addProblem(n.line, "toolroom: want a map of settings, not %s", n.kindWord())

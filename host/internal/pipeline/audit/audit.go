@@ -165,7 +165,9 @@ func New(c Config, sink Sink) *Log {
 	}
 }
 
-// Stage returns a handler that records calls.
+// Stage returns a handler that records the beginning and the end of a call, which it makes
+// with next. With Config.Required it refuses calls, with POLICY_DENIED, while the log
+// cannot be written. If too many records wait, it waits for the writer.
 func (l *Log) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool}

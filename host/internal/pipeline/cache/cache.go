@@ -267,7 +267,9 @@ func (c *Cache) get(k key) json.RawMessage {
 	return e.raw
 }
 
-// put caches a result and replaces an earlier one.
+// put caches a copy of a result for TTL and replaces an earlier one. It drops the results
+// used least recently if there is no room. A result of more than MaxEntry bytes is not
+// cached.
 func (c *Cache) put(k key, raw json.RawMessage) {
 	e := &entry{k, bytes.Clone(raw), time.Now().Add(c.cfg.TTL)}
 	c.mu.Lock()

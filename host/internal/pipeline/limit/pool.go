@@ -190,7 +190,8 @@ func (p *pool) grant(now time.Time) {
 	}
 }
 
-// recordDuration updates the moving average of the durations of calls.
+// recordDuration updates the moving average of the durations of calls, of which the last
+// one counts an eighth.
 func (p *pool) recordDuration(took time.Duration) {
 	if p.averageTime == 0 {
 		p.averageTime = took

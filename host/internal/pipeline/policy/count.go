@@ -163,7 +163,8 @@ func (n *counters) giveBack(t countedCall) {
 	}
 }
 
-// price returns the price of a call of a tool.
+// price returns the price of a call of a tool: that of the longest pattern that matches it;
+// 0 if none does.
 func (n *counters) price(t *call.Tool) (price float64) {
 	longest := -1
 	for pattern, is := range n.cfg.Prices {
@@ -281,7 +282,8 @@ func (w *window) isFull(now time.Time) (time.Duration, bool) {
 	return wait, wait > 0
 }
 
-// add records a call at a time; nil counts nothing.
+// add records a call at a time; the oldest of more than w.most calls is forgotten. With a
+// nil window it does nothing.
 func (w *window) add(now time.Time) {
 	switch {
 	case w == nil:

@@ -33,7 +33,7 @@ func (r *Recorder) Series(most int) []Series {
 	r.mu.RLock()
 	all := make([]Series, 0, len(r.tools))
 	for tool, s := range r.tools {
-		all = append(all, s.series(tool))
+		all = append(all, s.snapshot(tool))
 	}
 	r.mu.RUnlock()
 	if len(all) > most {
@@ -55,7 +55,7 @@ func (r *Recorder) Series(most int) []Series {
 	return all
 }
 
-// add adds the calls of another series.
+// add adds the counters of other to s.
 func (s *Series) add(other Series) {
 	s.Calls += other.Calls
 	s.Bytes += other.Bytes
@@ -68,8 +68,8 @@ func (s *Series) add(other Series) {
 	}
 }
 
-// failed counts a failure.
-func (s *series) failed(code toolerr.Code) {
+// countFailure counts a failure.
+func (s *series) countFailure(code toolerr.Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.codes == nil {
@@ -78,8 +78,8 @@ func (s *series) failed(code toolerr.Code) {
 	s.codes[code]++
 }
 
-// series returns a copy of the counters of a tool.
-func (s *series) series(tool string) Series {
+// snapshot returns a copy of the counters of the tool with this name.
+func (s *series) snapshot(tool string) Series {
 	out := Series{Tool: tool, Server: s.server, Bytes: s.bytes.Load(), Sum: time.Duration(s.sum.Load())}
 	for i := range s.classes {
 		// The classes up to the end of the k-th octave are below 2^k µs.

@@ -60,7 +60,7 @@ type Recorder struct {
 	tools map[string]*series
 }
 
-// Stage returns a handler that counts calls.
+// Stage returns a handler that makes a call with next, counts it, and passes it to Observe.
 func (r *Recorder) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		ctx, took := call.MeasureTime(ctx)
@@ -82,7 +82,7 @@ func (r *Recorder) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// Add counts a call.
+// Add counts a finished call.
 func (r *Recorder) Add(o Observation) {
 	s := r.series(o.Tool, o.Server)
 	s.calls.Add(1)
@@ -90,7 +90,7 @@ func (r *Recorder) Add(o Observation) {
 	s.sum.Add(int64(o.Duration))
 	if o.Failed || o.Code != "" {
 		s.errors.Add(1)
-		s.failed(cmp.Or(o.Code, o.ResultCode, ToolError))
+		s.countFailure(cmp.Or(o.Code, o.ResultCode, ToolError))
 	}
 	s.classes[class(o.Duration)].Add(1)
 }

@@ -88,7 +88,9 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-// parseSampler reads OTEL_TRACES_SAMPLER and its argument.
+// parseSampler parses OTEL_TRACES_SAMPLER and its argument, and returns an error for an
+// unknown sampler or a wrong argument. By default, all traces are sampled unless the
+// caller's is not.
 func parseSampler(name, arg string) (Sampler, error) {
 	base, parent := strings.CutPrefix(name, "parentbased_")
 	s := Sampler{Parent: parent, Ratio: 1}

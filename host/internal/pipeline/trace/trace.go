@@ -201,7 +201,8 @@ func (t *Tracer) endCall(s *span, res *call.Result, err error) {
 	t.end(s, err)
 }
 
-// end ends a span and queues it.
+// end ends a span, with the error of the call, and queues it for the collector if it is
+// sampled. It does not wait.
 func (t *Tracer) end(s *span, err error) {
 	if !s.id.sampled {
 		return

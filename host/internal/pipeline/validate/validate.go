@@ -209,7 +209,9 @@ func (v *Validator) unusable(t *call.Tool, err error) {
 	}
 }
 
-// argumentsError returns the error for a refused call.
+// argumentsError returns the error for a call whose arguments the schema refuses: a
+// *call.ValidationError with INVALID_PARAMS, or MISSING_PARAMETER if only parameters are
+// missing.
 func argumentsError(f *schemacheck.Faults, t *call.Tool) error {
 	e := &call.ValidationError{
 		Type: call.ArgsInvalid, Tool: t.Name, Path: f.Path,

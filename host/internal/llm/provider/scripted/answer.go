@@ -289,7 +289,8 @@ func partialResponse(s *llm.ResponseBuilder, res *llm.Response) *llm.Response {
 	return &s.Response
 }
 
-// splitDelta splits a delta into several, between characters.
+// splitDelta splits the text or arguments of a delta into pieces of about pieceSize bytes,
+// between characters.
 func splitDelta(d llm.Delta) []llm.Delta {
 	if len(d.Text)+len(d.Args) <= pieceSize || d.Part != nil {
 		return []llm.Delta{d}
