@@ -186,7 +186,7 @@ func (v *view) collapse(paths map[string]bool) (all []string) {
 	return all
 }
 
-// Add adds what another run of the server asked for.
+// Add adds the refused accesses of another run, each once, sorted.
 func (p *Proposal) Add(other Proposal) {
 	for _, list := range []struct {
 		into *[]string

@@ -106,7 +106,8 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 	return a.Catalog.RefreshNow(a.life, GoToolServer)
 }
 
-// Unregister removes a registered tool and reports whether it existed.
+// Unregister removes a registered tool and reports whether it existed. It waits until the
+// catalog no longer has the tool.
 func (a *App) Unregister(name string) bool {
 	a.reloadMu.Lock()
 	defer a.reloadMu.Unlock()

@@ -44,7 +44,8 @@ func (a *App) tokenStorage() oauth.Storage {
 	return storage
 }
 
-// TryStore returns an error if the store cannot be used.
+// TryStore reads from the store, and returns an error if that fails within 10 seconds or
+// there is no store.
 func (a *App) TryStore(ctx context.Context) error {
 	if a.store == nil {
 		return errors.New("no state directory; give --state, or set HOME")

@@ -125,7 +125,7 @@ type API struct {
 	openapi func() []byte
 }
 
-// New returns the API. It needs no Close.
+// New returns the API, with defaults for the limits that c does not set. It needs no Close.
 func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now

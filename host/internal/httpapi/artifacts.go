@@ -206,7 +206,7 @@ func disposition(name string) string {
 	return "attachment"
 }
 
-// deleteArtifact answers DELETE /artifact/{id}.
+// deleteArtifact answers DELETE /artifact/{id}: it deletes the artifact and its content.
 func (a *API) deleteArtifact(w http.ResponseWriter, r *http.Request) {
 	kept, err := a.findArtifact(r)
 	if err == nil {

@@ -17,7 +17,8 @@ const (
 	anthropicPrefix = "toolu_"
 )
 
-// serveChat answers POST /v1/chat/completions.
+// serveChat answers POST /v1/chat/completions: it runs the completion, with calls of the
+// host's tools.
 func (a *API) serveChat(w http.ResponseWriter, r *http.Request) {
 	q, err := readChat(w, r)
 	if err != nil {
@@ -190,7 +191,7 @@ func (f *chatWriter) sendDelta(members map[string]any) {
 	f.sendChunk([]any{map[string]any{"index": 0, "delta": members, "logprobs": nil, "finish_reason": nil}})
 }
 
-// sendPiece sends a piece.
+// sendPiece implements answerWriter: it sends a piece as a chunk.
 func (f *chatWriter) sendPiece(p piece) {
 	switch p.kind {
 	case pieceText:

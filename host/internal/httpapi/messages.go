@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// serveMessages answers POST /v1/messages.
+// serveMessages answers POST /v1/messages: it runs the completion, with calls of the host's
+// tools.
 func (a *API) serveMessages(w http.ResponseWriter, r *http.Request) {
 	q, err := readMessages(w, r)
 	if err != nil {

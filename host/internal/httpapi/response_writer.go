@@ -159,7 +159,7 @@ func (f *responseWriter) sendItemEvent(kind string, item *openItem, members ...a
 	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
 }
 
-// sendText sends more text of an open item.
+// sendText sends more text of an open item, or more of a call's arguments.
 func (f *responseWriter) sendText(item *openItem, text string) {
 	switch {
 	case item.kind == pieceText:
@@ -186,7 +186,7 @@ func (f *responseWriter) closeItems(which func(*openItem) bool) {
 	})
 }
 
-// finishItem sends the events that end an item.
+// finishItem sends the events that end an item, with its whole text.
 func (f *responseWriter) finishItem(item *openItem) {
 	text := item.text.String()
 	switch {

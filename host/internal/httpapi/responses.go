@@ -28,7 +28,8 @@ type responseOptions struct {
 	before int64 // bytes of the conversation that is continued
 }
 
-// serveResponses answers POST /v1/responses.
+// serveResponses answers POST /v1/responses: it runs the completion, with calls of the
+// host's tools.
 func (a *API) serveResponses(w http.ResponseWriter, r *http.Request) {
 	q, err := a.readResponse(w, r)
 	if err != nil {

@@ -251,7 +251,8 @@ type Confined struct {
 	Settings   confine.Settings `json:"settings"`
 }
 
-// confineWith returns the function for upstream.SharedConfig.Confine.
+// confineWith returns the function for upstream.SharedConfig.Confine. Programs that it
+// starts end with life.
 func confineWith(life context.Context, confiner *confine.Confiner) func(json.RawMessage, func(string)) (func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error), error) {
 	return func(raw json.RawMessage, onRefused func(string)) (func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error), error) {
 		var c Confined

@@ -31,7 +31,8 @@ func (c Config) Validate() error {
 // Forward makes a call of a server's tool.
 type Forward func(ctx context.Context, req *call.Request, server, tool string) (*call.Result, error)
 
-// New returns the handler for a valid configuration.
+// New returns the handler of an alias, which passes calls to forward. It returns the error
+// of c.Validate.
 func New(c Config, forward Forward) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -30,7 +30,9 @@ type Config struct {
 // Validate returns nil: all values are valid.
 func (c Config) Validate() error { return nil }
 
-// New returns the handler.
+// New returns the handler of a tool that the caller's client runs: it asks the client for
+// the result, or returns a *call.PendingError if the client cannot be asked. The error is
+// always nil.
 func New(c Config, shape executor.Shape) (call.Handler, error) {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		arguments, err := req.Arguments()

@@ -21,7 +21,7 @@ type template []piece
 // piece is a text or a parameter.
 type piece struct{ text, name string }
 
-// parseTemplate parses a text with parameters {NAME} or {{.NAME}}.
+// parseTemplate parses a text with parameters {NAME} or {{.NAME}}. Other braces are text.
 func parseTemplate(text string) (t template) {
 	at := 0
 	for _, m := range parameter.FindAllStringSubmatchIndex(text, -1) {

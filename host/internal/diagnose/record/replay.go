@@ -82,7 +82,7 @@ func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(
 	return outcome, errors.Join(err, served)
 }
 
-// read collects the host's messages until its output ends.
+// read stores the host's answers and requests, for waitUntil, until its output ends.
 func (p *player) read(from io.Reader) {
 	lines := jsonrpc.NewReader(from, 0)
 	for {

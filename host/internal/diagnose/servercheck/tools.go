@@ -101,7 +101,8 @@ const (
 	longDefinition  = 16 << 10
 )
 
-// checkDefinitions checks the tools' names, schemas, descriptions and annotations.
+// checkDefinitions reports faults in the tools' names, schemas, descriptions and
+// annotations.
 func (r *report) checkDefinitions(tools []tool) {
 	if len(tools) == 0 {
 		return

@@ -104,7 +104,8 @@ type entry struct {
 // size returns the bytes that an entry takes.
 func (e *entry) size() int64 { return int64(len(e.raw)) + perEntry }
 
-// New returns an empty cache.
+// New returns an empty cache. The zero values of c mean 5 minutes, 64 MiB, and 1 MiB for a
+// result.
 func New(c Config) *Cache {
 	if c.TTL == 0 {
 		c.TTL = 5 * time.Minute

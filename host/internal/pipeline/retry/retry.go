@@ -43,7 +43,8 @@ func (c Config) Validate() error {
 	return retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait, PerAttempt: c.PerAttempt}.Validate()
 }
 
-// New returns the stage.
+// New returns the stage, which repeats failed calls of tools that may be repeated. Without
+// Retryable it decides by the function Retryable.
 func New(c Config) call.Stage {
 	if c.Retryable == nil {
 		c.Retryable = Retryable

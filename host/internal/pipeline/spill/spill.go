@@ -48,7 +48,8 @@ const (
 	tailBytes        = 4 << 10  // at most a quarter of the limit
 )
 
-// New returns the stage.
+// New returns the stage, which shortens results of more than MaxResult bytes; 0 means the
+// default, a negative number that it does nothing.
 func New(c Config) call.Stage {
 	if c.MaxResult == 0 {
 		c.MaxResult = defaultMaxResult

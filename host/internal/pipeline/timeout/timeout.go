@@ -43,7 +43,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// New returns the stage.
+// New returns the stage, which limits the time of each call; Default 0 means 30 s, and
+// Grace 0 means 5 s.
 func New(c Config) call.Stage {
 	if c.Default == 0 {
 		c.Default = 30 * time.Second

@@ -91,7 +91,8 @@ func (a *answer) mergeUsage(usage *tree.Value) {
 	a.Partial().Usage = wire.DecodeUsage(a.usage.Clone())
 }
 
-// beginBlock handles the first event of a block.
+// beginBlock handles the first event of the block with this index: it begins a part of the
+// answer.
 func (a *answer) beginBlock(index int, v *tree.Value) {
 	b := &block{partIndex: a.PartCount()}
 	d := llm.Delta{Index: b.partIndex}
@@ -130,7 +131,8 @@ func opaquePart(v *tree.Value) *llm.Part {
 	return &llm.Part{Type: llm.OpaquePart, Vendor: llm.Anthropic, Raw: v.JSON()}
 }
 
-// extendBlock handles an event with more content of a block.
+// extendBlock adds the content of an event to the part of the block with this index. It
+// ignores unknown blocks.
 func (a *answer) extendBlock(index int, v *tree.Value) {
 	b := a.blocks[index]
 	if b == nil {

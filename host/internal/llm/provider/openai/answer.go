@@ -101,7 +101,7 @@ func (a *answer) DecodeEvent(_ string, data []byte) error {
 	return nil
 }
 
-// addDelta adds the delta of a choice.
+// addDelta adds the delta of a choice to the answer: thinking, text, refusal and calls.
 func (a *answer) addDelta(d *tree.Value) {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := d.Get(name).Str(); text != "" {
@@ -138,7 +138,7 @@ func (a *answer) addText(kind llm.PartType, text string) {
 	a.Add(llm.Delta{Index: at, Type: kind, Text: text})
 }
 
-// addCall begins a call, or adds to one.
+// addCall begins a call, or adds arguments to one; see partOfCall.
 func (a *answer) addCall(c *tree.Value) {
 	id, f := c.Get("id").Str(), c.Get("function")
 	name := f.Get("name").Str()
