@@ -160,10 +160,13 @@ func (p *program) showTool(ctx context.Context, a *core.App, name string, how de
 }
 
 // findTool looks up a tool by its served name. For an unknown one it returns an exit error that
-// lists the tools.
+// lists the tools, and for one that needs a model, an error that says so.
 func (p *program) findTool(ctx context.Context, a *core.App, name string) (*call.Tool, error) {
 	if t, ok := a.Catalog.Lookup(ctx, name); ok {
 		return t, nil
+	}
+	if err := a.WhyUnavailable(ctx, name); err != nil {
+		return nil, withStatus(exitConnect, err)
 	}
 	status := exitFailed
 	if p.logMissing(a) != nil {

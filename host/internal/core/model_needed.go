@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // agentServer is the bundled server whose tools need a model.
@@ -85,6 +86,16 @@ func (a *App) WithheldReason(ctx context.Context, s *upstream.Server) string {
 		return ""
 	}
 	return "its tools are not served: " + lookup.NoModel
+}
+
+// WhyUnavailable returns the error of a call of the tool name if the tool is not served
+// because no model can be found; nil: there is no such tool, or it is served.
+func (a *App) WhyUnavailable(ctx context.Context, name string) error {
+	p, ok := a.snapshot.Load().byName[name]
+	if !ok || p.off || a.WithheldReason(ctx, p.server) == "" { // the agents' server and tool have the same name
+		return nil
+	}
+	return toolerr.New(toolerr.NoModel, "%s is not served: %s, or do the task with the other tools", name, lookup.NoModel)
 }
 
 // relistModelServers lists the servers whose tools need a model again, if the models of

@@ -46,6 +46,12 @@ func TestAgentsAppearWithTheirModel(t *testing.T) {
 	read()
 	io.WriteString(say, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n") //nolint:errcheck // likewise
 	require.NotContains(t, string(read().Result), `"echo"`)
+	io.WriteString(say, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"dispatch_agent","arguments":{"prompt":"p"}}}`+"\n") //nolint:errcheck // likewise
+	answer := string(read().Result)
+	require.Contains(t, answer, "NO_MODEL: dispatch_agent is not served: no model is configured")
+	require.Contains(t, answer, "do the task with the other tools")
+	require.Contains(t, answer, `"isError":true`)
+	require.Contains(t, answer, `"toolroom/code":"NO_MODEL"`)
 
 	with := without
 	with.Models = lookup.Config{Providers: []lookup.Provider{{Name: "lan", Kind: lookup.OpenAI, BaseURL: "http://127.0.0.1:1/v1"}}}
@@ -53,6 +59,8 @@ func TestAgentsAppearWithTheirModel(t *testing.T) {
 	require.Equal(t, "notifications/tools/list_changed", read().Method)
 	_, err := ask(t.Context(), a, "echo", `{}`)
 	require.NoError(t, err)
+	require.NoError(t, a.WhyUnavailable(t.Context(), "dispatch_agent"))
+	require.NoError(t, a.WhyUnavailable(t.Context(), "echo"))
 
 	require.NoError(t, a.apply(t.Context(), without))
 	require.Equal(t, "notifications/tools/list_changed", read().Method)

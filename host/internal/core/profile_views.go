@@ -77,6 +77,8 @@ func (a *App) notifyChangedViews(before, now *snapshot) {
 // The gateway takes a catalog without these methods for a catalog without meta-tools.
 var _, _ gateway.MetaTools = (*toolsearch.List)(nil), wholeCatalog{}
 
+var _ gateway.Explainer = wholeCatalog{}
+
 // wholeCatalog is the view of clients without a profile, in the current configuration.
 type wholeCatalog struct{ app *App }
 
@@ -96,6 +98,11 @@ func (w wholeCatalog) List(ctx context.Context, kind call.ListKind, modern bool)
 // Locate implements gateway.Catalog.
 func (w wholeCatalog) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	return w.view().Locate(ctx, kind, name)
+}
+
+// WhyUnavailable implements gateway.Explainer.
+func (w wholeCatalog) WhyUnavailable(ctx context.Context, name string) error {
+	return w.app.WhyUnavailable(ctx, name)
 }
 
 // IsMetaTool implements gateway.MetaTools.

@@ -80,8 +80,8 @@ func (g *Gateway) beforeUserRequest(ctx context.Context, x exchange) {
 
 // findTool returns the tool that a request calls. For a call of a meta-tool that calls
 // another tool, it returns that tool and changes f to call it. It returns false after it
-// has answered the request itself: the tool does not exist, the headers differ from the
-// arguments, or the meta-tool has a result or an error.
+// has answered the request itself: the tool does not exist or is not served now, the
+// headers differ from the arguments, or the meta-tool has a result or an error.
 func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, modern bool) (*call.Tool, bool) {
 	catalog := g.catalogOf(x)
 	if s, ok := catalog.(MetaTools); ok && s.IsMetaTool(f.name) {
@@ -105,6 +105,12 @@ func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, mo
 	}
 	tool, ok := catalog.Lookup(ctx, f.name)
 	if !ok {
+		if e, explains := catalog.(Explainer); explains {
+			if err := e.WhyUnavailable(ctx, f.name); err != nil {
+				x.answer(completeForClient(ErrorResult(err), modern, false))
+				return nil, false
+			}
+		}
 		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list lists the tools")
 		return nil, false
 	}

@@ -48,6 +48,13 @@ type MetaTools interface {
 	CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error)
 }
 
+// Explainer is a catalog that knows why it does not serve some tools.
+type Explainer interface {
+	// WhyUnavailable returns the error of a call of a tool that Lookup does not find and
+	// that is configured; nil: there is no such tool.
+	WhyUnavailable(ctx context.Context, name string) error
+}
+
 // Config configures a Gateway.
 type Config struct {
 	Name         string
