@@ -40,7 +40,7 @@ func (f *FS) explainReadError(name string, err error) error {
 	case errors.Is(err, errChanged):
 		return toolerr.New(toolerr.Conflict, "%s kept being replaced while it was opened: try again", shown)
 	case errors.Is(err, syscall.ELOOP):
-		return toolerr.New(toolerr.NotFound, "%s cannot be resolved: more than %d symbolic links, probably a loop", shown, maxLinks)
+		return toolerr.New(toolerr.NotFound, "%s cannot be resolved: more than %d symbolic links, probably a loop; use another path, or correct the links (ls shows their targets)", shown, maxLinks)
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return toolerr.New(toolerr.InvalidParams, "%s cannot be used: the name is too long for this file system", shown)
 	case errors.Is(err, errNotDirectory) && errors.As(err, &m):

@@ -40,7 +40,7 @@ func (a *arguments) normalize() error {
 		a.Encoding = string(e)
 	}
 	if len(a.Content) > fileedit.MaxSize {
-		return toolerr.New(toolerr.TooLarge, "content has %d bytes, more than the limit of %d (100 MiB)", len(a.Content), fileedit.MaxSize)
+		return toolerr.New(toolerr.TooLarge, "content has %d bytes, more than the limit of %d (100 MiB); split it into several files", len(a.Content), fileedit.MaxSize)
 	}
 	return nil
 }

@@ -219,10 +219,14 @@ func (p *program) registryEntry(ctx context.Context, source string, f addFlags) 
 }
 
 // hostLabel returns the distinguishing part of a host's name: example of
-// mcp.example.com, and server-ADDRESS for an IP address, with - for each colon.
+// mcp.example.com, localhost for a loopback address, and server-ADDRESS for another IP
+// address, with - instead of a run of colons.
 func hostLabel(host string) string {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return "server-" + strings.ReplaceAll(host, ":", "-")
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Unmap().IsLoopback() {
+			return "localhost"
+		}
+		return "server-" + strings.Join(strings.FieldsFunc(host, func(r rune) bool { return r == ':' }), "-")
 	}
 	labels := strings.Split(host, ".")
 	for len(labels) > 2 && slices.Contains([]string{"mcp", "api", "www"}, labels[0]) {

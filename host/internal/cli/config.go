@@ -181,8 +181,14 @@ func (p *program) runImport(source string, write, confine bool) error {
 	if len(found.Searched) == 0 {
 		return withStatus(exitFailed, fmt.Errorf("the configuration of %s cannot be located: set HOME, or give the file", source))
 	}
-	if len(found.Servers) == 0 {
-		return withStatus(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Searched, ", ")))
+	switch {
+	case len(found.Servers) > 0:
+	case len(found.Skipped) > 0:
+		return withStatus(exitFailed, fmt.Errorf("nothing to import: apart from mcp-host itself (%s), there is no server to import in %s", printable(strings.Join(found.Skipped, ", ")), strings.Join(found.Files, ", ")))
+	case len(found.Files) > 0:
+		return withStatus(exitFailed, fmt.Errorf("no servers to import in %s; to import from another file, name it", strings.Join(found.Files, ", ")))
+	default:
+		return withStatus(exitFailed, fmt.Errorf("no servers found; looked at %s; to import from another file, name it", strings.Join(found.Searched, ", ")))
 	}
 	for i := range found.Servers {
 		if s := &found.Servers[i]; confine && !s.Confine() && len(s.Command) > 0 {
