@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,20 +148,54 @@ func reviews(m *machine) bool {
 	return err == nil
 }
 
-// Subcommands of mcp-host that pages name in code exist.
+// hostCommand finds the words after mcp-host, without the flags before the command.
+var hostCommand = regexp.MustCompile(`\bmcp-host(?:\.exe'?)?(?: --(?:config|mcpservers) (?:'[^']*'|\S+))* ([a-z].*)`)
+
+// Subcommands of mcp-host that pages name in code exist, and so do the clients and products
+// that these commands name.
 func TestSubcommandsExist(t *testing.T) {
 	onlyUnix(t)
 	m := newMachine(t)
-	help := map[string]string{}
-	for _, page := range pages(t) {
-		for _, named := range regexp.MustCompile("(?m)(?:`|^|\\$ )mcp-host ([a-z]+)\\b").FindAllStringSubmatch(read(t, page), -1) {
-			if _, ok := help[named[1]]; !ok {
-				help[named[1]], _ = m.run("mcp-host " + named[1] + " --help") //nolint:errcheck // seen by the text
+	known := map[string]string{} // help texts
+	help := func(command string) string {
+		if _, ok := known[command]; !ok {
+			known[command], _ = m.run(command + " --help") //nolint:errcheck // seen by the text
+		}
+		return known[command]
+	}
+	for _, page := range documents(t) {
+		code := spans(t, page)
+		for _, b := range blocks(t, page) {
+			if b.language == "sh" || b.language == "console" {
+				code = append(code, strings.Split(b.text, "\n")...)
 			}
-			require.Contains(t, help[named[1]], "mcp-host "+named[1], "%s names a command that is not there", page)
+		}
+		for _, line := range code {
+			for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&)", r) }) {
+				found := hostCommand.FindStringSubmatch(part)
+				if found == nil {
+					continue
+				}
+				words := strings.Fields(strings.TrimRight(found[1], ".,"))
+				command := "mcp-host " + words[0]
+				require.Contains(t, help(command), "\n  "+command, "%s: %s", page, line)
+				if len(words) == 1 || !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(words[1]) {
+					continue
+				}
+				subcommand := regexp.MustCompile(`(?m)^  ` + words[1] + ` |\[(?:[a-z]+\|)*` + words[1] + `[|\]]`) // in the list, or in the usage
+				switch {
+				case strings.Contains(help(command), "\nAvailable Commands:\n"):
+					require.True(t, slices.Contains(programs, words[1]) || subcommand.MatchString(help(command)), "%s: %s", page, line)
+					if words[1] == "import" && len(words) > 2 && regexp.MustCompile(`^[a-z-]+$`).MatchString(words[2]) {
+						require.Contains(t, help(command+" import"), words[2], "%s: %s", page, line)
+					}
+				case words[0] == "install" || words[0] == "uninstall":
+					require.Contains(t, help(command), words[1], "%s: %s", page, line)
+				}
+			}
 		}
 	}
-	require.Greater(t, len(help), 10)
+	require.Greater(t, len(known), 20)
 }
 
 // A flag that a page names by itself is one of some program's.
@@ -182,7 +217,7 @@ func TestNamedFlagsExist(t *testing.T) {
 	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(help, -1) {
 		known[flag] = true
 	}
-	for _, page := range pages(t) {
+	for _, page := range documents(t) {
 		for _, code := range inline.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
 			if flag := regexp.MustCompile("^`(--[a-z][a-z-]*)").FindStringSubmatch(code); flag != nil {
 				require.True(t, known[flag[1]], "%s names %s, which no help describes", page, flag[1])
@@ -199,7 +234,7 @@ func TestFlagsExist(t *testing.T) {
 	onlyUnix(t)
 	m := newMachine(t)
 	help := map[string]string{}
-	for _, page := range pages(t) {
+	for _, page := range documents(t) {
 		for _, command := range helped.FindAllString(strings.ReplaceAll(read(t, page), "\\\n", " "), -1) {
 			if before, _, ok := strings.Cut(command, " -- "); ok {
 				command = before

@@ -29,7 +29,11 @@ func serve(t *testing.T) map[string]string {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "toolroom"), 0o755)) //nolint:gosec // a test's
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	host := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "serve", "--listen", "127.0.0.1:0", "--state", dir, "--root", dir)
+	built, bin := mcpkittest.Build(t, "./host"), t.TempDir()
+	program := filepath.Join(bin, "mcp-host"+filepath.Ext(built))
+	mcpkittest.CopyProgram(t, built, program)
+	mcpkittest.CopyProgram(t, mcpkittest.Build(t, "./tools/ls"), filepath.Join(bin, "mcp-ls"+filepath.Ext(built)))
+	host := exec.CommandContext(t.Context(), program, "serve", "--listen", "127.0.0.1:0", "--state", dir, "--root", dir)
 	host.Env = append(os.Environ(), "TOOLROOM_TOKEN=", "XDG_CONFIG_HOME="+dir)
 	host.Dir = dir
 	out, err := host.StdoutPipe()

@@ -80,7 +80,7 @@ func TestRequests(t *testing.T) {
 			m := newMachine(t)
 			_, err := m.run("export OPENAI_BASE_URL=" + base + "/v1 OPENAI_API_KEY=" + printed["token"])
 			require.NoError(t, err)
-			out, err := m.run(strings.ReplaceAll(b.text, "http://127.0.0.1:8080", base))
+			out, err := m.run(strings.NewReplacer("http://127.0.0.1:8080", base, "Bearer TOKEN", "Bearer "+printed["token"]).Replace(b.text))
 			require.NoError(t, err, "%s:%d\n%s", page, b.line, out)
 			if strings.Contains(b.text, "OPENAI_BASE_URL") {
 				require.Contains(t, out, "the answer", "%s:%d", page, b.line)

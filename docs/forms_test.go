@@ -52,8 +52,8 @@ func TestIssueForms(t *testing.T) {
 func TestMakeTargetsExist(t *testing.T) {
 	text, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)
-	for _, page := range pages(t) {
-		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(read(t, page), -1) {
+	for _, page := range documents(t) {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^|`[A-Z_]+=\\S+ )make ([a-z-]+)").FindAllStringSubmatch(read(t, page), -1) {
 			require.Regexp(t, `(?m)^(?:[a-z -]* )?`+m[1]+`(?: [a-z ]*)?:`, string(text), "%s: make %s", page, m[1])
 		}
 	}

@@ -88,8 +88,8 @@ func filled(text string) string {
 
 // A started is what a client's snippet starts.
 type started struct {
-	Command any      `json:"command"` // text, or a list as in opencode
-	Args    []string `json:"args"`
+	Command any      `json:"command" toml:"command"` // text, or a list as in opencode
+	Args    []string `json:"args" toml:"args"`
 }
 
 // Each client's snippet that starts a program starts a server that reads a
@@ -99,11 +99,12 @@ func TestClientsStart(t *testing.T) {
 	m := newMachine(t)
 	ran := 0
 	for _, b := range blocks(t, "clients.md") {
-		if b.language != "json" || b.directive == "syntax" || strings.Contains(b.text, `C:\`) {
+		decode := map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal}[b.language]
+		if decode == nil || b.directive == "syntax" || strings.Contains(b.text, `C:\`) {
 			continue
 		}
 		var client map[string]map[string]started
-		require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(filled(b.text), home, m.home)), &client), b.text)
+		require.NoError(t, decode([]byte(strings.ReplaceAll(filled(b.text), home, m.home)), &client), b.text)
 		for _, servers := range client {
 			for name, s := range servers {
 				line := s.Args
@@ -124,5 +125,28 @@ func TestClientsStart(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, ran, 5)
+	require.Greater(t, ran, 6)
+}
+
+// agents.md shows the last line of an agent's output as mcp-host prints it.
+func TestLastLineOfAnAgent(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	for _, b := range blocks(t, "tools/dispatch_agent.md") {
+		if name, ok := strings.CutPrefix(b.directive, "file "); ok {
+			m.write(name, b.text)
+		}
+	}
+	printed, err := m.run("mcp-host --config agents.yaml agent 'Where are prices added up?'")
+	require.NoError(t, err, printed)
+	form := regexp.MustCompile(`(?m)^agent \S+ · goal reached · \d+ turns · [\d.]+k? in / [\d.]+k? out · [\d.]+m?s( [a-z]+×\d+| · [a-z]+×\d+)+$`)
+	require.Regexp(t, form, printed)
+	shown := 0
+	for _, b := range blocks(t, "agents.md") {
+		if b.language == "text" {
+			shown++
+			require.Regexp(t, form, b.text)
+		}
+	}
+	require.Equal(t, 1, shown)
 }
