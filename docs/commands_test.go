@@ -219,7 +219,7 @@ func TestNamedFlagsExist(t *testing.T) {
 	}
 	for _, page := range documents(t) {
 		for _, code := range inline.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
-			if flag := regexp.MustCompile("^`(--[a-z][a-z-]*)").FindStringSubmatch(code); flag != nil {
+			for _, flag := range regexp.MustCompile("(?:^`|\\[\")(--[a-z][a-z-]*)").FindAllStringSubmatch(code, -1) { // alone, or in a list of arguments
 				require.True(t, known[flag[1]], "%s names %s, which no help describes", page, flag[1])
 			}
 		}
@@ -258,7 +258,7 @@ func TestFlagsExist(t *testing.T) {
 				if _, ok := help[key]; !ok {
 					help[key], _ = m.run(key + " --help") //nolint:errcheck // no subcommand: the text is that of its parent
 				}
-				require.Contains(t, help[key], name, "%s: %s", page, command)
+				require.Regexp(t, name+`(?:[^a-z-]|$)`, help[key], "%s: %s", page, command)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func TestEveryBlockHasALanguageThatIsChecked(t *testing.T) {
 // A diagram is a flow chart of nodes, arrows and subgraphs.
 func TestDiagrams(t *testing.T) {
 	node := `[a-z]+(?:\[(?:[\w ]+|"[^"]+")\])?`
-	line := regexp.MustCompile(`^\s*(?:` + node + `(?: (?:-- (?:\w+|"[^"]+") )?--> ` + node + `)+|direction (?:LR|TB)|subgraph [a-z]+ \["[\w, ]+"\]|end)$`)
+	line := regexp.MustCompile(`^\s*(?:` + node + `(?: (?:-- (?:[\w ]+|"[^"]+") )?--> ` + node + `)+|direction (?:LR|TB)|subgraph [a-z]+ \["[\w, ]+"\]|end)$`)
 	count := 0
 	for _, page := range documents(t) {
 		for _, b := range blocks(t, page) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -155,6 +156,49 @@ func TestReadmeCommands(t *testing.T) {
 		ran++
 	}
 	require.Greater(t, ran, 4)
+}
+
+// The command that README declares as a tool prints JSON.
+func TestReadmeDeclaredTool(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	m.install(filepath.Join(m.home, "toolroom", "bin"), "npx", "./tools/ls") // it is not called
+	for _, b := range blocks(t, "../README.md") {
+		if b.language == "yaml" {
+			m.write("readme.yaml", b.text)
+		}
+	}
+	out, err := m.run("mcp-host --config readme.yaml call clock")
+	require.NoError(t, err, out)
+	require.Regexp(t, `^\w+day, \d\d:\d\d\n$`, out)
+}
+
+// Variables of the environment, error codes and files that pages name in capital letters are
+// in the sources.
+func TestNamedVariablesExist(t *testing.T) {
+	texts := literals(t)
+	for _, pattern := range []string{"../Makefile", "../dist/*.go", "../examples/manifests/*.yaml", "../bench/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			texts = append(texts, read(t, file))
+		}
+	}
+	all := strings.Join(texts, "\n")
+	examples := []string{"X_API_KEY", "VSCODE_PID"} // of names with a known pattern
+	count := 0
+	for _, page := range documents(t) {
+		for _, span := range spans(t, page) {
+			if regexp.MustCompile(`^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$`).MatchString(span) && !slices.Contains(examples, span) {
+				count++
+				if !regexp.MustCompile(`\b` + span + `\b`).MatchString(all) {
+					t.Errorf("%s names %s, which is in no source", page, span)
+				}
+			}
+		}
+	}
+	require.Greater(t, count, 50)
 }
 
 // Paths and packages in the go commands that pages name exist.

@@ -139,7 +139,7 @@ func TestLastLineOfAnAgent(t *testing.T) {
 	}
 	printed, err := m.run("mcp-host --config agents.yaml agent 'Where are prices added up?'")
 	require.NoError(t, err, printed)
-	form := regexp.MustCompile(`(?m)^agent \S+ · goal reached · \d+ turns · [\d.]+k? in / [\d.]+k? out · [\d.]+m?s( [a-z]+×\d+| · [a-z]+×\d+)+$`)
+	form := regexp.MustCompile(`(?m)^agent \S+ · goal reached · \d+ turns · [\d.]+k? in / [\d.]+k? out · [\dhms.]+( [a-z]+×\d+| · [a-z]+×\d+)+$`)
 	require.Regexp(t, form, printed)
 	shown := 0
 	for _, b := range blocks(t, "agents.md") {

@@ -46,7 +46,7 @@ func oauthSchema() map[string]any {
 		"properties": map[string]any{
 			"client_id":      withDescription(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
 			"client_secret":  withDescription(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
-			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; id_jag: with the user's ID token, which identity_provider exchanges; default: a user signs in."),
+			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "Who signs in, and how: a user (authorization_code, the default), or the host with its own credentials (client_credentials), with the JWT in assertion_file (jwt_bearer), or with the user's ID token (id_jag)."),
 			"private_key":    withDescription(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
 			"key_algorithm":  withDescription(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
 			"assertion_file": withDescription(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag; without it, the user signs in at identity_provider. It is read at each use."),

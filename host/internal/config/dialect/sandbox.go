@@ -37,7 +37,7 @@ func sandboxFields(s *Sandbox) []field {
 		{"level", nil, "Level of confinement; the server does not start if the machine does not enforce it (default: the highest that it enforces).", oneOf("L1", "L2"), func(r *reader, n *node) { s.Level = r.choice(n, "L1", "L2") }},
 		list("write", []string{"allow_write"}, "Directories that the server can read and write, relative to this file (default none).", &s.Write),
 		list("read", []string{"allow_read"}, "Directories and files that the server can read in addition to the system, its program and its working directory, relative to this file (default none).", &s.Read),
-		{"network", []string{"net"}, "Network addresses that the server can reach: off (none), on (all), registries (package registries), or a list of NAME or NAME:PORT (default registries for programs that download servers, such as npx and uvx; else off).",
+		{"network", []string{"net"}, "Network addresses that the server can reach: off (none), on (all), registries (package registries), or a list of NAME or NAME:PORT (default off; registries for npx, uvx and the like).",
 			map[string]any{"oneOf": []any{oneOf("off", "on", "registries"), typed("boolean"), listOfSome("string")}}, func(r *reader, n *node) { s.Network = r.networkSetting(n) }},
 		list("env", nil, "Names of the host's environment variables that the server gets in addition to those of env and to PATH, LANG and the like (default none).", &s.Env),
 		list("sockets", nil, "Unix sockets that the server can connect to, at level L2 only (default none).", &s.Sockets),

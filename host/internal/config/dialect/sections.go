@@ -33,7 +33,7 @@ func settings() []setting {
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
 		{"store", []string{"state_store"}, "Where state is stored: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
 			orSection("string", storeFields(&Store{})), readStore},
-		{"token_store", nil, "Where the tokens of sign-ins are stored. keyring: in files, encrypted with a key in the system's keyring. file: in files that only the user can read. auto: like keyring, or like file if the keyring cannot be used. cluster: in the store of a cluster, whose hosts share them; default auto.", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
+		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted in files, with a key in the system's keyring (keyring); in files that only the user can read (file); like keyring if possible, else like file (auto, the default); or in the store of a cluster (cluster).", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
 		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
@@ -86,7 +86,7 @@ func settings() []setting {
 					r.readMembers(n, breakerFields(&s.Stages))
 				}
 			}},
-		{"max_result", nil, "Size above which the rest of a result goes into a file (default 1MiB); off: no limit.", sizeSchema(true),
+		{"max_result", nil, "Size of a result above which its large parts are stored in files (default 1MiB); off: no limit.", sizeSchema(true),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Spill.MaxResult = -1; !isOff(n) {
 					s.Stages.Spill.MaxResult = int(min(r.size(n), math.MaxInt32))
