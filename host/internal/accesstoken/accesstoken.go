@@ -304,7 +304,7 @@ func (c *claims) scopes() (scopes []string) {
 const maxName = 256
 
 // userName returns the claim that names the user. An address that the issuer has not
-// verified names nobody. It returns an *Error if there is none.
+// verified names nobody. It returns an *Error if none exists.
 func (c *claims) userName(claim string) (string, error) {
 	name := c.text(claim)
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {

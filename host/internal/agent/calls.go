@@ -227,7 +227,8 @@ func (r *run) perform(ctx context.Context, p *plannedCall, measured func() time.
 	}
 }
 
-// callTool calls the tool. A panic of the tool becomes an error.
+// callTool makes a call with the run's tools. A panic of the tool becomes the error
+// INTERNAL, and an event with the stack.
 func (r *run) callTool(ctx context.Context, c *llm.ToolCall) (res *call.Result, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -86,8 +86,8 @@ func (r *run) addUsage(answer *llm.Response) {
 	r.out.Cost += r.model.Info().Price.Cost(*u)
 }
 
-// addPartialAnswer keeps the texts of an interrupted answer, if it has any. The error is
-// that of the journal.
+// addPartialAnswer keeps the texts of an interrupted answer, if it has any. It returns the
+// error of the journal.
 func (r *run) addPartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
@@ -333,7 +333,7 @@ func (r *run) addSummaryTexts(answer *llm.Response) error {
 	return err
 }
 
-// partsText returns the texts of parts, separated by empty lines; "" if there is none.
+// partsText returns the texts of parts, separated by empty lines; "" if none exists.
 func partsText(parts []llm.Part) string {
 	var all []string
 	for _, p := range parts {

@@ -29,8 +29,8 @@ func (r *Result) Code() toolerr.Code {
 	return code
 }
 
-// KnownCode returns the code that a JSON text contains. ok is false if it is not one
-// of toolerr.Codes.
+// KnownCode returns the code that a JSON text contains, and false if it is not one of
+// toolerr.Codes.
 func KnownCode(raw json.RawMessage) (toolerr.Code, bool) {
 	var code toolerr.Code
 	if len(raw) == 0 || json.Unmarshal(raw, &code) != nil || !slices.Contains(toolerr.Codes(), code) {
@@ -52,8 +52,8 @@ func (r *Result) meta(name string) json.RawMessage {
 	return value
 }
 
-// member returns a member of a JSON object. ok is false if the object lacks it, or
-// object is not an object.
+// member returns a member of a JSON object, and false if the object lacks it or is no
+// object.
 func member(object json.RawMessage, name string) (json.RawMessage, bool) {
 	members, err := jsonrpc.Members(object)
 	if err != nil {

@@ -76,8 +76,8 @@ func (k storedPins) Repin(ctx context.Context, server, tool string, definition j
 	return k.put(ctx, server, tool, definition, store.Any)
 }
 
-// put stores the definition of a tool, or its hash if it is longer than maxPin. was is
-// the version that it replaces, as for store.Keys.Put.
+// put stores the definition of a tool, or its hash if it is longer than maxPin. version is
+// the version that it replaces; see store.Keys.Put for the errors.
 func (k storedPins) put(ctx context.Context, server, tool string, definition json.RawMessage, version store.Version) error {
 	p := pin{Server: server, Tool: tool, Definition: definition}
 	if len(definition) > maxPin {

@@ -47,8 +47,7 @@ func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
-// byName returns the item of a kind with a served name, or URI. ok is false if there is
-// none.
+// byName returns the item of a kind with a served name, or URI. ok is false if none exists.
 func (s *Snapshot) byName(kind call.ListKind, name string) (*Item, bool) {
 	item, ok := s.lists[kind].byName[name]
 	return item, ok

@@ -217,7 +217,7 @@ func (c *Chat) listServers() {
 }
 
 // switchModel lists the models, or with args switches to the one named by them. It returns
-// NO_MODEL if there is none.
+// NO_MODEL if none exists.
 func (c *Chat) switchModel(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		m, err := c.cfg.Host.Models.Get(ctx, strings.Join(args, " "))

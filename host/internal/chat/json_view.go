@@ -104,7 +104,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	v.write(r)
 }
 
-// ended writes the outcome of a turn with its cost.
+// ended writes the outcome of a turn, with its cost, as a line of JSON.
 func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
 	r := jsonLine{Type: string(agent.EndEvent), Why: out.Ending, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}

@@ -79,7 +79,8 @@ func (v *pipeView) endPart() {
 	}
 }
 
-// ended ends the answer, and says why the turn ended if not with an answer.
+// ended ends the answer on the output, and writes a note with the reason if the turn did
+// not end with an answer.
 func (v *pipeView) ended(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -121,8 +121,8 @@ is configured or it could not be reached.`,
 // agentOutput holds the output options of a run.
 type agentOutput struct{ json, deltas, list bool }
 
-// readTask returns the task of the arguments, or of standard input, with the flags applied. rest
-// is the standard input after it. A task that is incomplete is a usage error.
+// readTask returns the task of the arguments, or of standard input, with the flags applied,
+// and a reader of the standard input after it. A task that is incomplete is a usage error.
 func (p *program) readTask(flags agentTask, args []string) (agentTask, io.Reader, error) {
 	if len(args) > 0 {
 		flags.Prompt = strings.Join(args, " ")

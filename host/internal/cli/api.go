@@ -37,7 +37,7 @@ type hostTools struct{ app *core.App }
 // List returns the tools of all servers.
 func (o hostTools) List(ctx context.Context) []*call.Tool { return o.app.List(ctx) }
 
-// Get returns the tool with a served name. ok is false if no server has it.
+// Get returns the tool with a served name, and false if no server has it; see core.App.Get.
 func (o hostTools) Get(ctx context.Context, name string) (*call.Tool, bool) {
 	return o.app.Get(ctx, name)
 }

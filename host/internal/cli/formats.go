@@ -41,7 +41,8 @@ func (a definitionFlags) check() error {
 // vendor reports whether the format is another one than MCP's.
 func (a definitionFlags) vendor() bool { return a.format != "" && a.format != "mcp" }
 
-// printDefinitions prints MCP's definitions, as clients get them.
+// printDefinitions prints MCP's definitions, as clients get them: indented, or with --json
+// on one line.
 func (p *program) printDefinitions(defs []json.RawMessage, flags definitionFlags) error {
 	raw, err := jsonrpc.Marshal(defs)
 	switch {

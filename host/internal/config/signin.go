@@ -26,9 +26,9 @@ func (s Server) SignIn(storage oauth.Storage, version string) (c oauth.Config, o
 	return SignIn(s.Spec, storage, version)
 }
 
-// SignIn returns the sign-in at a server as written in a file. ok is false if there is
-// none: for a server without a URL, with its own credentials, with sign-in off, or without
-// a state directory.
+// SignIn returns the sign-in at a server as written in a file. ok is false if none exists: for
+// a server without a URL, with its own credentials, with sign-in off, or without a state
+// directory.
 func SignIn(spec dialect.Server, storage oauth.Storage, version string) (c oauth.Config, ok bool) {
 	if spec.URL == "" || spec.APIKey != "" || len(spec.HeadersHelper) > 0 || spec.OAuth.Off || storage.State == "" {
 		return c, false

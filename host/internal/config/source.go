@@ -45,7 +45,7 @@ func LocalFile(dir string) string {
 
 // readSources reads all files and returns the configured servers, sorted by name, those of
 // --mcpservers last. Their variables are replaced. It sets Files, Watched and the settings.
-// The error is that of a file that cannot be read, or the Problems in the files.
+// It returns the error of a file that cannot be read, or the Problems in the files.
 func (c *Config) readSources(f Flags, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	cwd, err := os.Getwd()
 	if err != nil {

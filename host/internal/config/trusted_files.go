@@ -269,8 +269,8 @@ func (c *Config) configOf(spec dialect.Server) string {
 }
 
 // Remember stores the trust in the files that a configuration of the user refers to, at its
-// first use. It does nothing for other configurations, or without a state directory. The
-// error is that of writing the records.
+// first use. It does nothing for other configurations, or without a state directory. It
+// returns the error of writing the records.
 func (c Config) Remember() error {
 	t := c.fileTrust
 	if t == nil || t.state == "" || t.record != "" || !t.used && len(t.protect) == 0 {

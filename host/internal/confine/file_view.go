@@ -191,9 +191,9 @@ var versionManagers = [...]string{
 	".local/pipx", ".local/share/fnm", ".local/share/mise", ".local/share/pipx", ".local/share/pnpm", ".local/share/uv", ".local/share/rtx", "go/bin",
 }
 
-// prefixOf returns the directory of the installation that a directory of programs belongs to:
-// that of a version manager, or the parent of a bin directory. It returns dir if there is
-// none, or if the parent holds other data, too.
+// prefixOf returns the directory of the installation that a directory of programs belongs
+// to: that of a version manager, or the parent of a bin directory. It returns dir without
+// one, or if the parent holds other data, too.
 func (v *view) prefixOf(dir string) string {
 	for _, home := range v.homes {
 		for _, name := range versionManagers {

@@ -25,7 +25,8 @@ func PeerPID(conn net.Conn) (pid int) {
 	return pid
 }
 
-// peerOfDescriptor returns the user at the other end; see unix(7).
+// peerOfDescriptor returns the user id of the process at the other end of a socket; see
+// unix(7).
 func peerOfDescriptor(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

@@ -194,8 +194,8 @@ func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 	return turns, nil
 }
 
-// dropBeforeUser returns the turns without the messages before the first one of the user; nil
-// if there is none.
+// dropBeforeUser returns the turns without the messages before the first one of the user;
+// nil if none exists.
 func dropBeforeUser(turns []turn) []turn {
 	for i, t := range turns {
 		for j, m := range t.Messages {

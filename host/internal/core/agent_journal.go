@@ -104,7 +104,8 @@ const (
 	pieceSize = store.MaxBatch - 1<<10
 )
 
-// Append writes an entry as one or more records, in one batch if it is short enough.
+// Append writes an entry as one or more records, in one batch if it is short enough. After
+// an error, the entry counts as not written.
 func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
 	j.app.storeUsed.Store(true)
 	if len(entry) <= pieceSize {

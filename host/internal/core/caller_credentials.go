@@ -81,8 +81,8 @@ type exchanger struct {
 const exchangeEarly = time.Minute
 
 // Token returns the token for the server. It requests one from the issuer, in exchange for
-// the user's token, if it has none or the last one expires soon. The error is that of the
-// exchange.
+// the user's token, if it has none or the last one expires soon. It returns the error of
+// the exchange.
 func (e *exchanger) Token(ctx context.Context) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

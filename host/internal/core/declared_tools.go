@@ -171,8 +171,8 @@ func (a *App) callServerTool(ctx context.Context, req *call.Request, server, ori
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: req.OnNotify, Ask: req.Ask})
 }
 
-// findOriginal returns the tool that a server lists under an original name; false if there
-// is none. If it is not known yet, it waits until the servers are listed or ctx ends.
+// findOriginal returns the tool that a server lists under an original name; false without
+// one. If it is not known yet, it waits until the servers are listed or ctx ends.
 func (a *App) findOriginal(ctx context.Context, server, original string) (*call.Tool, bool) {
 	find := func(tools []*call.Tool) (*call.Tool, bool) {
 		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == original })

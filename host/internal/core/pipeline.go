@@ -171,7 +171,8 @@ func (p pipeline) stages() []call.Stage {
 	)
 }
 
-// close ends the callbacks of approvals and writes the rest of the audit log.
+// close ends the callbacks of approvals and writes the rest of the audit log; it waits for
+// that.
 func (p pipeline) close() {
 	p.approve.Close()
 	if p.audit != nil {

@@ -36,7 +36,7 @@ func (a *App) updateViews(now, before *snapshot) {
 	}
 }
 
-// profile returns the catalog view of a configured profile; false if there is none. See
+// profile returns the catalog view of a configured profile; false if none exists. See
 // gateway.Config.Profile.
 func (a *App) profile(name string) (gateway.Catalog, bool) {
 	v, ok := a.snapshot.Load().views[name]

@@ -197,7 +197,8 @@ func (g *Gateway) answerForwarded(x exchange, method string, result json.RawMess
 	}
 }
 
-// notFound answers x with the error for an unknown prompt or resource.
+// notFound answers x with the JSON-RPC error for an unknown prompt or resource, whose code
+// depends on modern.
 func notFound(x exchange, kind call.ListKind, name string, modern bool) {
 	if kind == call.Prompts {
 		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list lists the prompts")

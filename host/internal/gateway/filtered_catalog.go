@@ -15,8 +15,8 @@ type filteredCatalog struct {
 	permits func(name string) bool
 }
 
-// Lookup returns the tool with a served name, and false if there is none or the caller may
-// not use it.
+// Lookup returns the tool with a served name, and false if none exists or the caller may not
+// use it.
 func (n filteredCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	if !n.permits(name) {
 		return nil, false

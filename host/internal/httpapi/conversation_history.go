@@ -279,8 +279,8 @@ func checkPairs(messages []llm.Message) error {
 	return nil
 }
 
-// noResult returns the error for those calls of ids that waiting still counts: they
-// have no result.
+// noResult returns INVALID_PARAMS for a message whose calls have no result: those of ids
+// whose number in waiting is not 0. It changes ids.
 func noResult(ids []string, waiting map[string]int) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return waiting[id] == 0 })
 	return invalid("messages", "a message with tool calls must be followed by a result for each call; missing: %.200s", strings.Join(ids, ", "))

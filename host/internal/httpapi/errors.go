@@ -77,7 +77,7 @@ func (f *apiError) bodyForAnthropic() map[string]any {
 	return map[string]any{"type": "error", "error": map[string]any{"type": f.kindForAnthropic(), "message": f.message, "param": f.param, "code": f.code}}
 }
 
-// invalid returns the error for a member of a request.
+// invalid returns INVALID_PARAMS for the member param of a request.
 func invalid(param, format string, args ...any) error {
 	return toolerr.New(toolerr.InvalidParams, format, args...).With("param", param)
 }

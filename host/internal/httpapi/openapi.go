@@ -49,7 +49,7 @@ func version(v string) string {
 	return v
 }
 
-// operation returns the description of a route.
+// operation returns the description of a route for the OpenAPI document.
 func (r route) operation() map[string]any {
 	responses := map[string]any{strconv.Itoa(r.status): r.successResponse()}
 	if r.id == "callTool" {

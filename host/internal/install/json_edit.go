@@ -157,7 +157,7 @@ func splice(text []byte, start, end int, with string) []byte {
 }
 
 // setJSON returns the text with the entry, added or replaced, in the top-level object
-// member, which is added if it does not exist. The errors are those of parseJSON and
+// member, which is added if it does not exist. It returns the errors of parseJSON and
 // findServer.
 func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	t, err := parseJSON(text)
@@ -191,8 +191,8 @@ func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	return append(slices.Clip(text), "{"+newline+indent+group(indent, t.indentUnit(), newline)+newline+closing+"}"+newline...), nil
 }
 
-// removeJSON returns the text without the entry, unchanged if it has no such entry. The
-// errors are those of parseJSON and findServer.
+// removeJSON returns the text without the entry, unchanged if it has no such entry. It
+// returns the errors of parseJSON and findServer.
 func removeJSON(text []byte, member, name string) ([]byte, error) {
 	t, err := parseJSON(text)
 	if err != nil {

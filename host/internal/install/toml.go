@@ -143,8 +143,8 @@ func tomlKeyText(name string) string {
 }
 
 // findTOMLTable returns the byte positions of the server's table with its subtables,
-// without the comments and empty lines before the next table. start is -1 if there is
-// none. It fails if other tables are between them.
+// without the comments and empty lines before the next table. start is -1 if none exists. It
+// fails if other tables are between them.
 func findTOMLTable(text []byte, member, name string) (start, end int, err error) {
 	if _, err := entriesOfTOML(text, member); err != nil {
 		return -1, 0, err

@@ -67,7 +67,7 @@ func (t Tool) Definition() *tree.Value {
 // MarshalJSON returns the tool as an entry of MCP's tools/list.
 func (t Tool) MarshalJSON() ([]byte, error) { return t.Definition().JSON(), nil }
 
-// UnmarshalJSON decodes an entry of MCP's tools/list; the errors are those of ParseTool.
+// UnmarshalJSON decodes an entry of MCP's tools/list; it returns the errors of ParseTool.
 func (t *Tool) UnmarshalJSON(data []byte) error {
 	read, err := ParseTool(data)
 	*t = read

@@ -47,7 +47,7 @@ func (l *Losses) AddLost(path, why string) {
 	l.add(Loss{Kind: Lost, Path: path, Why: why})
 }
 
-// AddChanged reports that the value at a pointer was replaced by one with another
+// AddChanged reports that the value at a pointer was replaced by now, which has another
 // meaning.
 func (l *Losses) AddChanged(path, why string, now *tree.Value) {
 	l.add(Loss{Kind: Changed, Path: path, Why: why, Replacement: now.JSON()})

@@ -83,8 +83,8 @@ func (c *conn) openSession(ctx context.Context, era Era) error {
 }
 
 // tryModern sends server/discover and reports whether the server speaks the modern version.
-// It stores the era, the identity and the declared capabilities. The error is that of the
-// request, or PROTOCOL_ERROR for a malformed answer.
+// It stores the era, the identity and the declared capabilities. It returns the error of
+// the request, or PROTOCOL_ERROR for a malformed answer.
 func (c *conn) tryModern(ctx context.Context) (bool, error) {
 	c.era = Modern
 	raw, err := c.requestFromServer(ctx, "server/discover", nil)

@@ -138,8 +138,8 @@ func isProtocolHeader(name string) bool {
 	return strings.HasPrefix(name, "Mcp-")
 }
 
-// attach sets the run's connection, and lets those that wait for begun continue. It is
-// called once.
+// attach sets the run's connection and closes r.attached, for which senders wait. It must
+// be called once.
 func (r *remote) attach(c *conn) {
 	r.conn = c
 	close(r.attached)

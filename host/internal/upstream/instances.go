@@ -126,7 +126,8 @@ func (s *Server) listedTools() []json.RawMessage {
 	return append([]json.RawMessage{}, c.listedTools()...)
 }
 
-// newCallInstance returns a new run for one call, and a function that ends it.
+// newCallInstance returns a new run for one call, with the credentials as, and a function
+// that ends it in the background. After Close it returns errClosed.
 func (s *Server) newCallInstance(as credentials) (*Server, func(), error) {
 	s.mu.Lock()
 	if s.closed {

@@ -167,7 +167,7 @@ func readPage(raw json.RawMessage, kind call.ListKind) (items []json.RawMessage,
 
 // Forward sends a request other than tools/call and returns the result. It starts the
 // server if necessary, and repeats a request that was not sent because the server had died.
-// The errors are those of Call.
+// It returns the errors of Call.
 func (s *Server) Forward(ctx context.Context, m *call.UpstreamRequest) (json.RawMessage, error) {
 	if m.Caller.ID != "" { // otherwise it is the host's own
 		one, leave, err := s.instanceOf(m.Caller)

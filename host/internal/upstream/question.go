@@ -130,7 +130,7 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 }
 
 // requestOfQuestion returns the running request that a question belongs to; nil with the
-// reason if there is none or it is ambiguous. The caller holds c.mu.
+// reason if none exists or it is ambiguous. The caller holds c.mu.
 func (c *conn) requestOfQuestion(m jsonrpc.Message, of json.RawMessage) (p *pending, fault string) {
 	id, known := metaRequest(m.Params)
 	if !known && of != nil {

@@ -28,11 +28,11 @@ const (
 	settledAfter   = 10 * time.Second // a server that lived this long has started well
 )
 
-// connection returns a live connection. It starts the server if there is none, and waits
-// for a running start. After a failure it waits at most maxRestartWait for the next start,
-// and otherwise returns the error of the last one. For a server over HTTP that was
-// reachable before, it tries again for maxRestartWait, since such a server is usually
-// being restarted.
+// connection returns a live connection. It starts the server if none exists, and waits for a
+// running start. After a failure it waits at most maxRestartWait for the next start, and
+// otherwise returns the error of the last one. For a server over HTTP that was reachable
+// before, it tries again for maxRestartWait, since such a server is usually being
+// restarted.
 func (s *Server) connection(ctx context.Context) (*conn, error) {
 	for begin := time.Now(); ; {
 		s.mu.Lock()

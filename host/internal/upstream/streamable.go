@@ -378,7 +378,8 @@ func (s *streamable) failExchange(x *exchange, err error) {
 	}
 }
 
-// failUnanswered fails a request whose response ended without an answer.
+// failUnanswered fails an exchange whose response ended without an answer with
+// PROTOCOL_ERROR; why is the text of the error.
 func (s *streamable) failUnanswered(x *exchange, why string) {
 	s.failExchange(x, toolerr.New(toolerr.ProtocolError, "%s", why)) // dropped if it is answered
 }

@@ -39,8 +39,8 @@ func (o *List) selectionFor(s *catalog.Snapshot) *selection {
 	return made
 }
 
-// newSelection returns what the list shows of a snapshot: all tools if they fit,
-// otherwise the meta-tools and those tools that fit.
+// newSelection returns what the list shows of a snapshot: all tools if they fit into the
+// limits, otherwise the meta-tools and the tools that selectListed chooses.
 func (o *List) newSelection(s *catalog.Snapshot) *selection {
 	made := &selection{snapshot: s, tools: s.Tools()}
 	listed, all := o.selectListed(made.tools)

@@ -162,8 +162,8 @@ func (k *keys) discard() {
 	k.from.discard()
 }
 
-// readKey waits for a key and returns it: with no action for an unknown one. The errors are
-// those of readByte.
+// readKey waits for a key and returns it: with no action for an unknown one. It returns the
+// errors of readByte.
 func (k *keys) readKey(ctx context.Context) (key, error) {
 	b, err := k.readByte(ctx)
 	switch {

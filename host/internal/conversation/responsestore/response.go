@@ -262,7 +262,7 @@ func (b *Store) Delete(ctx context.Context, id string) error {
 }
 
 // deleteContent deletes the content of a response whose record was deleted, even if ctx has
-// ended. It is no error if there is none.
+// ended. It is no error if none exists.
 func (b *Store) deleteContent(ctx context.Context, r Response) error {
 	ctx = context.WithoutCancel(ctx)
 	err := b.Keys.Delete(ctx, contentKey(r.ID), store.Any)

@@ -191,9 +191,9 @@ func (v *validator) checkStep(at string, s Step, depth int) error {
 	return nil
 }
 
-// checkBranches checks the branches of a parallel step. They cannot refer to each other;
-// later steps can refer to all. It returns an error for an id that appears twice and those
-// of checkSteps.
+// checkBranches checks the branches of the parallel step at a path, such as steps[1]. They
+// cannot refer to each other; later steps can refer to all. It returns an error for an id
+// that appears twice and those of checkSteps.
 func (v *validator) checkBranches(at string, branches [][]Step, depth int) error {
 	before := v.known
 	after := maps.Clone(before)

@@ -162,8 +162,8 @@ func (r *run) stepID(at string, arguments json.RawMessage) string {
 	return at + " " + hex.EncodeToString(sum[:8])
 }
 
-// storedOutcome returns the result of a step of the earlier call, nil if there is
-// none.
+// storedOutcome returns the result, in the earlier call, of the step with this stepID; nil
+// if none exists.
 func (r *run) storedOutcome(at string) *outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()

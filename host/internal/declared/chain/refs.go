@@ -207,7 +207,7 @@ func limitSize(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // expandText replaces the references in a text. A text that is one reference becomes its
-// value, of any type. The errors are those of expand.
+// value, of any type. It returns the errors of expand.
 func (s scope) expandText(text string) (json.RawMessage, error) {
 	refs, err := parseRefs(text)
 	if err != nil {
@@ -285,8 +285,8 @@ func (s scope) lookup(r ref) (json.RawMessage, bool) {
 	return value, true
 }
 
-// member returns a member of an object, or an item of a list by its index; false if there
-// is none.
+// member returns a member of an object, or an item of a list by its index; false without
+// one.
 func member(value json.RawMessage, name string) (json.RawMessage, bool) {
 	value = bytes.TrimSpace(value)
 	switch {

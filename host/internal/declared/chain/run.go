@@ -71,7 +71,8 @@ func serializeNotifications(req *call.Request) *call.Request {
 	return &one
 }
 
-// run is one call of a chain.
+// run is one call of a chain. The parameter at of its methods is the position of a step in
+// the chain.
 type run struct {
 	call    Call
 	journal Journal

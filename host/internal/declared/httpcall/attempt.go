@@ -82,8 +82,8 @@ func (e *client) followRedirects(ctx context.Context, r *request, repeatable boo
 }
 
 // send sends one request. The declared headers are sent only to the declared origin (own).
-// Unless repeatable is set, the request is never sent a second time. The error is that of
-// the transport.
+// Unless repeatable is set, the request is never sent a second time. It returns the error
+// of the transport.
 func (e *client) send(ctx context.Context, method string, to *url.URL, body []byte, header http.Header, own, repeatable bool) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {

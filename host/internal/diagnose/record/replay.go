@@ -148,8 +148,8 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 }
 
 // send sends a recorded message of the client; an answer to the host gets the id of the
-// host's new request, or is left out if there is none. whole says that m was parsed from
-// it. It returns an error if the host has ended.
+// host's new request, or is left out if none exists. whole says that m was parsed from it. It
+// returns an error if the host has ended.
 func (p *player) send(e Entry, m jsonrpc.Message, whole bool) error {
 	text := []byte(e.Line)
 	if e.Message != nil {
@@ -229,7 +229,7 @@ func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, patience
 }
 
 // compare waits for the answer to the recorded answer m, at most patience, and returns the
-// differences as text; "": none. A missing answer is a difference. The error is that of
+// differences as text; "": none. A missing answer is a difference. It returns the error of
 // ctx.
 func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patience time.Duration) (string, error) {
 	id := string(m.ID)

@@ -75,8 +75,8 @@ func (r *report) listTools(s *session, meta string) (tools []tool) {
 // A finding lists the errors and weaknesses of a tool.
 type finding struct{ bad, weak []string }
 
-// addFinding adds the check name: failed or weak with the texts of f, or good with the
-// text good.
+// addFinding adds the check name: bad or weak with the first texts of f, or good with the
+// text good if f has none.
 func (r *report) addFinding(name, good string, f finding) {
 	const most = 5
 	cut := func(all []string) string {

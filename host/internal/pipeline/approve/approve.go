@@ -93,8 +93,7 @@ func (c Config) Validate() error {
 	return c.Callback.validate()
 }
 
-// url returns the address under which callbacks find the decisions, "" if there is
-// none.
+// url returns the address under which callbacks find the decisions, "" if none exists.
 func (c Config) url() string {
 	if c.PublicURL != "" || c.URL == nil {
 		return c.PublicURL
@@ -169,7 +168,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 }
 
 // subject returns what an approval of this call covers; see type subject. It reads the
-// store's secret at the first call. The errors are those of subjectOf and storeError.
+// store's secret at the first call. It returns the errors of subjectOf and storeError.
 func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error) {
 	var of Scope
 	if s.cfg.Scope != nil {
@@ -286,7 +285,8 @@ func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 }
 
 // notify queues the notification of a request, unless it is queued or was sent. If the host
-// was killed before it was sent, a repeated call sends it. The error is that of the store.
+// was killed before it was sent, a repeated call sends it. It returns the error of the
+// store.
 func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 	if s.cfg.Callback.URL == "" || r.Notified || !s.notifier.claim(r.ID) {
 		return nil

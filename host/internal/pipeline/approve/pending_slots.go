@@ -44,7 +44,7 @@ type pendingSlot struct {
 }
 
 // secret returns a random key that all hosts with this store share, and creates it if
-// necessary. The error is that of the store.
+// necessary. It returns the error of the store.
 func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	for {
 		entry, err := b.Keys.Get(ctx, secretKey)

@@ -207,8 +207,8 @@ func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	return all, nil
 }
 
-// Find returns the record whose id begins with id. It returns NOT_FOUND if there is none,
-// and an error if there are several.
+// Find returns the record whose id begins with id. It returns NOT_FOUND if none exists, and an
+// error if there are several.
 func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 	if key, err := keyOf(id); err == nil {
 		r, _, err := b.read(ctx, key)
@@ -245,13 +245,13 @@ func notFoundError(id string) error {
 	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
 
-// renew renews the lease of a run; the error is that of recordOfRun.
+// renew renews the lease of a run; it returns the error of recordOfRun.
 func (b *Store) renew(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
 }
 
 // finishRecord makes the record of a run done, with its outcome, and shortens and masks its
-// arguments. The error is that of recordOfRun.
+// arguments. It returns the error of recordOfRun.
 func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
@@ -262,7 +262,7 @@ func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) erro
 
 // restoreApproval ends a run that had no effect, so that the call can be repeated. The
 // record is approved again, or, after the first round, ready for the same round again. It
-// expires as it would have without the run. The error is that of recordOfRun.
+// expires as it would have without the run. It returns the error of recordOfRun.
 func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		if next.Run = ""; next.Rounds > 0 { // the round can be repeated
@@ -274,8 +274,8 @@ func (b *Store) restoreApproval(ctx context.Context, key, run string) error {
 }
 
 // continueRecord keeps the approval for the next round of the same call, which must have
-// the digest round. All rounds together must end within the lifetime of the approval. The
-// error is that of recordOfRun.
+// the digest round. All rounds together must end within the lifetime of the approval. It
+// returns the error of recordOfRun.
 func (b *Store) continueRecord(ctx context.Context, key, run, round string) error {
 	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Run, next.Round, next.Expires = Asking, "", round, next.Began.Add(b.expires())

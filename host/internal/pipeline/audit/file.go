@@ -133,7 +133,7 @@ func (f *Files) open(date string) (complete bool, err error) {
 }
 
 // lastLineComplete reports whether a file of this size ends in a newline. After a full disk
-// it may not, whichever process wrote it. The error is that of reading the file.
+// it may not, whichever process wrote it. It returns the error of reading the file.
 func (f *Files) lastLineComplete(size int64) (bool, error) {
 	if size == 0 || size == f.end {
 		return true, nil

@@ -166,8 +166,8 @@ func (c Config) postForm(ctx context.Context, client *http.Client, address strin
 	return c.postProved(ctx, client, address, as, form, "", result)
 }
 
-// postProved does the same as postForm, with a proof of possession; "": without. The errors
-// are those of sendRequest, and of signing.
+// postProved does the same as postForm, with a proof of possession; "": without. It returns
+// the errors of sendRequest, and of signing.
 func (c Config) postProved(ctx context.Context, client *http.Client, address string, as registration, form url.Values, proof string, result any) error {
 	var basic string
 	switch as.AuthMethod {

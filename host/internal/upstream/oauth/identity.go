@@ -60,8 +60,9 @@ func (f *flow) loginAtIdentityProvider(ctx context.Context, prompt Prompt) (Sign
 	return f.storeTokens(ctx, t)
 }
 
-// userIDToken returns the ID token of the user: that in AssertionFile, or the stored one, which it
-// refreshes before it expires. It returns an error that wraps ErrSignIn if there is none.
+// userIDToken returns the ID token of the user: that in AssertionFile, or the stored one,
+// which it refreshes before it expires. It returns an error that wraps ErrSignIn without
+// one.
 func (c Config) userIDToken(ctx context.Context) (string, error) {
 	if !c.signsInAtIdentityProvider() {
 		return c.readAssertion()

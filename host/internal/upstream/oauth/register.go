@@ -30,8 +30,8 @@ type registration struct {
 	Issuer       string    `json:"issuer,omitempty"`       // audience of assertions; for private_key_jwt
 }
 
-// configuredClient returns the identity that needs no registration: the configured client, or a
-// client metadata document if the server supports them. It returns false if there is none.
+// configuredClient returns the identity that needs no registration: the configured client,
+// or a client metadata document if the server supports them. It returns false if none exists.
 func (c Config) configuredClient(m serverMetadata) (registration, bool) {
 	switch {
 	case c.PrivateKey != "":

@@ -92,9 +92,9 @@ func (c Config) recordID() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// loadRecord reads the record with its tokens. It returns an empty record if there is none, and an
-// error if other users can read its file, or if its key cannot be read. Tokens of another client
-// than the configured one are left out.
+// loadRecord reads the record with its tokens. It returns an empty record if none exists, and
+// an error if other users can read its file, or if its key cannot be read. Tokens of
+// another client than the configured one are left out.
 func (c Config) loadRecord(ctx context.Context) (record, error) {
 	r, err := c.readRecord(ctx)
 	if err == nil {

@@ -247,7 +247,7 @@ func (c *Client) statusError(req *http.Request, res *http.Response, from io.Read
 }
 
 // retryAfter returns the time that the header Retry-After or one of its variants gives. It
-// returns false if there is none.
+// returns false if none exists.
 func retryAfter(h http.Header) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond)), true

@@ -381,7 +381,7 @@ func entryFor(p Provider, name string) entry {
 }
 
 // findByVendor returns the only provider whose vendor's model names have the same prefix as
-// name. ok is false if there is none or several.
+// name. ok is false unless there is exactly one.
 func findByVendor(known []Provider, name string) (found Provider, ok bool) {
 	vendor := Kind("")
 	for _, v := range []struct {

@@ -179,8 +179,8 @@ type Model struct {
 	timesGiven map[*Answer]int // how often each answer was given
 }
 
-// Open reads a script or recording. info has the model's properties that the file does
-// not set. Its error is NO_MODEL.
+// Open reads a script or recording. info has the model's properties that the file does not
+// set. It returns NO_MODEL for a missing or malformed file.
 func Open(file string, info provider.Info) (*Model, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

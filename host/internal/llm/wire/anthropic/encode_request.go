@@ -38,7 +38,8 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 }
 
 // An encoder holds the state of encoding one request or response, and what the format
-// cannot express.
+// cannot express. The parameter at of its methods is the JSON pointer of a value in the
+// request, for losses.
 type encoder struct {
 	o      Options
 	losses llm.Losses

@@ -68,7 +68,8 @@ func generationConfig(r *llm.Request) *tree.Value {
 }
 
 // An encoder holds the state of encoding one request or response, and what the format
-// cannot express.
+// cannot express. The parameter at of its methods is the JSON pointer of a value in the
+// request, for losses.
 type encoder struct {
 	o      Options
 	losses llm.Losses

@@ -60,7 +60,8 @@ func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
 }
 
 // encoder holds the state of encoding one request or response, and what the format cannot
-// express.
+// express. The parameter at of its methods is the JSON pointer of a value in the request,
+// for losses.
 type encoder struct {
 	o      Options
 	losses llm.Losses

@@ -23,7 +23,8 @@ import (
 // maxSize bounds a schema with inlined references, in values.
 const maxSize = 5_000
 
-// converter holds the state of the conversion of one schema.
+// converter holds the state of the conversion of one schema. The parameter at of its
+// methods is the JSON pointer of a schema, for losses.
 type converter struct {
 	root   *tree.Value // the original
 	at     string      // pointer to the original in the tool's definition

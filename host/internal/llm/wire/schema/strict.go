@@ -88,7 +88,7 @@ func Strict(raw json.RawMessage, h StrictLimits, losses *llm.Losses) *tree.Value
 }
 
 // strictConverter holds the state of the conversion of one schema for a vendor's strict
-// mode.
+// mode. The parameter at of its methods is the JSON pointer of a schema, for losses.
 type strictConverter struct {
 	*converter
 	limits  StrictLimits
