@@ -399,3 +399,27 @@ func TestUsersOwnSettingsStayInOverlappingRoots(t *testing.T) {
 		})
 	}
 }
+
+// The first command of a server runs while another server's command runs. Project
+// settings that it creates in a directory of the user, which is no project, are removed.
+func TestSettingsOfAFirstCommandBesideAnother(t *testing.T) {
+	mcpkittest.SkipUnderRace(t)
+	t.Parallel()
+	for _, level := range confinedLevels(t) {
+		for _, other := range []string{"true", "touch ../dir/new"} { // what the other command has changed by then
+			p := newOverlap(t, newOuterPlace(t))
+			bin := mcpkittest.Build(t, "./tools/bash")
+			p.user("mkdir -p dir/deep")
+			a := p.on(bin, "root", "state", "--sandbox", level)
+			p.background(a, "root/sub", other, "a")
+			p.touch("root/sub/go-a")
+			p.awaits("root/sub/done-a")
+			r := p.on(bin, "root", "state2", "--sandbox", level).bash("for d in dir dir/deep; do mkdir $d/.claude; echo '{}' > $d/.claude/settings.json; done; mkdir new; echo '{}' > new/.mcp.json")
+			require.False(t, r.IsError, r.Text)
+			for _, name := range []string{"dir/.claude/settings.json", "dir/deep/.claude/settings.json"} {
+				require.NoFileExists(t, filepath.Join(p.root, name), "%s %s: %s", level, other, r.Text)
+			}
+			require.FileExists(t, filepath.Join(p.root, "new/.mcp.json"), r.Text)
+		}
+	}
+}

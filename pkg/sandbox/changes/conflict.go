@@ -147,6 +147,11 @@ func (b baseStates) deleteConflictReason(tree *nofollow.Tree, dir string) (why s
 		was, known := b[rel]
 		switch {
 		case err != nil && errors.Is(err, fs.ErrNotExist):
+		case err == nil && info.IsDir() && was.HasValues && !was.hasAttributes(attributesAndHashes(tree, rel)):
+			why = "has other extended attributes than before the command"
+			if rel != dir {
+				why = "holds " + path.Base(rel) + ", which " + why
+			}
 		case err == nil && rel == dir:
 		case err == nil && known && !was.Unknown && was.isUnchanged(tree, rel, info):
 		default:

@@ -148,8 +148,8 @@ func (b *baseRecorder) isRecorded(rel string) bool {
 	return false
 }
 
-// add writes the state of the entry at rel. The content of a file is hashed
-// only if content is set.
+// add writes the state of the entry at rel. The content and the attributes of a file are
+// recorded only if content is set.
 func (b *baseRecorder) add(rel string, content bool) {
 	info, err := b.tree.Lstat(rel)
 	if err != nil {
@@ -157,7 +157,7 @@ func (b *baseRecorder) add(rel string, content bool) {
 		return
 	}
 	state := stateOfEntry(b.tree, rel, info, b.began, content)
-	if _, changed := inodeAndChangeTime(info); content && changed <= b.began {
+	if _, changed := inodeAndChangeTime(info); (content || info.IsDir()) && changed <= b.began {
 		state.Attributes, state.Values = attributesAndHashes(b.tree, rel)
 		state.HasValues = true
 	}

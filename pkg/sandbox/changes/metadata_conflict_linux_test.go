@@ -30,6 +30,8 @@ func TestMetadataOfOthersStay(t *testing.T) {
 		"time of a file":                {`chmod 600 f`, `touch -d @1500000000 f`, theirTime},
 		"time of a file by both":        {`touch -d @1400000000 f`, `touch -d @1500000000 f`, ""},
 		"attribute of a directory":      {`echo ours > d/x`, `set d`, `user.of="theirs"`},
+		"attribute of a removed one":    {`rm -r d`, `set d`, ""},
+		"attribute in a removed one":    {`rm -r d`, `set d/sub`, ""},
 		"attribute of a file":           {`chmod 600 f`, `set f`, `user.of="theirs"`},
 		"attribute of a replaced file":  {`echo ours > f`, `set f`, ""},
 		"attribute of a removed file":   {`rm f`, `set f`, ""},
@@ -38,7 +40,7 @@ func TestMetadataOfOthersStay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.RunOutside(`mkdir d; echo x > d/x; echo f > f; touch -d @1700000000 d/x d f .`)
+			b.RunOutside(`mkdir -p d/sub; echo x > d/x; echo f > f; touch -d @1700000000 d/x d f .`)
 			attribute := func(name, value string) {
 				if err := unix.Setxattr(filepath.Join(b.Root, name), "user.of", []byte(value), 0); err != nil {
 					t.Skipf("no attributes of users here: %v", err)

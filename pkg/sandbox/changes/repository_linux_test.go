@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
@@ -41,13 +43,13 @@ func TestRandomRepositories(t *testing.T) {
 
 // compareRepository compares the three uses for the commands of a seed.
 func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
-	// In layers, a change in place of a file with several hard links of the root changes
-	// one of them, mv copies directories without attributes, and renames of directories
-	// fail.
-	steps := sandboxtest.RepositorySteps{InPlace: seed%3 != 0, HardLinks: seed%3 != 1, DirMoves: seed%3 != 0, Renames: seed%3 == 2}
+	// In layers, mv copies directories without attributes, and renames of directories fail.
+	steps := sandboxtest.RepositorySteps{InPlace: true, HardLinks: seed%3 != 1, DirMoves: seed%3 != 0, Renames: seed%3 == 2}
 	fill := func() {
 		b.FillFrom(template)
-		b.RunOutside(`for f in odd/two odd/dir/three; do cp -p $f copy; mv copy $f; done`)
+		if seed%5 != 0 {
+			b.RunOutside(`for f in odd/two odd/dir/three; do cp -p $f copy; mv copy $f; done`)
+		}
 		if steps.DirMoves { // nobody can move a copy of it
 			b.RunOutside(`chmod 700 odd/closed`)
 		}
@@ -85,6 +87,8 @@ func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
 	seen := b.run(set, fullListing)
 	b.discardCopy(set.ID())
 	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
+	list, err := set.Changes()
+	require.NoError(t, err)
 	report, err := set.Apply(nil, nil)
 	require.NoError(t, err, "%s\n%v", b.told, report.Refused)
 	require.Zero(t, report.Remaining, b.told)
@@ -96,6 +100,10 @@ func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
 		// differs: mv copies a directory if a rename fails, and cannot remove the old one if
 		// that holds a directory without write permission.
 		t.Logf("the errors differ:\n%s--- in layers:\n%s", errors, layeredErrors)
+	case seed%5 == 0 && slices.ContainsFunc(list, func(c changes.Change) bool { return c.OtherHardLinks() > 0 }):
+		// A command has written or moved one of several hard links of the root, as the diff
+		// says.
+		t.Logf("the diff tells of hard links; equal: %v", kept == state())
 	default:
 		require.Equal(t, kept, state(), b.told)
 	}

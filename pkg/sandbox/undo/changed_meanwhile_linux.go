@@ -83,6 +83,9 @@ func (l *laterChanges) resume(u *undoRun, steps []supervise.UndoStep, done int) 
 		if steps[i].Kind != supervise.UndoMeta {
 			l.touch(u, &steps[i])
 		}
+		if steps[i].Kind == supervise.UndoMeta || steps[i].Kind == supervise.UndoContent {
+			l.inodes[steps[i].Before.Ino] = true // the path of the step may be gone, and other hard links not
+		}
 	}
 }
 

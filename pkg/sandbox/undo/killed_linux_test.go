@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -88,4 +89,29 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d undos were started and most of them killed", kills)
+}
+
+// What a killed undo has written through one hard link is no change by others for the
+// other one, after the first one is gone.
+func TestHardLinkAfterAKilledUndo(t *testing.T) {
+	b := newBench(t, proc.L2)
+	before := sandboxtest.DescribeTree(t, b.Root)
+	id, _ := b.run(`echo one > m; echo a > a; echo b > b; ln m l; echo more >> l; rm l`)
+	record, err := b.store.Open(id)
+	require.NoError(t, err)
+	calls := 0
+	require.Panics(t, func() {
+		record.Undo(func(abs string) string { //nolint:errcheck // it panics
+			if filepath.Base(abs) == "a" {
+				if calls++; calls == 2 { // 1: the check for conflicts; the last step removes m
+					panic("killed")
+				}
+			}
+			return ""
+		})
+	})
+	require.NoFileExists(t, filepath.Join(b.Root, "l"))
+	_, err = record.Undo(nil)
+	require.NoError(t, err)
+	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 }

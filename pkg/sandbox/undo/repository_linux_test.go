@@ -2,6 +2,7 @@ package undo_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
@@ -19,8 +20,11 @@ func TestRandomRepositories(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			b := newBench(t, level)
 			for _, seed := range seeds {
-				b.FillFrom(template)
-				b.undoScripts(t, seed, rand.New(rand.NewPCG(seed, 17)), steps.Script, func(state string) string { return state })
+				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+					b.T = t
+					b.FillFrom(template)
+					b.undoScripts(t, seed, rand.New(rand.NewPCG(seed, 17)), steps.Script, func(state string) string { return state })
+				})
 			}
 		})
 	}

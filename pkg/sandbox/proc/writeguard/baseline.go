@@ -53,10 +53,10 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 	repos, tops := d.addMissing(b, s, items)
 	changed = changed || len(items) != len(b.Items) || !haveSameKeys(b.Repos, repos) || !haveSameKeys(b.Tops, tops)
 	b.Items, b.Repos, b.Tops = items, repos, tops
-	if d.isEmpty() { // the directories of a running command are not the user's
-		changed = b.Seen.add(s.dirKeys) || changed
+	if d.isEmpty() { // the new directories of a running command are not the user's
+		return b.Seen.add(s.dirKeys) || changed
 	}
-	return changed
+	return b.Seen.union(d.keysBeforeCommands(s)) || changed
 }
 
 // haveNewItemsChanged reports whether a file that differs between b and before,

@@ -85,6 +85,7 @@ type scanResult struct {
 	repos    map[string]bool // directories that git treats as a repository
 	tops     map[string]bool // directories that have a .git, and the root
 	dirKeys  []uint64        // keys of the directories and links outside repositories
+	dirTimes []dirTime       // of the directories outside repositories
 	complete bool            // the whole root was examined: maxScanEntries was not reached
 }
 
@@ -233,6 +234,7 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 	}
 	if at.role.kind == 0 && !at.isRepo {
 		s.dirKeys = append(s.dirKeys, at.key)
+		s.dirTimes = append(s.dirTimes, dirTime{at.key, state.Changed})
 	}
 	for name, found := range at.files {
 		s.files[name] = found

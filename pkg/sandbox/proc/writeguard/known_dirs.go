@@ -45,6 +45,43 @@ func (d *knownDirs) add(keys []uint64) (changed bool) {
 	return true
 }
 
+// dirTime is the time of change of a directory, in nanoseconds since 1970, by its dirKey.
+type dirTime struct {
+	key     uint64
+	changed int64
+}
+
+// keysBeforeCommands returns the keys of the directories of s that were there before the
+// commands of d began: nothing has changed in them since, or the baseline of another
+// server for the same root has them.
+func (d *otherCommands) keysBeforeCommands(s *scanResult) (keys []uint64) {
+	var oldest int64
+	for _, one := range d.running {
+		if since := one.since.UnixNano(); oldest == 0 || since < oldest {
+			oldest = since
+		}
+	}
+	for _, dir := range s.dirTimes {
+		isKnown := func(n *overlappingRoot) bool { return n.root == d.root && n.baseline.Seen.has(dir.key) }
+		if dir.changed < oldest || slices.ContainsFunc(d.overlapping, isKnown) {
+			keys = append(keys, dir.key)
+		}
+	}
+	return keys
+}
+
+// union adds keys, and reports whether d changed.
+func (d *knownDirs) union(keys []uint64) (changed bool) {
+	added := slices.DeleteFunc(slices.Clone(keys), d.has)
+	if len(added) == 0 {
+		return false
+	}
+	next := slices.Concat(*d, added)
+	slices.Sort(next)
+	*d = slices.Compact(next)
+	return true
+}
+
 // has reports whether the set contains key.
 func (d *knownDirs) has(key uint64) bool {
 	_, found := slices.BinarySearch(*d, key)
