@@ -76,8 +76,9 @@ them. They are deleted even if they cannot be revoked; then the exit status is 1
 	return cmd
 }
 
-// tokenStorage returns where the tokens of sign-ins are stored. The caller calls close after its
-// use, which closes the store of the cluster if they are there.
+// tokenStorage returns where the tokens of sign-ins are stored. The caller calls close
+// after its use, which closes the store of the cluster if they are there. It returns the
+// error of opening that store.
 func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err error) {
 	storage = cfg.TokenStorage()
 	if storage.Kind != oauth.InCluster {
@@ -92,7 +93,8 @@ func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err e
 }
 
 // signIn returns the configuration of the sign-in to a server. The caller calls close after
-// its use.
+// its use. It returns an error with exit status 2 for an unknown server, or one without a
+// sign-in.
 func (p *program) signIn(name string) (c oauth.Config, close func(), err error) {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
@@ -126,8 +128,9 @@ func (p *program) signIn(name string) (c oauth.Config, close func(), err error) 
 	return c, nil, usageError("no server %q; mcp-host servers lists them", name)
 }
 
-// runLogin signs in to the server name, says where the tokens are stored, and lets running hosts
-// connect again.
+// runLogin signs in to the server name, waits for the user, says where the tokens are
+// stored, and lets running hosts connect again. It returns an error if nobody signs in
+// within f.wait.
 func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error {
 	c, close, err := p.signIn(name)
 	if err != nil {

@@ -204,8 +204,9 @@ func (a *App) signInURL(rest string) string {
 	return strings.TrimRight(a.Config.Auth.URL, "/") + signInPath + rest
 }
 
-// signInUser does the same as signIn for a server to which each user signs in. If the
-// caller's client cannot open links, or nobody signs in in time, err contains the link.
+// signInUser does the same as signIn for a server to which each user signs in. again is
+// true after the sign-in. If the caller's client cannot open links, or nobody signs in in
+// time, err contains the link.
 func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Server, refusal error) (again bool, err error) {
 	cfg, ok := sc.SignInOf(req.Caller.Subject, a.tokenStorage(), a.version)
 	if !ok || a.issuer.Load() == nil {

@@ -125,8 +125,8 @@ func (c Client) Stop(ctx context.Context) (Status, error) {
 	return Status{PID: pid}, nil
 }
 
-// ask sends a request to the process and returns its status. It returns ErrNotRunning if
-// the process does not run.
+// ask sends a request to the process, waits for the answer until ctx ends, and returns its
+// status. It returns ErrNotRunning if the process is not running; it does not start it.
 func (c Client) ask(ctx context.Context, method string) (s Status, err error) {
 	c.Start = false
 	conn, err := c.Dial(ctx)
@@ -166,9 +166,9 @@ func socketOf(state, program string) (dir, name string, err error) {
 // identities holds the identities of program files.
 var identities sync.Map
 
-// identityOf returns the path, size and time of a program file when it was first asked
-// for. So a host whose file is replaced while it runs does not use a process of the
-// new version.
+// identityOf returns the path, size and time of a program file when it was first asked for.
+// So a host whose file is replaced while it runs does not use a process of the new version.
+// It returns an error if there is no such file.
 func identityOf(program string) (string, error) {
 	if known, ok := identities.Load(program); ok {
 		return known.(string), nil //nolint:errcheck // all are strings

@@ -27,7 +27,8 @@ const (
 // keepTime is the lifetime of the files of a version that does not run.
 const keepTime = 24 * time.Hour
 
-// lock takes the lock that a process holds while it starts or ends.
+// lock takes the lock that a process holds while it starts or ends, and waits for it until
+// ctx ends.
 func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
 const turnTime = 2 * time.Second
 
 // awaitTurn waits until no process accepts connections at a socket, and returns while it
-// holds the lock.
+// holds the lock. It returns an error if ctx ends first.
 func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error) {
 	for {
 		unlock, err := lock(ctx, dir, name)
@@ -120,7 +121,8 @@ func replaceOlder(ctx context.Context, dir, name, program string) {
 // drainTime is the longest time to wait for the answer of another process.
 const drainTime = 2 * time.Second
 
-// drain sends methodDrain to a socket. It returns false if no process accepts connections.
+// drain sends methodDrain to a socket, and waits at most drainTime for the answer. It
+// returns false if no process accepts connections.
 func drain(ctx context.Context, socket, program string) bool {
 	conn, err := control.Dial(ctx, socket)
 	if err != nil {

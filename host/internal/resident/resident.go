@@ -88,9 +88,9 @@ type resident struct {
 	drains  atomic.Bool        // the process ends with its last host
 }
 
-// Run serves hosts until ctx ends, a client asks for the end, or no host was connected
-// for Idle. Without Stay, the caller makes sure that no other process serves the same
-// socket.
+// Run serves hosts until ctx ends, a client asks for the end, or no host was connected for
+// Idle. Without Stay, the caller makes sure that no other process serves the same socket.
+// It returns nil then, and an error if it cannot listen at the socket.
 func Run(ctx context.Context, cfg Config) error {
 	dir, name, err := socketOf(cfg.State, cfg.Program)
 	if err != nil {

@@ -130,7 +130,8 @@ func (process *sharedProcess) subscribe(u *sharedUser, m jsonrpc.Message) (answe
 // first.
 var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// lowestLevel returns the lowest level that a host wants. The caller holds process.mu.
+// lowestLevel returns the lowest log level that a host wants; "": no host wants messages.
+// The caller holds process.mu.
 func (process *sharedProcess) lowestLevel() string {
 	lowest := len(logLevels)
 	for _, u := range process.users {
@@ -260,8 +261,8 @@ func (process *sharedProcess) sendTo(u *sharedUser, line []byte) {
 	}
 }
 
-// subscriptionID returns the id of the request that opened the stream of a
-// notification, as the modern version has it in _meta.
+// subscriptionID returns the id, from _meta, of the request that opened the modern stream
+// of a notification; false if params have none.
 func subscriptionID(params json.RawMessage) (uint64, bool) {
 	if !bytes.Contains(params, []byte("subscriptionId")) {
 		return 0, false

@@ -119,7 +119,8 @@ func writeAttachError(conn net.Conn, id json.RawMessage, err error) {
 	}
 }
 
-// writeLine writes a message to a host, for at most ten seconds.
+// writeLine writes a message to a host, and returns an error if the host does not take it
+// within ten seconds.
 func writeLine(conn net.Conn, message []byte) error {
 	if err := conn.SetWriteDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return err
@@ -135,8 +136,9 @@ func endedParams(err error) map[string]string {
 	return map[string]string{"code": string(toolerr.CodeOf(err)), "message": err.Error()}
 }
 
-// attach returns the process for a host and adds u to its hosts. While another host
-// opens the session of the process, it waits.
+// attach returns the process for a host, which it starts if necessary, and adds u to its
+// hosts. While another host opens the session of the process, it waits. It returns an error
+// if the program does not start, or errClosed.
 func (p *SharedServers) attach(u *sharedUser, request attachRequest) (*sharedProcess, error) {
 	key, err := request.Spec.key()
 	if err != nil {
@@ -161,7 +163,8 @@ func (p *SharedServers) attach(u *sharedUser, request attachRequest) (*sharedPro
 	}
 }
 
-// find returns a process that u can use, or that may become one; or a new one.
+// find returns a process that u can use now or after its start. Otherwise it registers a
+// new one, which is not started, and created is true. After Close it returns errClosed.
 func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (process *sharedProcess, created bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +211,8 @@ func (p *SharedServers) remove(process *sharedProcess) {
 	}
 }
 
-// start starts the program, with u as its first host.
+// start starts the program, with u as its first host. It returns SANDBOX_UNAVAILABLE if the
+// program must be confined and cannot, and an error if it does not start.
 func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *sharedUser) error {
 	cfg := process.cfg
 	if request.Spec.Confined != nil {

@@ -48,7 +48,7 @@ type sharedSpec struct {
 	Confined json.RawMessage `json:"confined,omitempty"`
 }
 
-// key returns a text that is equal for equal specs.
+// key returns a hash that is equal for equal specs: hosts with one key can share a process.
 func (s sharedSpec) key() (string, error) {
 	raw, err := jsonrpc.Marshal(s)
 	if err != nil {
@@ -101,7 +101,9 @@ const (
 	methodEnded   = "toolroom/ended"   // to the host: {"code":CODE,"message":TEXT}, the last message
 )
 
-// attachRequestOf returns the request for a server's process.
+// attachRequestOf returns the request of a host for the process of a server with this
+// configuration. replaces is the id of a process to replace; 0: none. It fails only if the
+// working directory is not known.
 func attachRequestOf(cfg Config, marks []string, replaces int) (attachRequest, error) {
 	r := attachRequest{
 		Spec: sharedSpec{

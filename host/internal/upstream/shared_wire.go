@@ -50,9 +50,9 @@ func attachShared(ctx context.Context, cfg Config, marks []string, replaces int)
 	return w, err
 }
 
-// attachOnce connects to the process that runs shared servers and attaches to one.
-// replaces is the id of a process to replace; 0: none. It returns errUnavailable if it
-// cannot connect.
+// attachOnce connects to the process that runs shared servers and attaches to one. replaces
+// is the id of a process to replace; 0: none. It returns errUnavailable if it cannot
+// connect. Other errors are answers of that process, or the error of ctx.
 func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (*sharedWire, error) {
 	request, err := attachRequestOf(cfg, marks, replaces)
 	if err != nil {
@@ -145,7 +145,7 @@ func sharedError(params json.RawMessage) error {
 	return toolerr.New(e.Code, "%s", e.Message)
 }
 
-// run handles messages until the process ends or c is dead.
+// run handles messages until the process ends or c is dead, and returns why.
 func (w *sharedWire) run(c *conn) error {
 	read := make(chan struct{})
 	go func() {

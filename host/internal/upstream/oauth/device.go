@@ -73,8 +73,9 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 	return f.pollForTokens(ctx, f.tokensWithoutSecrets(client), got.Device, pause)
 }
 
-// pollForTokens requests the tokens for a device code, with this pause or a longer one if the server
-// asks for it, until the user has decided or ctx ends.
+// pollForTokens requests the tokens for a device code, with this pause or a longer one if
+// the server asks for it, until the user has decided or ctx ends. It returns an error if
+// the user refuses, or ctx ends first.
 func (f *flow) pollForTokens(ctx context.Context, t tokens, code string, pause time.Duration) (tokens, error) {
 	for {
 		select {

@@ -26,8 +26,9 @@ const (
 	idJAGType     = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
-// identityAssertion exchanges the user's ID token at the identity provider for an
-// identity assertion (ID-JAG) for the authorization server of the MCP server.
+// identityAssertion exchanges the user's ID token at the identity provider for an identity
+// assertion (ID-JAG) for the authorization server of the MCP server. It returns an error if
+// the provider refuses, or sends something else.
 func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, error) {
 	idp := f.Config
 	idp.AllowPrivate = true // the user has configured its address
@@ -64,7 +65,9 @@ func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, e
 	return got.Assertion, nil
 }
 
-// identityEndpoint returns the token endpoint in the metadata of the identity provider.
+// identityEndpoint returns the token endpoint in the metadata of the identity provider. It
+// returns an error if the provider has no metadata, or they name another issuer or an
+// address that must not be used.
 func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (string, error) {
 	issuer := c.IdentityProvider.Issuer
 	at, err := c.checkAddress("issuer", issuer)

@@ -141,9 +141,10 @@ func (f *flow) prepare(ctx context.Context) error {
 	return f.makeProofKey(challenge)
 }
 
-// makeProofKey makes a key for the tokens if the configuration, the challenge or the metadata
-// of the server asks for proofs of possession. The metadata of the provider alone is
-// not sufficient: many providers support them whose servers do not.
+// makeProofKey makes a key for the tokens if the configuration, the challenge or the
+// metadata of the server asks for proofs of possession. The metadata of the provider alone
+// is not sufficient: many providers support them whose servers do not. It returns an error
+// if the authorization server does not support the algorithm.
 func (f *flow) makeProofKey(challenge Challenge) (err error) {
 	if !f.DPoP && !challenge.DPoP && !f.resource.DPoPRequired && len(f.resource.DPoPAlgorithms) == 0 {
 		return nil
@@ -182,8 +183,9 @@ func (f *flow) chooseScopes(challenge Challenge) {
 // refuses it.
 const initializeRequest = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"toolroom","version":"1"}}}`
 
-// challenge returns the challenge of the server to a request without a token; zero if the server
-// does not answer with status 401.
+// challenge returns the challenge of the server to a request without a token; zero if the
+// server does not answer with status 401. It returns an error if the server cannot be
+// reached.
 func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, strings.NewReader(initializeRequest))
 	if err != nil {
@@ -208,8 +210,9 @@ func (f *flow) challenge(ctx context.Context) (Challenge, error) {
 	return ParseChallenge(res.Header.Values("WWW-Authenticate")), nil
 }
 
-// clientIdentity returns the client to sign in as: the configured one, the stored registration for
-// this redirect address, or a new registration.
+// clientIdentity returns the client to sign in as: the configured one, the stored
+// registration for this redirect address, or a new registration. It returns the error of
+// the registration.
 func (f *flow) clientIdentity(ctx context.Context, redirect string, device bool) (registration, error) {
 	if r, ok := f.configuredClient(f.server); ok {
 		return r, nil
@@ -272,7 +275,8 @@ func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (status SignInSta
 	return f.storeTokens(ctx, t)
 }
 
-// exchangeCode returns the tokens for an authorization code.
+// exchangeCode requests the tokens for an authorization code; see requestTokens. verifier
+// is that of PKCE.
 func (f *flow) exchangeCode(ctx context.Context, client registration, code, redirect, verifier string) (tokens, error) {
 	return f.requestTokens(ctx, f.client, f.tokensWithoutSecrets(client), url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
@@ -288,7 +292,8 @@ func (f *flow) tokensWithoutSecrets(client registration) tokens {
 	}
 }
 
-// authorizationAddress returns the address at which the user signs in, for the browser.
+// authorizationAddress returns the address at which the user signs in, for the browser. It
+// returns an error if the server's address must not be opened in a browser.
 func (f *flow) authorizationAddress(client registration, redirect, state, verifier string) (string, error) {
 	to, err := f.checkAddress("authorization endpoint", f.server.AuthorizationEndpoint)
 	if err != nil {
@@ -318,8 +323,9 @@ func (f *flow) authorizationAddress(client registration, redirect, state, verifi
 	return BrowserURL(to.String())
 }
 
-// awaitRedirect waits for the redirect, or for the user to paste its address, and returns its
-// parameters if checkAnswer accepts them.
+// awaitRedirect waits for the redirect, or for the user to paste its address, and returns
+// its parameters if checkAnswer accepts them. It returns an error if the user refuses, the
+// pasted text is no address, or ctx ends first.
 func (f *flow) awaitRedirect(ctx context.Context, prompt Prompt, redirect *redirectServer, state string) (url.Values, error) {
 	if prompt.Paste == nil {
 		return redirect.wait(ctx)

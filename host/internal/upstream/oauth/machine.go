@@ -36,7 +36,8 @@ func (c Config) renewsAlone() bool {
 	return err == nil && a.SignedIn
 }
 
-// obtainTokens requests new tokens for the configured client with its grant. It does not store them.
+// obtainTokens requests new tokens for the configured client with its grant. It does not
+// store them. It returns an error that wraps ErrSignIn if a user must sign in first.
 func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 	if err := c.Validate(); err != nil {
 		return tokens{}, err
@@ -63,8 +64,9 @@ func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 	return f.requestTokens(ctx, f.client, f.tokensWithoutSecrets(client), form)
 }
 
-// readAssertion returns the JWT in AssertionFile, which it reads each time: platforms replace the
-// file before the JWT expires.
+// readAssertion returns the JWT in AssertionFile, which it reads each time: platforms
+// replace the file before the JWT expires. It returns an error if the file cannot be read
+// or does not contain a JWT.
 func (c Config) readAssertion() (string, error) {
 	f, err := os.Open(c.AssertionFile)
 	if err != nil {

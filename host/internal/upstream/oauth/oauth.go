@@ -157,8 +157,8 @@ func (e *signInError) Unwrap() error { return ErrSignIn }
 // signInRequired returns an error that wraps ErrSignIn, with the reason and how to sign in.
 func (c Config) signInRequired(why string) error { return c.signInRequiredWith(why, nil) }
 
-// signInRequiredWith does the same as signInRequired for a sign-in that must add scopes; see
-// MissingScopes.
+// signInRequiredWith does the same as signInRequired for a sign-in that must add scopes;
+// see MissingScopes. The error wraps ErrSignIn.
 func (c Config) signInRequiredWith(why string, scopes []string) error {
 	if c.SignInLink {
 		return &signInError{why + ": call one of its tools to get the link", scopes}

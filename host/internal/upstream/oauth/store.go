@@ -195,8 +195,9 @@ func (c Config) saveRecord(ctx context.Context, r record) (err error) {
 	return nil
 }
 
-// replaceRecord writes the record as it is to its file or the store of the cluster, completely or not
-// at all.
+// replaceRecord writes the record as it is to its file or the store of the cluster,
+// completely or not at all. In a cluster it returns CONFLICT if another host has changed
+// the record.
 func (c Config) replaceRecord(ctx context.Context, r record) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -238,8 +239,9 @@ func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, er
 	return err
 }
 
-// lockRecord waits for the lock of the record, at most lockTimeout. The kernel frees it when the
-// process ends. On a file system without locks, it excludes nobody.
+// lockRecord waits for the lock of the record, at most lockTimeout. The kernel frees it
+// when the process ends. On a file system without locks, it excludes nobody. It returns an
+// error if another process holds the lock longer.
 func (c Config) lockRecord(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()

@@ -25,8 +25,9 @@ type tokenResponse struct {
 // maxLifetime bounds the lifetime of tokens and codes that a server names.
 const maxLifetime = 10 * 365 * 24 * time.Hour
 
-// requestTokens requests tokens at the token endpoint of t, and returns t with them. If the answer
-// names no scopes, they are those of t. It does not store the tokens.
+// requestTokens requests tokens at the token endpoint of t, and returns t with them. If the
+// answer names no scopes, they are those of t. It does not store the tokens. It returns an
+// error if the endpoint refuses, or sends tokens that cannot be used.
 func (c Config) requestTokens(ctx context.Context, client *http.Client, t tokens, form url.Values) (tokens, error) {
 	if t.Resource != "" {
 		form.Set("resource", t.Resource)
@@ -146,8 +147,8 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 	return found, err
 }
 
-// LogoutUsers signs all users of serve out of a server, as Logout does. It returns their
-// number.
+// LogoutUsers signs all users of serve out of a server, as Logout does, and returns their
+// number. It continues after an error and returns all errors.
 func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 	subjects, err := c.subjects(ctx)
 	if err != nil {
