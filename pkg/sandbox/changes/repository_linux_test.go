@@ -3,6 +3,7 @@ package changes_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -113,6 +114,11 @@ func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
 func (b *bench) discardCopy(id string) {
 	b.T.Helper()
 	dir := filepath.Join(b.dir, id)
+	closed, err := filepath.Glob(filepath.Join(dir, "*/*/work/work")) // overlayfs makes it with mode 0
+	require.NoError(b.T, err)
+	for _, work := range closed {
+		require.NoError(b.T, os.Chmod(work, 0o700))
+	}
 	out, err := exec.Command("cp", "-a", dir, dir+"x").CombinedOutput()
 	require.NoError(b.T, err, string(out))
 	discarded, err := b.store.Open(id + "x")

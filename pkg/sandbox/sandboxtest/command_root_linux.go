@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,7 @@ type CommandRoot struct {
 func MakeDir(t testing.TB) string {
 	t.Helper()
 	place := mcpkittest.OuterDir(t, "")
-	t.Cleanup(func() { exec.Command("chmod", "-R", "u+rwx", place).Run() }) //nolint:errcheck // if it fails, the removal reports it
+	t.Cleanup(func() { openDirs(place) })
 	return place
 }
 
@@ -106,9 +107,22 @@ func (b *CommandRoot) RunOutside(script string) {
 	require.NoError(b.T, err, string(out))
 }
 
-// RemoveFiles removes all files from the root.
+// RemoveFiles removes all files from the root, also those in directories that the user
+// must not write to.
 func (b *CommandRoot) RemoveFiles() {
 	b.T.Helper()
+	openDirs(b.Root)
 	require.NoError(b.T, os.RemoveAll(b.Root))
 	require.NoError(b.T, os.MkdirAll(b.Root, 0o755))
+}
+
+// openDirs lets the user read and write the directories below root. Without this, a plain
+// user cannot remove what is in a directory after chmod 500.
+func openDirs(root string) {
+	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { //nolint:errcheck // the removal fails then
+		if err == nil && e.IsDir() {
+			os.Chmod(path, 0o700) //nolint:errcheck // the removal fails then
+		}
+		return nil
+	})
 }
