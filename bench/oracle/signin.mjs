@@ -40,7 +40,7 @@ const names = async () => (await client.listTools()).tools.map((tool) => tool.na
 seen.before = await names();
 for (const call of order.calls) {
   if (seen.results.length === 1) for (const address of order.expire ?? []) await fetch(address, { method: "POST" });
-  const progress = { timeout: 60000, onprogress: (one) => { seen.progress.push(one); } };
+  const progress = { timeout: 300000, onprogress: (one) => { seen.progress.push(one); } };
   seen.results.push(await client.callTool(call, order.sdk === 1 ? undefined : progress, progress).catch((error) => ({ thrown: String(error.message), code: error.code })));
 }
 seen.after = await names();

@@ -38,7 +38,7 @@ const names = async () => (await client.listTools()).tools.map((tool) => tool.na
 seen.before = await names();
 for (const name of order.calls) {
   const call = { name, arguments: { text: order.text } };
-  seen.results.push(await client.callTool(call, order.sdk === 1 ? undefined : {}, { timeout: 60000 }).catch((error) => ({ thrown: String(error.message), code: error.code })));
+  seen.results.push(await client.callTool(call, order.sdk === 1 ? undefined : {}, { timeout: 300000 }).catch((error) => ({ thrown: String(error.message), code: error.code })));
 }
 seen.after = await names();
 if (!order.stay) await client.close();

@@ -116,8 +116,8 @@ func (b *CommandRoot) RemoveFiles() {
 	require.NoError(b.T, os.MkdirAll(b.Root, 0o755))
 }
 
-// openDirs lets the user read and write the directories below root. Without this, a plain
-// user cannot remove what is in a directory after chmod 500.
+// openDirs lets the user read and write the directories below root. Otherwise, a plain
+// user cannot remove the files of a directory after chmod 500.
 func openDirs(root string) {
 	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { //nolint:errcheck // the removal fails then
 		if err == nil && e.IsDir() {
