@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -202,8 +203,10 @@ func TestUsersHaveTheirOwnCredentials(t *testing.T) {
 			for _, token := range w.tokens {
 				require.NotContains(t, []string{alice, bob}, token, "a user's token is passed to no server")
 			}
+			require.Eventually(t, func() bool { return len(w.callers()) >= 4 }, time.Minute, 20*time.Millisecond)
 			for _, secret := range append(w.tokens, alice, bob) {
 				require.NotContains(t, w.front.said.String(), secret)
+				require.NotContains(t, w.audited(), secret)
 			}
 		})
 	}

@@ -136,18 +136,25 @@ func (f *front) succeeds(user string, args ...string) string {
 	return out
 }
 
-// callers returns those in the audit log.
-func (f *front) callers() (callers []string) {
+// audited returns the audit log.
+func (f *front) audited() string {
 	files, err := filepath.Glob(filepath.Join(f.audit, "*"))
 	require.NoError(f.t, err)
+	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(f.t, err)
-		for line := range strings.Lines(string(text)) {
-			var event struct{ Caller string }
-			if json.Unmarshal([]byte(line), &event) == nil && event.Caller != "" {
-				callers = append(callers, event.Caller)
-			}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// callers returns those in the audit log.
+func (f *front) callers() (callers []string) {
+	for line := range strings.Lines(f.audited()) {
+		var event struct{ Caller string }
+		if json.Unmarshal([]byte(line), &event) == nil && event.Caller != "" {
+			callers = append(callers, event.Caller)
 		}
 	}
 	return callers

@@ -328,6 +328,38 @@ func TestExpiredRefreshToken(t *testing.T) {
 	require.Contains(t, w.succeeds(w.echo()...), "hello")
 }
 
+// Two sign-ins to one server, with different accounts, do not affect each other.
+func TestTwoAccounts(t *testing.T) {
+	w := newWorld(t, "")
+	w.appendConfig("  work:\n    url: " + w.mcp.URL + "/mcp\n    oauth: {account: work}\n")
+	w.succeeds("login", "notes")
+	out, ok := w.run("call", "work__echo", "text=hello")
+	require.False(t, ok)
+	require.Contains(t, out, "mcp-host login work")
+	login := w.command("login", "work")
+	login.Env = append(login.Env, browserUser+"=bob")
+	text, err := login.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	require.Contains(t, string(text), "account work")
+
+	calledBy := func(tool string) []string {
+		w.mu.Lock()
+		w.users = nil
+		w.mu.Unlock()
+		require.Contains(t, w.succeeds("call", tool, "text=hello"), "hello")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Clone(w.users)
+	}
+	require.Contains(t, calledBy("notes__echo"), "alice")
+	require.Contains(t, calledBy("work__echo"), "bob")
+	require.Contains(t, w.succeeds("logout", "work"), "work: signed out")
+	require.Equal(t, []string{"alice"}, slices.Compact(calledBy("notes__echo")))
+	out, ok = w.run("call", "work__echo", "text=hello")
+	require.False(t, ok)
+	require.Contains(t, out, "mcp-host login work")
+}
+
 func TestSignOutRevokes(t *testing.T) {
 	w := newWorld(t, "")
 	w.succeeds("login", "notes")

@@ -83,6 +83,7 @@ type idClaims struct {
 	Issuer   string          `json:"iss"`
 	Subject  string          `json:"sub"`
 	Audience json.RawMessage `json:"aud"`
+	Issued   float64         `json:"iat"`
 	Expires  float64         `json:"exp"`
 	Nonce    string          `json:"nonce"`
 }
@@ -139,5 +140,8 @@ func withIDToken(t tokens, idToken string) (tokens, error) {
 		return tokens{}, errors.New("the ID token has no subject or no expiry")
 	}
 	t.Access, t.Expires = idToken, time.Unix(int64(claims.Expires), 0)
+	if life := claims.Expires - claims.Issued; claims.Issued > 0 && life > 0 && life < maxLifetime.Seconds() {
+		t.Expires = t.Issued.Add(time.Duration(life * float64(time.Second))) // the provider's clock can differ
+	}
 	return t, nil
 }

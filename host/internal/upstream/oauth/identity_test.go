@@ -181,6 +181,25 @@ func TestIDTokenThatHasExpired(t *testing.T) {
 	require.ErrorIs(t, err, ErrSignIn)
 }
 
+// An ID token of a provider whose clock is slow or fast is used for its lifetime.
+func TestClockOfTheIdentityProvider(t *testing.T) {
+	for _, ahead := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		s, p := newSingleSignOn(t), newProvider(t)
+		s.claims = func(claims map[string]any) {
+			at := time.Now().Add(ahead)
+			claims["iat"], claims["exp"] = at.Unix(), at.Add(time.Hour).Unix()
+		}
+		c := s.config(p)
+		_, err := p.login(c)
+		require.NoError(t, err)
+		require.Equal(t, []string{"authorization_code", "token-exchange"}, s.grants())
+		status, _, err := c.identityConfig().Status()
+		require.NoError(t, err)
+		require.Less(t, time.Until(status.Until), time.Hour+time.Minute)
+		require.Greater(t, time.Until(status.Until), 30*time.Minute)
+	}
+}
+
 func TestIDTokensThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(map[string]any){
 		"of another issuer":           func(c map[string]any) { c["iss"] = "https://evil.example" },

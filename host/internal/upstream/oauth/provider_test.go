@@ -32,9 +32,9 @@ type provider struct {
 	mu         sync.Mutex
 	pages      []string    // that browsers ended at: status and text
 	header     http.Header // of the last page
-	challenge  string // of PKCE
-	refresh    string // the only valid refresh token
-	issued     int    // pairs of tokens
+	challenge  string      // of PKCE
+	refresh    string      // the only valid refresh token
+	issued     int         // pairs of tokens
 	refreshed  int
 	forms      []url.Values // requests for tokens
 	revoked    []string
