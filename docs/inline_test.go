@@ -229,3 +229,19 @@ func TestChatCommandsExist(t *testing.T) {
 	}
 	require.Greater(t, count, 8)
 }
+
+// Shell commands in the text of a page can be parsed.
+func TestNamedCommandsAreCommands(t *testing.T) {
+	program := regexp.MustCompile(`^(?:(?:sudo|cd|echo|export|git|make|go|npm|npx|docker|podman|skopeo|cosign|openssl|systemctl|launchctl|dpkg|rpm|apk|xattr|curl|claude|codex) |(?:\S*/)?mcp-[a-z_]+ )`)
+	count := 0
+	for _, page := range documents(t) {
+		for _, span := range spans(t, page) {
+			if program.MatchString(span) {
+				count++
+				_, err := syntax.NewParser().Parse(strings.NewReader(span), page)
+				require.NoError(t, err, "%s: %s", page, span)
+			}
+		}
+	}
+	require.Greater(t, count, 100)
+}
