@@ -168,7 +168,7 @@ func lifeFields() []field {
 					r.server.Lazy = &value
 				}
 			}},
-		{"share", nil, "Whether other hosts can use the server's process, unless share_servers is false (default true for servers known to keep no state for a client; with share_servers: true, for all except those known to keep such state, such as browsers).", typed("boolean"),
+		{"share", nil, "Whether other hosts can use the server's process; without effect if share_servers is false (default true for servers known to keep no state for a client; with share_servers: true, default true except for servers known to keep such state, such as browsers).", typed("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok {
 					r.server.Share = &value
