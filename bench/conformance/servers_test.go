@@ -39,8 +39,10 @@ type session struct {
 	name      string // name of the test
 	pkg       string // npm package of the server
 	args      []string
-	web       bool // served over streamable HTTP
+	web       bool     // served over streamable HTTP
+	write     []string // what it may write, besides args, when it is confined
 	toolsOnly bool
+	stateful  bool     // it keeps state for a client, so that it is shared only with --share
 	has       []string // texts that the client must receive, so that a session of errors fails
 }
 
@@ -55,7 +57,7 @@ func everything(name string) session {
 		return do("gzip-file-as-resource", map[string]any{"name": as + ".gz", "data": "data:text/plain;base64,PDw+Pg==", "outputType": as})
 	}
 	return session{
-		name: name, pkg: "server-everything",
+		name: name, pkg: "@modelcontextprotocol/server-everything",
 		Calls: []map[string]any{
 			do("echo", map[string]any{"message": "<hello> \u2028 &"}),
 			do("get-sum", map[string]any{"a": 1, "b": 2.5}),
@@ -98,13 +100,14 @@ func realServers(t *testing.T) []session {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo <&> \u2028 é\n"), 0o600))
 	entity := map[string]any{"entities": []any{map[string]any{"name": "A", "entityType": "letter", "observations": []any{"first"}}}}
+	repository := repositoryWithChange(t)
 	web := everything("server-everything over HTTP")
 	web.web = true
 	refusing := everything("server-everything, refused")
 	refusing.Refuse, refusing.Calls, refusing.Watch, refusing.Logging = true, refusing.Calls[len(refusing.Calls)-2:], "", ""
 	refusing.has = []string{`said no`, `User declined`}
 	return []session{everything("server-everything"), web, refusing, {
-		name: "server-filesystem", pkg: "server-filesystem", toolsOnly: true, args: []string{dir},
+		name: "server-filesystem", pkg: "@modelcontextprotocol/server-filesystem", toolsOnly: true, args: []string{dir},
 		Calls: []map[string]any{
 			do("list_directory", map[string]any{"path": dir}),
 			do("read_text_file", map[string]any{"path": filepath.Join(dir, "a.txt")}),
@@ -113,13 +116,48 @@ func realServers(t *testing.T) []session {
 		},
 		has: []string{`one\ntwo <&>`, "a.txt", `"isError":true`},
 	}, {
-		name: "server-memory", pkg: "server-memory", toolsOnly: true,
+		name: "server-memory", pkg: "@modelcontextprotocol/server-memory", toolsOnly: true,
 		Calls: []map[string]any{
 			do("create_entities", entity), do("read_graph", map[string]any{}),
 			do("search_nodes", map[string]any{"query": "first"}),
 		},
 		has: []string{`"observations"`},
+	}, {
+		name: "server-sequential-thinking", pkg: "@modelcontextprotocol/server-sequential-thinking", toolsOnly: true,
+		Calls: []map[string]any{
+			do("sequentialthinking", map[string]any{"thought": "first", "thoughtNumber": 1, "totalThoughts": 2, "nextThoughtNeeded": true}),
+			do("sequentialthinking", map[string]any{"thought": "other", "thoughtNumber": 2, "totalThoughts": 2, "nextThoughtNeeded": false, "branchFromThought": 1, "branchId": "b"}),
+		},
+		has: []string{`thoughtHistoryLength\": 2`},
+	}, {
+		name: "git-mcp-server", pkg: "@cyanheads/git-mcp-server", toolsOnly: true, stateful: true, write: []string{repository},
+		Calls: []map[string]any{
+			do("git_add", map[string]any{"path": repository, "paths": []any{"a.txt"}}), // twice is as once
+			do("git_status", map[string]any{"path": repository}),
+			do("git_diff", map[string]any{"path": repository, "staged": true}),
+			do("git_log", map[string]any{"path": repository}),
+			do("git_show", map[string]any{"path": repository, "object": "HEAD"}),
+		},
+		has: []string{`second line`, `of the commit`},
 	}}
+}
+
+// repositoryWithChange returns a git repository with a commit and a change.
+func repositoryWithChange(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.txt")
+	git := func(args ...string) {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	git("init", "-q", "-b", "main")
+	require.NoError(t, os.WriteFile(file, []byte("first line\n"), 0o600))
+	git("add", ".")
+	git("commit", "-q", "-m", "text of the commit")
+	require.NoError(t, os.WriteFile(file, []byte("first line\nsecond line\n"), 0o600))
+	return dir
 }
 
 // listen serves a real server over HTTP and returns its address.
@@ -157,7 +195,7 @@ func TestRealServersThroughTheHost(t *testing.T) {
 	for _, s := range realServers(t) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			script := filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+s.pkg), "dist", "index.js")
+			script := filepath.Join(oracle.Module(t, s.pkg), "dist", "index.js")
 			server := func() map[string]any { // with new state for each connection
 				return map[string]any{"command": node, "args": append([]string{script}, s.args...), "env": map[string]string{
 					"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json"), "PATH": os.Getenv("PATH"),
@@ -186,14 +224,18 @@ func TestRealServersThroughTheHost(t *testing.T) {
 			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--no-share", "--config", config(nil), "--state", t.TempDir()}})
 			s.same(t, want, comparable(t, stdio), "over stdio")
 			state := t.TempDir()
-			shared := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(nil), "--state", state}})
+			args := []string{"stdio", "--config", config(nil), "--state", state}
+			if s.stateful {
+				args = append(args, "--share")
+			}
+			shared := s.run(t, map[string]any{"command": host, "args": args})
 			s.same(t, want, comparable(t, shared), "over stdio, shared")
 			s.stopSharing(t, host, state)
 			if !s.web && runtime.GOOS == "linux" {
 				confined := func() string {
 					memory := t.TempDir()
 					return config(map[string]any{
-						"sandbox": map[string]any{"write": append([]string{memory}, s.args...)},
+						"sandbox": map[string]any{"write": slices.Concat([]string{memory}, s.args, s.write)},
 						"env":     map[string]string{"MEMORY_FILE_PATH": filepath.Join(memory, "memory.json")},
 					})
 				}
