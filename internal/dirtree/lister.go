@@ -37,8 +37,8 @@ type entry struct {
 	sub     *dir // for a directory to be listed; nil until its entry has had its turn
 }
 
-// isExpanded reports whether the listing descends into the entry, which is at
-// depth.
+// isExpanded reports whether the listing descends into the entry, which is at depth.
+// Directories at maxDepth, ignored and secret directories are not expanded.
 func (e *entry) isExpanded(depth, maxDepth int) bool {
 	return e.typ.IsDir() && !e.ignored && !e.secret && depth < maxDepth
 }

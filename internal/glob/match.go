@@ -129,8 +129,8 @@ type alternative struct {
 	dirOnly   bool   // the pattern has a final slash
 }
 
-// newAlternative compiles a normalised pattern without braces. If fold is set,
-// paths are in lower case.
+// newAlternative compiles a normalised pattern without braces. If fold is set, paths are
+// in lower case. dirOnly means that it matches only directories.
 func newAlternative(text string, dirOnly, fold bool) alternative {
 	parts := strings.Split(text, "/")
 	segs := make([]segment, len(parts))
@@ -140,8 +140,8 @@ func newAlternative(text string, dirOnly, fold bool) alternative {
 	return alternativeOf(segs, dirOnly)
 }
 
-// alternativeOf returns the alternative with the path elements segs, in the
-// fastest mode.
+// alternativeOf returns the alternative with the path elements segs, in the fastest mode.
+// dirOnly means that it matches only directories.
 func alternativeOf(segs []segment, dirOnly bool) alternative {
 	sources := make([]string, len(segs))
 	for i, s := range segs {

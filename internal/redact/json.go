@@ -155,8 +155,9 @@ func (r *redactor) copyContainer(dst []byte, end byte, depth int) ([]byte, bool)
 	}
 }
 
-// appendOmitted appends the end of a container and, before it, the number of
-// omitted members or items. n is the number of those before.
+// appendOmitted appends the end of a container and, before it, the number of omitted
+// members or items. n is the number of those before. left is the number omitted, 0 for
+// none.
 func appendOmitted(dst []byte, end byte, n, left int) []byte {
 	if left > 0 {
 		if n > 0 {

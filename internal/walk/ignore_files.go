@@ -148,8 +148,9 @@ func readRegularFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// loadRuleFile reads one ignore file. It returns nil if the file is missing or
-// has no rule. If the file cannot be read it returns nil and records a fault.
+// loadRuleFile reads one ignore file. It returns nil if the file is missing or has no
+// rule. If the file cannot be read it returns nil and records a fault. fold means that
+// names are matched regardless of case.
 func (t *tree) loadRuleFile(s ruleDir, name string, d dialect, fold bool) *ruleSet {
 	text, err := s.read(name)
 	switch {

@@ -34,10 +34,11 @@ const (
 	maxLine          = 4096
 )
 
-// parseLine returns the rules of a line without its line end. It returns none
-// for comments, blank lines and patterns that can match nothing, and several
-// only for alternatives in braces. It subtracts the size of alternatives from
-// budget, which becomes negative if they exceed it.
+// parseLine returns the rules of a line without its line end. It returns none for
+// comments, blank lines and patterns that can match nothing, and several only for
+// alternatives in braces. It subtracts the size of alternatives from budget, which
+// becomes negative if they exceed it. fold means that names are matched regardless of
+// case.
 func parseLine(line string, d dialect, fold bool, budget *int) []rule {
 	if strings.HasPrefix(line, "#") || len(line) > maxLine {
 		return nil

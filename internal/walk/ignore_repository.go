@@ -106,9 +106,10 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// globalRules returns the rules of the user's global excludes. It reads each
-// file once per walk. A file that cannot be read is recorded as a fault; the
-// result then is nil.
+// globalRules returns the rules of the user's global excludes. It reads each file once
+// per walk. A file that cannot be read is recorded as a fault; the result then is nil.
+// file is the path of the file of excludes, "" for none; fold means that names are
+// matched regardless of case.
 func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	if file == "" {
 		return nil

@@ -36,8 +36,8 @@ type nameRules struct {
 	globs    []int32            // all other rules
 }
 
-// parseRules parses an ignore file. It returns nil if the file has no rule, and
-// TOO_LARGE if its braces expand too far.
+// parseRules parses an ignore file. It returns nil if the file has no rule, and TOO_LARGE
+// if its braces expand too far. fold means that names are matched regardless of case.
 func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
 	s, budget := &ruleSet{fold: fold}, maxExpandedBytes
 	text := string(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
@@ -123,8 +123,8 @@ func supersede(rules []rule, list []int32, index int32) []int32 {
 // finish puts the globs in order, last rule first, after the last add.
 func (n *nameRules) finish() { slices.Reverse(n.globs) }
 
-// lastMatch returns the index of the last rule that matches a name, or best if
-// that is greater.
+// lastMatch returns the index of the last rule that matches a name, or best if that is
+// greater. isDir says that it is the name of a directory.
 func (n *nameRules) lastMatch(rules []rule, name string, isDir bool, best int32) int32 {
 	if n.byName != nil {
 		best = lastOf(rules, n.byName[name], isDir, best)
@@ -147,8 +147,9 @@ func (n *nameRules) lastMatch(rules []rule, name string, isDir bool, best int32)
 	return best
 }
 
-// lastOf returns the first index in list of a rule that applies, or best if
-// that is greater.
+// lastOf returns the first index in list of a rule that applies, or best if that is
+// greater. isDir says that the entry is a directory: only then rules for directories
+// apply.
 func lastOf(rules []rule, list []int32, isDir bool, best int32) int32 {
 	for _, i := range list {
 		if i <= best {

@@ -15,7 +15,8 @@ import (
 // maxTraceString bounds a string in a trace, in bytes.
 const maxTraceString = 200
 
-// traceMessage logs one protocol message, redacted, at levelTrace.
+// traceMessage logs one protocol message, redacted, at levelTrace. sent is false for a
+// received message.
 func traceMessage(sent bool, message []byte) {
 	direction := "received "
 	if sent {

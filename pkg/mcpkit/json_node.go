@@ -132,7 +132,8 @@ func isNumberByte(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-// parseObject parses the object at p.pos into n.members.
+// parseObject parses the object at p.pos into n.members. depth counts the values around
+// it. It returns the errors of parseValue.
 func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	for p.pos++; ; p.pos++ {
 		p.skipSpace()
@@ -159,7 +160,8 @@ func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	return nil
 }
 
-// parseList parses the list at p.pos into n.items.
+// parseList parses the list at p.pos into n.items. depth counts the values around it. It
+// returns the errors of parseValue.
 func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 	for p.pos++; ; p.pos++ {
 		p.skipSpace()

@@ -20,9 +20,9 @@ func (o *oneShot) printInvalidInput(err error) error {
 		err, o.tools.Names()[0])))
 }
 
-// printResult prints one answer: as text if o.text is set, otherwise in the form of
-// JSON that belongs to the call's form (see parseCall). It returns errCallFailed for a
-// result with an error, and the error of writing.
+// printResult prints one answer: as text if o.text is set, otherwise in the form of JSON
+// that belongs to the call's form (see parseCall). It returns errCallFailed for a result
+// with an error, and the error of writing. named means the form {"name": …, "params": …}.
 func (o *oneShot) printResult(named bool, res *CallResult) error {
 	if o.text {
 		return o.printText(res)

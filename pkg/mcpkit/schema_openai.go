@@ -63,7 +63,8 @@ func (w *strictWriter) writeSchema(s *schema, at *argPath, nullable bool) {
 	w.buf.WriteString(`,{"type":"null"}]`)
 }
 
-// writeKeywords writes the members of a schema's object.
+// writeKeywords writes the members of a schema's object. nullable adds null to its type;
+// at is the place of s, for notes on what the strict form loses.
 func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	if s.kind == kindRef {
 		w.writeStringMember("$ref", refPointer(s.ref))
@@ -93,8 +94,8 @@ func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	}
 }
 
-// writeTypeMembers writes the members of s that say what values it accepts:
-// type, description, format and enum.
+// writeTypeMembers writes the members of s that say what values it accepts: type,
+// description, format and enum. nullable adds null to the type.
 func (w *strictWriter) writeTypeMembers(s *schema, at *argPath, nullable bool) {
 	typ, description := s.jsonType(), s.descriptionText()
 	switch s.kind {

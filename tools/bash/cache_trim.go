@@ -32,9 +32,9 @@ type projectCache struct {
 	used  time.Time
 }
 
-// trimCaches removes old and excess caches from dir, at most once in
-// cacheTrimInterval. Commands write there, so it works relative to dir's
-// descriptor, and links do not lead it out.
+// trimCaches removes old and excess caches from dir, at most once in cacheTrimInterval.
+// Commands write there, so it works relative to dir's descriptor, and links do not lead
+// it out. maxBytes bounds the caches that it keeps.
 func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) error {
 	mark := dir + ".looked-through" // next to dir, where commands cannot write
 	if info, err := os.Stat(mark); err == nil && now.Sub(info.ModTime()) < cacheTrimInterval && !info.ModTime().After(now) {

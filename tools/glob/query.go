@@ -143,8 +143,8 @@ func (q *query) followPrefix() error {
 	return nil
 }
 
-// isExcluded reports whether exclude matches a path. An excluded directory is
-// excluded with everything below.
+// isExcluded reports whether exclude matches a path. An excluded directory is excluded
+// with everything below. isDir says that it is a directory.
 func (q *query) isExcluded(path string, isDir bool) bool {
 	for _, g := range q.exclude {
 		if g.MatchEntry(path, isDir) {

@@ -28,8 +28,8 @@ func (f *fileFilter) shouldEnter(dir string) bool {
 	return len(f.include) == 0
 }
 
-// isExcluded reports whether exclude matches a path. An excluded directory is
-// excluded with everything below.
+// isExcluded reports whether exclude matches a path. An excluded directory is excluded
+// with everything below. isDir says that it is a directory.
 func (f *fileFilter) isExcluded(path string, isDir bool) bool {
 	for _, g := range f.exclude {
 		if g.MatchEntry(path, isDir) {

@@ -55,8 +55,9 @@ func (w *searcher) searchEntry(e *walk.Entry) error {
 	return w.ctx.Err()
 }
 
-// maxReadWhole returns the size of the largest file to read as a whole: the
-// largest whose text the index may keep, or else the size of the buffer.
+// maxReadWhole returns the size of the largest file to read as a whole: the largest whose
+// text the index may keep, or else the size of the buffer. masked says that the file's
+// values must be masked; the index keeps no such texts.
 func (w *searcher) maxReadWhole(masked bool) int64 {
 	size := int64(cap(w.buf) - 1)
 	if w.dirLookup != nil && !masked && w.dirLookup.HasQuery() {
@@ -73,8 +74,9 @@ func outcomeOf(err error) outcome {
 	return unreadable
 }
 
-// searchInMemory searches a file in memory. It returns the number of matches,
-// or -1 if the file is not to be searched.
+// searchInMemory searches a file in memory. It returns the number of matches, or -1 if
+// the file is not to be searched. masked says that the values in raw must be masked
+// before the search.
 func (w *searcher) searchInMemory(path string, raw []byte, st sandbox.Stat, masked bool) int {
 	if int64(len(raw)) > w.MaxFileSize && !w.anySize {
 		w.countSkipped(path, tooLarge)

@@ -23,8 +23,8 @@ type decoding struct {
 	known    bool              // encoding has been determined
 }
 
-// searchLarge searches a file of any size, window by window. If notKey is set,
-// the file is known to be no private key.
+// searchLarge searches a file of any size, window by window. If notKey is set, the file
+// is known to be no private key. masked says that the file's values must be masked.
 func (w *searcher) searchLarge(path string, file *os.File, st sandbox.Stat, masked, notKey bool) {
 	n, outcome, dec := w.countPass(path, file, st, masked, notKey, decoding{})
 	if !dec.known {

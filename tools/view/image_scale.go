@@ -122,7 +122,8 @@ func onWhite(img *image.NRGBA) image.Image {
 	return flat
 }
 
-// orientedSize returns the size after orientImage.
+// orientedSize returns the size after orientImage. orientation is the EXIF orientation, 1
+// to 8.
 func orientedSize(width, height, orientation int) (int, int) {
 	if orientation >= 5 {
 		return height, width

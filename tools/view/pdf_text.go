@@ -113,7 +113,7 @@ func matrixArg(args []pdf.Value) (m matrix) {
 	return m
 }
 
-// applyOperator runs an operator of the content stream.
+// applyOperator runs an operator of the content stream. depth counts the forms around it.
 func (l *pdfLayout) applyOperator(op string, args []pdf.Value, depth int) {
 	switch op {
 	case "q":
@@ -184,7 +184,8 @@ func (l *pdfLayout) moveLine(x, y float64) {
 	l.tm = l.line
 }
 
-// drawForm draws a form XObject, in which some programs store whole pages.
+// drawForm draws a form XObject, in which some programs store whole pages. depth counts
+// the forms around it; it ignores forms nested too deeply.
 func (l *pdfLayout) drawForm(args []pdf.Value, depth int) {
 	if len(args) != 1 || depth > 4 {
 		return

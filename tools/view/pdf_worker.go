@@ -101,8 +101,9 @@ func shortMessage(fault any) string {
 	return text
 }
 
-// openPDF opens a file as common readers do: with junk before the header, any
-// version in it, and junk after the end.
+// openPDF opens a file as common readers do: with junk before the header, any version in
+// it, and junk after the end. size is the size of the file. It returns the error of
+// reading, or of a file that is no PDF.
 func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
 	head := make([]byte, min(size, 1024))
 	if _, err := file.ReadAt(head, 0); err != nil && err != io.EOF {

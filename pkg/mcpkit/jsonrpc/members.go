@@ -127,9 +127,9 @@ func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error)
 	return members, twice
 }
 
-// eachMember scans the object at pos and returns the position after it. visit,
-// unless nil, gets each decoded name and the start of its value, and must
-// return the value's end.
+// eachMember scans the object at pos and returns the position after it. visit, unless
+// nil, gets each decoded name and the start of its value, and must return the value's
+// end. depth counts the values around the object.
 func eachMember(b []byte, pos, depth int, visit func(name string, start int) (end int, err error)) (after int, err error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == '}' {

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// skipValue returns the position after the value at pos. It returns an error if the
-// value is invalid or nested too deeply.
+// skipValue returns the position after the value at pos. It returns an error if the value
+// is invalid or nested too deeply. depth counts the values around it.
 func skipValue(b []byte, pos, depth int) (after int, err error) {
 	if pos >= len(b) {
 		return 0, syntaxError(pos, "unexpected end")
@@ -35,8 +35,9 @@ func skipValue(b []byte, pos, depth int) (after int, err error) {
 	return 0, syntaxError(pos, "expected a value")
 }
 
-// eachItem scans the array at pos and returns the position after it. visit,
-// unless nil, gets the start of each item and must return its end.
+// eachItem scans the array at pos and returns the position after it. visit, unless nil,
+// gets the start of each item and must return its end. depth counts the values around the
+// array.
 func eachItem(b []byte, pos, depth int, visit func(start int) (end int, err error)) (after int, err error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == ']' {

@@ -15,8 +15,8 @@ func Unambiguous(raw json.RawMessage) bool {
 	return err == nil && end > 0
 }
 
-// scanUnambiguous returns the position after the value at pos. It returns an error if
-// the value is ambiguous.
+// scanUnambiguous returns the position after the value at pos. It returns an error if the
+// value is ambiguous. depth counts the values around it.
 func scanUnambiguous(b []byte, pos, depth int) (after int, err error) {
 	if depth > maxCanonicalDepth {
 		return 0, syntaxError(pos, "nested too deep")

@@ -73,8 +73,8 @@ func parseExpectations(text string, withID bool) ([]*expectation, error) {
 	return blocks, nil
 }
 
-// parseFirstLine parses the first line of an expectation, such as "1 error
-// NOT_FOUND".
+// parseFirstLine parses the first line of an expectation, such as "1 error NOT_FOUND".
+// withID says whether it begins with the id of an answer.
 func parseFirstLine(words []string, withID bool) (*expectation, error) {
 	b := &expectation{}
 	special := words[0] == "notify" || words[0] == "exit"

@@ -128,9 +128,9 @@ func rootPaths(list []mcp.Root) []string {
 }
 
 // pathOfFileURI decodes a file URI (RFC 8089) to a local path: it handles
-// percent-escapes, the host (this machine or, on Windows, a share's server)
-// and, on Windows, the slash before a drive letter. ok is false for any other
-// URI.
+// percent-escapes, the host (this machine or, on Windows, a share's server) and, on
+// Windows, the slash before a drive letter. ok is false for any other URI. windows says
+// whether the path is for Windows.
 func pathOfFileURI(uri string, windows bool) (path string, ok bool) {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" || strings.ContainsRune(u.Path, 0) {

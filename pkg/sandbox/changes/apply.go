@@ -53,7 +53,7 @@ func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Repo
 }
 
 // applyLocked is Apply under the lock of the set. It checks all changes for conflicts
-// before it makes the first one. It returns the results of Apply.
+// before it makes the first one. It returns the results of Apply. refuse is as in Apply.
 func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string) (report Report, err error) {
 	unused := slices.Clone(paths)
 	var plans []*plan

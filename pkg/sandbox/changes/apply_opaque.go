@@ -10,10 +10,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// replaceOpaqueMarks replaces the opaque marks of the layer upper by whiteouts, so
-// that Apply can move entries out of it; see replaceOpaqueMark. It first saves the
-// times of the directories in r.Opaque, so that an interruption does not lose
-// them.
+// replaceOpaqueMarks replaces the opaque marks of the layer upper by whiteouts, so that
+// Apply can move entries out of it; see replaceOpaqueMark. It first saves the times of
+// the directories in r.Opaque, so that an interruption does not lose them. root is the
+// index of the root in r.Roots.
 func (s *Set) replaceOpaqueMarks(r *setFile, root int, tree *nofollow.Tree, upper string) error {
 	if r.Opaque == nil {
 		r.Opaque = make([]map[string]dirMeta, len(r.Roots))

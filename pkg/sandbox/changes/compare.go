@@ -32,7 +32,7 @@ func (e *layerEntry) add(name string, info fs.FileInfo) {
 }
 
 // diffRoot returns the changes of one root, sorted by path. upperDirs are the upper
-// directories of its layers, the newest first.
+// directories of its layers, the newest first. root is its index in r.Roots.
 func diffRoot(r *setFile, root int, tree *nofollow.Tree, upperDirs []string) ([]Change, error) {
 	u := rootDiff{root: root, tree: tree}
 	err := u.addRootMode(r, upperDirs)
@@ -173,10 +173,10 @@ func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
 	return u.compareDir(rel, below, visible)
 }
 
-// compareName adds the change of the path rel itself, without its entries. For
-// a directory it returns the directories of this name that overlayfs merges;
-// shown reports whether the root's directory is one of them. below is nil for
-// other files.
+// compareName adds the change of the path rel itself, without its entries. For a
+// directory it returns the directories of this name that overlayfs merges; shown reports
+// whether the root's directory is one of them. below is nil for other files. visible is
+// as in compareDir.
 func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.tree.Lstat(rel)

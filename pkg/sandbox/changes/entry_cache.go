@@ -109,8 +109,9 @@ func (u *incrementalDiff) compareDir(rel string, stack []string, visible bool) e
 	return nil
 }
 
-// compare compares the path rel, an entry of the newest layer. If it was not a
-// directory before, or is not one now, everything below it is compared again.
+// compare compares the path rel, an entry of the newest layer. If it was not a directory
+// before, or is not one now, everything below it is compared again. visible is as in
+// compareDir.
 func (u *incrementalDiff) compare(rel string, e *layerEntry, visible bool) error {
 	asBefore := visible // the root's directory, or that of an older layer, was visible
 	if len(e.infos) > 1 {

@@ -89,7 +89,9 @@ func valueOf(names, values []string, name string) string {
 }
 
 // isTheirs reports whether another program has set the attribute name of an entry since
-// the state was, in which Apply therefore keeps it. now is its present value, "" for none.
+// the state was, in which Apply therefore keeps it. now is its present value, "" for
+// none. isSet is false if the entry does not have the attribute now. It returns false if
+// the earlier values are not recorded.
 func (was baseState) isTheirs(name, now string, isSet bool) bool {
 	if !was.HasValues {
 		return false

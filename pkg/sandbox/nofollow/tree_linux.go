@@ -343,7 +343,8 @@ func removeKnown(dir int, name, rel string, known func(rel string, info fs.FileI
 	return "", unix.ENOTEMPTY
 }
 
-// removeKnownIn removes the entries of the open directory f, whose path is rel.
+// removeKnownIn removes the entries of the open directory f, whose path is rel. known and
+// the results are as in RemoveKnown.
 func removeKnownIn(f *os.File, rel string, known func(rel string, info fs.FileInfo) bool) (unknown string, err error) {
 	names, err := f.Readdirnames(-1)
 	if err != nil {

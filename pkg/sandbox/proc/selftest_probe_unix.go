@@ -59,7 +59,8 @@ func (p *prober) checkPortably() {
 }
 
 // makePortableTargets makes what runPortableProbe tries to access in dir, and listeners.
-// The caller must call closeListeners, even with an error.
+// The caller must call closeListeners, even with an error. network says that commands
+// have the network.
 func makePortableTargets(dir string, level Level, network bool) (b probeTargets, closeListeners func(), err error) {
 	b = probeTargets{
 		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnlyRoot: filepath.Join(dir, "ro"), OutsideDir: filepath.Join(dir, "outside"),

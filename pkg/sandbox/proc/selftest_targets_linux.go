@@ -14,9 +14,9 @@ import (
 // maxSocketName bounds the length of a unix socket's name in bytes (unix(7)).
 const maxSocketName = 107
 
-// makeProbeTargets makes the objects that the probe tries to access: files in
-// dir, and listeners. The caller must call closeListeners, even with an error,
-// and removes dir.
+// makeProbeTargets makes the objects that the probe tries to access: files in dir, and
+// listeners. The caller must call closeListeners, even with an error, and removes dir.
+// network says that commands have the network.
 func makeProbeTargets(dir string, level Level, network bool) (_ probeTargets, closeListeners func(), _ error) {
 	b := probeTargets{
 		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnlyRoot: filepath.Join(dir, "ro"), OutsideDir: filepath.Join(dir, "outside"),

@@ -63,9 +63,9 @@ func expectedSpecFile(s *supervise.Spec) *os.File {
 	return nil
 }
 
-// supervisorProcAttr makes the clone start the supervisor directly in the
-// namespaces of its level. The supervisor leads a new session, so that a
-// terminal's signals to the server do not reach it.
+// supervisorProcAttr makes the clone start the supervisor directly in the namespaces of
+// its level. The supervisor leads a new session, so that a terminal's signals to the
+// server do not reach it. network is as in supervise.Isolate.
 func supervisorProcAttr(level Level, network bool) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if level == L2 {

@@ -159,8 +159,10 @@ func hasLineBreak(line []byte) bool {
 	return bytes.IndexFunc(line, control) >= 0 || bytes.ContainsAny(line, "\u0085\u2028\u2029") || bytes.IndexByte(line, 0x85) >= 0
 }
 
-// isPendingValue reports whether a line is the value, or a part of it, of a line
-// "key:" before it. Entries of a mapping are none. It updates m.pendingIndent.
+// isPendingValue reports whether a line is the value, or a part of it, of a line "key:"
+// before it. Entries of a mapping are none. It updates m.pendingIndent. key is the offset
+// after the key and its separator, -1 for a line without one; comment says that the line
+// is a comment.
 func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || comment {

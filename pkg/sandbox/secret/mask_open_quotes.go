@@ -72,8 +72,9 @@ func (o *openQuotes) readPEM(line, rest []byte, comment bool) {
 	o.pem = o.pem && !bytes.Contains(line, end)
 }
 
-// readTriple reads quotes of three characters, as in TOML and Python, that begin a
-// value and do not end in its line.
+// readTriple reads quotes of three characters, as in TOML and Python, that begin value,
+// the value in line, and do not end in the line. rest is the text after the line. comment
+// says that the line is a comment, which begins no quotes.
 func (o *openQuotes) readTriple(line, value, rest []byte, comment bool) {
 	if o.triple != nil {
 		if bytes.Contains(line, o.triple) {

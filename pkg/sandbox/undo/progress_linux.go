@@ -48,7 +48,7 @@ func readNotes(dir string) (notHeld map[string]bool, aliases map[fileKey]uint64)
 	return notHeld, aliases
 }
 
-// writeProgress stores the number of reverted steps and the counts of the report.
+// writeProgress stores done, the number of reverted steps, and the counts of the report.
 // After a failure, the next Undo repeats a step.
 func (u *undoRun) writeProgress(done int) {
 	fd, err := unix.Openat(u.recordDir, progressName, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)

@@ -244,7 +244,8 @@ func fileType(mode int64) int64 { return mode & unix.S_IFMT }
 const maxNamedPaths = 10
 
 // checkUnchanged returns a CONFLICT error if a file was changed since the end of the
-// command.
+// command. stamps are the states of the files at that time, and ended is the time in Unix
+// nanoseconds.
 func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error {
 	var names []string
 	for i := range stamps {

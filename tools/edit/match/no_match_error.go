@@ -123,8 +123,8 @@ func (m *matcher) describePlaces(spans []lineSpan) string {
 // before another edit.
 const maxRevertedSearches = 100
 
-// hintOtherEdit returns a hint that another edit of the call would create the
-// old text or a part of it; "" if no edit does.
+// hintOtherEdit returns a hint that another edit of the call would create the old text or
+// a part of it; "" if no edit does. e is the edit with the index index in m.edits.
 func (m *matcher) hintOtherEdit(index int, e Edit) string {
 	for i, other := range m.edits {
 		if i == index || other.New == "" {

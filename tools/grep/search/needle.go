@@ -22,8 +22,9 @@ type needle struct {
 	compareMask u64     // the bits of them to compare, without the bit of case
 }
 
-// newNeedle returns a needle for text. If fold is set, text is in lower case
-// and matches in any case.
+// newNeedle returns a needle for text. If fold is set, text is in lower case and matches
+// in any case. sure means that a hit of the needle implies a hit of its set, see
+// needle.sure.
 func newNeedle(text []byte, fold, sure bool) needle {
 	n := needle{text: text, fold: fold, sure: sure, compareMask: ^u64(0)}
 	order := make([]int, len(text))

@@ -170,7 +170,8 @@ var (
 	scriptVariable = regexp.MustCompile(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)
 )
 
-// addCall adds the words of a simple command, and applies its assignments.
+// addCall adds the words of a simple command, and applies its assignments. depth is as in
+// parse.
 func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 	for _, a := range call.Assigns {
 		f.addAssign(a, depth)
@@ -184,7 +185,8 @@ func (f *finder) addCall(call *syntax.CallExpr, depth int) {
 	f.addWords(words, depth)
 }
 
-// addAssign applies an assignment. The words of an array may be a command.
+// addAssign applies an assignment. The words of an array may be a command. depth is as in
+// parse.
 func (f *finder) addAssign(a *syntax.Assign, depth int) {
 	switch {
 	case a.Name == nil:
@@ -210,8 +212,8 @@ func (f *finder) maxWordCount() int {
 	return maxWords
 }
 
-// addRedirections adds the files, and parses the texts, that an interpreter reads
-// from standard input.
+// addRedirections adds the files, and parses the texts, that an interpreter reads from
+// standard input. depth is as in parse.
 func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	isInterpreter := ok && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return interpreterName.MatchString(f.expand(arg)) })
@@ -229,8 +231,8 @@ func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 	}
 }
 
-// addWords adds the expanded words of a command, beginning with its program,
-// and examines the command that a wrapper or interpreter gets.
+// addWords adds the expanded words of a command, beginning with its program, and examines
+// the command that a wrapper or interpreter gets. depth is as in parse.
 func (f *finder) addWords(words []string, depth int) {
 	if f.wordCount += len(words); len(words) == 0 || f.wordCount > f.maxWordCount() || path.Base(words[0]) == "git" {
 		return

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Isolate makes attr clone the process into new namespaces. Inside it keeps
-// its user id, and has the rights over the namespaces that it needs to set
-// them up.
+// Isolate makes attr clone the process into new namespaces. Inside it keeps its user id,
+// and has the rights over the namespaces that it needs to set them up. Without network,
+// it gets a network namespace without connections, too.
 func Isolate(attr *syscall.SysProcAttr, network bool) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if !network {

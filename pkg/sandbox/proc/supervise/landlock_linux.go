@@ -92,9 +92,10 @@ func (r *ruleset) allow(path string, rights uint64, follow int) error {
 	return r.allowFile(path, rights, follow, r.dependsOn(path, follow == 0, false))
 }
 
-// allowFile does what allow does. on is the dependency on the path, or nil. If another file
-// was opened than on describes, because the path was changed meanwhile, the rules are
-// never current.
+// allowFile does what allow does. follow is refuseLinks, or a flag of open(2) for the
+// last component: 0 or O_NOFOLLOW. on is the dependency on the path, or nil. If another
+// file was opened than on describes, because the path was changed meanwhile, the rules
+// never count as current. A missing or inaccessible file is no error.
 func (r *ruleset) allowFile(path string, rights uint64, follow int, on *ruleDependency) error {
 	var fd int
 	var err error

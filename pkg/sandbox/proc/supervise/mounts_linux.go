@@ -209,9 +209,9 @@ func mountBlank(path, what string) error {
 	}
 }
 
-// blankFor returns the object to mount over a hidden file or directory. Nobody may
-// open it, except that build tools get empty settings: some of them fail if they
-// cannot read their settings.
+// blankFor returns the object to mount over a hidden file or directory. Nobody may open
+// it, except that build tools get empty settings: some of them fail if they cannot read
+// their settings. isDir says that it is a directory.
 func blankFor(path string, isDir bool) string {
 	name, above := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	switch {

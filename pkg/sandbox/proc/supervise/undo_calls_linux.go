@@ -262,9 +262,10 @@ func isIgnoredDevice(path string) bool {
 	return path == "/dev/null" || path == "/dev/tty" || path == "/dev/stdout" || path == "/dev/stderr"
 }
 
-// findEntry resolves a path of the caller except its last component. It resolves
-// that too if the call follows links. It returns nil if the path leads nowhere
-// or is ignored.
+// findEntry resolves a path of the caller except its last component; with follow also
+// that, if it is a link. dirArg and pathArg are the indices of the call's arguments with
+// the directory (-1: none) and the path. It returns nil if the path leads nowhere or is
+// ignored.
 func (c *callServer) findEntry(n *notification, call *undoCall, dirArg, pathArg int, follow bool) *dirEntry {
 	var path string
 	var err error

@@ -103,9 +103,9 @@ func (r *recorder) separateLinks(id fileID) {
 	}
 }
 
-// keepByCopy copies a file's content to data. If the file system supports it, the two
-// files then share blocks. It returns the offset of the copy there, and false if the
-// file cannot be copied.
+// keepByCopy copies the size bytes of a file's content to r.data. If the file system
+// supports it, the two files then share blocks. It returns the offset of the copy there.
+// held is false if the file cannot be copied.
 func (r *recorder) keepByCopy(p *dirEntry, size int64) (offset int64, held bool) {
 	from, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -124,7 +124,8 @@ func (c *callServer) watchCall(n *notification) {
 }
 
 // reportPath reports an access to a path of the caller, made absolute, with its links as
-// they are. The caller holds w.mu.
+// they are. dirArg and pathArg are the indices of the call's arguments with the directory
+// (-1: none) and the path. The caller of reportPath holds w.mu.
 func (w *accessWatcher) reportPath(c *callServer, n *notification, kind AccessKind, dirArg, pathArg int) {
 	path, err := readCallerPath(n, n.args[pathArg], w.buf[:])
 	if err != nil || path == "" || isIgnoredDevice(path) {

@@ -8,8 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// checkGitSettings checks changed or new git settings. It removes added
-// settings that run programs, and reverts the file if they cannot be removed.
+// checkGitSettings checks changed or new git settings. It removes added settings that run
+// programs, and reverts the file if they cannot be removed. inBaseline says that the file
+// has a state in the baseline, was; now is its present state.
 func (rc *rootCheck) checkGitSettings(name, path string, inBaseline bool, was, now *fileState) {
 	if !now.Mode.IsRegular() || now.Size > maxStoredBytes {
 		rc.revert(name, path, inBaseline, was)

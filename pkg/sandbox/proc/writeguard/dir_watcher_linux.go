@@ -32,7 +32,9 @@ func watchDirs(dirs []string, sendFor func(name string) bool) *dirWatcher {
 	return n
 }
 
-// sendEvents reads inotify and sends events until close.
+// sendEvents reads inotify and sends events until close. It sends one if sendFor returns
+// true for the name of a changed entry, or if the kernel lost events. It closes n.events
+// at its end.
 func (n *dirWatcher) sendEvents(sendFor func(string) bool) {
 	defer close(n.events)
 	buf := make([]byte, 16<<10)

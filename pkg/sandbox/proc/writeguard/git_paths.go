@@ -257,8 +257,9 @@ func (p *gitPaths) addLinkedSettings(link string) {
 	}
 }
 
-// addIncluded adds a file that the settings of a repository include, for the work
-// trees of tops. The settings of a file in the root are those in the baseline.
+// addIncluded adds a file that the settings of a repository include, for the work trees
+// of tops. The settings of a file in the root are those in the baseline. depth counts the
+// files that include it, at most maxIncludeDepth.
 func (p *gitPaths) addIncluded(path string, tops map[string]bool, repo string, depth int) {
 	name, links := p.resolve(path)
 	p.Programs = append(p.Programs, links...)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// revert stores a copy of a file, and then restores its state of the baseline,
-// or removes a file that is not in it.
+// revert stores a copy of a file for the user. Then it restores the state was of the
+// baseline or, if inBaseline is false, removes the file. It records the result in rc.
 func (rc *rootCheck) revert(name, path string, inBaseline bool, was *fileState) {
 	if info, err := os.Lstat(path); err == nil {
 		it := readState(path, watchedFile{}, info)

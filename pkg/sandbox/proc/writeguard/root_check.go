@@ -105,8 +105,9 @@ func (rc *rootCheck) checkFile(name, path string) {
 	rc.checkChanged(name, path, at, inBaseline, &was, &now)
 }
 
-// checkChanged checks a file that is new or differs from the baseline, by the
-// rules for its kind.
+// checkChanged checks a file that is new or differs from the baseline, by the rules for
+// its kind. inBaseline says that the file has a state in the baseline, was; now is its
+// present state.
 func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline bool, was, now *fileState) {
 	switch at.kind {
 	case gitSettingsKind:
