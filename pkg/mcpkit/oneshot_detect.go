@@ -86,7 +86,7 @@ const (
 	inputCall                       // a call, perhaps malformed
 )
 
-// inputMode returns modeOneShot for a call, otherwise modeServe.
+// mode returns modeOneShot for a call, otherwise modeServe.
 func (v inputKind) mode() inputMode {
 	if v == inputCall {
 		return modeOneShot

@@ -54,7 +54,7 @@ func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 	return ""
 }
 
-// credentialDirs returns the home directories of the environment, which a client can set to
+// homeDirs returns the home directories of the environment, which a client can set to
 // anything, and of the user database.
 func (s *Sandbox) homeDirs() []string {
 	var homes []string
