@@ -62,6 +62,10 @@ var hiddenValues = []string{
 	"f() { UID=5; }; f; a=ls\n$a rm x",
 	"f() { UID=5; }\nf; a=ls\n$a rm x",
 	"UID=5; rm() { :; }\nrm x",
+	// Variables that another shell does not get.
+	"a=ls; bash -c '$a rm x'",
+	"a=ls; bash <<<'$a rm x'",
+	"export a=ls; export -n a; bash -c '$a rm x'",
 	// Assignments of a part of a variable, with a quoted name.
 	"a=r; declare 'a+=m'; $a x",
 	"a=r; export 'a+=m'; $a x",

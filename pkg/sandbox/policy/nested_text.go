@@ -10,7 +10,7 @@ import (
 // code are unknown, it adds a doubt and still checks the rest.
 func (s *shellText) checkNestedShell(text field, positional []field, arg0 field) {
 	s.checkInner(text, &shellText{
-		eval: s.eval, depth: s.depth + 1, vars: s.vars.withOwnAssigned(), functionsHere: map[string]bool{},
+		eval: s.eval, depth: s.depth + 1, vars: s.vars.forOtherProcess(), functionsHere: map[string]bool{},
 		positional: positional, arg0: arg0, current: s.current,
 	})
 }

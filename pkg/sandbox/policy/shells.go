@@ -99,7 +99,7 @@ func (s *shellText) checkShellCode(c simpleCommand, args []field) {
 	if slices.Contains([]string{"zsh", "ksh", "ksh93", "mksh", "lksh", "yash"}, c.progName) {
 		s.addDoubt(true, "%s has another syntax", c.progName)
 		s.checkLeniently(code, &shellText{
-			eval: s.eval, depth: s.depth + 1, vars: s.vars.withOwnAssigned(), functionsHere: map[string]bool{},
+			eval: s.eval, depth: s.depth + 1, vars: s.vars.forOtherProcess(), functionsHere: map[string]bool{},
 			positional: knownPositional(rest), arg0: zero, current: s.current,
 		})
 		return

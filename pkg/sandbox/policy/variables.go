@@ -53,6 +53,12 @@ func (v *variables) withOwnAssigned() *variables {
 	return &variables{byName: v.byName, assigned: sure}
 }
 
+// forOtherProcess returns the variables for the text of another shell: it shares the
+// values, and none is surely assigned, since a variable may not be exported.
+func (v *variables) forOtherProcess() *variables {
+	return &variables{byName: v.byName, assigned: map[string]bool{}}
+}
+
 // getOrAdd returns the variable of that name, which it adds without values if
 // necessary.
 func (v *variables) getOrAdd(name string) *variable {
