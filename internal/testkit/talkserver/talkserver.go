@@ -32,6 +32,7 @@ type talker struct {
 	roots string
 	count int      // calls of the tool count
 	grown []string // tools that the tool grow has added
+	later []string // questions that the server asks at the next call of sleep
 }
 
 func (s *talker) write(message []byte) {
@@ -147,6 +148,11 @@ func (s *talker) list() json.RawMessage {
 	return json.RawMessage(`{"tools":[` + strings.Join(all, ",") + `]}`)
 }
 
+// elicit asks a question without naming a call, and returns the answer.
+func (s *talker) elicit(question string) string {
+	return s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, question))
+}
+
 func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	var p struct {
 		Name      string `json:"name"`
@@ -164,13 +170,19 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	said := p.Arguments.Text
 	switch p.Name {
 	case "elicit":
-		said = s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, said))
+		said = s.elicit(said)
 	case "elicit_for": // names its request, as servers made with mcpkit do
 		said = s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}},"_meta":{"toolroom/request":%s}}`, said, m.ID))
-	case "elicit_later": // asks when it has answered
+	case "elicit_later": // asks when it has answered, after n milliseconds; n < 0: at the next call of sleep
+		if p.Arguments.N < 0 {
+			s.mu.Lock()
+			s.later = append(s.later, said)
+			s.mu.Unlock()
+			break
+		}
 		go func() {
 			time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
-			s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, said))
+			s.elicit(said)
 		}()
 	case "url": // names its request, too
 		s.ask("elicitation/create", fmt.Appendf(nil, `{"mode":"url","message":%[1]q,"url":"https://example.com/","elicitationId":%[1]q,"_meta":{"toolroom/request":%[2]s}}`, said, m.ID))
@@ -210,6 +222,13 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	case "roots":
 		said = s.ask("roots/list", nil)
 	case "sleep":
+		s.mu.Lock()
+		later := s.later
+		s.later = nil
+		s.mu.Unlock()
+		for _, question := range later {
+			go s.elicit(question)
+		}
 		time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
 	}
 	text, err := json.Marshal(said)
