@@ -60,7 +60,8 @@ const (
 	slowStart = 2 * time.Second
 )
 
-// A Catalog is safe for concurrent use.
+// A Catalog holds the lists of its servers, with served names. It is safe for concurrent
+// use.
 type Catalog struct {
 	identity  json.RawMessage // of this host, in modern lists; nil: omitted
 	servers   atomic.Pointer[[]*server]
@@ -96,7 +97,7 @@ type server struct {
 	lists   map[call.ListKind]*listing
 }
 
-// listing is one list of a server.
+// listing is the list of one kind of a server, with the state of its requests.
 type listing struct {
 	items  []*Item
 	faults []error

@@ -17,7 +17,7 @@ type pinChecks struct {
 	hurry   chan struct{} // capacity 1: do not pause
 }
 
-// pinCheck is a list to compare.
+// pinCheck is a list that waits for the comparison with its pins.
 type pinCheck struct {
 	list   *listing
 	asked  int // the list's number of requests

@@ -20,7 +20,7 @@ func KeepPins(keys store.Keys) PinStore { return storedPins{keys} }
 // storedPins reads and writes pins in a key-value store.
 type storedPins struct{ keys store.Keys }
 
-// pin is a stored value.
+// pin is the stored value of a pinned definition.
 type pin struct {
 	Server     string          `json:"server"`
 	Tool       string          `json:"tool"`

@@ -197,7 +197,7 @@ func (c *Catalog) reportDrift(p *pins, server string, changed []*ChangedError) {
 	}
 }
 
-// comparison is the result of comparing a server's list.
+// comparison is the result of comparing a server's list with its pins.
 type comparison struct {
 	changed  []*ChangedError
 	newTools []newTool // not pinned yet

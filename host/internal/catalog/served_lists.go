@@ -22,11 +22,11 @@ type Snapshot struct {
 	profiles map[*Profile]*Snapshot // snapshots of profiles, computed on demand
 }
 
-// section is one list.
+// section is the list of one kind in a snapshot.
 type section struct {
 	items  []*Item
 	byName map[string]*Item
-	listed []*Item                // see leaveOut
+	listed []*Item                // see limitListed
 	legacy func() json.RawMessage // the result of the list request, encoded on demand
 	modern func() json.RawMessage
 }

@@ -320,7 +320,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 	}
 	in, _ := ctx.Value(callingKey{}).(*calling)
 	if in != nil && call.IsHostQuestion(ctx) {
-		dismiss := json.RawMessage(`{"action":"cancel"}`) // the call then waits; see asking.Call
+		dismiss := json.RawMessage(`{"action":"cancel"}`) // the call then waits; see approvingTools.Call
 		if in.call.Name == callTool {
 			return dismiss, nil // it is about another tool and its arguments
 		}

@@ -6,7 +6,7 @@
 // a line, approvals are asked for in place, and Ctrl-C cancels the turn instead of the
 // program. Through a pipe, each line of standard input is a message, standard output
 // contains only the model's answers, and all other output goes to standard error. With
-// JSON, all output is one object a line (see record).
+// JSON, all output is one object a line (see jsonLine).
 //
 // Text of models and tools reaches a terminal, or a pipe that may lead to one, only
 // with control characters escaped: see package screen.

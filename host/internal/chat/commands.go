@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A command is a text after a slash.
+// A command is a command of the chat, written after a slash.
 type command struct {
 	name, args, help string
 }

@@ -98,7 +98,7 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 		if e.Err != nil {
 			r.Code, r.Error = toolerr.CodeOf(e.Err), e.Err.Error()
 		}
-	case agent.EndEvent: // see the record ended
+	case agent.EndEvent: // the method ended writes it
 		return
 	}
 	v.write(r)

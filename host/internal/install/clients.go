@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 )
 
-// Scope is a range of projects.
+// Scope says for which projects a configuration of a client is.
 type Scope string
 
 // The scopes.

@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-// A Vendor is a wire format.
+// A Vendor is a wire format, named after the vendor that defines it.
 type Vendor string
 
 // The vendors.

@@ -37,7 +37,7 @@ type streamable struct {
 	slowest   time.Duration // longest time of a list of tools
 }
 
-// exchange is a running request.
+// exchange is a request that was posted, and its response.
 type exchange struct {
 	id     json.RawMessage
 	method string

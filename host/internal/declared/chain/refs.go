@@ -18,7 +18,7 @@ var (
 	element    = regexp.MustCompile(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
 )
 
-// ref is a reference, ${…}.
+// ref is a reference ${…} in a text.
 type ref struct {
 	text       string   // as written
 	root       string   // args or steps

@@ -68,7 +68,7 @@ func New(c Config) call.Stage {
 	}
 }
 
-// result is a parsed result.
+// result is a decoded result of a call.
 type result struct {
 	content    []json.RawMessage
 	structured json.RawMessage // nil: none

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// resourceMetadata is of RFC 9728.
+// resourceMetadata is the metadata of a protected resource (RFC 9728), here of the MCP
+// server.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
