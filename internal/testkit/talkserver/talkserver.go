@@ -153,6 +153,17 @@ func (s *talker) elicit(question string) string {
 	return s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, question))
 }
 
+// elicitNow asks the questions that wait for a call of sleep.
+func (s *talker) elicitNow() {
+	s.mu.Lock()
+	later := s.later
+	s.later = nil
+	s.mu.Unlock()
+	for _, question := range later {
+		go s.elicit(question)
+	}
+}
+
 func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	var p struct {
 		Name      string `json:"name"`
@@ -222,13 +233,7 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	case "roots":
 		said = s.ask("roots/list", nil)
 	case "sleep":
-		s.mu.Lock()
-		later := s.later
-		s.later = nil
-		s.mu.Unlock()
-		for _, question := range later {
-			go s.elicit(question)
-		}
+		s.elicitNow()
 		time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
 	}
 	text, err := json.Marshal(said)
