@@ -111,7 +111,7 @@ func TestNoElicitationCrosses(t *testing.T) {
 	for _, s := range w.all {
 		calls.Go(func() {
 			own := 0
-			for end := time.Now().Add(time.Minute); own < 10 && time.Now().Before(end); {
+			for end := time.Now().Add(3 * time.Minute); own < 10 && time.Now().Before(end); {
 				answer := <-s.begin("tools/call", s.params("talk__elicit", "question for "+s.name, 0))
 				if strings.Contains(answer, s.name) {
 					own++
