@@ -78,11 +78,7 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for _, one := range s.byID {
-		if now.After(one.expires) {
-			s.endLocked(one, errors.New("the sign-in was not completed in time"))
-		}
-	}
+	s.endExpired(now)
 	for _, one := range s.byID {
 		if one.cfg.File() == cfg.File() {
 			return one, nil
@@ -99,12 +95,22 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	return one, nil
 }
 
+// endExpired ends the sign-ins that have expired at the time now. The caller holds s.mu.
+func (s *signInLinks) endExpired(now time.Time) {
+	for _, one := range s.byID {
+		if now.After(one.expires) {
+			s.endLocked(one, errors.New("the sign-in was not completed in time"))
+		}
+	}
+}
+
 // restore adds a sign-in of an earlier process of the host with its id and expiry, or makes
 // the id one of the sign-in of the same user to the same server that waits. It returns the
 // sign-in; nil if maxLinks wait.
 func (s *signInLinks) restore(id string, cfg oauth.Config, expires time.Time) *userSignIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.endExpired(time.Now()) // among them can be one of the same user, whose link was issued earlier
 	if len(s.byID) >= maxLinks {
 		return nil
 	}

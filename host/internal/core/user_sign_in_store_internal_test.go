@@ -63,6 +63,19 @@ func TestLinksAreStored(t *testing.T) {
 	require.Nil(t, third.findLink(t.Context(), waiting.id))
 	require.Nil(t, hostWithLinks(t, state, s, dialect.CallerCredentials).findLink(t.Context(), one.id), "it was used")
 
+	// A link of another process is valid longer than the sign-in here that was not completed.
+	late := hostWithLinks(t, state, s, dialect.CallerCredentials)
+	expired, err := late.links.open(cfg)
+	require.NoError(t, err)
+	expired.expires = time.Now().Add(-time.Second)
+	one.stored.Store(false)
+	before.storeLink(t.Context(), one)
+	found = late.findLink(t.Context(), one.id)
+	require.NotSame(t, expired, found)
+	require.Same(t, found, late.links.get(one.id))
+	<-expired.done
+	late.endLink(t.Context(), found, nil)
+
 	again, err := before.links.open(cfg)
 	require.NoError(t, err)
 	require.Same(t, one, again)
