@@ -18,6 +18,7 @@ func TestMovedBackAfterALaterUndo(t *testing.T) {
 		"directory and file": {`exchange d f`, `rm -r f`},
 		"link and file":      {`exchange l f`, `rm f l`},
 		"moved over another": {`mv -T d empty`, `rm -r empty; mkdir d`},
+		"made twice":         {`rm -r d; mkdir d; echo y > d/x; touch -d @1700000000 d/x`, `rm -r d`}, // often in the inode of the removed one
 		"exchanged twice":    {`exchange d e; exchange e f`, `rm -r d e f; mkdir f`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 			u.report.Removed++
 		}
 		return err
-	case is.Mode != 0 && fileType(is.Mode) == fileType(was.Mode) && is.Dev == was.Dev && is.Ino == u.recordedInode(was) && (was.Link != "" || fileType(is.Mode) == unix.S_IFDIR):
+	case u.isRecorded(is, was):
 		// The command did not remove it, or it moved it back, or a new directory
 		// has got the inode of the removed one.
 		return restoreAll(dir, base, was, fileType(is.Mode) == unix.S_IFDIR)
@@ -121,6 +121,17 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 		u.addAlias(fileKey{uint64(is.Dev), uint64(is.Ino)}, was.Ino)
 	}
 	return restoreAll(dir, base, was, was.Link == "")
+}
+
+// isRecorded reports whether is, the state of an entry, is that of the recorded file with a
+// hard link in the record, or of the recorded directory, also if an Undo of a later command
+// has made it again.
+func (u *undoRun) isRecorded(is supervise.UndoState, was *supervise.UndoState) bool {
+	if is.Mode == 0 || fileType(is.Mode) != fileType(was.Mode) || is.Dev != was.Dev {
+		return false
+	}
+	isDir := fileType(is.Mode) == unix.S_IFDIR
+	return is.Ino == u.recordedInode(was) && (was.Link != "" || isDir) || isDir && u.isUnchanged(is, was)
 }
 
 // recordedInode returns the inode of a recorded entry. If the record has a hard link of
