@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -37,6 +38,13 @@ type signInSource struct {
 	knownTools atomic.Pointer[[]json.RawMessage] // as a user's run listed them
 	listing    atomic.Bool
 	attempts   listAttempts
+}
+
+// isSameAs reports whether other is the source of the same server with the same kind of
+// credentials.
+func (s *signInSource) isSameAs(other catalog.Source) bool {
+	o, ok := other.(*signInSource)
+	return ok && s.Server == o.Server && s.perUser == o.perUser
 }
 
 // List returns the server's items of a kind. For tools that cannot be listed yet it

@@ -103,7 +103,11 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, changed []st
 		old = before.byName[sc.Name]
 	}
 	if old != nil && !slices.Contains(changed, sc.Name) {
-		return &serverEntry{server: old.server, entry: a.catalogEntry(old.server, sc), cfg: sc, calls: old.calls}, nil
+		entry := a.catalogEntry(old.server, sc)
+		if kept, ok := old.entry.Source.(*signInSource); ok && kept.isSameAs(entry.Source) {
+			entry.Source = kept // its lists and attempts stay
+		}
+		return &serverEntry{server: old.server, entry: entry, cfg: sc, calls: old.calls}, nil
 	}
 	if err := a.checkCallerCredentials(sc); err != nil {
 		return nil, err
