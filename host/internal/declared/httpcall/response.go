@@ -11,6 +11,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/htmlindex"
+
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -135,15 +137,13 @@ func toUTF8(charset string, body []byte) ([]byte, string) {
 }
 
 // textOf returns a body as text; bytes that are invalid in its character set are
-// replaced.
+// replaced. Names of character sets are those of the WHATWG Encoding Standard, where
+// iso-8859-1 is windows-1252; bodies in other sets are read as UTF-8.
 func textOf(charset string, body []byte) string {
-	switch strings.ToLower(charset) {
-	case "iso-8859-1", "latin1", "windows-1252":
-		runes := make([]rune, len(body))
-		for i, b := range body {
-			runes[i] = rune(b)
+	if encoding, err := htmlindex.Get(charset); err == nil {
+		if text, err := encoding.NewDecoder().Bytes(body); err == nil {
+			body = text
 		}
-		return string(runes)
 	}
 	return strings.ToValidUTF8(string(body), "\ufffd")
 }
