@@ -40,8 +40,9 @@ func (o *oneShot) answerCallFlag(ctx context.Context, args string, stdin io.Read
 	return o.answerText(ctx, text)
 }
 
-// answerText answers text, which should be one JSON object; for anything else
-// it prints an error answer, and returns the error of printInvalidInput.
+// answerText answers text, which should be one JSON value, and returns the error of
+// answerJSON. For other or too long text it prints an error answer, and returns the error of
+// printInvalidInput.
 func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) > jsonrpc.MaxLine {

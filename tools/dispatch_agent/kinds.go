@@ -18,7 +18,7 @@ const exploreKind = "explore"
 type agentKind struct {
 	name        string  // as in the argument agent
 	description string  // shown to the caller who chooses a kind
-	system      string  // instructions; "": mcp-host knows the kind, and its tools
+	system      string  // instructions; "": host/internal/agent/kind.go has them, and the tools
 	model       string  // "": the default model
 	tools       toolSet // a subset of the ceiling; nil: the whole ceiling
 }

@@ -1,7 +1,7 @@
 package main
 
 // Limits and defaults that callers meet. DefaultConfig has those that flags set, and the
-// tags of arguments have the other defaults.
+// tags of arguments (grep.go) have the other defaults, such as that of head_limit.
 const (
 	// lineWidth bounds the characters shown of a line.
 	lineWidth = 400

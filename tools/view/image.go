@@ -88,7 +88,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	if format == "gif" && isAnimatedGIF(data) {
 		pic.Note = "first frame of an animation"
 	}
-	config, err := codecs[format].decodeHeader(bytes.NewReader(source))
+	config, err := imageDecoders[format].decodeHeader(bytes.NewReader(source))
 	if err != nil {
 		return nil, damagedImageError(format, err.Error())
 	}
@@ -101,7 +101,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	if cost > keepMemory {
 		defer debug.FreeOSMemory()
 	}
-	img, err := codecs[format].decode(&contextReader{ctx, bytes.NewReader(source)})
+	img, err := imageDecoders[format].decode(&contextReader{ctx, bytes.NewReader(source)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // imageFormat returns the image format according to the first bytes of a file:
-// a key of codecs, or "" for other files. It needs at most 16 bytes.
+// a key of imageDecoders, or "" for other files. It needs at most 16 bytes.
 func imageFormat(head []byte) string {
 	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
@@ -57,14 +57,14 @@ func isAcceptedByModels(format string) bool {
 	return false
 }
 
-// codec decodes an image format.
-type codec struct {
+// imageDecoder decodes an image format.
+type imageDecoder struct {
 	decodeHeader func(io.Reader) (image.Config, error) // reads no pixels
 	decode       func(io.Reader) (image.Image, error)
 }
 
-// codecs are the codecs by format.
-var codecs = map[string]codec{
+// imageDecoders are the decoders by format.
+var imageDecoders = map[string]imageDecoder{
 	"png":  {png.DecodeConfig, png.Decode},
 	"jpeg": {jpeg.DecodeConfig, jpeg.Decode},
 	"gif":  {gif.DecodeConfig, gif.Decode}, // Decode stops after the first frame

@@ -7,7 +7,7 @@ import (
 )
 
 // scaleDown returns img scaled down so that its long side has at most side
-// pixels, by averaging the area of each new pixel. It works in strips: besides
+// pixels (maxImageSide in limits.go), by averaging the area of each new pixel. It works in strips: besides
 // the source it needs memory only for the result and a few rows, which the
 // scalers of x/image do not guarantee. An image that is small enough is only
 // converted. If ctx is cancelled, the rest stays blank.

@@ -76,7 +76,7 @@ func (f *viewedFile) describeText(row func(name, format string, values ...any), 
 // decoded.
 func (f *viewedFile) imageDimensions(format string) string {
 	var config image.Config
-	config, err := codecs[format].decodeHeader(bytes.NewReader(f.head))
+	config, err := imageDecoders[format].decodeHeader(bytes.NewReader(f.head))
 	if err != nil {
 		return ""
 	}

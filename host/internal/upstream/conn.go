@@ -204,8 +204,7 @@ func (c *conn) listedTools() []json.RawMessage {
 	return c.tools
 }
 
-// send queues a line for the server. If that fails, it ends the connection and returns
-// false.
+// send queues a line for the server. It returns false if that fails.
 func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
 
 // newID returns an id for a request; 0 if the connection is dead.

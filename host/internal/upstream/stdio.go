@@ -124,8 +124,8 @@ func (s *stdio) narrow() {
 	}
 }
 
-// finish ends the process and its group, after it has handled what the server wrote before
-// its end.
+// finish waits until the connection ends, stops the process and its group, and then waits up
+// to a second for the rest of its output.
 func (s *stdio) finish(r receiver) {
 	defer close(s.ended)
 	select {

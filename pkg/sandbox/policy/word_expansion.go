@@ -88,7 +88,8 @@ func (s *shellText) expandText(word *syntax.Word, values reading) field {
 	return field{text: text}
 }
 
-// tildePrefix returns text up to its first slash, all of it without one: ~name.
+// tildePrefix returns the tilde prefix of a text that begins with ~, such as ~name: all
+// before its first slash.
 func tildePrefix(text string) string {
 	if slash := strings.IndexByte(text, '/'); slash >= 0 {
 		return text[:slash]

@@ -142,7 +142,7 @@ func (l literalSets) followedBy(m literalSets) literalSets {
 			out.inner = append(out.inner, middle)
 		}
 	}
-	return out.dropLargeSets()
+	return out.applyLimits()
 }
 
 // either returns the literal sets of an alternative between l and m.
@@ -157,11 +157,13 @@ func (l literalSets) either(m literalSets) literalSets {
 	if left, right := mostSelective(l.required()), mostSelective(m.required()); left != nil && right != nil {
 		out.inner = [][]Literal{withoutDuplicates(slices.Concat(left, right))}
 	}
-	return out.dropLargeSets()
+	return out.applyLimits()
 }
 
-// dropLargeSets returns l without sets that exceed the limits.
-func (l literalSets) dropLargeSets() literalSets {
+// applyLimits returns l within the limits: it replaces large sets of prefixes and suffixes
+// by one that says nothing, and drops large inner sets and the least selective ones beyond
+// maxInnerSets.
+func (l literalSets) applyLimits() literalSets {
 	if len(l.prefix) > 4*maxAlternatives {
 		l.prefix = []Literal{{}}
 	}

@@ -22,8 +22,8 @@ type prepared struct {
 }
 
 // prepareForExpected reads the spec that the server expects for the next command, and
-// prepares for it: at L1 it makes the rules and a thread that is restricted by them. It
-// returns nil, nil if the server sent no spec. If only a part can be prepared, rules is
+// prepares for it: at L1 it makes the rules, and a thread without capabilities and with the
+// system call filter. It returns nil, nil if the server sent no spec. If only a part can be prepared, rules is
 // nil, without an error.
 func prepareForExpected() (*prepared, error) {
 	if len(os.Args) < 4 || os.Args[3] != ExpectArg {

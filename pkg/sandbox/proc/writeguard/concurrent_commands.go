@@ -172,7 +172,7 @@ func (d *otherCommands) hasOmittedDotGit(dir string) bool {
 	return false
 }
 
-// recordDirs records device and inode of the directories below root that
+// recordDirs replaces b.Dirs by device and inode of the root and of the directories that
 // contain b.Items. With keepKnown, directories that are already recorded are
 // not updated, since commands may have replaced them.
 func (b *baseline) recordDirs(root string, keepKnown bool) {

@@ -34,8 +34,9 @@ func openRootGuard(root, state string) (*RootGuard, error) {
 	return w, nil
 }
 
-// openStateFiles opens the files use and lock in the state directory, which it
-// makes if needed. On an error it may leave one of them open.
+// openStateFiles opens the files "use" and "lock" in the state directory, which it
+// makes if needed, and writes the root's path into the file "root". On an error it may
+// leave "use" and "lock" open.
 func (w *RootGuard) openStateFiles() error {
 	err := os.MkdirAll(w.stateDir, 0o700)
 	if err == nil {
