@@ -42,7 +42,7 @@ func (c Config) newHTTP() *http.Client {
 		if class.Reach == netguard.Public || private && class.Reach != netguard.Never {
 			return nil
 		}
-		return fmt.Errorf("refused to connect to %s, which is %s", at.Addr(), class.Name)
+		return fmt.Errorf("%w to %s, which is %s", errAddressRefused, at.Addr(), class.Name)
 	}
 	return &http.Client{
 		Timeout: requestTimeout,
@@ -71,8 +71,31 @@ func (c Config) newHTTP() *http.Client {
 	}
 }
 
+// errAddressRefused is the error for an address that a request must not lead to.
+var errAddressRefused = errors.New("refused to connect")
+
+// unreachableError is a request without an answer, or with an answer that broke off.
+type unreachableError struct {
+	text string
+	err  error
+}
+
+func (e *unreachableError) Error() string { return e.text + ": " + e.err.Error() }
+
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// isTemporary reports whether a request that failed with err can succeed later: the server
+// was not reached, or it answered with 429 or 5xx.
+func isTemporary(err error) bool {
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		return status.status == http.StatusTooManyRequests || status.status >= 500
+	}
+	unreachable := (*unreachableError)(nil)
+	return errors.As(err, &unreachable) && !errors.Is(err, errAddressRefused)
+}
+
 // statusError is an answer with an error status, with the error code of OAuth
-// if the body has one.
+// if the body has one, or an answer with another status that has such a code.
 type statusError struct {
 	host        string
 	status      int
@@ -93,8 +116,9 @@ func (e *statusError) Error() string {
 }
 
 // sendRequest sends a request and decodes a JSON answer into result; nil: the answer is not read. An
-// answer with another status than 2xx is a *statusError. Errors never quote bodies, which may hold
-// credentials.
+// answer with another status than 2xx, or to a POST with an error code, is a *statusError; GitHub and
+// Slack send error codes with status 200. If the server was not reached, the error is an
+// *unreachableError. Errors never quote bodies, which may hold credentials.
 func sendRequest(client *http.Client, req *http.Request, agent string, result any) error {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", agent)
@@ -104,22 +128,23 @@ func sendRequest(client *http.Client, req *http.Request, agent string, result an
 		if errors.As(err, &wrapped) { // whose text has the address, with its query
 			err = wrapped.Err
 		}
-		return fmt.Errorf("cannot reach %s: %w", req.URL.Host, err)
+		return &unreachableError{"cannot reach " + req.URL.Host, err}
 	}
 	defer res.Body.Close() //nolint:errcheck // only read from
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("the answer of %s broke off: %w", req.URL.Host, err)
+		return &unreachableError{"the answer of " + req.URL.Host + " broke off", err}
 	case len(body) > maxBody:
 		return fmt.Errorf("the answer of %s is larger than %d bytes", req.URL.Host, maxBody)
-	case res.StatusCode < 200 || res.StatusCode > 299:
-		failed := &statusError{host: req.URL.Host, status: res.StatusCode, nonce: res.Header.Get("DPoP-Nonce")}
-		var told struct{ Error, Error_description string } //nolint:revive // as it is written
-		if json.Unmarshal(body, &told) == nil {
-			failed.code, failed.description = told.Error, told.Error_description
-		}
-		return failed
+	}
+	var told struct{ Error, Error_description string } //nolint:revive // as it is written
+	if json.Unmarshal(body, &told) != nil {
+		told.Error, told.Error_description = "", ""
+	}
+	switch isError := res.StatusCode < 200 || res.StatusCode > 299; {
+	case isError || req.Method == http.MethodPost && told.Error != "":
+		return &statusError{host: req.URL.Host, status: res.StatusCode, nonce: res.Header.Get("DPoP-Nonce"), code: told.Error, description: told.Error_description}
 	case result == nil:
 		return nil
 	}
@@ -128,6 +153,9 @@ func sendRequest(client *http.Client, req *http.Request, agent string, result an
 	if err := json.Unmarshal(body, result); err != nil {
 		if media := res.Header.Get("Content-Type"); !strings.HasPrefix(media, "application/json") {
 			return fmt.Errorf("%s answered with the type %.60q instead of JSON", req.URL.Host, media)
+		}
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+			return fmt.Errorf("the answer of %s is not the expected JSON: %.60q has another type", req.URL.Host, wrong.Field)
 		}
 		return fmt.Errorf("the answer of %s is not the expected JSON", req.URL.Host)
 	}

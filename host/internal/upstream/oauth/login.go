@@ -347,15 +347,16 @@ var errOtherState = errors.New("the answer does not have the state of the reques
 // checkAnswer returns an error unless the parameters of a redirect have the state, the right issuer
 // (RFC 9207) and a code: errOtherState for another state.
 func (f *flow) checkAnswer(answer url.Values, state string) error {
-	for _, name := range []string{"state", "iss", "code", "error"} {
+	if !slices.Equal(answer["state"], []string{state}) { // before all else: any page can send an answer
+		return errOtherState
+	}
+	for _, name := range []string{"iss", "code", "error"} {
 		if len(answer[name]) > 1 {
 			return fmt.Errorf("the answer of the authorization server has %s twice", name)
 		}
 	}
 	iss := answer.Get("iss")
 	switch {
-	case answer.Get("state") != state:
-		return errOtherState
 	case f.server.SendsIssuer && iss == "":
 		return errors.New("the answer lacks the issuer (iss) that this authorization server promises; nothing was sent")
 	case iss != "" && iss != f.server.Issuer:

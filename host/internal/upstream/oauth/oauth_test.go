@@ -129,7 +129,7 @@ func TestAnswersOfOtherSignInsAreIgnored(t *testing.T) {
 	_, err := Login(t.Context(), p.config(), Prompt{Open: func(address string) error {
 		u, err := url.Parse(address)
 		require.NoError(t, err)
-		for _, query := range []string{"code=injected", "code=injected&state=", "code=injected&state=guessed", "error=access_denied"} {
+		for _, query := range []string{"code=injected", "code=injected&state=", "code=injected&state=guessed", "error=access_denied", "state=a&state=b", "iss=a&iss=b", "code=1&code=2", "error=a&error=b"} {
 			res, err := http.Get(u.Query().Get("redirect_uri") + "?" + query)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusBadRequest, res.StatusCode)

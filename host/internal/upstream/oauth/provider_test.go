@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,6 +28,8 @@ type provider struct {
 	metadata func(map[string]any)                          // changes the authorization server's metadata
 	redirect func(url.Values)                              // changes the parameters of the redirect
 	token    func(http.ResponseWriter, *http.Request) bool // answers a request for tokens, if it returns true
+
+	registration map[string]any // added to the answer to a registration
 
 	browsers   sync.WaitGroup
 	mu         sync.Mutex
@@ -64,7 +67,9 @@ func newProvider(t *testing.T) *provider {
 		scope, _ := asked["scope"].(string)
 		p.allowed = strings.Fields(scope)
 		p.mu.Unlock()
-		writeJSON(w, map[string]any{"client_id": "registered"})
+		doc := map[string]any{"client_id": "registered"}
+		maps.Copy(doc, p.registration)
+		writeJSON(w, doc)
 	})
 	auth.HandleFunc("/revoke", func(_ http.ResponseWriter, req *http.Request) {
 		p.mu.Lock()

@@ -88,10 +88,10 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 		ask["scope"] = strings.Join(scopes, " ")
 	}
 	var got struct {
-		ClientID     string `json:"client_id"`
-		ClientSecret string `json:"client_secret"`
-		AuthMethod   string `json:"token_endpoint_auth_method"`
-		Expires      int64  `json:"client_secret_expires_at"`
+		ClientID     string  `json:"client_id"`
+		ClientSecret string  `json:"client_secret"`
+		AuthMethod   string  `json:"token_endpoint_auth_method"`
+		Expires      seconds `json:"client_secret_expires_at"`
 	}
 	if err := c.postJSON(ctx, client, m.RegistrationEndpoint, ask, &got); err != nil {
 		return registration{}, fmt.Errorf("registering at the authorization server: %w", err)
@@ -104,7 +104,7 @@ func (c Config) register(ctx context.Context, client *http.Client, m serverMetad
 		r.AuthMethod = authMethod(r.ClientSecret != "", m.AuthMethods)
 	}
 	if got.Expires > 0 {
-		r.Expires = time.Unix(got.Expires, 0)
+		r.Expires = time.Unix(int64(min(got.Expires, maxUnixTime)), 0)
 	}
 	return r, nil
 }

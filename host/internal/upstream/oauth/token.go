@@ -14,12 +14,12 @@ import (
 
 // tokenResponse is the answer of a token endpoint (RFC 6749, 5.1).
 type tokenResponse struct {
-	Access  string  `json:"access_token"`
-	Type    string  `json:"token_type"`
-	Refresh string  `json:"refresh_token"`
-	Expires float64 `json:"expires_in"`
-	Scope   *string `json:"scope"`
-	ID      string  `json:"id_token"`
+	Access  string     `json:"access_token"`
+	Type    string     `json:"token_type"`
+	Refresh string     `json:"refresh_token"`
+	Expires seconds    `json:"expires_in"`
+	Scope   *scopeList `json:"scope"`
+	ID      string     `json:"id_token"`
 }
 
 // maxLifetime bounds the lifetime of tokens and codes that a server names.
@@ -51,10 +51,10 @@ func (c Config) requestTokens(ctx context.Context, client *http.Client, t tokens
 		t.Refresh = got.Refresh
 	}
 	if got.Expires > 0 {
-		t.Expires = begin.Add(time.Duration(min(got.Expires, maxLifetime.Seconds()) * float64(time.Second)))
+		t.Expires = begin.Add(min(got.Expires, seconds(maxLifetime.Seconds())).duration())
 	}
 	if got.Scope != nil {
-		t.Scopes = strings.Fields(*got.Scope)
+		t.Scopes = got.Scope.splitAtCommas(t.Scopes)
 	}
 	if c.openID {
 		return withIDToken(t, got.ID)
@@ -112,7 +112,8 @@ func isRefused(err error) bool {
 		return false
 	}
 	switch status.code {
-	case "invalid_grant", "invalid_client", "unauthorized_client", "invalid_target":
+	case "invalid_grant", "invalid_client", "unauthorized_client", "invalid_target",
+		"bad_refresh_token", "incorrect_client_credentials": // GitHub
 		return true
 	}
 	return false
