@@ -70,7 +70,7 @@ test-long: ## run the long attack corpora, races and 1 000 random sequences (an 
 # The race detector's second of sleep at each process' end is for goroutines that are
 # left then: ours have owners that wait for them.
 raced: ## run the tests with the oracles under the race detector (a part of test-all)
-	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 30m $(FOREIGN) $(RACED)
+	TOOLROOM_SOAK=1 TOOLROOM_ORACLES='$(CURDIR)/bench/oracle' CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 30m $(FOREIGN) $(RACED)
 
 shared: ## run the tests of servers with processes that hosts can share (a part of test-all)
 	UPSTREAM_SHARED=1 $(PLAIN) $(GO) test -vet=off -count=1 -short ./host/internal/upstream
