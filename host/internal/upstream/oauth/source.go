@@ -30,6 +30,11 @@ type Source struct {
 	mu   sync.Mutex  // one refresh or read at a time
 	file os.FileInfo // the file that was read last
 	used []string    // tokens that were sent, to hide them in messages
+
+	// unsaved are refreshed tokens that could not be stored, nil: none; replaced is the access
+	// token that the store has in their place.
+	unsaved  *tokens
+	replaced string
 }
 
 // NewSource returns the source of a server's tokens. It does no work.
@@ -166,7 +171,10 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		return nil, nil
 	}
 	var result *tokens
+	refreshed := false
 	err := s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
+		stored := accessOf(r.Tokens)
+		s.restoreUnsaved(r)
 		t := r.Tokens
 		switch {
 		case t == nil && !s.cfg.signsInAlone():
@@ -192,6 +200,10 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 			}
 			return refused, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
 		}
+		// A refresh token may be valid once, so it is not used while its successor cannot be stored.
+		if err := s.cfg.checkRoom(); err != nil {
+			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
+		}
 		// Not cancelled with the call: the answer may hold the only valid
 		// refresh token.
 		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
@@ -202,13 +214,39 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		if err != nil {
 			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
 		}
-		r.Tokens, result = &fresh, &fresh
+		r.Tokens, result, refreshed = &fresh, &fresh, true
+		s.unsaved, s.replaced = &fresh, stored
 		return true, nil
 	})
+	if refreshed && err == nil {
+		s.unsaved = nil
+	} else if refreshed {
+		err = nil // the tokens are valid; the next refresh stores its own
+	}
 	if err == nil || errors.Is(err, ErrSignIn) {
 		s.cacheTokens(result)
 	}
 	return result, err
+}
+
+// restoreUnsaved gives r the tokens that could not be stored, unless it has others than at
+// that time. s.mu is held.
+func (s *Source) restoreUnsaved(r *record) {
+	switch {
+	case s.unsaved == nil:
+	case accessOf(r.Tokens) == s.replaced:
+		r.Tokens = s.unsaved
+	default: // another process signed in or out
+		s.unsaved = nil
+	}
+}
+
+// accessOf returns the access token of t, "" for nil.
+func accessOf(t *tokens) string {
+	if t == nil {
+		return ""
+	}
+	return t.Access
 }
 
 // reload reads the store, unless that was done before. After an error the next call tries
@@ -247,6 +285,7 @@ func (s *Source) checkStore(ctx context.Context) error {
 	}
 	r, err := s.cfg.loadRecord(ctx)
 	if err == nil {
+		s.restoreUnsaved(&r)
 		s.cacheTokens(r.Tokens)
 	}
 	return err
@@ -260,6 +299,9 @@ func (s *Source) checkCluster(ctx context.Context) error {
 	r, err := s.cfg.loadRecord(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err == nil {
+		s.restoreUnsaved(&r)
+	}
 	t := s.cached.Load()
 	switch {
 	case err == nil && (t == nil || r.Tokens == nil || t.Access != r.Tokens.Access):

@@ -220,6 +220,26 @@ func (c Config) replaceRecord(ctx context.Context, r record) error {
 	return os.Rename(f.Name(), c.recordFile())
 }
 
+// roomBytes is more than a record needs on the disk.
+const roomBytes = 64 << 10
+
+// checkRoom returns an error if a record could not be stored now, as on a full disk. A store of
+// the cluster is not checked. The lock is held.
+func (c Config) checkRoom() error {
+	if c.Kind == InCluster {
+		return nil
+	}
+	f, err := os.CreateTemp(c.recordsDir(), ".room-")
+	if err != nil {
+		return fmt.Errorf("tokens cannot be stored: %w", err)
+	}
+	_, err = f.Write(make([]byte, roomBytes))
+	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("tokens cannot be stored: %w", err)
+	}
+	return nil
+}
+
 // updateRecord changes the record under its lock. change gets the record as it is then, and reports
 // whether to store it, also if it returns an error, which updateRecord returns.
 func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, error)) error {

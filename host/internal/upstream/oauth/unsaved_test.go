@@ -1,0 +1,83 @@
+package oauth
+
+import (
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Refreshed tokens that cannot be stored are used, and the refresh token that they replace is
+// not sent again: a server that rotates them would end the sign-in.
+func TestTokensThatCannotBeStored(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	s := NewSource(c)
+	token, err := s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-1", token)
+	away := c.recordsDir() + ".away"
+	p.token = func(http.ResponseWriter, *http.Request) bool {
+		require.NoError(t, os.Rename(c.recordsDir(), away))
+		return false
+	}
+	again, err := s.Refused(t.Context(), "access-1", http.StatusUnauthorized, nil)
+	require.NoError(t, err)
+	require.True(t, again)
+	token, err = s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-2", token)
+
+	// While nothing can be stored, no refresh token is sent.
+	p.token = nil
+	require.NoError(t, os.WriteFile(c.recordsDir(), nil, 0o600))
+	sent := p.count()
+	again, err = s.Refused(t.Context(), "access-2", http.StatusUnauthorized, nil)
+	require.Error(t, err)
+	require.False(t, again)
+	require.Equal(t, sent, p.count())
+	require.NoError(t, os.Remove(c.recordsDir()))
+
+	require.NoError(t, os.Rename(away, c.recordsDir()))
+	s.checked.Store(0) // the file is looked at
+	token, err = s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-2", token, "the store still has access-1")
+	again, err = s.Refused(t.Context(), "access-2", http.StatusUnauthorized, nil)
+	require.NoError(t, err)
+	require.True(t, again)
+	token, err = s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-3", token)
+	require.Equal(t, "refresh-2", p.forms[len(p.forms)-1].Get("refresh_token"))
+
+	other := NewSource(c) // another process
+	token, err = other.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-3", token)
+}
+
+// A sign-in by another process replaces tokens that could not be stored.
+func TestSignInReplacesTokensThatCannotBeStored(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	s := NewSource(c)
+	_, err := s.Token(t.Context())
+	require.NoError(t, err)
+	away := c.recordsDir() + ".away"
+	p.token = func(http.ResponseWriter, *http.Request) bool {
+		require.NoError(t, os.Rename(c.recordsDir(), away))
+		return false
+	}
+	_, err = s.Refused(t.Context(), "access-1", http.StatusUnauthorized, nil)
+	require.NoError(t, err)
+	p.token = nil
+	require.NoError(t, os.Rename(away, c.recordsDir()))
+	_, err = p.login(c)
+	require.NoError(t, err)
+	s.checked.Store(0)
+	token, err := s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-3", token)
+}
