@@ -153,12 +153,15 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 
 			mustDo(t, s, "stop_reading", `{}`)
 			_, err = s.Ping(t.Context())
-			require.ErrorContains(t, err, "did not answer a ping within 2s")
-			ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			_, err = do(ctx, s, "echo", `{}`)
-			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
-			require.ErrorContains(t, err, "silent for 2s, also when pinged")
+			const givenUp = "silent for 2s, also when pinged"
+			if err == nil || !strings.Contains(err.Error(), givenUp) { // else the host has stopped the server before the ping's 2 s
+				require.ErrorContains(t, err, "did not answer a ping within 2s")
+				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err = do(ctx, s, "echo", `{}`)
+				require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+				require.ErrorContains(t, err, givenUp)
+			}
 			mustDo(t, s, "echo", `{}`)
 		})
 	}
