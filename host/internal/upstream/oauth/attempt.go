@@ -50,10 +50,12 @@ func (a *Attempt) Finish(ctx context.Context, answer url.Values) (SignInStatus, 
 		return SignInStatus{}, err
 	}
 	t, err := a.flow.exchangeCode(ctx, a.client, answer.Get("code"), a.redirect, a.verifier)
+	if isUnknownClient(err) {
+		err = withFault(err, a.flow.forgetClient(ctx, a.flow.server.Issuer, a.client))
+	}
 	if err != nil {
 		return SignInStatus{}, err
 	}
-	t.Client.RedirectURI = "" // storeTokens would store it as the registration of this subject
 	return a.flow.storeTokens(ctx, t)
 }
 
@@ -68,6 +70,7 @@ func (f *flow) sharedClient(ctx context.Context, redirect string) (client regist
 	if r, ok := f.configuredClient(f.server); ok {
 		return r, nil
 	}
+	f.shared = true
 	shared := f.Config
 	shared.Subject = redirectSubjectPrefix + redirect
 	err = shared.updateRecord(ctx, func(r *record) (bool, error) {

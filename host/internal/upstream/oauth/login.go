@@ -42,6 +42,8 @@ type flow struct {
 	scopes   []string
 	before   record // as it was at the start
 	key      string // that the tokens are bound to; "": none
+	stored   bool   // whether the client is a stored registration
+	shared   bool   // whether the registration is in a record that all users share
 }
 
 // Login signs in to a server, stores the tokens, and returns the account. It waits for the user
@@ -54,18 +56,30 @@ func Login(ctx context.Context, c Config, prompt Prompt) (SignInStatus, error) {
 	if err := f.prepare(ctx); err != nil {
 		return SignInStatus{}, err
 	}
-	var t tokens
-	var err error
 	switch {
 	case c.signsInAtIdentityProvider():
 		return f.loginAtIdentityProvider(ctx, prompt)
 	case c.signsInAlone():
-		t, err = c.obtainTokens(ctx)
-	case prompt.Device != nil:
-		t, err = f.runDeviceFlow(ctx, prompt)
-	default:
+		t, err := c.obtainTokens(ctx)
+		if err != nil {
+			return SignInStatus{}, err
+		}
+		return f.storeTokens(ctx, t)
+	}
+	status, err := f.loginUser(ctx, prompt)
+	// A provider that has forgotten the client shows an error page instead of a redirect.
+	if err != nil && f.stored && (isUnknownClient(err) || errors.Is(ctx.Err(), context.DeadlineExceeded)) {
+		err = withFault(err, f.forgetClient(ctx, f.server.Issuer, f.before.Clients[f.server.Issuer]))
+	}
+	return status, err
+}
+
+// loginUser runs the device flow or the authorization code flow, and stores the tokens.
+func (f *flow) loginUser(ctx context.Context, prompt Prompt) (SignInStatus, error) {
+	if prompt.Device == nil {
 		return f.runCodeFlow(ctx, prompt)
 	}
+	t, err := f.runDeviceFlow(ctx, prompt)
 	if err != nil {
 		return SignInStatus{}, err
 	}
@@ -85,7 +99,7 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (SignInStatus, error) 
 		if inFile {
 			noKeyring = nil // an earlier sign-in has told it
 		}
-		if t.Client.RedirectURI != "" {
+		if t.Client.RedirectURI != "" && !f.shared {
 			r.Clients = map[string]registration{f.server.Issuer: t.Client}
 		}
 		if len(f.before.Wanted) > 0 {
@@ -218,6 +232,7 @@ func (f *flow) clientIdentity(ctx context.Context, redirect string, device bool)
 		return r, nil
 	}
 	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.isUsable(time.Now()) && r.RedirectURI == redirect && f.hasScopes(r) {
+		f.stored = true
 		return r, nil
 	}
 	return f.register(ctx, f.client, f.server, redirect, f.scopes, device)

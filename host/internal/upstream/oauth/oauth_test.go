@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -376,22 +375,7 @@ func TestMoreScopesNeedAnotherRegistration(t *testing.T) {
 	users.Subject = "issuer\nalice"
 	logins := map[string]func() (SignInStatus, error){
 		"by the host": func() (SignInStatus, error) { return p.login(c) },
-		"by a link": func() (SignInStatus, error) {
-			a, address, err := Begin(t.Context(), users, "http://127.0.0.1:1/sign-in/callback")
-			if err != nil {
-				return SignInStatus{}, err
-			}
-			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-			res, err := client.Get(address)
-			if err != nil {
-				return SignInStatus{}, err
-			}
-			to, err := res.Location()
-			if err := errors.Join(err, res.Body.Close()); err != nil {
-				return SignInStatus{}, err
-			}
-			return a.Finish(t.Context(), to.Query())
-		},
+		"by a link":   func() (SignInStatus, error) { return p.loginByLink(users) },
 	}
 	for name, of := range map[string]Config{"by the host": c, "by a link": users} {
 		t.Run(name, func(t *testing.T) {

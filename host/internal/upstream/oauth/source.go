@@ -170,7 +170,7 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		s.cacheTokens(nil)
 		return nil, nil
 	}
-	var result *tokens
+	var result, unknown *tokens // unknown: of a client that the server does not know
 	refreshed := false
 	err := s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
 		stored := accessOf(r.Tokens)
@@ -209,6 +209,9 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
 		if isRefused(err) {
 			r.Tokens = nil
+			if isUnknownClient(err) {
+				unknown = t
+			}
 			return true, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
 		}
 		if err != nil {
@@ -225,6 +228,9 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 	}
 	if err == nil || errors.Is(err, ErrSignIn) {
 		s.cacheTokens(result)
+	}
+	if unknown != nil { // after the lock of the record is free
+		err = withFault(err, s.cfg.forgetClient(ctx, unknown.Issuer, unknown.Client))
 	}
 	return result, err
 }

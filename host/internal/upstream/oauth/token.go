@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -119,9 +118,9 @@ func isRefused(err error) bool {
 	return false
 }
 
-// Logout revokes the tokens (RFC 7009) and deletes them, also those of the identity provider. It deletes them also if
-// the revocation fails, whose error it returns. found is false if there were
-// none.
+// Logout revokes the tokens (RFC 7009) and deletes them and the registration, also those of the
+// identity provider. It deletes them also if the revocation fails, whose error it returns. found is
+// false if there were no tokens.
 func Logout(ctx context.Context, c Config) (found bool, err error) {
 	c.discardUnreadable = true
 	if c.signsInAtIdentityProvider() {
@@ -133,9 +132,7 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 	err = c.updateRecord(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		r.Tokens, r.Wanted, r.StepUps = nil, nil, 0
-		if r.Sealed != nil { // without secrets, its key is deleted, too
-			maps.DeleteFunc(r.Clients, func(_ string, client registration) bool { return client.ClientSecret != "" })
-		}
+		r.Clients = nil // the next sign-in registers again: the server may have lost the registration
 		if r.lost != nil {
 			found = true
 			return true, fmt.Errorf("they are not revoked: %w", r.lost)
@@ -148,8 +145,8 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 	return found, err
 }
 
-// LogoutUsers signs all users of serve out of a server, as Logout does, and returns their
-// number. It continues after an error and returns all errors.
+// LogoutUsers signs all users of serve out of a server, as Logout does, deletes the registration
+// that they share, and returns their number. It continues after an error and returns all errors.
 func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 	subjects, err := c.subjects(ctx)
 	if err != nil {
@@ -157,11 +154,12 @@ func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 	}
 	var errs []error
 	for _, subject := range subjects {
-		if strings.HasPrefix(subject, redirectSubjectPrefix) {
-			continue // a registration
-		}
 		of := c
 		of.Subject = subject
+		if strings.HasPrefix(subject, redirectSubjectPrefix) {
+			errs = append(errs, of.forgetClients(ctx))
+			continue
+		}
 		found, err := Logout(ctx, of)
 		if found {
 			users++
