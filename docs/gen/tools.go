@@ -78,7 +78,7 @@ var notes = map[string]string{
 	"edit.strict":                  "only line endings may differ from the file",
 	"edit.undo":                    "revert the last change that edit or replace made to the file",
 	"replace.etag":                 "etag that view showed; the call fails if the file has changed since",
-	"bash.session":                 "use a separate working directory and separate variables, kept under this name",
+	"bash.session":                 "name of a session with its own working directory and variables",
 	"bash.timeout":                 "milliseconds until the command is killed; default 120000, or none with `run_in_background`",
 	"bash_job.job_id":              "the job; required except for `list`",
 	"bash_job.since":               "return output from this byte offset on; a negative value counts from the end; default: where the last answer ended",

@@ -34,7 +34,7 @@ const (
 // arguments are the arguments of a call: Prompt alone gives a task to a new agent,
 // Prompt and AgentID a further task to an agent, and AgentID alone waits for it.
 type arguments struct {
-	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the whole task; omit only to wait"`
+	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the whole task; optional with agent_id"`
 	Description  string         `json:"description,omitempty"`
 	Agent        string         `json:"agent,omitempty" alias:"subagent_type" jsonschema:"explore, general, or a configured kind"`
 	Path         string         `json:"path,omitempty" jsonschema:"directory to work in"`

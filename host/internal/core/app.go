@@ -42,11 +42,12 @@ import (
 // instructions returns the instructions for a client's model. They name the first of the
 // configured roots.
 func instructions(roots []string) string {
-	text := "Tools for working in a source tree: find files, search contents, list directories, read and edit files, run commands. Paths are absolute, or relative to the root directory"
+	base := "the project's directory"
 	if len(roots) > 0 && len(roots[0]) < 512 { // clients truncate long instructions
-		text += ", " + strings.TrimSuffix(roots[0], ":ro")
+		base = "the first root directory (" + strings.TrimSuffix(roots[0], ":ro") + ")"
 	}
-	return text + ". A truncated result says how to continue. An error says what to do next. Tools named SERVER__TOOL belong to other servers."
+	return "Tools for working in a source tree: find files, search contents, list directories, read and edit files, run commands. Paths are absolute, or relative to " + base +
+		". A truncated result says how to continue. An error says what to do next. Tools named SERVER__TOOL come from the server SERVER, which the user added."
 }
 
 // App is a running host. It starts nothing before it is needed. It is safe for

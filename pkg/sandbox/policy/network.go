@@ -14,7 +14,7 @@ var networkClients = map[string]bool{
 }
 
 // networkAdvice is the end of the messages that deny network access.
-const networkAdvice = "Requests to this machine itself are fine (http://localhost:PORT/). " +
+const networkAdvice = "Requests to http://localhost:PORT/ are not refused, but the sandbox lets them reach at most a server that the same command starts. " +
 	"Do it without the network, or ask the user to start the server with --net on or --net allow=HOST."
 
 // isNetworkClient reports whether a program is one of networkClients, which are

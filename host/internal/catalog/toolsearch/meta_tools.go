@@ -30,7 +30,7 @@ const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":fa
 // metaTools returns search_tools, describe_tool and call_tool, in list order.
 func metaTools() []metaTool {
 	return []metaTool{
-		{searchTools, "Searches tools that are not listed here. Describe the task in a few words. Returns names, first sentences and parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
+		{searchTools, "Searches tools that are not listed here. Describe the task in a few words. Returns the name, the first sentence of the description and the parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
 			`{"type":"object","properties":{"query":{"type":"string","description":"the task in a few words, e.g. create issue"},"server":{"type":"string","description":"only tools of this server; without query, all of its tools"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number (default 10)"}}}`,
 			readsOnly},
 		{describeTool, "Returns the whole definition of a tool found by search_tools, with the schema of its arguments.",
