@@ -49,7 +49,7 @@ func oauthSchema() map[string]any {
 			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "Who signs in, and how: a user (authorization_code, the default), or the host with its own credentials (client_credentials), with the JWT in assertion_file (jwt_bearer), or with the user's ID token (id_jag)."),
 			"private_key":    withDescription(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
 			"key_algorithm":  withDescription(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
-			"assertion_file": withDescription(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer, or with the user's ID token, for id_jag; without it, the user signs in at identity_provider. It is read at each use."),
+			"assertion_file": withDescription(typed("string"), "For the grant jwt_bearer: file with the JWT of a platform such as Kubernetes. For id_jag: file with the user's ID token; default: the user signs in at identity_provider. The file is read at each use."),
 			"identity_provider": withDescription(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
 				"Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
 			"client_metadata_url": withDescription(typed("string"), "Address of a client metadata document, which serves as client id."),
@@ -176,7 +176,7 @@ func identityProviderFields(p *IdentityProvider) []field {
 	return []field{
 		textField("issuer", nil, "URL of the identity provider, as in its metadata.", &p.Issuer),
 		textField("client_id", nil, "Id of the host at the identity provider.", &p.ClientID),
-		{"client_secret", nil, "Secret of the host there. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { p.ClientSecret = secret.Text(r.text(n)) }},
+		{"client_secret", nil, "Secret of the host at the identity provider. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { p.ClientSecret = secret.Text(r.text(n)) }},
 	}
 }
 

@@ -26,12 +26,12 @@ func settings() []setting {
 		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
 		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}}, readPins},
-		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory (default only those of servers known to keep no state for a client).", typed("boolean"),
+		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory; default: only those of servers known to keep no state for a client.", typed("boolean"),
 			readShareServers},
 		{"tools", []string{"declared_tools"}, "Declared tools, which need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
 		{"manifests", []string{"tool_manifests"}, "Tool manifest files, and directories of such files, relative to this file.", listOf("string"),
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
-		{"store", []string{"state_store"}, "Where state is stored: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
+		{"store", []string{"state_store"}, "Database of the host (approvals, registered tools, conversations, agent runs, artifacts): sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
 			orSection("string", storeFields(&Store{})), readStore},
 		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted in files, with a key in the system's keyring (keyring); in files that only the user can read (file); like keyring if possible, else like file (auto, the default); or in the store of a cluster (cluster).", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
 		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
@@ -190,7 +190,7 @@ func validateFields(s *Stages) []field {
 // contextFields returns the fields of the setting context.
 func contextFields(o *toolsearch.Config) []field {
 	return []field{
-		numberField("max_tools", nil, "Maximum number of tools listed to an MCP client; default: no limit.", &o.MaxTools),
+		numberField("max_tools", nil, "Maximum number of tools listed to an MCP client, including search_tools, describe_tool and call_tool; pinned tools are listed even if they exceed it; default: no limit.", &o.MaxTools),
 		numberField("tools_percent", nil, "Maximum share of the window for the listed definitions, in percent; default: no limit.", &o.ToolsPercent),
 		numberField("window", []string{"context_window"}, "Context window of the clients' models in tokens (default 200000).", &o.Window),
 		textsField("pinned", []string{"pin"}, "Patterns of served names; matching tools are always listed.", &o.Pinned),

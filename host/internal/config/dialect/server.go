@@ -51,7 +51,7 @@ type Server struct {
 	Scope         string  // shared, session, call; "": shared
 	Era           string  // auto, legacy, modern; "": auto
 	Lazy          *bool   // nil: the default
-	Share         *bool   // nil: share the process if share_servers is on and the server is not known to keep state
+	Share         *bool   // nil: as share_servers says
 	Disabled      bool
 
 	Files    bool          // {file:path} is replaced by the content of the file
