@@ -93,7 +93,7 @@ func (s *suiteCounts) checkReadme(t *testing.T) {
 func (s *suiteCounts) table() string {
 	var b strings.Builder
 	b.WriteString(`
-| suite | passed through the host | passed with a server of 2025-11-25 behind the host | passed by the host as a client | of these, OAuth |
+| suite | server checks passed through the host | the same, with a server of 2025-11-25 behind the host | client scenarios passed by the host | OAuth scenarios among these |
 | --- | ---: | ---: | ---: | ---: |
 `)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
