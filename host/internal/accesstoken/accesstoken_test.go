@@ -2,6 +2,7 @@ package accesstoken_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -255,4 +256,53 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		_, err := accesstoken.New(accesstoken.Config{Issuer: c.issuer, URL: c.url})
 		require.ErrorContains(t, err, c.want, "%+v", c)
 	}
+}
+
+// What an issuer sends instead of its keys is not told to clients.
+func TestKeysThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"no keys": http.StatusOK, "an error": http.StatusInternalServerError} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			k := s.newKey(t, "1")
+			s.set(func() {
+				s.broken = func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/keys" {
+						w.WriteHeader(status)
+						w.Write([]byte("internal page"))
+						return
+					}
+					w.Write([]byte(`{"issuer":"http://` + r.Host + `","jwks_uri":"http://` + r.Host + `/keys"}`))
+				}
+			})
+			v, _ := s.verifier(t, nil)
+			_, err := v.Verify(t.Context(), k.sign(t, s.claims(nil)))
+			require.ErrorContains(t, err, "the issuer's keys cannot be read")
+			require.NotContains(t, err.Error(), "internal page")
+			require.False(t, errors.As(err, new(*accesstoken.Error)), "the token is not the reason")
+		})
+	}
+}
+
+// The keys' address can be in the second document only.
+func TestMetadataWithoutKeys(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	k := s.newKey(t, "1")
+	s.set(func() {
+		s.broken = func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/.well-known/oauth-authorization-server":
+				w.Write([]byte(`{"issuer":"http://` + r.Host + `"}`))
+			case "/.well-known/openid-configuration":
+				w.Write([]byte(`{"issuer":"http://` + r.Host + `","jwks_uri":"http://` + r.Host + `/keys"}`))
+			default:
+				json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: s.keys})
+			}
+		}
+	})
+	v, _ := s.verifier(t, nil)
+	_, err := v.Verify(t.Context(), k.sign(t, s.claims(nil)))
+	require.NoError(t, err)
 }

@@ -56,10 +56,12 @@ func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
 }
 
 // readMetadata requests the issuer's metadata from the addresses of metadataURLs, one after
-// another. It returns the reasons if none has it, and an error if it is of another issuer
-// or names an unsafe address.
+// another, until one has the address of the keys, which RFC 8414 does not require. It
+// returns the reasons if none has metadata, and an error if it is of another issuer or
+// names an unsafe address.
 func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 	var reasons []error
+	var keyless *issuer
 	for _, address := range metadataURLs(v.cfg.Issuer) {
 		found := &issuer{}
 		if err := v.get(ctx, address, found); err != nil {
@@ -83,7 +85,15 @@ func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 		if v.cfg.ClientID != "" {
 			found.idTokens = oidc.NewVerifier(v.cfg.Issuer, keys, &oidc.Config{ClientID: v.cfg.ClientID, SupportedSigningAlgs: algorithms, Now: v.cfg.Now})
 		}
-		return found, nil
+		if found.KeysURL != "" {
+			return found, nil
+		}
+		if keyless == nil {
+			keyless = found
+		}
+	}
+	if keyless != nil {
+		return keyless, nil
 	}
 	return nil, fmt.Errorf("the issuer %s has no metadata: %w", v.cfg.Issuer, errors.Join(reasons...))
 }
@@ -238,7 +248,7 @@ func (v *Verifier) verifyJWT(ctx context.Context, from *issuer, token string) (*
 	verified, err := from.verifier.Verify(ctx, token)
 	if err != nil {
 		if strings.Contains(err.Error(), "fetching keys") {
-			return nil, fmt.Errorf("the issuer's keys cannot be read: %w", err)
+			return nil, errors.New("the issuer's keys cannot be read") // the cause can quote the answer, and any client sees this text
 		}
 		return nil, invalidToken("the access token is not valid: its signature or issuer is wrong")
 	}

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -117,4 +118,46 @@ func TestExpiryOfARegistration(t *testing.T) {
 			require.True(t, ok && status.SignedIn)
 		})
 	}
+}
+
+// Secrets that a server repeats in its errors reach neither models nor logs.
+func TestErrorsHideWhatWasSent(t *testing.T) {
+	p := newProvider(t)
+	p.registration = map[string]any{"client_secret": "top secret+value", "token_endpoint_auth_method": "client_secret_post"}
+	p.metadata = func(m map[string]any) {
+		m["token_endpoint_auth_methods_supported"] = []string{"client_secret_post", "client_secret_basic"}
+	}
+	p.token = func(w http.ResponseWriter, req *http.Request) bool {
+		if req.FormValue("grant_type") != "refresh_token" {
+			writeJSON(w, map[string]any{"access_token": "access-1", "refresh_token": "a refresh token/1", "expires_in": 3600})
+			return true
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		writeJSON(w, map[string]any{
+			"error":             "invalid_grant",
+			"error_description": "the refresh token passed is expired: " + req.FormValue("refresh_token") + ", " + url.QueryEscape(req.FormValue("client_secret")) + ", " + req.FormValue("client_secret"),
+		})
+		return true
+	}
+	c := p.signedIn()
+	s := NewSource(c)
+	_, err := s.Token(t.Context())
+	require.NoError(t, err)
+	_, err = s.Refused(t.Context(), "access-1", http.StatusUnauthorized, nil)
+	require.ErrorIs(t, err, ErrSignIn)
+	require.ErrorContains(t, err, `"invalid_grant" ("the refresh token passed is expired: ***, ***, ***")`)
+}
+
+// Google's device flow has another name for the address.
+func TestDeviceFlowOfGoogle(t *testing.T) {
+	p := newProvider(t)
+	p.device = func(doc map[string]any) {
+		doc["verification_url"], doc["interval"], doc["expires_in"] = doc["verification_uri"], "0", "60"
+		delete(doc, "verification_uri")
+	}
+	shown := ""
+	status, err := Login(t.Context(), p.config(), Prompt{Device: func(address, _ string) error { shown = address; return nil }})
+	require.NoError(t, err)
+	require.True(t, status.SignedIn)
+	require.Equal(t, p.auth.URL+"/enter", shown)
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 		Device   string   `json:"device_code"`
 		User     string   `json:"user_code"`
 		Address  string   `json:"verification_uri"`
-		Complete string   `json:"verification_uri_complete"`
+		Google   string   `json:"verification_url"` // Google's name of verification_uri
 		Expires  seconds  `json:"expires_in"`
 		Interval *seconds `json:"interval"`
 	}
@@ -52,6 +53,7 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 	if got.Device == "" || got.User == "" {
 		return tokens{}, errors.New("the authorization server sent no device code")
 	}
+	got.Address = cmp.Or(got.Address, got.Google)
 	if _, err := f.checkAddress("verification address", got.Address); err != nil {
 		return tokens{}, err
 	}

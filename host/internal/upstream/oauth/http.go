@@ -12,12 +12,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 	"github.com/toolroom-mcp/toolroom/internal/netguard"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
 // The bounds of a request for metadata or tokens.
@@ -226,5 +228,42 @@ func (c Config) postProved(ctx context.Context, client *http.Client, address str
 	if basic != "" {
 		req.Header.Set("Authorization", "Basic "+basic)
 	}
-	return sendRequest(client, req, c.userAgent(), result)
+	err = sendRequest(client, req, c.userAgent(), result)
+	hideSent(err, form, as.ClientSecret, basic)
+	return err
+}
+
+// publicParameters are parameters of requests that are no secrets.
+var publicParameters = []string{
+	"grant_type", "client_id", "scope", "resource", "redirect_uri", "client_assertion_type", "token_type_hint", "audience",
+	"subject_token_type", "requested_token_type",
+}
+
+// minSecret is the least length of a sent value that hideSent hides: a shorter one can be
+// a part of a word.
+const minSecret = 6
+
+// hideSent replaces the secrets that a request sent, those in form and others, in the texts
+// of the answer's error, which models and logs get: some servers repeat them there.
+func hideSent(err error, form url.Values, others ...string) {
+	status := (*statusError)(nil)
+	if !errors.As(err, &status) {
+		return
+	}
+	for name, values := range form {
+		if !slices.Contains(publicParameters, name) {
+			others = append(others, values...)
+		}
+	}
+	slices.SortFunc(others, func(a, b string) int { return len(b) - len(a) }) // one can be a part of another
+	for _, secret := range others {
+		if len(secret) < minSecret {
+			continue
+		}
+		for _, spelling := range []string{secret, url.QueryEscape(secret)} {
+			status.code = strings.ReplaceAll(status.code, spelling, "***")
+			status.description = strings.ReplaceAll(status.description, spelling, "***")
+		}
+	}
+	status.description = redact.Text(status.description)
 }

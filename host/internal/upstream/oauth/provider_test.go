@@ -29,7 +29,8 @@ type provider struct {
 	redirect func(url.Values)                              // changes the parameters of the redirect
 	token    func(http.ResponseWriter, *http.Request) bool // answers a request for tokens, if it returns true
 
-	registration map[string]any // added to the answer to a registration
+	device       func(map[string]any) // changes the answer to a request for a device code
+	registration map[string]any       // added to the answer to a registration
 
 	browsers   sync.WaitGroup
 	mu         sync.Mutex
@@ -55,7 +56,11 @@ func newProvider(t *testing.T) *provider {
 	auth.HandleFunc("/authorize", p.serveAuthorize)
 	auth.HandleFunc("/token", p.serveToken)
 	auth.HandleFunc("/device", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, map[string]any{"device_code": "d", "user_code": "ABCD", "verification_uri": p.auth.URL + "/enter", "expires_in": 60, "interval": 0})
+		doc := map[string]any{"device_code": "d", "user_code": "ABCD", "verification_uri": p.auth.URL + "/enter", "expires_in": 60, "interval": 0}
+		if p.device != nil {
+			p.device(doc)
+		}
+		writeJSON(w, doc)
 	})
 	auth.HandleFunc("/register", func(w http.ResponseWriter, req *http.Request) {
 		var asked map[string]any
