@@ -376,8 +376,6 @@ func (f *flow) checkAnswer(answer url.Values, state string) error {
 		return errors.New("the answer lacks the issuer (iss) that this authorization server promises; nothing was sent")
 	case iss != "" && iss != f.server.Issuer:
 		return fmt.Errorf("the answer is from another authorization server, %.200q; nothing was sent", iss)
-	case iss != "" && !f.server.SendsIssuer:
-		return errors.New("the answer has an issuer (iss) although this authorization server does not announce it; nothing was sent")
 	case answer.Get("error") != "":
 		text := fmt.Sprintf("the authorization server refused: %.60q", answer.Get("error"))
 		if described := answer.Get("error_description"); described != "" {

@@ -100,12 +100,15 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		metadata func(map[string]any)
 		want     string
 	}{
-		"wrong issuer":      {change: func(v url.Values) { v.Set("iss", "https://attacker.example") }, want: "another authorization server"},
-		"missing issuer":    {change: func(v url.Values) { v.Del("iss") }, want: "lacks the issuer"},
-		"unexpected issuer": {metadata: func(m map[string]any) { delete(m, "authorization_response_iss_parameter_supported") }, want: "does not announce it"},
-		"two codes":         {change: func(v url.Values) { v.Add("code", "injected") }, want: "code twice"},
-		"no code":           {change: func(v url.Values) { v.Del("code") }, want: "no code"},
-		"an error":          {change: func(v url.Values) { v.Set("error", "access_denied"); v.Del("code") }, want: "access_denied"},
+		"wrong issuer":   {change: func(v url.Values) { v.Set("iss", "https://attacker.example") }, want: "another authorization server"},
+		"missing issuer": {change: func(v url.Values) { v.Del("iss") }, want: "lacks the issuer"},
+		"unexpected wrong issuer": {
+			change:   func(v url.Values) { v.Set("iss", "https://attacker.example") },
+			metadata: func(m map[string]any) { delete(m, "authorization_response_iss_parameter_supported") }, want: "another authorization server",
+		},
+		"two codes": {change: func(v url.Values) { v.Add("code", "injected") }, want: "code twice"},
+		"no code":   {change: func(v url.Values) { v.Del("code") }, want: "no code"},
+		"an error":  {change: func(v url.Values) { v.Set("error", "access_denied"); v.Del("code") }, want: "access_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
@@ -119,6 +122,16 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			require.False(t, ok)
 		})
 	}
+}
+
+// Some authorization servers send the issuer without announcing it. It is compared (MCP
+// 2026-07-28, authorization response validation).
+func TestIssuerThatIsNotAnnounced(t *testing.T) {
+	p := newProvider(t)
+	p.metadata = func(m map[string]any) { delete(m, "authorization_response_iss_parameter_supported") }
+	status, err := p.login(p.config())
+	require.NoError(t, err)
+	require.True(t, status.SignedIn)
 }
 
 // A page that the user visits can send the browser to the redirect port. That

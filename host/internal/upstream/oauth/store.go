@@ -57,7 +57,10 @@ type record struct {
 	StepUps int                     `json:"step_ups,omitempty"`
 	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients and Tokens in the file; nil: they are not encrypted
 	version store.Version           // with InCluster
-	lost    error                   // why the tokens cannot be decrypted, if loadRecord ignored it
+	// ofOtherClient are tokens of another client than the configured one, which are not used
+	// and not deleted.
+	ofOtherClient *tokens
+	lost          error // why the tokens cannot be decrypted, if loadRecord ignored it
 }
 
 // hasSecrets reports whether the record has tokens, or the secret of a client.
@@ -105,7 +108,7 @@ func (c Config) loadRecord(ctx context.Context) (record, error) {
 		r.Sealed, r.lost, err = nil, err, nil
 	}
 	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
-		r.Tokens = nil // of another client than the configured one
+		r.Tokens, r.ofOtherClient = nil, t
 	}
 	return r, err
 }
@@ -253,6 +256,9 @@ func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, er
 		return err
 	}
 	changed, err := change(&r)
+	if r.Tokens == nil {
+		r.Tokens = r.ofOtherClient // of another server in the configuration, with another client
+	}
 	if changed {
 		err = errors.Join(err, c.saveRecord(ctx, r))
 	}

@@ -58,6 +58,35 @@ func TestTokensThatCannotBeStored(t *testing.T) {
 	require.Equal(t, "access-3", token)
 }
 
+// Two servers in a configuration with the same address and different clients share a record.
+// One of them does not delete the tokens of the other one.
+func TestTokensOfAnotherClientStay(t *testing.T) {
+	p := newProvider(t)
+	one := p.config()
+	one.ClientID = "one"
+	_, err := p.login(one)
+	require.NoError(t, err)
+	two := one
+	two.ClientID, two.Server = "two", "other"
+	s := NewSource(two)
+	token, err := s.Token(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, token)
+	_, err = s.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="write"`})
+	require.ErrorIs(t, err, ErrSignIn)
+	_, err = s.Refused(t.Context(), "", http.StatusForbidden, []string{`Bearer error="insufficient_scope", scope="admin"`})
+	require.ErrorIs(t, err, ErrSignIn)
+	status, _, err := one.Status()
+	require.NoError(t, err)
+	require.True(t, status.SignedIn)
+	token, err = NewSource(one).Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-1", token)
+	status, _, err = two.Status()
+	require.NoError(t, err)
+	require.False(t, status.SignedIn)
+}
+
 // A sign-in by another process replaces tokens that could not be stored.
 func TestSignInReplacesTokensThatCannotBeStored(t *testing.T) {
 	p := newProvider(t)
