@@ -115,9 +115,10 @@ func (s *Source) Sign(req *http.Request, token string) error {
 	return nil
 }
 
-// Received takes the nonce from an answer of the server (RFC 9449, 9), for the next
-// proof. It reports whether the server refused a proof for lack of a nonce.
+// Received notes that the server accepted a token, and takes the nonce from its answer
+// (RFC 9449, 9), for the next proof. It reports whether the server refused a proof for lack of a nonce.
 func (s *Source) Received(res *http.Response) (repeat bool) {
+	s.noteAccepted(res)
 	nonce := res.Header.Get("DPoP-Nonce")
 	if nonce == "" || len(nonce) > maxNonce || !isHeaderText(nonce) {
 		return false

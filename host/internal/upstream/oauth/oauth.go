@@ -188,6 +188,8 @@ func (a SignInStatus) String() string {
 	switch {
 	case !a.SignedIn:
 		return "needs sign-in"
+	case a.Refreshes && !a.Until.IsZero() && !time.Now().Before(a.Until):
+		text += ", renewed at the next request"
 	case a.Refreshes && !a.Until.IsZero():
 		text += ", renewed at " + a.Until.Local().Format(time.DateTime)
 	case !a.Until.IsZero():

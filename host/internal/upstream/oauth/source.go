@@ -27,6 +27,8 @@ type Source struct {
 	nonce   atomic.Value // string: the last one of the server, for proofs
 	checked atomic.Int64 // when the file was last looked at, in nanoseconds
 
+	unproven atomic.Pointer[string] // access token of the last refresh; nil: the server has accepted it
+
 	mu   sync.Mutex  // one refresh or read at a time
 	file os.FileInfo // the file that was read last
 	used []string    // tokens that were sent, to hide them in messages
@@ -35,6 +37,9 @@ type Source struct {
 	// token that the store has in their place.
 	unsaved  *tokens
 	replaced string
+
+	refusedToken string    // that the server refused although it was just issued
+	refusedAt    time.Time // when that was
 }
 
 // NewSource returns the source of a server's tokens. It does no work.
@@ -182,6 +187,8 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		case t != nil && t.Access != old && (refused || !t.isDue(time.Now())):
 			result = t
 			return false, nil
+		case refused && s.refreshIsFutile(old):
+			return false, fmt.Errorf("server %s refuses the token that its provider has just issued", s.cfg.Server)
 		case s.cfg.signsInAlone():
 			fresh, err := s.cfg.obtainTokens(ctx)
 			if err != nil {
@@ -193,6 +200,7 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 				}
 			}
 			r.Tokens, result = &fresh, &fresh
+			s.unproven.Store(&fresh.Access)
 			return true, nil
 		case t.Refresh == "":
 			if refused {
@@ -207,7 +215,7 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		// Not cancelled with the call: the answer may hold the only valid
 		// refresh token.
 		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
-		if isRefused(err) {
+		if isRefused(err) || isRefusedWithoutCode(err) && t.hasEnded(refused) {
 			r.Tokens = nil
 			if isUnknownClient(err) {
 				unknown = t
@@ -218,6 +226,7 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
 		}
 		r.Tokens, result, refreshed = &fresh, &fresh, true
+		s.unproven.Store(&fresh.Access)
 		s.unsaved, s.replaced = &fresh, stored
 		return true, nil
 	})

@@ -28,6 +28,7 @@ func TestTokensThatCannotBeStored(t *testing.T) {
 	token, err = s.Token(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "access-2", token)
+	answered(t, s, token, http.StatusOK)
 
 	// While nothing can be stored, no refresh token is sent.
 	p.token = nil

@@ -1,0 +1,53 @@
+package oauth
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// refreshPause is the time without refreshes after the server has refused a token that was just
+// issued. A server that refuses every token, as with a wrong audience, would cause a
+// refresh with each request, and providers limit their number.
+const refreshPause = 30 * time.Second
+
+// refreshIsFutile reports whether the tokens are not to be refreshed after the server has
+// refused the access token: it is the result of the last refresh, and the server never
+// accepted it, or that happened a short time before. s.mu is held.
+func (s *Source) refreshIsFutile(refused string) bool {
+	if t := s.unproven.Load(); t != nil && *t == refused && s.refusedToken != refused {
+		s.refusedToken, s.refusedAt = refused, time.Now()
+		return true
+	}
+	return time.Since(s.refusedAt) < refreshPause
+}
+
+// noteAccepted notes that the server accepted the token of the last refresh, if res is the
+// answer to a request with it.
+func (s *Source) noteAccepted(res *http.Response) {
+	t := s.unproven.Load()
+	if t == nil || res.Request == nil || res.StatusCode == http.StatusUnauthorized || res.StatusCode >= 500 {
+		return
+	}
+	if strings.HasSuffix(res.Request.Header.Get("Authorization"), " "+*t) {
+		s.unproven.CompareAndSwap(t, nil)
+	}
+}
+
+// isRefusedWithoutCode reports whether a token endpoint answered with status 400 or 401
+// without an error code. Most often it refused the credentials, but a proxy can send such
+// an answer, too.
+func isRefusedWithoutCode(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.code == "" && (status.status == http.StatusBadRequest || status.status == http.StatusUnauthorized)
+}
+
+// hasEnded reports whether the access token is of no use any more: it has expired, or it
+// has no expiry and the server refused it.
+func (t *tokens) hasEnded(refused bool) bool {
+	if t.Expires.IsZero() {
+		return refused
+	}
+	return !time.Now().Before(t.Expires)
+}
