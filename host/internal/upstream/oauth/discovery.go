@@ -18,6 +18,9 @@ type resourceMetadata struct {
 	ScopesSupported      []string `json:"scopes_supported"`
 	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
 	DPoPAlgorithms       []string `json:"dpop_signing_alg_values_supported"`
+
+	guessed bool  // the server has none, so that it is its own authorization server
+	fault   error // of an address that may have some; only with guessed
 }
 
 // serverMetadata is of RFC 8414, 8628, 9207 and the draft of client metadata
@@ -37,10 +40,10 @@ type serverMetadata struct {
 	DPoPAlgorithms        []string `json:"dpop_signing_alg_values_supported"`
 }
 
-// resourceMetadata finds the protected resource metadata: at the address of the
-// challenge, then at the well-known addresses of the server's path and root.
-// Without any, the server's origin is its own authorization server, as in
-// version 2025-03-26. It returns an error for metadata of another resource.
+// resourceMetadata finds the protected resource metadata: at the address of the challenge,
+// or else at the well-known addresses of the server's path and root. Without any, the
+// server's origin is its own authorization server, as in version 2025-03-26. It returns an
+// error for metadata of another resource, and for any fault at the address of the challenge.
 func (c Config) resourceMetadata(ctx context.Context, client *http.Client, challenge Challenge) (resourceMetadata, error) {
 	server, err := url.Parse(c.URL)
 	if err != nil {
@@ -50,7 +53,7 @@ func (c Config) resourceMetadata(ctx context.Context, client *http.Client, chall
 	var found resourceMetadata
 	try := func(address string) error {
 		found = resourceMetadata{}
-		if err := c.getJSON(ctx, client, address, &found); err != nil {
+		if err := c.getMetadata(ctx, client, "protected resource metadata", address, &found); err != nil {
 			return err
 		}
 		if !coversAddress(found.Resource, server) {
@@ -71,13 +74,18 @@ func (c Config) resourceMetadata(ctx context.Context, client *http.Client, chall
 	if path := strings.Trim(server.EscapedPath(), "/"); path != "" {
 		addresses = slices.Insert(addresses, 0, addresses[0]+"/"+path)
 	}
+	var fault error
 	for _, address := range addresses {
 		err := try(address)
-		if !isMissing(err) {
-			return found, err
+		var none *noDocumentError
+		if !errors.As(err, &none) {
+			return found, clearOnError(err, &found)
+		}
+		if !none.missing && fault == nil {
+			fault = err
 		}
 	}
-	return resourceMetadata{Resource: c.URL, AuthorizationServers: []string{origin}}, nil
+	return resourceMetadata{Resource: c.URL, AuthorizationServers: []string{origin}, guessed: true, fault: fault}, nil
 }
 
 // clearOnError sets found to zero unless err is nil, and returns err.
@@ -88,11 +96,40 @@ func clearOnError(err error, found *resourceMetadata) error {
 	return err
 }
 
-// isMissing reports whether an error means that the document does not exist: status 400 to 499.
-func isMissing(err error) bool {
-	var status *statusError
-	return errors.As(err, &status) && status.status >= 400 && status.status < 500
+// A noDocumentError tells that there is no metadata at an address: the server answered with an
+// error status or with something else. Single-page applications answer each path with a page.
+type noDocumentError struct {
+	error
+	missing bool // whether the status was 400 to 499
 }
+
+// Unwrap returns the wrapped error.
+func (e *noDocumentError) Unwrap() error { return e.error }
+
+// getMetadata requests a document of metadata, which what names in errors. It returns a
+// *noDocumentError if the server has none at the address.
+func (c Config) getMetadata(ctx context.Context, client *http.Client, what, address string, doc interface{ isMetadata() bool }) error {
+	err := c.getJSON(ctx, client, address, doc)
+	if err == nil && !doc.isMetadata() {
+		err = errors.New("the JSON document there is something else")
+	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("the %s at %.200q: %w", what, address, err)
+	var unreachable *unreachableError
+	if errors.As(err, &unreachable) { // other addresses are at the same host
+		return err
+	}
+	var status *statusError
+	return &noDocumentError{err, errors.As(err, &status) && status.status >= 400 && status.status < 500}
+}
+
+func (m *resourceMetadata) isMetadata() bool {
+	return m.Resource != "" || len(m.AuthorizationServers) > 0
+}
+
+func (m *serverMetadata) isMetadata() bool { return m.Issuer != "" || m.TokenEndpoint != "" }
 
 // coversAddress reports whether metadata of a resource applies to a server's address:
 // the same origin, and the same path or one above it (RFC 8707 allows the less
@@ -115,35 +152,75 @@ func hostPort(u *url.URL) string {
 	return u.Hostname() + ":" + port
 }
 
-// authorizationServer requests the metadata of an issuer and checks it. If there is none, it returns
-// with fallback the addresses of version 2025-03-26, and otherwise an error.
-func (c Config) authorizationServer(ctx context.Context, client *http.Client, issuer string, fallback bool) (serverMetadata, error) {
-	at, err := c.checkAddress("authorization server", issuer)
-	if err != nil {
-		return serverMetadata{}, err
-	}
-	for _, address := range wellKnownAddresses(at) {
-		var m serverMetadata
-		err := c.getJSON(ctx, client, address, &m)
-		if isMissing(err) {
-			continue
+// maxIssuers bounds the authorization servers of a resource that are tried.
+const maxIssuers = 4
+
+// authorizationServer requests the metadata of the authorization servers of a resource and returns
+// those of the first that answers. For a server without resource metadata and without
+// metadata at its origin, it returns the addresses of version 2025-03-26.
+func (c Config) authorizationServer(ctx context.Context, client *http.Client, r resourceMetadata) (serverMetadata, error) {
+	var fault error
+	for _, issuer := range r.AuthorizationServers[:min(len(r.AuthorizationServers), maxIssuers)] {
+		m, err := c.serverMetadata(ctx, client, issuer)
+		var none *noDocumentError
+		var unreachable *unreachableError
+		switch {
+		case err == nil:
+			return m, c.checkServer(m)
+		case !errors.As(err, &none) && !errors.As(err, &unreachable):
+			return serverMetadata{}, err
+		case none != nil && none.missing && r.guessed && r.fault == nil:
+			return guessedMetadata(issuer), nil
+		case fault == nil:
+			fault = err
+		default:
+			fault = withFault(fault, err)
 		}
-		if err != nil {
-			return m, err
-		}
-		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
-			return m, fmt.Errorf("the metadata of the authorization server %.200q names another issuer, %.200q", issuer, m.Issuer)
-		}
-		return m, c.checkServer(m)
 	}
-	if !fallback {
-		return serverMetadata{}, fmt.Errorf("the authorization server %.200q has no metadata", issuer)
+	if r.fault != nil {
+		fault = withFault(r.fault, fault)
 	}
+	return serverMetadata{}, fault
+}
+
+// guessedMetadata returns the addresses of an authorization server in version 2025-03-26.
+func guessedMetadata(issuer string) serverMetadata {
 	base := strings.TrimSuffix(issuer, "/")
 	return serverMetadata{
 		Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token",
 		RegistrationEndpoint: base + "/register", ChallengeMethods: []string{"S256"},
-	}, nil
+	}
+}
+
+// serverMetadata requests the metadata of an issuer, and checks no address in it. It returns a
+// *noDocumentError if there is none, and an error for metadata of another issuer.
+func (c Config) serverMetadata(ctx context.Context, client *http.Client, issuer string) (serverMetadata, error) {
+	at, err := c.checkAddress("authorization server", issuer)
+	if err != nil {
+		return serverMetadata{}, err
+	}
+	var fault error
+	for _, address := range wellKnownAddresses(at) {
+		var m serverMetadata
+		err := c.getMetadata(ctx, client, "metadata of the authorization server", address, &m)
+		var none *noDocumentError
+		switch {
+		case errors.As(err, &none):
+			if !none.missing && fault == nil {
+				fault = err
+			}
+			continue
+		case err != nil:
+			return serverMetadata{}, err
+		case strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
+			return serverMetadata{}, fmt.Errorf("the metadata of the authorization server %.200q names another issuer, %.200q", issuer, m.Issuer)
+		}
+		return m, nil
+	}
+	if fault != nil {
+		return serverMetadata{}, fault
+	}
+	return serverMetadata{}, &noDocumentError{fmt.Errorf("the authorization server %.200q has no metadata", issuer), true}
 }
 
 // wellKnownAddresses lists the addresses of an issuer's metadata: OAuth's, then OpenID

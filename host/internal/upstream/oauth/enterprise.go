@@ -69,25 +69,10 @@ func (f *flow) identityAssertion(ctx context.Context, idToken string) (string, e
 // returns an error if the provider has no metadata, or they name another issuer or an
 // address that must not be used.
 func (c Config) identityEndpoint(ctx context.Context, client *http.Client) (string, error) {
-	issuer := c.IdentityProvider.Issuer
-	at, err := c.checkAddress("issuer", issuer)
+	m, err := c.serverMetadata(ctx, client, c.IdentityProvider.Issuer)
 	if err != nil {
 		return "", err
 	}
-	for _, address := range wellKnownAddresses(at) {
-		var m serverMetadata
-		err := c.getJSON(ctx, client, address, &m)
-		if isMissing(err) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
-			return "", fmt.Errorf("its metadata names another issuer, %.200q", m.Issuer)
-		}
-		_, err = c.checkAddress("token endpoint", m.TokenEndpoint)
-		return m.TokenEndpoint, err
-	}
-	return "", fmt.Errorf("%.200q has no metadata", issuer)
+	_, err = c.checkAddress("token endpoint", m.TokenEndpoint)
+	return m.TokenEndpoint, err
 }

@@ -33,7 +33,7 @@ func (c Config) identityConfig() Config {
 
 // prepareOpenID does the same as prepare for a sign-in at an identity provider.
 func (f *flow) prepareOpenID(ctx context.Context) (err error) {
-	if f.server, err = f.authorizationServer(ctx, f.client, f.URL, false); err != nil {
+	if f.server, err = f.authorizationServer(ctx, f.client, resourceMetadata{AuthorizationServers: []string{f.URL}}); err != nil {
 		return err
 	}
 	f.scopes = []string{"openid"}

@@ -146,9 +146,7 @@ func (f *flow) prepare(ctx context.Context) error {
 	if f.resource, err = f.Config.resourceMetadata(ctx, f.client, challenge); err != nil {
 		return err
 	}
-	// A server without metadata is its own authorization server.
-	guessed := f.resource.Resource == f.URL && len(f.resource.ScopesSupported) == 0
-	if f.server, err = f.authorizationServer(ctx, f.client, f.resource.AuthorizationServers[0], guessed); err != nil {
+	if f.server, err = f.authorizationServer(ctx, f.client, f.resource); err != nil {
 		return err
 	}
 	f.chooseScopes(challenge)
