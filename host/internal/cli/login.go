@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -206,7 +207,7 @@ func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 }
 
 // runLogout signs out of the server name, or with users signs out all users of serve. If tokens could
-// not be revoked, it returns an exit error, and they are deleted nevertheless.
+// not be deleted or not be revoked, it returns an exit error that says which.
 func (p *program) runLogout(ctx context.Context, name string, users bool) error {
 	c, close, err := p.signIn(name)
 	if err != nil {
@@ -221,8 +222,10 @@ func (p *program) runLogout(ctx context.Context, name string, users bool) error 
 		return p.printf("%s: users signed out: %d\n", printable(name), n)
 	}
 	found, err := oauth.Logout(ctx, c)
-	if err != nil {
+	if notRevoked := (*oauth.NotRevokedError)(nil); errors.As(err, &notRevoked) {
 		return withStatus(exitFailed, fmt.Errorf("logout %s: the tokens are deleted, but %w", name, err))
+	} else if err != nil {
+		return withStatus(exitFailed, fmt.Errorf("logout %s: the tokens are not deleted: %w", name, err))
 	}
 	text := "signed out"
 	if !found {

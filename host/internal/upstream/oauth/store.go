@@ -243,6 +243,16 @@ func (c Config) checkRoom() error {
 	return nil
 }
 
+// checkStorage returns an error if the record could not be locked and stored now.
+func (c Config) checkStorage(ctx context.Context) error {
+	unlock, err := c.lockRecord(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.checkRoom()
+}
+
 // updateRecord changes the record under its lock. change gets the record as it is then, and reports
 // whether to store it, also if it returns an error, which updateRecord returns.
 func (c Config) updateRecord(ctx context.Context, change func(*record) (bool, error)) error {

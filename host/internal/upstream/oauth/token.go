@@ -118,9 +118,18 @@ func isRefused(err error) bool {
 	return false
 }
 
-// Logout revokes the tokens (RFC 7009) and deletes them and the registration, also those of the
-// identity provider. It deletes them also if the revocation fails, whose error it returns. found is
-// false if there were no tokens.
+// NotRevokedError says that tokens are deleted here, but may still be valid at the
+// authorization server. It unwraps to Err.
+type NotRevokedError struct{ Err error }
+
+func (e *NotRevokedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *NotRevokedError) Unwrap() error { return e.Err }
+
+// Logout deletes the tokens and the registration, also those of the identity provider, and then
+// revokes the tokens (RFC 7009). It returns a *NotRevokedError if only that fails; another error
+// means that they are not deleted. found is false if no tokens were deleted.
 func Logout(ctx context.Context, c Config) (found bool, err error) {
 	c.discardUnreadable = true
 	if c.signsInAtIdentityProvider() {
@@ -129,20 +138,26 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 			found, err = found || signedIn, errors.Join(err, fault)
 		}()
 	}
+	var deleted *tokens
+	var lost error
 	err = c.updateRecord(ctx, func(r *record) (bool, error) {
-		t := r.Tokens
+		deleted, lost = r.Tokens, r.lost
 		r.Tokens, r.Wanted, r.StepUps = nil, nil, 0
 		r.Clients = nil // the next sign-in registers again: the server may have lost the registration
-		if r.lost != nil {
-			found = true
-			return true, fmt.Errorf("they are not revoked: %w", r.lost)
-		}
-		if found = t != nil; !found {
-			return true, nil
-		}
-		return true, c.revoke(ctx, *t)
+		return true, nil
 	})
-	return found, err
+	switch {
+	case err != nil:
+		return false, err
+	case lost != nil:
+		return true, &NotRevokedError{fmt.Errorf("they are not revoked: %w", lost)}
+	case deleted == nil:
+		return false, nil
+	}
+	if err := c.revoke(ctx, *deleted); err != nil {
+		return true, &NotRevokedError{err}
+	}
+	return true, nil
 }
 
 // LogoutUsers signs all users of serve out of a server, as Logout does, deletes the registration

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"testing"
@@ -110,4 +111,38 @@ func TestSignInReplacesTokensThatCannotBeStored(t *testing.T) {
 	token, err := s.Token(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "access-3", token)
+}
+
+// A sign-in whose tokens cannot be stored is refused before the user is asked, and a sign-out
+// that deletes nothing says so and revokes nothing.
+func TestDirectoryThatCannotBeWritten(t *testing.T) {
+	p := newProvider(t)
+	c := p.config()
+	require.NoError(t, os.WriteFile(c.recordsDir(), nil, 0o600))
+	_, err := Login(t.Context(), c, Prompt{Open: func(string) error { t.Error("the browser is opened"); return nil }})
+	require.Error(t, err)
+	require.Zero(t, p.count())
+	require.Empty(t, p.registered)
+	require.NoError(t, os.Remove(c.recordsDir()))
+
+	_, err = p.login(c)
+	require.NoError(t, err)
+	away := c.recordsDir() + ".away"
+	require.NoError(t, os.Rename(c.recordsDir(), away))
+	require.NoError(t, os.WriteFile(c.recordsDir(), nil, 0o600))
+	found, err := Logout(t.Context(), c)
+	require.Error(t, err)
+	require.False(t, errors.As(err, new(*NotRevokedError)))
+	require.False(t, found)
+	require.Empty(t, p.revoked)
+	require.NoError(t, os.Remove(c.recordsDir()))
+	require.NoError(t, os.Rename(away, c.recordsDir()))
+
+	p.auth.Close() // the tokens are deleted, not revoked
+	found, err = Logout(t.Context(), c)
+	require.ErrorAs(t, err, new(*NotRevokedError))
+	require.True(t, found)
+	status, _, err := c.Status()
+	require.NoError(t, err)
+	require.False(t, status.SignedIn)
 }
