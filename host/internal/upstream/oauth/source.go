@@ -190,18 +190,9 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		case refused && s.refreshIsFutile(old):
 			return false, fmt.Errorf("server %s refuses the token that its provider has just issued", s.cfg.Server)
 		case s.cfg.signsInAlone():
-			fresh, err := s.cfg.obtainTokens(ctx)
-			if err != nil {
-				return false, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
-			}
-			if s.cfg.Kind == InKeyring {
-				if _, err := s.cfg.chooseStorage(ctx, r); err != nil {
-					return false, err
-				}
-			}
-			r.Tokens, result = &fresh, &fresh
-			s.unproven.Store(&fresh.Access)
-			return true, nil
+			fresh, err := s.obtainAlone(ctx, r)
+			result = fresh
+			return err == nil, err
 		case t.Refresh == "":
 			if refused {
 				r.Tokens = nil
@@ -242,6 +233,23 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 		err = withFault(err, s.cfg.forgetClient(ctx, unknown.Issuer, unknown.Client))
 	}
 	return result, err
+}
+
+// obtainAlone requests tokens for a program that signs in without a user, and puts them into
+// r, which is locked. On an error it returns nil. s.mu is held.
+func (s *Source) obtainAlone(ctx context.Context, r *record) (*tokens, error) {
+	fresh, err := s.cfg.obtainTokens(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
+	}
+	if s.cfg.Kind == InKeyring {
+		if _, err := s.cfg.chooseStorage(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	r.Tokens = &fresh
+	s.unproven.Store(&fresh.Access)
+	return &fresh, nil
 }
 
 // restoreUnsaved gives r the tokens that could not be stored, unless it has others than at
