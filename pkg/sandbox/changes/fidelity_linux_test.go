@@ -75,39 +75,62 @@ func prepare(t *testing.T, b *bench) {
 // ownTime matches the time of an entry that a command changed.
 var ownTime = regexp.MustCompile(` 1(7[1-9]|[89]\d)\d{7}\.\d{9}`)
 
+// keptAndLayered are benches on which the same commands run: kept without layers, and the
+// others with layers on the root's file system and on another one, if there is one.
+type keptAndLayered struct {
+	kept    *bench
+	layered []*bench
+}
+
+func newKeptAndLayered(t *testing.T) keptAndLayered {
+	c := keptAndLayered{newBench(t), []*bench{newBench(t)}}
+	if memory := benchWithStore(t, otherFileSystem(t)); memory != nil {
+		c.layered = append(c.layered, memory)
+	}
+	return c
+}
+
+// requireAppliedIsAsKept runs the scripts, one command each, on all benches. The commands print
+// the same, the root does not change before their changes are applied, and is then the same.
+func (c keptAndLayered) requireAppliedIsAsKept(t *testing.T, scripts ...string) {
+	t.Helper()
+	if strings.Contains(strings.Join(scripts, ""), "python3") {
+		requirePython(t)
+	}
+	prepare(t, c.kept)
+	var said []string
+	for _, script := range scripts {
+		said = append(said, c.kept.run(nil, script))
+	}
+	want := ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, c.kept.Root), " now")
+	for _, b := range c.layered {
+		prepare(t, b)
+		before := sandboxtest.DescribeTree(t, b.Root)
+		set, err := b.store.Create([]string{b.Root})
+		require.NoError(t, err)
+		for i, script := range scripts {
+			require.Equal(t, said[i], b.run(set, script))
+		}
+		require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
+		report, err := set.Apply(nil, nil)
+		require.NoError(t, err)
+		require.Zero(t, report.Remaining)
+		require.NotEmpty(t, report.Applied)
+		require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, b.Root), " now"))
+		for _, sparse := range []string{"sparse", "holes"} {
+			if info, err := os.Stat(filepath.Join(b.Root, sparse)); err == nil {
+				require.Less(t, info.Sys().(*syscall.Stat_t).Blocks*512, int64(4<<20), sparse)
+			}
+		}
+	}
+}
+
 func TestAppliedIsAsKept(t *testing.T) {
-	kept, layered := newBench(t), newBench(t)
-	memory := benchWithStore(t, otherFileSystem(t))
+	benches := newKeptAndLayered(t)
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			sandboxtest.SkipUnsampled(t)
-			if strings.Contains(script, "python3") {
-				requirePython(t)
-			}
-			prepare(t, kept)
-			said := kept.run(nil, script)
-			want := ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, kept.Root), " now")
-			for _, b := range []*bench{layered, memory} {
-				if b == nil {
-					continue
-				}
-				prepare(t, b)
-				before := sandboxtest.DescribeTree(t, b.Root)
-				set, err := b.store.Create([]string{b.Root})
-				require.NoError(t, err)
-				require.Equal(t, said, b.run(set, script))
-				require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
-				report, err := set.Apply(nil, nil)
-				require.NoError(t, err)
-				require.Zero(t, report.Remaining)
-				require.NotEmpty(t, report.Applied)
-				require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, b.Root), " now"))
-				for _, sparse := range []string{"sparse", "holes"} {
-					if info, err := os.Stat(filepath.Join(b.Root, sparse)); err == nil {
-						require.Less(t, info.Sys().(*syscall.Stat_t).Blocks*512, int64(4<<20), sparse)
-					}
-				}
-			}
+			benches.requireAppliedIsAsKept(t, script)
 		})
 	}
 }

@@ -1,10 +1,7 @@
 package changes_test
 
 import (
-	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
@@ -13,8 +10,7 @@ import (
 // has made. The applied tree is the one that the commands leave in the root.
 func TestHardLinksOfEarlierCommands(t *testing.T) {
 	const links = `mkdir -p n/m; echo n > n1; ln n1 n/n2; ln n1 n/m/n3; ln a d/a2; chmod 750 n; chmod 500 n/m`
-	kept, layered := newBench(t), newBench(t)
-	memory := benchWithStore(t, otherFileSystem(t))
+	benches := newKeptAndLayered(t)
 	for name, scripts := range map[string][]string{
 		"written":              {links, `echo more >> n/n2; echo more >> a`},
 		"written twice":        {links, `echo more >> n1`, `echo most >> n/m/n3`, `cat n/n2`},
@@ -31,32 +27,7 @@ func TestHardLinksOfEarlierCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandboxtest.SkipUnsampled(t)
-			if strings.Contains(strings.Join(scripts, ""), "python3") {
-				requirePython(t)
-			}
-			prepare(t, kept)
-			var said []string
-			for _, script := range scripts {
-				said = append(said, kept.run(nil, script))
-			}
-			want := ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, kept.Root), " now")
-			for _, b := range []*bench{layered, memory} {
-				if b == nil {
-					continue
-				}
-				prepare(t, b)
-				before := sandboxtest.DescribeTree(t, b.Root)
-				set, err := b.store.Create([]string{b.Root})
-				require.NoError(t, err)
-				for i, script := range scripts {
-					require.Equal(t, said[i], b.run(set, script))
-				}
-				require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
-				report, err := set.Apply(nil, nil)
-				require.NoError(t, err)
-				require.Zero(t, report.Remaining)
-				require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, b.Root), " now"))
-			}
+			benches.requireAppliedIsAsKept(t, scripts...)
 		})
 	}
 }
