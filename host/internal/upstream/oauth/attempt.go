@@ -27,6 +27,9 @@ func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address 
 		return nil, "", err
 	}
 	a = &Attempt{flow: flow{Config: c, client: c.newHTTP()}, redirect: redirect, state: rand.Text(), verifier: rand.Text() + rand.Text()}
+	if err := a.flow.checkStorage(ctx); err != nil { // before the user is asked
+		return nil, "", err
+	}
 	if err := a.flow.prepare(ctx); err != nil {
 		return nil, "", err
 	}

@@ -53,6 +53,9 @@ func Login(ctx context.Context, c Config, prompt Prompt) (SignInStatus, error) {
 		return SignInStatus{}, err
 	}
 	f := flow{Config: c, client: c.newHTTP()}
+	if err := f.checkStorage(ctx); err != nil { // before the user is asked
+		return SignInStatus{}, err
+	}
 	if err := f.prepare(ctx); err != nil {
 		return SignInStatus{}, err
 	}
@@ -128,11 +131,6 @@ func (f *flow) prepare(ctx context.Context) error {
 	}
 	if err := f.checkKeyring(ctx); err != nil {
 		return err
-	}
-	if !f.signsInAlone() { // no user is asked then, and the caller of obtainTokens holds the lock
-		if err := f.checkStorage(ctx); err != nil {
-			return err
-		}
 	}
 	if len(f.before.Wanted) > 0 && f.before.StepUps >= maxStepUps {
 		return fmt.Errorf("server %s asked for more scopes after each of %d sign-ins (last for %q), so another one is of no use; run mcp-host logout %s to start again",
