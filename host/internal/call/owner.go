@@ -19,7 +19,7 @@ type Owners struct {
 	apart   atomic.Bool
 }
 
-// Add records the owner of a call; after a second owner only that there are several.
+// Add records the owner of a call. After a second owner it only records that several owners exist.
 func (o *Owners) Add(owner Owner) {
 	if o.several.Load() {
 		return

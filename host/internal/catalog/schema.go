@@ -29,7 +29,7 @@ func sanitizeInput(value json.RawMessage) (json.RawMessage, bool) {
 	return typed, lost || kind != nil && !isNull(kind)
 }
 
-// sanitizeOutput is a sanitizer for an outputSchema; it drops one that cannot be compiled.
+// sanitizeOutput is a sanitizer for an outputSchema; it drops a schema that does not compile.
 // Clients compile all schemas of a list, and drop the whole list if one does not compile.
 // It returns true if information of the value was lost.
 func sanitizeOutput(value json.RawMessage) (json.RawMessage, bool) {

@@ -26,7 +26,7 @@ const retries = 2
 
 // runAgent runs a task with a new host, or with the tools of the host that the task names,
 // and waits for its end. rest is the standard input after the task; its end ends an
-// attached agent. The exit status of the error is that of the command agent.
+// attached agent. The error has an exit status of the command agent.
 func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, output agentOutput) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {

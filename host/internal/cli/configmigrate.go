@@ -42,7 +42,7 @@ a notice. The change log names the versions.`,
 
 // runMigrate gives the renamed keys of a configuration their new names, or with dryRun
 // prints the change. name is the file, "" for the user's. It returns an error with exit
-// status 1 for a missing file, or one that cannot be migrated.
+// status 1 if the file is missing or cannot be migrated.
 func (p *program) runMigrate(name string, dryRun bool, migrate config.MigrateFunc) error {
 	if name == "" {
 		if name = config.UserFile(p.getenv); name == "" {

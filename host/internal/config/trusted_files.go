@@ -132,9 +132,9 @@ func (t *fileTrust) needsTrust(config, path string, named bool) bool {
 	return needed
 }
 
-// admit returns an error if the file at path, in this state, must not be used: it needs trust and
-// its trusted state is another one. A file that is to be recorded is added to t.found. config is
-// the configuration that refers to it.
+// admit returns an error if the file at path, in this state, must not be used: it needs trust, and
+// another state of it is trusted. It adds a file that the caller must record to t.found. config
+// is the configuration that refers to the file.
 func (t *fileTrust) admit(config, path, state string, named bool) error {
 	if t == nil || config == "" || !t.needsTrust(config, path, named) {
 		return nil
