@@ -97,8 +97,8 @@ func (c *conn) forwardQuestion(m jsonrpc.Message, of json.RawMessage) {
 	}
 	c.questions[key] = cancel
 	p.questions++
-	c.mu.Unlock()
-	p.openQuestions.Go(func() { // ends with the call at the latest, which waits for it
+	// Counted before c.mu is unlocked, so that endRequest waits for it.
+	p.openQuestions.Go(func() {
 		params, err := c.nameServer(m.Method, withoutMetaRequest(m.Params))
 		var raw json.RawMessage
 		if err == nil {
@@ -114,6 +114,7 @@ func (c *conn) forwardQuestion(m jsonrpc.Message, of json.RawMessage) {
 		}
 		c.reply(questionAnswer(m, raw, err))
 	})
+	c.mu.Unlock()
 }
 
 // questionAnswer returns the message that answers the question m: a result, the
