@@ -55,7 +55,7 @@ func (a *App) authFor(sc config.Server) func(call.Caller) (string, upstream.Auth
 		case sc.Spec.TokenExchange.On:
 			token := c.Token()
 			sum := sha256.Sum256([]byte(token)) // tokens of one user can have different scopes
-			return c.Subject + "\x00" + string(sum[:]), &exchanger{app: a, server: sc, token: token}, nil
+			return c.Subject + "\x00" + string(sum[:]), &exchanger{app: a, server: sc, token: token, exchanging: make(chan struct{}, 1)}, nil
 		}
 		cfg, ok := sc.SignInOf(c.Subject, a.tokenStorage(), a.version)
 		if !ok {
@@ -72,24 +72,70 @@ type exchanger struct {
 	server config.Server
 	token  string // of the user
 
-	mu      sync.Mutex
+	exchanging chan struct{} // holds a value during an exchange
+
+	mu      sync.Mutex // not held during an exchange
 	current accesstoken.Exchanged
 	used    []string
+	failed  time.Time // when the last exchange failed
 }
 
 // exchangeEarly is the longest time before its expiry at which a token is replaced.
 const exchangeEarly = time.Minute
 
+// The limits of an exchange while the last token is valid.
+const (
+	earlyExchangeWait  = 2 * time.Second
+	earlyExchangePause = 10 * time.Second // after a failure
+)
+
 // Token returns the token for the server. It requests one from the issuer, in exchange for
 // the user's token, if it has none or the last one expires soon. It returns the error of
-// the exchange.
+// the exchange if it has no valid token, or an error if ctx ends first.
 func (e *exchanger) Token(ctx context.Context) (string, error) {
+	valid, due := e.known(time.Now())
+	if valid != "" && !due {
+		return valid, nil
+	}
+	if valid != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, earlyExchangeWait)
+		defer cancel()
+	}
+	token, err := e.exchange(ctx)
+	if err != nil && valid != "" {
+		return valid, nil
+	}
+	return token, err
+}
+
+// known returns the last token, "" if there is none or it has expired, and whether to
+// exchange another one.
+func (e *exchanger) known(now time.Time) (valid string, due bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x := e.current
-	due := !x.Expires.IsZero() && time.Now().After(x.Expires.Add(-min(exchangeEarly, x.Expires.Sub(x.Issued)/10)))
-	if x.Access != "" && !due {
-		return x.Access.Reveal(), nil
+	switch {
+	case x.Access == "" || !x.Expires.IsZero() && now.After(x.Expires):
+		return "", true
+	case x.Expires.IsZero():
+		return x.Access.Reveal(), false
+	}
+	due = now.After(x.Expires.Add(-min(exchangeEarly, x.Expires.Sub(x.Issued)/10)))
+	return x.Access.Reveal(), due && now.Sub(e.failed) >= earlyExchangePause
+}
+
+// exchange requests a token from the issuer, or returns that of another call which has done so
+// meanwhile.
+func (e *exchanger) exchange(ctx context.Context) (string, error) {
+	select {
+	case e.exchanging <- struct{}{}:
+		defer func() { <-e.exchanging }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	if valid, due := e.known(time.Now()); valid != "" && !due {
+		return valid, nil
 	}
 	issuer := e.app.issuer.Load()
 	if issuer == nil {
@@ -101,7 +147,10 @@ func (e *exchanger) Token(ctx context.Context) (string, error) {
 		to.Resource = spec.URL
 	}
 	x, err := issuer.Exchange(ctx, e.token, to)
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err != nil {
+		e.failed = time.Now()
 		return "", fmt.Errorf("no access token for server %s: %w", e.server.Name, err)
 	}
 	e.current = x
@@ -134,6 +183,9 @@ func (e *exchanger) Received(*http.Response) bool { return false }
 
 // Changed returns true: each start can use a new token.
 func (e *exchanger) Changed() bool { return true }
+
+// Close does nothing: an exchange that is lost can be repeated.
+func (e *exchanger) Close() {}
 
 // SignIn returns "": nobody signs in to the server.
 func (e *exchanger) SignIn() string { return "" }

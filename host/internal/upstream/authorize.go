@@ -31,6 +31,8 @@ type Authorizer interface {
 	SignIn() string
 	// Secrets returns the tokens, which messages must not contain.
 	Secrets() []string
+	// Close waits a short time for a renewal of the token that was begun.
+	Close()
 }
 
 // authTransport adds the access token to requests to one origin. It sends a request again
@@ -79,7 +81,7 @@ func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for refused, answered := false, false; ; {
 		token, err := b.auth.Token(req.Context())
 		if err != nil {
-			return nil, newSignInError(err, true)
+			return nil, newTokenError(req, err)
 		}
 		signed, err := b.signedCopy(req, token)
 		if err != nil {
@@ -102,6 +104,9 @@ func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		retry, err := b.auth.Refused(req.Context(), token, res.StatusCode, res.Header.Values("WWW-Authenticate"))
 		if err != nil {
 			drain(res.Body)
+			if req.Context().Err() != nil {
+				return nil, err
+			}
 			return nil, newSignInError(err, res.StatusCode == http.StatusUnauthorized)
 		}
 		if !retry || refused || !repeats {
@@ -132,6 +137,15 @@ func (b *authTransport) CloseIdleConnections() {
 	if closing, ok := b.next.(interface{ CloseIdleConnections() }); ok {
 		closing.CloseIdleConnections()
 	}
+}
+
+// newTokenError returns the error of a request without a token: a signInError for the server, or
+// err itself if the request was cancelled.
+func newTokenError(req *http.Request, err error) error {
+	if req.Context().Err() != nil {
+		return err
+	}
+	return newSignInError(err, true)
 }
 
 // newSignInError returns AUTH_FAILED with the text of err, as a signInError.

@@ -32,6 +32,7 @@ func (f fixedToken) Received(*http.Response) bool { return false }
 func (f fixedToken) Changed() bool                { return true }
 func (f fixedToken) SignIn() string               { return "" }
 func (f fixedToken) Secrets() []string            { return []string{string(f)} }
+func (fixedToken) Close()                         {}
 
 // Requests of a caller with own credentials have these, and never those of the host or
 // of another caller.

@@ -405,6 +405,9 @@ func (s *Server) Close() {
 		<-c.ended
 	}
 	s.work.Wait()
+	if s.cfg.Auth != nil {
+		s.cfg.Auth.Close()
+	}
 }
 
 // errClosed is the error of calls after Close.

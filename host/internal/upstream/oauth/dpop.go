@@ -101,6 +101,9 @@ func signJWT(header, claims map[string]any, sign func([]byte) ([]byte, error)) (
 // proof is damaged.
 func (s *Source) Sign(req *http.Request, token string) error {
 	t := s.cached.Load()
+	if accessOf(t) != token {
+		t = s.before.Load() // replaced since Token returned it
+	}
 	if t == nil || t.Access != token || t.Scheme != dpopScheme {
 		req.Header.Set("Authorization", "Bearer "+token)
 		return nil

@@ -68,6 +68,7 @@ func (c Config) userIDToken(ctx context.Context) (string, error) {
 		return c.readAssertion()
 	}
 	s := NewSource(c.identityConfig())
+	defer s.Close()
 	token, err := s.Token(ctx)
 	if err != nil && !errors.Is(err, ErrSignIn) {
 		return "", err

@@ -14,8 +14,10 @@ const refreshPause = 30 * time.Second
 
 // refreshIsFutile reports whether the tokens are not to be refreshed after the server has
 // refused the access token: it is the result of the last refresh, and the server never
-// accepted it, or that happened a short time before. s.mu is held.
+// accepted it, or that happened a short time before.
 func (s *Source) refreshIsFutile(refused string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if t := s.unproven.Load(); t != nil && *t == refused && s.refusedToken != refused {
 		s.refusedToken, s.refusedAt = refused, time.Now()
 		return true

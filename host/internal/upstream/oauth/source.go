@@ -22,6 +22,7 @@ type Source struct {
 	cfg Config
 
 	cached  atomic.Pointer[tokens] // nil: not signed in
+	before  atomic.Pointer[tokens] // cached before, which a request that was begun may have
 	hasRead atomic.Bool            // whether the store has been read
 
 	nonce   atomic.Value // string: the last one of the server, for proofs
@@ -29,9 +30,14 @@ type Source struct {
 
 	unproven atomic.Pointer[string] // access token of the last refresh; nil: the server has accepted it
 
-	mu   sync.Mutex  // one refresh or read at a time
-	file os.FileInfo // the file that was read last
-	used []string    // tokens that were sent, to hide them in messages
+	reading chan struct{} // holds a value while the store is read
+
+	mu       sync.Mutex  // guards the fields below; not held during requests or reads
+	running  *renewal    // nil: none runs
+	failedAt time.Time   // when the last renewal failed
+	changes  int         // of cached
+	file     os.FileInfo // the file that was read last
+	used     []string    // tokens that were sent, to hide them in messages
 
 	// unsaved are refreshed tokens that could not be stored, nil: none; replaced is the access
 	// token that the store has in their place.
@@ -43,12 +49,13 @@ type Source struct {
 }
 
 // NewSource returns the source of a server's tokens. It does no work.
-func NewSource(cfg Config) *Source { return &Source{cfg: cfg} }
+func NewSource(cfg Config) *Source { return &Source{cfg: cfg, reading: make(chan struct{}, 1)} }
 
 // Token returns the access token to send; "" if nobody has signed in. It first refreshes
-// a token that is about to expire. It returns an error if the store cannot be read, if
-// the refresh fails and the token has expired, or that wraps ErrSignIn if a new sign-in
-// is necessary.
+// a token that is about to expire, and waits for that only for a short time while the token
+// is valid. It returns an error if the store cannot be read, if the refresh fails and
+// the token has expired, if ctx ends first, or that wraps ErrSignIn if a new sign-in is
+// necessary.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	if !s.hasRead.Load() {
 		if err := s.reload(ctx); err != nil {
@@ -65,22 +72,13 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 		}
 	}
 	t := s.cached.Load()
-	if t == nil {
-		return "", nil
-	}
-	if now := time.Now(); (t.Refresh != "" || s.cfg.signsInAlone()) && t.isDue(now) {
-		fresh, err := s.refreshOrReread(ctx, t.Access, false)
-		switch {
-		case err == nil:
-			t = fresh
-		case now.After(t.Expires) || errors.Is(err, ErrSignIn):
+	if t != nil && (t.Refresh != "" || s.cfg.signsInAlone()) && t.isDue(time.Now()) {
+		var err error
+		if t, err = s.renewDue(ctx, t); err != nil {
 			return "", err
 		}
 	}
-	if t == nil {
-		return "", nil
-	}
-	return t.Access, nil
+	return accessOf(t), nil
 }
 
 // Refused handles an answer of status 401 or 403 to a request that was sent with token
@@ -131,12 +129,10 @@ func (s *Source) storeChallenge(ctx context.Context, challenge Challenge) error 
 // requestScopes stores the scopes that a call needs, for the next sign-in. again reports whether a
 // sign-in since then has added them. Otherwise the error wraps ErrSignIn.
 func (s *Source) requestScopes(ctx context.Context, token string, scopes []string) (again bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	err = s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
 		if t := r.Tokens; t != nil && t.Access != token && containsAll(t.Scopes, scopes) {
 			again = true // signed in since
-			s.cacheTokens(t)
+			s.setTokens(t)
 			return false, nil
 		}
 		if containsAll(r.Wanted, scopes) && len(r.Wanted) > 0 {
@@ -156,135 +152,39 @@ func (s *Source) requestScopes(ctx context.Context, token string, scopes []strin
 	return false, s.cfg.signInRequiredWith(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what), scopes)
 }
 
-// refreshOrReread returns tokens other than the refused or expiring access token old: those that
-// another process has stored meanwhile, or refreshed ones; nil: there are none. If the server
-// refuses the refresh token, the stored tokens are removed, and the error wraps ErrSignIn.
-// Of all processes one refreshes, under the lock, so that a refresh token that
-// changes with each use is used once.
-func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) (*tokens, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.cached.Load(); t != nil && t.Access != old {
-		return t, nil
-	}
-	// Without tokens in the store there is nothing to lock.
-	switch r, err := s.cfg.loadRecord(ctx); {
-	case err != nil:
-		return nil, err
-	case r.Tokens == nil && !s.cfg.signsInAlone():
-		s.cacheTokens(nil)
-		return nil, nil
-	}
-	var result, unknown *tokens // unknown: of a client that the server does not know
-	refreshed := false
-	err := s.cfg.updateRecord(ctx, func(r *record) (bool, error) {
-		stored := accessOf(r.Tokens)
-		s.restoreUnsaved(r)
-		t := r.Tokens
-		switch {
-		case t == nil && !s.cfg.signsInAlone():
-			return false, nil
-		case t != nil && t.Access != old && (refused || !t.isDue(time.Now())):
-			result = t
-			return false, nil
-		case refused && s.refreshIsFutile(old):
-			return false, fmt.Errorf("server %s refuses the token that its provider has just issued", s.cfg.Server)
-		case s.cfg.signsInAlone():
-			fresh, err := s.obtainAlone(ctx, r)
-			result = fresh
-			return err == nil, err
-		case t.Refresh == "":
-			if refused {
-				r.Tokens = nil
-			}
-			return refused, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
-		}
-		// A refresh token may be valid once, so it is not used while its successor cannot be stored.
-		if err := s.cfg.checkRoom(); err != nil {
-			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
-		}
-		// Not cancelled with the call: the answer may hold the only valid
-		// refresh token.
-		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
-		if isRefused(err) || isRefusedWithoutCode(err) && t.hasEnded(refused) {
-			r.Tokens = nil
-			if isUnknownClient(err) {
-				unknown = t
-			}
-			return true, s.cfg.signInRequired(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
-		}
-		if err != nil {
-			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
-		}
-		r.Tokens, result, refreshed = &fresh, &fresh, true
-		s.unproven.Store(&fresh.Access)
-		s.unsaved, s.replaced = &fresh, stored
-		return true, nil
-	})
-	if refreshed && err == nil {
-		s.unsaved = nil
-	} else if refreshed {
-		err = nil // the tokens are valid; the next refresh stores its own
-	}
-	if err == nil || errors.Is(err, ErrSignIn) {
-		s.cacheTokens(result)
-	}
-	if unknown != nil { // after the lock of the record is free
-		err = withFault(err, s.cfg.forgetClient(ctx, unknown.Issuer, unknown.Client))
-	}
-	return result, err
-}
-
-// obtainAlone requests tokens for a program that signs in without a user, and puts them into
-// r, which is locked. On an error it returns nil. s.mu is held.
-func (s *Source) obtainAlone(ctx context.Context, r *record) (*tokens, error) {
-	fresh, err := s.cfg.obtainTokens(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
-	}
-	if s.cfg.Kind == InKeyring {
-		if _, err := s.cfg.chooseStorage(ctx, r); err != nil {
-			return nil, err
-		}
-	}
-	r.Tokens = &fresh
-	s.unproven.Store(&fresh.Access)
-	return &fresh, nil
-}
-
-// restoreUnsaved gives r the tokens that could not be stored, unless it has others than at
-// that time. s.mu is held.
-func (s *Source) restoreUnsaved(r *record) {
-	switch {
-	case s.unsaved == nil:
-	case accessOf(r.Tokens) == s.replaced:
-		r.Tokens = s.unsaved
-	default: // another process signed in or out
-		s.unsaved = nil
-	}
-}
-
-// accessOf returns the access token of t, "" for nil.
-func accessOf(t *tokens) string {
-	if t == nil {
-		return ""
-	}
-	return t.Access
-}
-
 // reload reads the store, unless that was done before. After an error the next call tries
-// again.
+// again. It returns an error if ctx ends before it can read.
 func (s *Source) reload(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hasRead.Load() {
+	return s.read(ctx, s.hasRead.Load, s.cfg.loadRecord)
+}
+
+// read caches the tokens of the record that load returns, unless skip reports true or the cached
+// tokens have changed meanwhile. It waits until another read has ended, and returns an error if ctx
+// ends before.
+func (s *Source) read(ctx context.Context, skip func() bool, load func(context.Context) (record, error)) error {
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if skip() {
 		return nil
 	}
-	r, err := s.cfg.loadRecord(ctx)
-	if err == nil {
+	s.mu.Lock()
+	changes := s.changes
+	s.mu.Unlock()
+	r, err := load(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changes == changes {
+		s.restoreUnsaved(&r)
 		s.cacheTokens(r.Tokens)
 	}
-	return err
+	return nil
 }
 
 // checkInterval is the interval between checks for a sign-in or sign-out of another
@@ -298,38 +198,25 @@ func (s *Source) checkStore(ctx context.Context) error {
 		return s.checkCluster(ctx)
 	}
 	info, err := os.Stat(s.cfg.recordFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil || info != nil && s.file != nil && os.SameFile(info, s.file) && info.ModTime().Equal(s.file.ModTime()) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	r, err := s.cfg.loadRecord(ctx)
-	if err == nil {
-		s.restoreUnsaved(&r)
-		s.cacheTokens(r.Tokens)
-	}
-	return err
+	return s.read(ctx, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return info != nil && s.file != nil && os.SameFile(info, s.file) && info.ModTime().Equal(s.file.ModTime())
+	}, s.cfg.loadRecord)
 }
 
 // checkCluster reads the record in the store again. It returns an error only if the cached
 // tokens have expired: while the cluster cannot be reached, they are used.
 func (s *Source) checkCluster(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	r, err := s.cfg.loadRecord(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.restoreUnsaved(&r)
-	}
-	t := s.cached.Load()
-	switch {
-	case err == nil && (t == nil || r.Tokens == nil || t.Access != r.Tokens.Access):
-		s.cacheTokens(r.Tokens)
-	case err != nil && t != nil && (t.Expires.IsZero() || time.Now().Before(t.Expires)):
+	err := s.read(ctx, func() bool { return false }, func(ctx context.Context) (record, error) {
+		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+		defer cancel()
+		return s.cfg.loadRecord(ctx)
+	})
+	if t := s.cached.Load(); err != nil && t != nil && (t.Expires.IsZero() || time.Now().Before(t.Expires)) {
 		return nil
 	}
 	return err
@@ -344,6 +231,10 @@ func (s *Source) cacheTokens(t *tokens) {
 			s.used = append(s.used, t.Refresh)
 		}
 	}
+	if old := s.cached.Load(); accessOf(old) != accessOf(t) {
+		s.before.Store(old)
+	}
+	s.changes++
 	s.cached.Store(t)
 	s.hasRead.Store(true)
 }

@@ -1,0 +1,219 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// expiresIn sets the expiry of the stored access token, from now on.
+func expiresIn(t *testing.T, c Config, d time.Duration) {
+	t.Helper()
+	require.NoError(t, c.updateRecord(t.Context(), func(r *record) (bool, error) {
+		r.Tokens.Issued, r.Tokens.Expires = time.Now().Add(-time.Hour), time.Now().Add(d)
+		return true, nil
+	}))
+}
+
+// hang makes the token endpoint answer only after release is called. asked is closed at the
+// first request.
+func (p *provider) hang() (asked chan struct{}, release func()) {
+	asked, free := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	p.token = func(http.ResponseWriter, *http.Request) bool {
+		first.Do(func() { close(asked) })
+		p.mu.Unlock()
+		<-free
+		p.mu.Lock()
+		return false
+	}
+	release = sync.OnceFunc(func() { close(free) })
+	p.t.Cleanup(release)
+	return asked, release
+}
+
+// A refresh that hangs or fails does not hold calls up while the token is valid, and each of
+// them does not begin another one.
+func TestRenewalBeforeExpiry(t *testing.T) {
+	t.Run("hangs", func(t *testing.T) {
+		p := newProvider(t)
+		c := p.signedIn()
+		expiresIn(t, c, 50*time.Second)
+		_, release := p.hang()
+		s := NewSource(c)
+		before := p.count()
+		for range 5 {
+			token, err := s.Token(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "access-1", token)
+			require.Contains(t, s.Secrets(), "access-1")
+		}
+		require.Equal(t, before+1, p.count())
+		release()
+		s.Close()
+	})
+	t.Run("fails", func(t *testing.T) {
+		p := newProvider(t)
+		c := p.signedIn()
+		expiresIn(t, c, 50*time.Second)
+		p.token = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true }
+		s := NewSource(c)
+		before := p.count()
+		for range 5 {
+			s.mu.Lock()
+			if !s.failedAt.IsZero() {
+				s.failedAt = time.Now() // also on a slow machine
+			}
+			s.mu.Unlock()
+			token, err := s.Token(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "access-1", token)
+			s.Close()
+		}
+		require.Equal(t, before+1, p.count())
+		p.mu.Lock()
+		p.token = nil
+		p.mu.Unlock()
+		s.mu.Lock()
+		s.failedAt = s.failedAt.Add(-earlyPause)
+		s.mu.Unlock()
+		_, err := s.Token(t.Context())
+		require.NoError(t, err)
+		s.Close()
+		token, err := s.Token(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "access-2", token)
+	})
+	t.Run("is refused", func(t *testing.T) {
+		p := newProvider(t)
+		c := p.signedIn()
+		expiresIn(t, c, 50*time.Second)
+		p.refresh = "other"
+		s := NewSource(c)
+		_, err := s.refreshOrReread(t.Context(), "access-1", false)
+		require.ErrorIs(t, err, ErrSignIn)
+	})
+}
+
+// A call that is cancelled does not wait for the refresh of another call.
+func TestCancelledCallDoesNotWaitForRenewal(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	expiresIn(t, c, -time.Second)
+	asked, release := p.hang()
+	s := NewSource(c)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Token(context.Background())
+		done <- err
+	}()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Token(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Refused(ctx, "access-1", http.StatusUnauthorized, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	select {
+	case <-done:
+		t.Error("the refresh has ended before")
+	default:
+	}
+	release()
+	require.NoError(t, <-done)
+	require.Equal(t, 1, p.refreshed)
+}
+
+// A refresh goes on if its call ends: the answer may hold the only valid refresh token.
+func TestRenewalOfCancelledCallGoesOn(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	expiresIn(t, c, -time.Second)
+	asked, release := p.hang()
+	s := NewSource(c)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Token(ctx)
+		done <- err
+	}()
+	<-asked
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	release()
+	token, err := s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-2", token)
+	require.Equal(t, 1, p.refreshed)
+}
+
+// Calls wait for an early renewal at most earlyWait from its start, and Close at most closeWait.
+func TestWaitsForRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := func() (*Source, *tokens, *renewal) {
+			now := time.Now()
+			running := &renewal{old: "a", begun: now, done: make(chan struct{})}
+			s := NewSource(Config{Server: "notes", Storage: Storage{State: t.TempDir()}})
+			s.running = running
+			known := &tokens{Access: "a", Refresh: "r", Issued: now.Add(-time.Hour), Expires: now.Add(50 * time.Second)}
+			s.setTokens(known)
+			return s, known, running
+		}
+		s, known, running := source()
+		got, err := s.renewDue(t.Context(), known)
+		require.NoError(t, err)
+		require.Equal(t, "a", got.Access)
+		require.Equal(t, earlyWait, time.Since(running.begun))
+		_, err = s.renewDue(t.Context(), known)
+		require.NoError(t, err)
+		require.Equal(t, earlyWait, time.Since(running.begun), "the next call does not wait")
+		begin := time.Now()
+		s.Close()
+		require.Equal(t, closeWait, time.Since(begin))
+
+		s, known, running = source()
+		time.AfterFunc(time.Second, func() { running.result = &tokens{Access: "b"}; close(running.done) })
+		got, err = s.renewDue(t.Context(), known)
+		require.NoError(t, err)
+		require.Equal(t, "b", got.Access)
+		begin = time.Now()
+		s.Close()
+		require.Equal(t, begin, time.Now())
+
+		s, known, running = source()
+		time.AfterFunc(time.Second, func() { running.err = errors.New("no"); close(running.done) })
+		got, err = s.renewDue(t.Context(), known)
+		require.NoError(t, err)
+		require.Equal(t, "a", got.Access, "it is still valid")
+
+		s, known, running = source()
+		time.AfterFunc(time.Minute, func() { running.result = &tokens{Access: "b"}; close(running.done) })
+		known.Expires = time.Now().Add(time.Second)
+		got, err = s.renewDue(t.Context(), known)
+		require.NoError(t, err)
+		require.Equal(t, "b", got.Access, "the old one expires during the wait")
+		require.Equal(t, time.Minute, time.Since(running.begun))
+	})
+}
+
+// A request that was signed with a token that was replaced meanwhile has its proof of possession.
+func TestProofWithReplacedToken(t *testing.T) {
+	key, err := newProofKey()
+	require.NoError(t, err)
+	s := NewSource(Config{Server: "notes", Storage: Storage{State: t.TempDir()}})
+	s.setTokens(&tokens{Access: "a", Key: key, Scheme: dpopScheme})
+	s.setTokens(&tokens{Access: "b", Key: key, Scheme: dpopScheme})
+	for _, token := range []string{"a", "b"} {
+		req, err := http.NewRequest(http.MethodPost, "https://mcp.example.com/", nil)
+		require.NoError(t, err)
+		require.NoError(t, s.Sign(req, token))
+		require.Equal(t, "DPoP "+token, req.Header.Get("Authorization"))
+		require.NotEmpty(t, req.Header.Get("DPoP"))
+	}
+}
