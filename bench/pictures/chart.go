@@ -22,15 +22,15 @@ func panels() []panel {
 	return []panel{
 		{"Search the Go sources for a rare word", "ms", "Searching", "`StatusTeapot`", "", []row{
 			{"ripgrep", "ripgrep", false}, {"grep, first call", "grep, first call", true}, {"grep, later call", "grep, later call", true}}},
-		{"List the files of the Go sources", "ms", "Listing the Go distribution", "Every file of", "", []row{
+		{"List the files of the Go sources", "ms", "Listing the Go distribution", "All files of", "", []row{
 			{"ripgrep --files", "ripgrep --files", false}, {"fd", "fd", false}, {"mcp-glob", "mcp-glob, one call", true}}},
-		{"Text that a model gets for a directory tree", "bytes", "What a model is sent", "What a model is sent", "two levels of directories", []row{
+		{"Text that a model gets for a directory tree", "bytes", "Size of results", "Size of the results", "two levels of directories", []row{
 			{"server-filesystem", "server-filesystem", false}, {"ls", "toolroom", true}}},
-		{"Start a tool server", "ms", "Start and idle memory", "From starting the process", "", []row{
+		{"Start a tool server", "ms", "Start and idle memory", "Time from the start of the process", "", []row{
 			{"server-filesystem", "server-filesystem", false}, {"mcp-view", "mcp-view", true}, {"mcp-host", "mcp-host", true}}},
 		{"Change one line of a 100 MB file", "ms", "Editing", "One line in the middle", "", []row{
 			{"cp", "cp", false}, {"cp and sync", "cp and sync", false}, {"edit", "edit, a call", true}}},
-		{"HTTP gateway, 64 calls in flight", "calls/s, more is better", "A hop through the host", "other gateways to a stdio server. 64 calls", "", []row{
+		{"HTTP gateway, 64 calls in flight", "calls/s, more is better", "Calls through the host", "other gateways to a stdio server. 64 calls", "", []row{
 			{"mcp-proxy (npm)", "mcp-proxy", false}, {"supergateway", "supergateway", false}, {"mcp-host serve", "mcp-host serve", true}}},
 	}
 }

@@ -89,7 +89,7 @@ func (b *bench) commandCost(root string, pause time.Duration) (table, error) {
 		after = fmt.Sprintf("each after a pause of %v", pause)
 	}
 	return table{
-		title: fmt.Sprintf("A command that does nothing: `bash -c true` as a process, and as a call to a running server at each level of confinement, %s. One run is the median of %d commands.", after, trues),
+		title: fmt.Sprintf("The command `true`: `bash -c true` as a process, and calls to a running server at each level of confinement, %s. One run is the median of %d commands.", after, trues),
 		unit:  "ms", target: "bash + 2.5 ms at L1, + 5 ms at L2", series: series,
 	}, errors.Join(err, failed)
 }
@@ -114,7 +114,7 @@ func (b *bench) flood(root string) (table, error) {
 	file := filepath.Join(root, "output")
 	toFile := []string{"bash", "-c", print + ` > "$0"`, file}
 	series, err := inTurn(min(b.runs, 3), []subject{
-		{name: "bash, to a file", command: "bash -c '" + print + " > {file}'", run: func() (sample, error) {
+		{name: "bash, to a file", command: "bash -c '" + print + " > file'", run: func() (sample, error) {
 			defer os.Remove(file)
 			return process(toFile)
 		}},
@@ -128,7 +128,7 @@ func (b *bench) flood(root string) (table, error) {
 		}},
 	})
 	return table{
-		title: "A command that prints 2 GB. mcp-bash keeps the first 256 MiB in a file, beginning and end in memory, and counts the rest; the memory is the server's peak.",
+		title: "A command that prints 2 GB. mcp-bash writes the first 256 MiB to a file, holds the beginning and the end in memory, and counts the rest. The memory is the peak of the server.",
 		unit:  "ms", target: "memory ≤ 64 MiB", series: series,
 	}, err
 }

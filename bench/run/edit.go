@@ -53,13 +53,13 @@ func (b *bench) largeEdits(root string) (table, error) {
 	synced := []string{"sh", "-c", `cp "$0" "$1" && sync "$1"`, file, copied}
 	id := 0
 	series, err := inTurn(b.runs, []subject{
-		{name: "cp", command: "cp {file} {copy}", run: func() (sample, error) { return process(copying) }},
-		{name: "cp and sync", command: "cp {file} {copy} && sync {copy}", run: func() (sample, error) { return process(synced) }},
+		{name: "cp", command: "cp file copy", run: func() (sample, error) { return process(copying) }},
+		{name: "cp and sync", command: "cp file copy && sync copy", run: func() (sample, error) { return process(synced) }},
 		{name: "mcp-edit, one call", ours: true, command: shownTool("edit", "--call", `{"file_path":"large.log","old_string":"version 0 of","new_string":"version 1 of"}`),
 			run: func() (sample, error) {
 				return process(b.toolCommand("edit", root, "--state", state, "--call", next()))
 			}},
-		{name: "edit, a call to a server", ours: true, command: "tools/call edit, the same", run: func() (sample, error) {
+		{name: "edit, a call to a server", ours: true, command: "tools/call edit, with the same arguments", run: func() (sample, error) {
 			id++
 			value, err := timed(func() error {
 				_, err := server.call(id, "tools/call", `{"name":"edit","arguments":`+next()+`}`)
@@ -72,7 +72,7 @@ func (b *bench) largeEdits(root string) (table, error) {
 		err = stopErr
 	}
 	return table{
-		title: "One line in the middle of a file of 100 MB. One call is a whole process. An edit reads, hashes, syncs and renames; cp leaves the writing to the system.",
+		title: "One line in the middle of a file of 100 MB. Programs marked \"one call\" are processes that make one call and exit. edit reads and hashes the file, writes and syncs a new one, and renames it; cp does not sync.",
 		unit:  "ms", target: "≤ 3 × cp, peak memory ≤ 2 × the file", series: series,
 	}, err
 }
@@ -155,7 +155,7 @@ func (b *bench) manyEdits(root string) (table, error) {
 		}
 	}
 	return table{
-		title: "64 servers, each asked for one edit at the same moment, until the last has answered; every edit is synced to the disk.",
-		unit:  "ms", target: "all of them land", series: series,
+		title: "64 servers make one edit each at the same time. The time ends with the last answer. Each edit is synced to the disk.",
+		unit:  "ms", target: "no edit is lost", series: series,
 	}, err
 }

@@ -96,8 +96,8 @@ func measureList(b *bench) ([]table, error) {
 	subjects = append(subjects, b.warmCall("glob", root, arguments), b.warmCall("ls", root, `{"depth":20,"limit":10000}`))
 	series, err := inTurn(b.runs, subjects)
 	return []table{{
-		title: fmt.Sprintf("Every file of {dir}, the Go distribution (%d files), ignore rules on, warm page cache. One call is a whole process: start, call, end. glob walks and prints all, ls all and prints 10 000.", files),
-		unit:  "ms", target: "as fast as fd, twice as fast wanted", series: series,
+		title: fmt.Sprintf("All files of the Go distribution (`dir`, %d files), with ignore rules and a warm page cache. Programs marked \"one call\" are processes that make one call and exit. glob prints all files, ls the first 10,000.", files),
+		unit:  "ms", target: "at least as fast as fd; desired: twice as fast", series: series,
 	}}, err
 }
 
@@ -128,7 +128,7 @@ func measureEntries(b *bench) ([]table, error) {
 	}
 	series, err := inTurn(b.runs, append(subjects, b.peerSubjects(b.peers.ListFiles, "dir", root)...))
 	return []table{{
-		title: "One directory {dir} with 100 000 empty files. ls and glob sort, stat and count; the others list.",
+		title: "A directory `dir` with 100,000 empty files. ls and glob read the attributes of all files, sort and count them; the other programs only list them.",
 		unit:  "ms", target: "under 1 s", series: series,
 	}}, err
 }
@@ -146,7 +146,7 @@ func measureView(b *bench) ([]table, error) {
 	subjects := []subject{
 		{name: "view, first call", ours: true, command: "tools/call view " + arguments,
 			run: func() (sample, error) { return b.measuredCall("view", root, "", arguments) }},
-		{name: "view, second call", ours: true, command: "the same once more",
+		{name: "view, second call", ours: true, command: "the same call again",
 			run: func() (sample, error) { return b.measuredCall("view", root, arguments, arguments) }},
 	}
 	series, err := inTurn(b.runs, append(subjects, b.peerSubjects(b.peers.ReadFile, "file", name)...))
@@ -154,7 +154,7 @@ func measureView(b *bench) ([]table, error) {
 		return nil, err
 	}
 	return []table{{
-		title: "50 lines from line 4 000 000 of {file}, 1 GB in 5 million lines, warm page cache. A new server with an empty state directory in every run; CPU and memory are the server's over its life.",
+		title: "50 lines from line 4,000,000 of `file`, which has 1 GB in 5 million lines, with a warm page cache. Each run starts a new server with an empty state directory. CPU and memory are those of the server from start to end.",
 		unit:  "ms", target: "first ≤ 1.5 × wc -l, second ≤ 20 ms, peak memory ≤ 64 MiB", series: series,
 	}}, err
 }

@@ -181,7 +181,7 @@ func addedTo(t *table, row, calls int) {
 		}
 		return median(all)
 	}
-	note := fmt.Sprintf("CPU of a call, of the server and all that serves it: straight %.0f µs, here %.0f µs", cpu(straight), cpu(hop))
+	note := fmt.Sprintf("CPU time of a call in all processes: direct %.0f µs, through the host %.0f µs", cpu(straight), cpu(hop))
 	if strings.HasPrefix(t.unit, "p50") {
 		note = fmt.Sprintf("added by the host: %.0f µs; ", median(hop.values())-median(straight.values())) + note
 	}
@@ -207,18 +207,18 @@ func measureHop(b *bench) ([]table, error) {
 	}
 	const calls = 24_000
 	doors := []door{
-		{name: "straight", ours: true, start: overStdio(b.echo("kit"))},
+		{name: "direct", ours: true, start: overStdio(b.echo("kit"))},
 		{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", start: overStdio(host, "stdio", "--root", b.temp)},
 	}
-	tables, err := b.loadTables("`echo` with 64 bytes over stdio: straight, and through `mcp-host stdio`, which counts calls and writes them down. "+
-		"The server allows 64 parallel calls. For a server that states no limit, the host allows 5, unless it is configured otherwise.",
-		"≤ 150 µs added, ≥ 15 000 calls/s", calls, func(workers, total int) []subject {
+	tables, err := b.loadTables("Calls of `echo` with 64 bytes over stdio: direct, and through `mcp-host stdio`, which also writes the audit log. "+
+		"The server declares a limit of 64 parallel calls. For a server that declares none, the default limit of the host is 5.",
+		"≤ 150 µs added, ≥ 15,000 calls/s", calls, func(workers, total int) []subject {
 			all := []subject{}
 			for _, d := range doors {
 				all = append(all, d.subject("tools/call", echoParams, workers, total))
 			}
-			policy := door{name: "the same, a policy of ten rules", ours: true, command: "mcp-host stdio --config ruled.yaml", start: overStdio(alone, "stdio", "--config", ruled)}
-			five := door{name: "the same, 5 calls at once", ours: true, command: "mcp-host stdio --config five.yaml", start: overStdio(alone, "stdio", "--config", config)}
+			policy := door{name: "mcp-host stdio, a policy of ten rules", ours: true, command: "mcp-host stdio --config ruled.yaml", start: overStdio(alone, "stdio", "--config", ruled)}
+			five := door{name: "mcp-host stdio, at most 5 parallel calls", ours: true, command: "mcp-host stdio --config five.yaml", start: overStdio(alone, "stdio", "--config", config)}
 			named := strings.Replace(echoParams, "echo", "fix__echo", 1)
 			return append(all, policy.subject("tools/call", named, workers, total), five.subject("tools/call", named, workers, total))
 		})
@@ -229,7 +229,7 @@ func measureHop(b *bench) ([]table, error) {
 		addedTo(&tables[0], row, withWarmUp(calls/4))
 		addedTo(&tables[1], row, withWarmUp(calls))
 	}
-	overHTTP, err := b.loadTables("The same over streamable HTTP, compared with other gateways to a stdio server.", "", 4_000, func(workers, total int) []subject {
+	overHTTP, err := b.loadTables("The same calls over streamable HTTP, compared with other gateways to a stdio server.", "", 4_000, func(workers, total int) []subject {
 		var all []subject
 		for _, d := range append(b.httpDoors([]string{host, "serve", "--root", b.temp}), b.plainHTTP()) {
 			all = append(all, d.subject("tools/call", echoParams, workers, total))

@@ -33,7 +33,7 @@ func measureBig(b *bench) ([]table, error) {
 	const params = `{"name":"blob","arguments":{"bytes":%d}}`
 	blob, ours := fmt.Sprintf(params, 1<<20), fmt.Sprintf(params, 1_040_000)
 	through := strings.Replace(blob, "blob", "fix__blob", 1)
-	straight, hop := door{name: "straight", ours: true}, door{name: "mcp-host stdio", ours: true}
+	straight, hop := door{name: "direct", ours: true}, door{name: "mcp-host stdio", ours: true}
 	direct := straight
 	direct.ours, direct.start = false, overStdio(b.echo("plain"))
 	straight.start = overStdio(b.echo("kit"))
@@ -50,11 +50,11 @@ func measureBig(b *bench) ([]table, error) {
 		title, target string
 		subjects      []subject
 	}{
-		{"A result of 1 MiB over stdio, of a server on mcp-go: straight, and through `mcp-host stdio`.", "≤ 1.2 × straight",
+		{"A result of 1 MiB over stdio from a server made with mcp-go: direct, and through `mcp-host stdio`.", "≤ 1.2 × direct",
 			[]subject{direct.subject("tools/call", blob, 1, calls), theirs.subject("tools/call", through, 1, calls)}},
-		{"The same of a server on mcpkit, 8 KiB less.", "",
+		{"A result that is 8 KiB smaller, from a server made with mcpkit.", "",
 			[]subject{straight.subject("tools/call", ours, 1, calls), hop.subject("tools/call", ours, 1, calls)}},
-		{"The latter over streamable HTTP.", "", overHTTP},
+		{"The same result over streamable HTTP.", "", overHTTP},
 	} {
 		series, err := inTurn(b.runs, c.subjects)
 		if err != nil {
@@ -85,8 +85,8 @@ func measureLists(b *bench) ([]table, error) {
 		}
 		stdio := []door{
 			{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --config tools.yaml", start: overStdio(host, "stdio", "--config", config)},
-			{name: "straight (mcpkit)", ours: true, start: overStdio(b.echo("kit"), filler)},
-			{name: "straight (plain mcp-go)", start: overStdio(b.echo("plain"), filler)},
+			{name: "direct (mcpkit)", ours: true, start: overStdio(b.echo("kit"), filler)},
+			{name: "direct (plain mcp-go)", start: overStdio(b.echo("plain"), filler)},
 		}
 		for _, way := range []struct {
 			title, target string
@@ -142,7 +142,7 @@ func measureMany(b *bench) ([]table, error) {
 		return nil, err
 	}
 	tables := []table{{
-		title: "From starting the host to its answer to `tools/list`, with the tools of all its servers in it; and the servers started without a host, each until it has answered `initialize`.",
+		title: "Time from the start of the host to its answer to `tools/list`, which has the tools of all servers. For comparison, the same servers are started without a host, each until it answers `initialize`.",
 		unit:  "ms", target: "≤ 300 ms", series: ready,
 	}}
 	if runtime.GOOS != "linux" {
@@ -157,7 +157,7 @@ func measureMany(b *bench) ([]table, error) {
 		return sample{value: (many - one) / (fullHouse - 1)}, err
 	}}})
 	return append(tables, table{
-		title: "Resident memory of the host, alone, for each idle server: half a second after `tools/list`.",
+		title: "Resident memory of the host process for each idle server, half a second after `tools/list`.",
 		unit:  "KiB", target: "≤ 100 KiB", series: memory,
 	}), err
 }
@@ -254,7 +254,7 @@ func measureFair(b *bench) ([]table, error) {
 				continue
 			}
 			alone, beside := d, d
-			alone.name, beside.name = d.name+", alone", d.name+", during the flood"
+			alone.name, beside.name = d.name+", alone", d.name+", during the other client's calls"
 			target := ""
 			if d.ours {
 				target = "≤ 3 × alone"
@@ -267,7 +267,7 @@ func measureFair(b *bench) ([]table, error) {
 				return nil, err
 			}
 			tables = append(tables, table{
-				title: fmt.Sprintf("p99 of one client's %d calls of `%s`, or as many as 2 s are enough for, one after the other, alone and while another client keeps %d calls of `sleep` with 100 ms in flight at the same server.", fairCalls, tool, flooders),
+				title: fmt.Sprintf("p99 of one client's %d calls of `%s`, one after the other, for at most 2 s: alone, and while another client keeps %d calls of `sleep` (100 ms) in flight at the same server.", fairCalls, tool, flooders),
 				unit:  "p99 ms", target: target, series: series,
 			})
 		}
@@ -344,11 +344,11 @@ func measureBuild(b *bench) ([]table, error) {
 	}
 	size := series{subject: subject{name: "mcp-host", ours: true, command: "CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' ./host"},
 		samples: []sample{{value: float64(info.Size()) / 1e6}}}
-	cold := subject{name: "mcp-host", ours: true, command: "the same, GOCACHE=an empty directory"}
+	cold := subject{name: "mcp-host", ours: true, command: "the same command, with GOCACHE set to an empty directory"}
 	built, err := coldBuild(filepath.Join(b.temp, "cold"))
 	return []table{
-		{title: "The host's binary, stripped.", unit: "MB", target: "≤ 35 MB", series: []series{size}},
-		{title: "Building it with an empty cache, the standard library with it, once.", unit: "s", target: "≤ 60 s", series: []series{{subject: cold, samples: []sample{built}}}},
+		{title: "Size of the stripped binary of the host.", unit: "MB", target: "≤ 35 MB", series: []series{size}},
+		{title: "Time to build it, including the standard library, with an empty cache. One run.", unit: "s", target: "≤ 60 s", series: []series{{subject: cold, samples: []sample{built}}}},
 	}, err
 }
 

@@ -38,17 +38,17 @@ func main() {
 // sections returns the sections in the order in which they are measured.
 func sections() []section {
 	return []section{
-		{"size", "What a model is sent", measureSizes},
+		{"size", "Size of results", measureSizes},
 		{"list", "Listing the Go distribution", measureList},
-		{"entries", "A directory of 100 000 entries", measureEntries},
+		{"entries", "A directory of 100,000 entries", measureEntries},
 		{"search", "Searching", measureSearch},
-		{"same", "Searching as ripgrep does", measureSame},
-		{"view", "Line 4 000 000 of a 1 GB file", measureView},
+		{"same", "Same results as ripgrep", measureSame},
+		{"view", "Line 4,000,000 of a 1 GB file", measureView},
 		{"edit", "Editing", measureEdit},
 		{"bash", "Commands", measureBash},
 		{"start", "Start and idle memory", measureStart},
 		{"kit", "mcpkit compared with plain mcp-go", measureKit},
-		{"hop", "A hop through the host", measureHop},
+		{"hop", "Calls through the host", measureHop},
 		{"big", "Results of 1 MiB through the host", measureBig},
 		{"lists", "Long lists", measureLists},
 		{"upstreams", "Fifty servers", measureMany},

@@ -31,8 +31,12 @@ type report struct {
 
 func newReport(b *bench) *report {
 	r := &report{}
-	r.out.WriteString("# Measured\n\nWritten by `make bench`; not edited by hand. Medians of runs in turn, with the least and the most; CPU seconds and\n" +
-		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. Of a program that runs to its end, a peak\nbelow the benchmark's own, some 15 to 30 MiB, cannot be seen. Sections may have been measured\nat different times; the figures of one table were measured together.\n")
+	r.out.WriteString("# Measurements\n\n`make bench` writes this file; do not edit it. Programs of this repository are bold.\n\n" +
+		"- Each figure is the median of the runs. The programs of a table run alternately. min–max are the lowest and the highest run.\n" +
+		"- × is the median of the ratios to the first line of the table, run by run.\n" +
+		"- CPU seconds and peak memory are medians, too. For a program that ends with its call, a peak below that of the benchmark\n  itself (15 to 30 MiB) cannot be measured.\n" +
+		"- In the command lines, `dir`, `file`, `copy` and `port` represent paths and a port that the benchmark chooses.\n" +
+		"- The figures of one table were measured together, but sections may have been measured at different times.\n")
 	r.machine = fmt.Sprintf("Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
 	names := make([]string, 0, len(b.peers.Versions))
 	for name := range b.peers.Versions {
@@ -91,7 +95,7 @@ func (r *report) add(title string, tables []table) {
 			t.printNotes(&r.out)
 			continue
 		}
-		fmt.Fprintf(&r.out, "\n\n| program | median %s | least–most | × | CPU s | peak MiB |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", t.unit)
+		fmt.Fprintf(&r.out, "\n\n| program | median %s | min–max | × | CPU s | peak MiB |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", t.unit)
 		base := t.series[0]
 		for _, s := range t.series {
 			name := s.name

@@ -21,15 +21,15 @@ type comparison struct {
 
 var comparisons = []comparison{
 	{"mcp-grep, trees and flags", "TestLikeRipgrep", "./tools/grep", 20_000, 100_000},
-	{"its engine, patterns and texts", "TestSameAsRipgrep", "./tools/grep/search", 100_000, 200_000},
+	{"the search engine, patterns and texts", "TestSameAsRipgrep", "./tools/grep/search", 100_000, 200_000},
 }
 
 // measureSame gives ripgrep and grep the same random queries. A difference is an
 // error, so a reported number means that all were equal.
 func measureSame(b *bench) ([]table, error) {
 	t := table{
-		title: "Random searches that ripgrep 15 was asked, too, by the tests named: the same files, lines, context and counts each time. One run each.",
-		unit:  "cases", target: "20 000 without a difference",
+		title: "The tests below make random searches with grep and with ripgrep 15. Files, lines, context and counts were the same in each case. One run of each test.",
+		unit:  "cases", target: "20,000 cases without a difference",
 	}
 	for _, c := range comparisons {
 		got, said, err := c.run()

@@ -24,10 +24,10 @@ var questions = []question{
 	{"A literal in a few files", "StatusTeapot", false, "first ≤ 1.0 ×, later ≤ 0.25 × ripgrep"},
 	{"A literal in a tenth of the files", "errors", false, "later ≤ 0.33 ×"},
 	{"A literal in about half of the files", "return", false, "later ≤ 0.67 ×"},
-	{"An expression with a literal in it", `func \(\w+ \*?Server\)`, false, "first ≤ 1.0 ×"},
-	{"Letters in any case", "statusteapot", true, "first ≤ 1.2 ×"},
+	{"An expression that contains a literal", `func \(\w+ \*?Server\)`, false, "first ≤ 1.0 ×"},
+	{"A literal, ignoring case", "statusteapot", true, "first ≤ 1.2 ×"},
 	{"Alternatives", `(Teapot|Conflict)\w*`, false, "first ≤ 1.2 ×"},
-	{"An expression without any literal", `[A-Z][a-z]+\d`, false, "first ≤ 6 ×"},
+	{"An expression without a literal", `[A-Z][a-z]+\d`, false, "first ≤ 6 ×"},
 }
 
 // arguments returns the arguments of grep for a question.
@@ -44,7 +44,7 @@ func measureSearch(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := b.ask(strings.TrimSpace(string(out)), "{dir} is the Go distribution.", questions)
+	tables, err := b.ask(strings.TrimSpace(string(out)), "`dir` is the Go distribution.", questions)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func measureSearch(b *bench) ([]table, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(root)
-	more, err := b.ask(root, "{dir} has 200 000 small files.", []question{
-		{"A literal in 1 of 1 000 files", "needle_in_hay", false, "first ≤ 1.0 ×, later ≤ 0.25 ×"},
+	more, err := b.ask(root, "`dir` has 200,000 small files.", []question{
+		{"A literal in 1 of 1,000 files", "needle_in_hay", false, "first ≤ 1.0 ×, later ≤ 0.25 ×"},
 		{"A literal in 1 of 10 files", "every_tenth", false, "later ≤ 0.33 ×"},
 	})
 	return append(tables, more...), err
@@ -86,15 +86,15 @@ func (b *bench) ask(root, where string, asked []question) ([]table, error) {
 		call := "tools/call grep " + q.arguments()
 		subjects = append(subjects,
 			subject{name: "grep, first call", command: call, ours: true, run: func() (sample, error) { return b.measuredCall("grep", root, "", q.arguments()) }},
-			subject{name: "grep, later call", command: "the same in a server that has searched before", ours: true, run: func() (sample, error) { return warm.measured(q.arguments()) }},
-			subject{name: "grep --no-index, later call", command: "the same without an index", ours: true, run: func() (sample, error) { return b.plainCall(root, q.arguments()) }},
+			subject{name: "grep, later call", command: "the same call to a server that has searched before", ours: true, run: func() (sample, error) { return warm.measured(q.arguments()) }},
+			subject{name: "grep --no-index, later call", command: "the same call to a server without an index", ours: true, run: func() (sample, error) { return b.plainCall(root, q.arguments()) }},
 		)
 		series, err := inTurn(b.runs, subjects)
 		if err != nil {
 			return nil, errors.Join(err, warm.close())
 		}
 		tables = append(tables, table{
-			title: fmt.Sprintf("%s: `%s`. %s Ignore rules on, hidden files searched, warm page cache.", q.what, q.pattern, where),
+			title: fmt.Sprintf("%s: `%s`. %s With ignore rules, hidden files and a warm page cache.", q.what, q.pattern, where),
 			unit:  "ms", target: q.target, series: series,
 		})
 	}

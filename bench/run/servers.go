@@ -64,7 +64,7 @@ func measureStart(b *bench) ([]table, error) {
 		return nil, err
 	}
 	tables := []table{{
-		title: "From starting the process to its answer to `initialize`.",
+		title: "Time from the start of the process to its answer to `initialize`.",
 		unit:  "ms", target: "tools ≤ 12 ms, host ≤ 15 ms", series: start,
 	}}
 	if len(idles) == 0 {
@@ -72,7 +72,7 @@ func measureStart(b *bench) ([]table, error) {
 	}
 	idle, err := inTurn(b.runs, idles)
 	return append(tables, table{
-		title: "Resident memory after `initialize` and `tools/list`, half a second idle.",
+		title: "Resident memory half a second after `initialize` and `tools/list`.",
 		unit:  "MiB", target: "tools ≤ 16 MiB", series: idle,
 	}), err
 }

@@ -34,8 +34,8 @@ func tasks() []task {
 		{"a directory", 1900, "ls", `{"depth":1}`, "list_directory", `{"path":"{dir}"}`},
 		{"two levels of directories", 5000, "ls", `{}`, "directory_tree", `{"path":"{dir}"}`},
 		{"files that match *_test.go", 1500, "glob", `{"pattern":"*_test.go"}`, "search_files", `{"path":"{dir}","pattern":"**/*_test.go"}`},
-		{"who defines ServeHTTP of ServeMux", 1500, "grep", `{"pattern":"func \\(mux \\*ServeMux\\) ServeHTTP"}`, "", ""},
-		{"all that define a ServeHTTP", 0, "grep", `{"pattern":"func .*ServeHTTP\\("}`, "", ""},
+		{"the definition of ServeMux.ServeHTTP", 1500, "grep", `{"pattern":"func \\(mux \\*ServeMux\\) ServeHTTP"}`, "", ""},
+		{"all definitions of methods named ServeHTTP", 0, "grep", `{"pattern":"func .*ServeHTTP\\("}`, "", ""},
 		{"50 lines of code", 1900, "view", `{"file_path":"server.go","offset":500,"limit":50}`, "read_text_file", `{"path":"{dir}/server.go","head":50}`},
 		{"an edit with its diff", 500, "edit", fmt.Sprintf(`{"file_path":"server.go","old_string":%q,"new_string":%q}`, line, changed),
 			"edit_file", fmt.Sprintf(`{"path":"{dir}/server.go","edits":[{"oldText":%q,"newText":%q}]}`, line, changed)},
@@ -103,7 +103,7 @@ func listSize(binary func(tool string) []string) (total int, err error) {
 // measureSizes measures the bytes that a model receives.
 func measureSizes(b *bench) ([]table, error) {
 	var out strings.Builder
-	out.WriteString("| bytes of the whole result | limit | toolroom | server-filesystem |\n| --- | ---: | ---: | ---: |\n")
+	out.WriteString("| result, in bytes | limit | toolroom | server-filesystem |\n| --- | ---: | ---: | ---: |\n")
 	dir := filepath.Join(b.temp, "size")
 	peer := func() ([]string, error) {
 		if err := os.RemoveAll(dir); err != nil {
@@ -124,7 +124,7 @@ func measureSizes(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&out, "| tools/list (nine tools; theirs: fourteen) | %d | **%d** | %d |\n", maxList, ours, theirs)
+	fmt.Fprintf(&out, "| tools/list (nine tools; server-filesystem: fourteen) | %d | **%d** | %d |\n", maxList, ours, theirs)
 	for _, t := range tasks() {
 		ours, err := resultSize(binary(t.tool), "tools/call", callOf(t.tool, t.arguments))
 		if err != nil {
@@ -148,7 +148,7 @@ func measureSizes(b *bench) ([]table, error) {
 		fmt.Fprintf(&out, "| %s | %s | **%d** | %s |\n", t.name, limit, ours, other)
 	}
 	return []table{{
-		title: "What a model is sent for a task in Go's net/http sources.", grid: out.String(),
-		notes: []string{"The official server searches no file contents; read_text_file gives lines without numbers from the beginning or the end only."},
+		title: "Size of the results that a model receives for tasks in the sources of Go's net/http.", grid: out.String(),
+		notes: []string{"server-filesystem does not search file contents. Its read_text_file returns lines without numbers, only from the beginning or the end of a file."},
 	}}, nil
 }

@@ -99,7 +99,7 @@ func TestLikeRipgrep(t *testing.T) {
 		require.NoError(t, os.RemoveAll(filepath.Join(root, name)))
 		require.NoError(t, os.RemoveAll(filepath.Join(plain, name)))
 	}
-	t.Logf("%d cases up to seed %d, %d files with matches, %d patterns refused by both, %d answers of ripgrep's that contradict themselves", cases, seed-1, matches, refused, odd)
+	t.Logf("%d cases up to seed %d, %d files with matches, %d patterns refused by both, %d cases where ripgrep's own answers contradict each other", cases, seed-1, matches, refused, odd)
 	require.NotZero(t, matches)
 	require.LessOrEqual(t, odd, 5+cases/500)
 }
