@@ -29,7 +29,7 @@ func TestFiguresOfReadme(t *testing.T) {
 			figure(value("Size of results", tree, "two levels of directories", "server-filesystem"))),
 		fmt.Sprintf("a call of `bash` takes %.1f to %.1f ms longer than `bash -c`.", median("Commands", paused, "mcp-bash, L2")-median("Commands", paused, "bash"),
 			median("Commands", sustained, "mcp-bash, L2")-median("Commands", sustained, "bash")),
-		fmt.Sprintf("ripgrep takes %s ms. The tool `grep` takes %s ms in its first call and %s ms in later ones", figure(median("Searching", word, "ripgrep")),
+		fmt.Sprintf("ripgrep takes %s ms. The tool `grep` takes %s ms in its first call and %s ms in later calls", figure(median("Searching", word, "ripgrep")),
 			figure(median("Searching", word, "grep, first call")), figure(median("Searching", word, "grep, later call"))),
 		fmt.Sprintf("adds %.0f µs to a call over stdio", median("Calls through the host", "One call in flight", "mcp-host stdio")-median("Calls through the host", "One call in flight", "direct")),
 		fmt.Sprintf("it forwards %s calls a second; the npm packages `mcp-proxy` (not TBXark's) and `supergateway` forward %s and %s.", figure(median("Calls through the host", gateways, "mcp-host serve")),

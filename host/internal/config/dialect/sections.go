@@ -216,8 +216,8 @@ func limitFields(s *Stages) []field {
 	}
 	return []field{
 		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Maximum concurrent calls per server (default 5); max_concurrent of a server overrides it.", &l.Concurrent),
-		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; further calls wait. The same setting as policy.max_parallel; default: 10 within a turn, otherwise no limit.", &l.MaxParallel),
-		count("queue", nil, "Maximum waiting calls per caller and server (default 1000).", &l.Queue),
+		count("max_parallel", nil, "Maximum concurrent calls of one account (docs/policy.md), on all servers; further calls wait. The same setting as policy.max_parallel; default: 10 within a turn, otherwise no limit.", &l.MaxParallel),
+		count("queue", nil, "Maximum waiting calls per client and server (default 1000).", &l.Queue),
 		sizeField("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
 		durationField("max_wait", "Maximum time that a call waits for others to end, before it fails (default 1m).", &l.MaxWait),
 		count("max_depth", nil, "Maximum nesting of calls (default 1: an agent that was started by an agent cannot start another).", &l.MaxDepth),

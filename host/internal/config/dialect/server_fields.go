@@ -160,7 +160,7 @@ func lifeFields() []field {
 		{"max_concurrent", []string{"maxConcurrentTools", "maxConcurrency", "concurrency"}, "Maximum concurrent calls (default 5).",
 			map[string]any{"type": "integer", "minimum": 1},
 			func(r *reader, n *node) { r.server.MaxConcurrent = r.count(n) }},
-		{"scope", nil, "One process for all (shared), for each client (session), or for each call (default shared). If shared is written, other hosts of the user can use the process, too, unless share or share_servers says otherwise.", oneOf("shared", "session", "call"),
+		{"scope", nil, "One process for all (shared), for each client (session), or for each call (default shared). If you write shared explicitly, other hosts of the user can use the process, too, unless share or share_servers says otherwise.", oneOf("shared", "session", "call"),
 			func(r *reader, n *node) { r.server.Scope = r.choice(n, "shared", "session", "call") }},
 		{"lazy", nil, "Start the server only when it is first needed (default true).", typed("boolean"),
 			func(r *reader, n *node) {
