@@ -24,7 +24,8 @@ const (
 	undoPruneInterval = time.Minute
 	// maxListedUndos bounds the records that the action list shows.
 	maxListedUndos = 20
-	// maxNotHeld bounds the names of files that could not be restored, in an answer.
+	// maxNotHeld bounds the names of files that could not be restored, or not with all of
+	// their access list, in an answer.
 	maxNotHeld = 20
 )
 
@@ -137,17 +138,24 @@ func (s *bashTool) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Res
 	}
 	fmt.Fprintf(&b, "undone %s (%s): %s restored, %d removed, %d moved back\n", record.ID, shortCommand(record.Command),
 		textfmt.Count(report.Restored, "entry"), report.Removed, report.Moved)
-	for i, path := range report.NotHeld {
-		if i == maxNotHeld {
-			fmt.Fprintf(&b, "not recorded, left as they are: %d more\n", len(report.NotHeld)-i)
-			break
-		}
-		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", quoteName(fsys.Display(path)))
-	}
+	writeUndoNames(&b, fsys, "not recorded, left as they are", "not recorded (too large or unreadable), left as it is", report.NotHeld)
+	writeUndoNames(&b, fsys, "restored without these entries", "restored without the entries of its access list that name other users", report.LostAccess)
 	if report.Unchecked {
 		b.WriteString("the end of the command was not recorded, so later changes by other programs may have been undone, too\n")
 	}
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
+}
+
+// writeUndoNames writes a line for each of the first maxNotHeld paths, after the text
+// each, and a line with the number of the others, after the text more.
+func writeUndoNames(b *strings.Builder, fsys *sandbox.FS, more, each string, paths []string) {
+	for i, path := range paths {
+		if i == maxNotHeld {
+			fmt.Fprintf(b, "%s: %d more\n", more, len(paths)-i)
+			break
+		}
+		fmt.Fprintf(b, "%s: %s\n", each, quoteName(fsys.Display(path)))
+	}
 }
 
 // maxUnheld bounds the files in an answer that undo cannot restore.

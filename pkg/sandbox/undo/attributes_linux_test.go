@@ -76,3 +76,39 @@ func TestTimesInTheFuture(t *testing.T) {
 	b.undo(first)
 	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 }
+
+// Undo of a plain user's command restores a removed directory without the entries of its
+// access list that name others, which the command's namespace does not have, and names it.
+// Undo by root restores all.
+func TestAccessListsOfOthers(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.RunOutside("mkdir -p d/sub keep; touch -d @1700000000 d/sub d keep .")
+	for _, name := range []string{"d", "d/sub", "keep"} {
+		if err := unix.Setxattr(filepath.Join(b.Root, name), "system.posix_acl_access", accessList(1234), 0); err != nil {
+			t.Skipf("this file system has no access lists: %v", err)
+		}
+	}
+	before := sandboxtest.DescribeTree(t, b.Root)
+	id, _ := b.run("rmdir d/sub d; rmdir keep/none; mkdir d; rmdir d; chmod 700 keep; chmod 750 keep")
+	report := b.undo(id)
+	if os.Geteuid() == 0 {
+		require.Empty(t, report.LostAccess)
+		require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
+		return
+	}
+	require.Equal(t, []string{filepath.Join(b.Root, "d"), filepath.Join(b.Root, "d/sub")}, report.LostAccess)
+	for _, name := range []string{"d", "d/sub", "keep"} {
+		list := make([]byte, 256)
+		n, err := unix.Getxattr(filepath.Join(b.Root, name), "system.posix_acl_access", list)
+		require.NoError(t, err)
+		if want := accessList(1234); name == "keep" {
+			require.Equal(t, want, list[:n], name)
+		} else {
+			require.Equal(t, append(want[:12:12], want[20:]...), list[:n], name) // without the entry of the user
+		}
+	}
+}
+
+func TestAccessListsAsAPlainUser(t *testing.T) {
+	sandboxtest.AsPlainUser(t, "TestAccessListsOfOthers")
+}

@@ -14,7 +14,7 @@ import (
 // Undo can go on after an interruption.
 const (
 	progressName = "undone"       // the number of reverted steps, and the counts of the report
-	notesName    = "undone.notes" // what addNotHeld, addAlias and shareAliases add, one a line
+	notesName    = "undone.notes" // what addNotHeld, addLostAccess, addAlias and shareAliases add, one a line
 )
 
 // readProgress restores the report and the aliases of an interrupted Undo, and the
@@ -25,18 +25,27 @@ func (u *undoRun) readProgress() (done int, began bool) {
 	if began = err == nil; began {
 		fmt.Sscan(string(text), &done, &u.report.Restored, &u.report.Removed, &u.report.Moved) //nolint:errcheck // records of earlier versions have no counts
 	}
-	u.notHeld, u.aliases = readNotes(u.dir)
+	u.notHeld, u.lostAccess, u.aliases = readNotes(u.dir)
 	return done, began
 }
 
+// lostAccessMark is the beginning of a line of notesName with a path of
+// Report.LostAccess.
+const lostAccessMark = "access "
+
 // readNotes returns the notes of the record in dir: paths of contents that were not
-// recorded, and aliases. Both are empty if it has none.
-func readNotes(dir string) (notHeld map[string]bool, aliases map[fileKey]uint64) {
-	notHeld, aliases = map[string]bool{}, map[fileKey]uint64{}
+// recorded, those of Report.LostAccess, and aliases. All are empty if it has none.
+func readNotes(dir string) (notHeld, lostAccess map[string]bool, aliases map[fileKey]uint64) {
+	notHeld, lostAccess, aliases = map[string]bool{}, map[string]bool{}, map[fileKey]uint64{}
 	notes, _ := os.ReadFile(filepath.Join(dir, notesName))
 	for line := range strings.Lines(string(notes)) {
-		if path, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
-			notHeld[path] = true
+		quoted, isAccess := strings.CutPrefix(strings.TrimSpace(line), lostAccessMark)
+		if path, err := strconv.Unquote(quoted); err == nil {
+			if isAccess {
+				lostAccess[path] = true
+			} else {
+				notHeld[path] = true
+			}
 			continue
 		}
 		var is fileKey
@@ -45,7 +54,7 @@ func readNotes(dir string) (notHeld map[string]bool, aliases map[fileKey]uint64)
 			aliases[is] = was
 		}
 	}
-	return notHeld, aliases
+	return notHeld, lostAccess, aliases
 }
 
 // writeProgress stores done, the number of reverted steps, and the counts of the report.
@@ -64,6 +73,15 @@ func (u *undoRun) addNotHeld(path string) {
 	if !u.notHeld[path] {
 		u.notHeld[path] = true
 		u.addNote(strconv.Quote(path))
+	}
+}
+
+// addLostAccess adds path, whose access list was restored without some of its entries,
+// to the report and to the notes of the record.
+func (u *undoRun) addLostAccess(path string) {
+	if !u.lostAccess[path] {
+		u.lostAccess[path] = true
+		u.addNote(lostAccessMark + strconv.Quote(path))
 	}
 }
 
@@ -88,7 +106,7 @@ func (u *undoRun) shareAliases() {
 			continue
 		}
 		var text strings.Builder
-		_, known := readNotes(r.dir)
+		_, _, known := readNotes(r.dir)
 		for is, was := range u.aliases {
 			if old, ok := known[is]; !ok || old != was {
 				fmt.Fprintln(&text, aliasNote(is, was))

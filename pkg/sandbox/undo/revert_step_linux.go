@@ -97,7 +97,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	case u.isRecorded(is, was):
 		// The command did not remove it, or it moved it back, or a new directory
 		// has got the inode of the removed one.
-		return restoreAll(dir, base, was, fileType(is.Mode) == unix.S_IFDIR)
+		return u.restoreAll(dir, base, step, fileType(is.Mode) == unix.S_IFDIR)
 	case fileType(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
 		u.addNotHeld(step.Path)
 		return nil
@@ -120,7 +120,7 @@ func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoStep) e
 	if is := stateAt(dir, base); is.Ino != was.Ino {
 		u.addAlias(fileKey{uint64(is.Dev), uint64(is.Ino)}, was.Ino)
 	}
-	return restoreAll(dir, base, was, was.Link == "")
+	return u.restoreAll(dir, base, step, was.Link == "")
 }
 
 // isRecorded reports whether is, the state of an entry, is that of the recorded file with a
@@ -271,15 +271,16 @@ func (u *undoRun) renameBack(from string, dir int, base string, flags uint) erro
 	return err
 }
 
-// restoreAll restores the attributes of the entry base of the directory dir, and what
-// restoreMetadata restores. With made, Undo has made the entry.
-func restoreAll(dir int, base string, was *supervise.UndoState, made bool) error {
+// restoreAll restores the attributes before step of the entry base of the directory dir,
+// and what restoreMetadata restores. With made, Undo has made the entry.
+func (u *undoRun) restoreAll(dir int, base string, step *supervise.UndoStep, made bool) error {
+	was := &step.Before
 	// The owner is restored first, since a new owner removes capabilities.
 	if err := restoreMetadata(dir, base, was); err != nil {
 		return err
 	}
-	if fileType(was.Mode) != unix.S_IFLNK {
-		supervise.SetAttributesAt(dir, base, was.Attributes, made)
+	if fileType(was.Mode) != unix.S_IFLNK && supervise.SetAttributesAt(dir, base, was.Attributes, made) {
+		u.addLostAccess(step.Path)
 	}
 	return nil
 }

@@ -59,6 +59,9 @@ type Report struct {
 	Removed, Restored, Moved int // numbers of entries
 	// NotHeld are paths whose content was not recorded. They were not changed.
 	NotHeld []string
+	// LostAccess are paths whose access lists were restored without the entries of users
+	// and groups that the command's user namespace does not have.
+	LostAccess []string
 	// Unchecked means that the end of the command was not recorded, so that
 	// changes by others could not be detected.
 	Unchecked bool

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,14 +41,15 @@ func lockLog(log string) (unlock func(), err error) {
 // undoRun is the state of a running Undo.
 type undoRun struct {
 	*Record
-	report    Report
-	refuse    func(abs string) string
-	roots     map[string]*nofollow.Tree
-	data      *os.File
-	later     *laterChanges      // nil if the end of the command was not recorded
-	recordDir int                // descriptor of the record's directory
-	notHeld   map[string]bool    // paths
-	aliases   map[fileKey]uint64 // files that Undo has made, and the inode numbers of those that they replace
+	report     Report
+	refuse     func(abs string) string
+	roots      map[string]*nofollow.Tree
+	data       *os.File
+	later      *laterChanges      // nil if the end of the command was not recorded
+	recordDir  int                // descriptor of the record's directory
+	notHeld    map[string]bool    // paths
+	lostAccess map[string]bool    // paths
+	aliases    map[fileKey]uint64 // files that Undo has made, and the inode numbers of those that they replace
 }
 
 // fileKey names a file by device and inode number. Device 0 means that it is not known.
@@ -98,10 +100,8 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 		}
 		u.writeProgress(len(steps) - i)
 	}
-	for path := range u.notHeld {
-		u.report.NotHeld = append(u.report.NotHeld, path)
-	}
-	slices.Sort(u.report.NotHeld)
+	u.report.NotHeld = slices.Sorted(maps.Keys(u.notHeld))
+	u.report.LostAccess = slices.Sorted(maps.Keys(u.lostAccess))
 	u.shareAliases()
 	return u.report, removeRecord(r.dir)
 }

@@ -43,8 +43,9 @@ type recorder struct {
 }
 
 // pathState describes a path. fresh means that the path has a record which covers
-// all later changes there. gone is the file that the command removed there: if
-// that file still exists, the removal failed.
+// all later changes there. gone is the file that the command removed, or moved away,
+// there: if that file is still there, the call failed. goneMade means that the command
+// had made that file.
 //
 // holdsOld means that a directory made by the command has held, at any depth, a
 // file from before the command. Undo then needs the directory to move the file
@@ -52,6 +53,7 @@ type recorder struct {
 type pathState struct {
 	fresh    bool
 	gone     fileID
+	goneMade bool
 	holdsOld bool
 }
 
@@ -276,8 +278,8 @@ func (r *recorder) isCovered(path string) bool {
 		if m.gone != (fileID{}) {
 			var file unix.Stat_t
 			if unix.Lstat(at, &file) == nil && idOf(&file) == m.gone {
-				r.marks[at] = pathState{}
-				return false
+				r.marks[at] = pathState{fresh: m.goneMade, holdsOld: m.goneMade} // it may hold old files
+				return m.goneMade
 			}
 		}
 		return m.fresh
@@ -302,7 +304,7 @@ func (r *recorder) markOld(path string) {
 func (r *recorder) markHolders(path string) {
 	for dir := filepath.Dir(path); r.rootIndexOf(dir) >= 0; dir = filepath.Dir(dir) {
 		if r.isCovered(dir) {
-			r.marks[dir] = pathState{fresh: true, gone: r.marks[dir].gone, holdsOld: true}
+			r.marks[dir] = pathState{fresh: true, gone: r.marks[dir].gone, goneMade: r.marks[dir].goneMade, holdsOld: true}
 		}
 	}
 }

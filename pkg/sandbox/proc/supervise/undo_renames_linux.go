@@ -136,15 +136,21 @@ func (r *recorder) recordExchange(from, to *dirEntry) {
 	r.recordParentTimes(from)
 	r.recordParentTimes(to)
 	r.add(&UndoStep{Kind: UndoSwap, Path: from.path, To: to.path, Before: StateOf(&from.file)})
+	old := append(r.oldBelow(from.path), r.oldBelow(to.path)...)
 	const aside = "\x00"
 	r.renamePaths(from.path, aside)
 	r.renamePaths(to.path, from.path)
 	r.renamePaths(aside, to.path)
 	r.forgetFreshBelow(from.path)
 	r.forgetFreshBelow(to.path)
-	// The call may fail: then the marks are reset.
-	r.marks[from.path] = pathState{fresh: toMade, gone: idOf(&from.file), holdsOld: toHolds}
-	r.marks[to.path] = pathState{fresh: fromMade, gone: idOf(&to.file), holdsOld: fromHolds}
+	for _, path := range old { // the call may fail, and then they are still there
+		if _, ok := r.marks[path]; !ok {
+			r.marks[path] = pathState{}
+		}
+	}
+	// The call may fail: then isCovered restores the marks.
+	r.marks[from.path] = pathState{fresh: toMade, gone: idOf(&from.file), goneMade: fromMade, holdsOld: toHolds}
+	r.marks[to.path] = pathState{fresh: fromMade, gone: idOf(&to.file), goneMade: toMade, holdsOld: fromHolds}
 	if !toMade || toHolds {
 		r.markHolders(from.path)
 	}
@@ -152,6 +158,17 @@ func (r *recorder) recordExchange(from, to *dirEntry) {
 		r.markHolders(to.path)
 	}
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
+}
+
+// oldBelow returns the paths below a path that have marks for files from before the
+// command, or for directories that have held one.
+func (r *recorder) oldBelow(path string) (old []string) {
+	for at, m := range r.marks {
+		if at != path && IsBeneath(path, at) && (!m.fresh || m.holdsOld) {
+			old = append(old, at)
+		}
+	}
+	return old
 }
 
 // forgetBelow removes the marks below a path, which belong to entries that do not
