@@ -74,6 +74,9 @@ func (s *bashTool) applyChanges(fsys *sandbox.FS, set *changes.Set, files []stri
 		b.WriteString(appliedBeforeError(fsys, roots, report.Applied))
 		return &mcpkit.Result{Text: b.String(), Meta: meta{}}, err
 	}
+	if linked := linkedNames(fsys, roots, changes.Entries(report.Applied)); linked != "" {
+		b.WriteString("hard links: a new content is in these names only, a new mode or time in their other names, too: " + linked + "\n")
+	}
 	applied := appliedText(report.Applied)
 	fmt.Fprintf(&b, "applied %s of changes %s", cmp.Or(applied, "nothing"), set.ID())
 	if report.Remaining > 0 {

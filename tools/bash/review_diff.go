@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -42,7 +43,7 @@ func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files [
 	var b strings.Builder
 	left, shownAny := 0, false
 	for _, c := range list {
-		if !c.IsShown() || isGitData(c.Path) && len(files) == 0 || !changes.Selects(files, roots[c.Root], c.Path) {
+		if !c.IsShown() && !isTouchedLink(c) || isGitData(c.Path) && len(files) == 0 || !changes.Selects(files, roots[c.Root], c.Path) {
 			continue
 		}
 		shownAny = true
@@ -78,7 +79,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	case c.Kind == changes.Deleted && c.Old.IsDir():
 		return line("/ with all of its contents%s", movedText(root, c))
 	case fsys.Denied(path) || fsys.Masked(path):
-		return line(" (content not shown: it may hold secrets)")
+		return line(" (content not shown: it may hold secrets) %s", linksText(c))
 	case c.New != nil && c.New.IsDir():
 		return line("/ %s", modeText(c))
 	}
@@ -114,14 +115,54 @@ func modeText(c changes.Change) string {
 	if c.Old != nil && c.New != nil && c.Old.Mode() != c.New.Mode() {
 		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
 	}
-	n := c.OtherHardLinks()
-	switch {
-	case n > 0 && c.Kind == changes.Deleted:
-		parts = append(parts, fmt.Sprintf("(%s of this file may stay; if the command moved it, its new name is another file)", textfmt.Count(n, "other name")))
-	case n > 0:
-		parts = append(parts, fmt.Sprintf("(%s of this file may keep the old content)", textfmt.Count(n, "other name")))
+	if text := linksText(c); text != "" {
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, " ")
+}
+
+// isTouchedLink reports whether a file with several hard links keeps its content and mode:
+// the time may differ, or the file may be another one.
+func isTouchedLink(c changes.Change) bool { return c.Kind == changes.Touched && c.OtherHardLinks() > 0 }
+
+// linksText says what the change of a file means for its other hard links, its other
+// names; "" for a file without them.
+func linksText(c changes.Change) string {
+	n := c.OtherHardLinks()
+	names := textfmt.Count(n, "other name")
+	switch {
+	case n == 0:
+		return ""
+	case c.Kind == changes.Deleted:
+		return fmt.Sprintf("(%s of this file may stay; if the command moved it, its new name is another file)", names)
+	case c.Kind == changes.Touched:
+		return fmt.Sprintf("(same content, %s: apply gives them the new time, too; if the command has put another file in its place, apply leaves the hard link)", names)
+	}
+	return fmt.Sprintf("(%s: if the content is new, apply makes this name a separate file; if only the mode or time is new, they get it, too)", names)
+}
+
+// maxLinked bounds the files with several hard links that an answer names.
+const maxLinked = 8
+
+// linkedNames names the changed files of list that have other hard links in the root, "" if
+// there are none. Deleted ones are left out, unless a file was created, which may be the
+// moved one.
+func linkedNames(fsys *sandbox.FS, roots []string, list []changes.Entry) string {
+	created := slices.ContainsFunc(list, func(e changes.Entry) bool { return e.Kind == changes.Created && !e.Dir })
+	var names []string
+	count := 0
+	for _, e := range list {
+		if !e.Linked || e.Kind == changes.Deleted && !created {
+			continue
+		}
+		if count++; count <= maxLinked {
+			names = append(names, quoteName(fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path)))))
+		}
+	}
+	if count > maxLinked {
+		names = append(names, fmt.Sprintf("and %d more", count-maxLinked))
+	}
+	return strings.Join(names, " ")
 }
 
 // movedText names what a copy of a deleted file or directory lacks, which mv makes; "" if

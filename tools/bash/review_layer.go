@@ -70,6 +70,9 @@ func (a *pendingLayer) describe(fsys *sandbox.FS) string {
 	case a.reviewer.mode == discardChanges:
 		return "discarded: " + text
 	}
+	if linked := linkedNames(fsys, a.roots, a.entries); linked != "" {
+		text += "; hard links, of which the command saw the other names unchanged: " + linked
+	}
 	return fmt.Sprintf("changes %s, not applied yet: %s; bash_job {\"action\":\"apply\",\"job_id\":%q} applies them, diff shows them, discard drops them", a.set.ID(), text, a.set.ID())
 }
 

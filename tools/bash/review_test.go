@@ -311,6 +311,39 @@ func TestReviewShowsEmptyDirectories(t *testing.T) {
 	require.DirExists(t, filepath.Join(p.root, "empty", "deeper"))
 }
 
+// TestReviewOfHardLinks: the answers to the command, to diff and to apply name changed files
+// with other hard links, and say what apply does to them.
+func TestReviewOfHardLinks(t *testing.T) {
+	p := newPlace(t)
+	for _, name := range []string{"mode", "time", "text", "alone"} {
+		p.write("root/"+name, "old\n")
+		if name != "alone" {
+			require.NoError(t, os.Link(filepath.Join(p.root, name), filepath.Join(p.root, name+"2")))
+		}
+	}
+	s := reviewed(t, p, "review")
+	r := s.bash("chmod 700 mode; touch -d @1000000000 time; echo new > text; echo new > alone")
+	require.Contains(t, r.Text, "; hard links, of which the command saw the other names unchanged: mode text time; bash_job")
+	id := idOf(t, r)
+	r = s.job("action", "diff", "job_id", id)
+	require.Contains(t, r.Text, "touched time (same content, 1 other name: apply gives them the new time, too; if the command has put another file in its place, apply leaves the hard link)\n")
+	const rule = "(1 other name: if the content is new, apply makes this name a separate file; if only the mode or time is new, they get it, too)"
+	require.Regexp(t, "modified mode mode .* "+regexp.QuoteMeta(rule)+"\n", r.Text)
+	require.Contains(t, r.Text, "\ntext "+rule+"\n")
+	r = s.job("action", "apply", "job_id", id)
+	require.Contains(t, r.Text, "hard links: a new content is in these names only, a new mode or time in their other names, too: mode text time\n")
+	require.Equal(t, "old\n", content(t, p, "text2"))
+	for _, name := range []string{"mode", "time"} {
+		one, err := os.Stat(filepath.Join(p.root, name))
+		require.NoError(t, err)
+		other, err := os.Stat(filepath.Join(p.root, name+"2"))
+		require.NoError(t, err)
+		require.True(t, os.SameFile(one, other), name)
+	}
+	require.NotContains(t, s.bash("rm mode2; echo more >> alone").Text, "hard links")
+	require.Contains(t, s.bash("mv time2 moved").Text, "unchanged: mode2 time2;")
+}
+
 // TestReviewShowsGitSettings: a changed setting of git is in the diff; its objects are
 // counted.
 func TestReviewShowsGitSettings(t *testing.T) {

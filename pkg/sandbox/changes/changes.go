@@ -57,6 +57,10 @@ type Entry struct {
 	Path string // relative to the root, with slashes; "." for the root's own mode
 	Kind Kind
 	Dir  bool // the old and the new version, if they exist, are directories
+
+	// Linked means that the root's version is a file with other hard links; see
+	// Change.OtherHardLinks.
+	Linked bool
 }
 
 // A Change is the change of one file or directory by the layers of a set: Old is
@@ -118,11 +122,14 @@ type Mount struct {
 	Work  string
 }
 
-// OtherHardLinks returns the number of other hard links of a modified or deleted file in
-// the root. They keep the old content, because overlayfs copies a file before a command
-// writes to it or moves it.
+// OtherHardLinks returns the number of other hard links of a changed or deleted file in
+// the root, 0 for a new file. Overlayfs copies a file before a command writes to it, changes its
+// mode or time, or moves it, so the command sees the other hard links unchanged, and nobody
+// can tell a changed file from one that the command put in its place. Set.Apply replaces
+// the file if its content is new. Otherwise it sets mode, time and attributes, which all
+// hard links have in common.
 func (c Change) OtherHardLinks() int {
-	if c.Old == nil || c.Kind != Modified && c.Kind != Deleted || !c.Old.Mode().IsRegular() {
+	if c.Old == nil || !c.Old.Mode().IsRegular() {
 		return 0
 	}
 	return max(int(linkCount(c.Old))-1, 0)

@@ -216,10 +216,11 @@ func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below [
 	return below, visible && old != nil && old.IsDir(), nil
 }
 
-// add appends c to u.changes, with its Root and Dir set.
+// add appends c to u.changes, with its Root, Dir and Linked set.
 func (u *rootDiff) add(c Change) {
 	c.Root = u.root
 	c.Dir = (c.New == nil || c.New.IsDir()) && (c.Old == nil || c.Old.IsDir())
+	c.Linked = c.OtherHardLinks() > 0
 	u.changes = append(u.changes, c)
 }
 

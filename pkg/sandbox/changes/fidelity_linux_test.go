@@ -1,6 +1,7 @@
 package changes_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,6 +155,35 @@ func TestOneOfSeveralNamesIsWritten(t *testing.T) {
 	_, err = set.Apply(nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, "h\nmore\nh\n", b.run(nil, `cat h1 h2`))
+}
+
+// A file with other hard links is listed as such, whatever a command has done to it: with
+// equal content, nobody can tell a new time from another file.
+func TestLinkedFilesAreListed(t *testing.T) {
+	for script, want := range map[string]string{
+		`touch -d @1600000000 h1`: "touched h1 true",
+		`cp -p h1 n; mv n h1`:     "touched h1 true",
+		`chmod 600 h1`:            "modified h1 true",
+		`echo more >> h1`:         "modified h1 true",
+		`rm h1`:                   "deleted h1 true",
+		`touch -d @1600000000 a; echo x >> d/x; rm link`: "touched a false, modified d/x false, deleted link false",
+	} {
+		b := newBench(t)
+		prepare(t, b)
+		set, err := b.store.Create([]string{b.Root})
+		require.NoError(t, err)
+		b.run(set, script)
+		list, err := set.Changes()
+		require.NoError(t, err)
+		var said []string
+		for _, c := range list {
+			if !c.Dir {
+				said = append(said, fmt.Sprint(c.Kind, " ", c.Path, " ", c.Linked))
+				require.Equal(t, c.Linked, c.OtherHardLinks() == 1)
+			}
+		}
+		require.Equal(t, want, strings.Join(said, ", "))
+	}
 }
 
 // A socket is not applied: the program that listened on it has ended.

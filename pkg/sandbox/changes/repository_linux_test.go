@@ -2,6 +2,7 @@ package changes_test
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -90,10 +91,11 @@ func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
 	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), b.told)
 	list, err := set.Changes()
 	require.NoError(t, err)
+	linked := b.linkedLines(list)
 	report, err := set.Apply(nil, nil)
 	require.NoError(t, err, "%s\n%v", b.told, report.Refused)
 	require.Zero(t, report.Remaining, b.told)
-	require.Equal(t, seen, b.run(nil, fullListing), b.told)
+	require.Equal(t, withoutLines(seen, linked), withoutLines(b.run(nil, fullListing), linked), b.told)
 	switch {
 	case seed%3 == 2:
 	case errors != layeredErrors:
@@ -102,12 +104,44 @@ func (b *bench) compareRepository(t *testing.T, seed uint64, template string) {
 		// that holds a directory without write permission.
 		t.Logf("the errors differ:\n%s--- in layers:\n%s", errors, layeredErrors)
 	case seed%5 == 0 && slices.ContainsFunc(list, func(c changes.Change) bool { return c.OtherHardLinks() > 0 }):
-		// A command has written or moved one of several hard links of the root, as the diff
-		// says.
+		// A command has changed or moved one of several hard links of the root, as the
+		// answer and the diff say.
 		t.Logf("the diff tells of hard links; equal: %v", kept == state())
 	default:
 		require.Equal(t, kept, state(), b.told)
 	}
+}
+
+// linkedLines returns the beginnings of the lines of fullListing with mode and time of the
+// hard links of changed files. Applying a new mode or time changes it for all of them, as
+// the answer says, while the command saw it for one.
+func (b *bench) linkedLines(list []changes.Change) (lines []string) {
+	b.T.Helper()
+	require.NoError(b.T, filepath.WalkDir(b.Root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		rel, _ := filepath.Rel(b.Root, name)
+		if slices.ContainsFunc(list, func(c changes.Change) bool {
+			return c.OtherHardLinks() > 0 && c.New != nil && os.SameFile(c.Old, info)
+		}) {
+			lines = append(lines, "./"+rel+" f ")
+		}
+		return err
+	}))
+	return lines
+}
+
+// withoutLines returns text without the lines that begin with one of beginnings.
+func withoutLines(text string, beginnings []string) string {
+	var left []string
+	for _, line := range strings.Split(text, "\n") {
+		if !slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(line, begin) }) {
+			left = append(left, line)
+		}
+	}
+	return strings.Join(left, "\n")
 }
 
 // discardCopy discards a copy of a set.
