@@ -24,7 +24,7 @@ RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e 
 FOREIGN     := -gcflags='modernc.org/sqlite/lib=-race=false -N -l' -gcflags='modernc.org/libc=-race=false -N -l'
 
 # Long tests, of which make test runs a third of the cases (sandboxtest.InSample).
-CORPORA     := TestAHardLinkThatIsMovedAllTheTime TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom \
+CORPORA     := TestAHardLinkThatIsMovedAllTheTime TestAccessListsAsAPlainUser TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom \
 	TestDiscardIsKilledAtRandom TestEverydayGit TestHardLinksOfEarlierCommands TestHostileServerAsAPlainUser TestKilledAtRandom \
 	TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline \
 	TestRandomConflicts TestRandomMoves TestRandomRepositories TestRandomSequences TestReplacedByALinkAtRandom TestRepositoriesMadeByCommands \
