@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -186,7 +187,7 @@ func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 	prompt := oauth.Prompt{Open: func(address string) error {
 		switch {
 		case f.paste:
-			return say("Open this link in any browser and sign in. The browser then ends at an address that\nbegins with http://127.0.0.1 and does not load: paste that address here.\n\n  %s\n", address)
+			return say("Open this link in any browser and sign in. The browser then ends at an address that\nbegins with %s and does not load: paste that address here.\n\n  %s\n", redirectHost(address), address)
 		case f.noBrowser:
 			return say("Open this link in the browser of this machine to sign in to %s:\n\n  %s\n\nWaiting for the sign-in …", printable(c.Server), address)
 		}
@@ -204,6 +205,16 @@ func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 		}
 	}
 	return prompt
+}
+
+// redirectHost returns the scheme and the host of the redirect address in an authorization address.
+func redirectHost(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		if to, err := url.Parse(u.Query().Get("redirect_uri")); err == nil && to.Host != "" {
+			return "http://" + to.Hostname()
+		}
+	}
+	return "http://127.0.0.1"
 }
 
 // runLogout signs out of the server name, or with users signs out all users of serve. If tokens could

@@ -70,8 +70,10 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	if spec.OAuth.AssertionFile != "" {
 		spec.OAuth.AssertionFile = resolveIn(from, spec.OAuth.AssertionFile)
 	}
-	if field, fault := callerCredentialsFault(spec); fault != "" {
-		bad(field, "%s", fault)
+	for _, check := range []func(dialect.Server) (field, fault string){callerCredentialsFault, signInFault} {
+		if field, fault := check(spec); fault != "" {
+			bad(field, "%s", fault)
+		}
 	}
 	if spec.URL != "" {
 		if fault := notURLReason(spec.URL); fault != "" {

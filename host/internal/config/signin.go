@@ -44,6 +44,7 @@ func SignIn(spec dialect.Server, storage oauth.Storage, version string) (c oauth
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientMetadataURL: o.ClientMetadataURL,
 		Grant: o.Grant, PrivateKey: o.PrivateKey, KeyAlgorithm: o.KeyAlgorithm, AssertionFile: o.AssertionFile, IdentityProvider: oauth.IdentityProvider(o.IdentityProvider),
 		Scopes: o.Scopes, DPoP: o.DPoP, RedirectPort: o.RedirectPort,
+		RedirectURI: o.RedirectURI, AuthorizationParameters: o.AuthorizationParameters, AssumePKCE: o.AssumePKCE,
 	}, true
 }
 
@@ -57,6 +58,16 @@ func (s Server) SignInOf(subject string, storage oauth.Storage, version string) 
 	c, ok = s.SignIn(storage, version)
 	c.Subject, c.SignInLink, c.Grant, c.AssertionFile, c.IdentityProvider = subject, true, "", "", oauth.IdentityProvider{}
 	return c, ok
+}
+
+// signInFault returns what is wrong with the settings of authorization requests, and the field;
+// "": nothing.
+func signInFault(s dialect.Server) (field, fault string) {
+	c := oauth.Config{RedirectPort: s.OAuth.RedirectPort, RedirectURI: s.OAuth.RedirectURI, AuthorizationParameters: s.OAuth.AuthorizationParameters}
+	if setting, err := c.ValidateRequest(); err != nil {
+		return "oauth." + setting, err.Error()
+	}
+	return "", ""
 }
 
 // callerCredentialsFault returns what is wrong with credentials and token_exchange, and

@@ -63,3 +63,31 @@ func TestSignInOf(t *testing.T) {
 	_, ok = server.SignInOf("", oauth.Storage{State: "state"}, "1")
 	require.False(t, ok, "nobody is not the host")
 }
+
+// Settings of authorization requests are checked when the configuration is read.
+func TestSettingsOfAuthorizationRequests(t *testing.T) {
+	const url = "url: 'https://notes.example.com/mcp', "
+	for server, want := range map[string]string{
+		url + "oauth: {authorization_parameters: {state: x}}":                       "oauth.authorization_parameters: state cannot be set",
+		url + "oauth: {authorization_parameters: [a]}":                              "oauth.authorization_parameters: want a map of strings",
+		url + "oauth: {redirect_uri: 'https://notes.example.com/'}":                 "oauth.redirect_uri",
+		url + "oauth: {redirect_uri: 'http://localhost:1/', redirect_port: 2}":      "another port than redirect_port",
+		url + "oauth: {redirect_uri: 'http://localhost/callback'}":                  "",
+		url + "oauth: {authorization_parameters: {access_type: offline, n: 1}}":     "",
+		url + "oauth: {assume_pkce: true, authorization_parameters: {a: '${KEY}'}}": "",
+	} {
+		c, err := loadServer(t, server)
+		if want != "" {
+			require.ErrorContains(t, err, want, server)
+			continue
+		}
+		require.NoError(t, err, server)
+		got, ok := config.SignIn(c.Remote[0], oauth.Storage{State: "state"}, "1")
+		require.True(t, ok)
+		require.Equal(t, c.Remote[0].OAuth.RedirectURI, got.RedirectURI)
+		require.Equal(t, c.Remote[0].OAuth.AssumePKCE, got.AssumePKCE)
+		if got.AssumePKCE {
+			require.Equal(t, map[string]string{"a": "k"}, got.AuthorizationParameters)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -26,6 +27,10 @@ type OAuth struct {
 	Account           string
 	DPoP              bool // bind tokens to a key
 	RedirectPort      int
+	RedirectURI       string // on this machine; "": http://127.0.0.1/callback
+
+	AuthorizationParameters map[string]string // added to authorization requests
+	AssumePKCE              bool              // also if the provider does not announce PKCE
 }
 
 // IdentityProvider is the identity provider for the grant id_jag.
@@ -37,7 +42,8 @@ type IdentityProvider struct {
 
 // IsSet reports whether anything is configured except Off.
 func (o OAuth) IsSet() bool {
-	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.IdentityProvider != IdentityProvider{} || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0 || o.DPoP
+	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.IdentityProvider != IdentityProvider{} || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0 || o.DPoP ||
+		o.RedirectURI != "" || len(o.AuthorizationParameters) > 0 || o.AssumePKCE
 }
 
 func oauthSchema() map[string]any {
@@ -52,11 +58,14 @@ func oauthSchema() map[string]any {
 			"assertion_file": withDescription(typed("string"), "For the grant jwt_bearer: file with the JWT of a platform such as Kubernetes. For id_jag: file with the user's ID token; default: the user signs in at identity_provider. The file is read at each use."),
 			"identity_provider": withDescription(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
 				"Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
-			"client_metadata_url": withDescription(typed("string"), "Address of a client metadata document, which serves as client id."),
-			"scopes":              withDescription(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
-			"dpop":                withDescription(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
-			"account":             withDescription(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
-			"redirect_port":       withDescription(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
+			"client_metadata_url":      withDescription(typed("string"), "Address of a client metadata document, which serves as client id."),
+			"scopes":                   withDescription(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
+			"dpop":                     withDescription(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
+			"account":                  withDescription(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
+			"redirect_uri":             withDescription(typed("string"), "Redirect address on this machine, if the client is registered with another one than http://127.0.0.1/callback, for example http://localhost/callback; without a port: any free port."),
+			"authorization_parameters": withDescription(mapOf("string"), "Further parameters of the authorization request (with a grant without a user: of the token request): name → value, for example access_type: offline; default: none."),
+			"assume_pkce":              withDescription(typed("boolean"), "Sign in also if the metadata of the authorization server does not announce PKCE (default false). Set it only if the documentation of the provider says that it supports PKCE with S256: otherwise a stolen authorization code can be used by others."),
+			"redirect_port":            withDescription(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
 		},
 	}
 }
@@ -93,23 +102,28 @@ func scopesSchema() map[string]any {
 // their values in the metadata of the server and its provider.
 var discoveredSettings = []string{
 	"authorizationurl", "authorizationendpoint", "tokenurl", "tokenendpoint", "registrationurl", "registrationendpoint",
-	"issuer", "revocationendpoint", "authservermetadataurl", "audiences", "tokenparamname", "resource", "granttypessupported",
-	"responsetypessupported", "codechallengemethodssupported", "tokenendpointauthmethodssupported", "skipcodechallengecheck",
+	"issuer", "revocationendpoint", "authservermetadataurl", "tokenparamname", "resource", "granttypessupported",
+	"responsetypessupported", "codechallengemethodssupported", "tokenendpointauthmethodssupported",
 }
 
-// readRedirect reads the port of a redirect address. The host's address has the
-// path /callback on 127.0.0.1.
+// readRedirect reads a redirect address. In files of other products, it can be the address of a
+// server, which is ignored.
 func (r *reader) readRedirect(n *node) {
 	text := r.text(n)
 	u, err := url.Parse(text)
-	if err != nil || u.Port() == "" {
-		r.warn("ignored: the host receives redirects at http://127.0.0.1:PORT/callback; use redirect_port")
+	if !r.strict && (err != nil || u.Scheme != "http" || !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())) {
+		r.warn("ignored: the host receives redirects on this machine only, at an address such as http://localhost/callback")
 		return
 	}
-	r.server.OAuth.RedirectPort, _ = strconv.Atoi(u.Port()) //nolint:errcheck // url.Parse has checked it
-	if u.Path != "/callback" || u.Hostname() != "127.0.0.1" {
-		r.warn("register http://127.0.0.1:%s/callback, too: the host receives redirects there", u.Port())
+	r.server.OAuth.RedirectURI = text
+}
+
+// setParameters adds parameters of the authorization request.
+func (o *OAuth) setParameters(values map[string]string) {
+	if o.AuthorizationParameters == nil && len(values) > 0 {
+		o.AuthorizationParameters = map[string]string{}
 	}
+	maps.Copy(o.AuthorizationParameters, values)
 }
 
 // readOAuth reads oauth, also as Claude Code, opencode, Gemini CLI, LibreChat, VS
@@ -150,8 +164,16 @@ func readOAuth(r *reader, n *node) {
 			o.DPoP, _ = r.boolean(p.value)
 		case "account":
 			o.Account = r.text(p.value)
-		case "redirectport", "callbackport":
+		case "redirectport":
 			o.RedirectPort = r.count(p.value)
+		case "callbackport": // of Claude Code, whose redirect address is at localhost
+			if port := r.count(p.value); port > 0 {
+				o.RedirectURI = "http://localhost:" + strconv.Itoa(port) + "/callback"
+			}
+		case "authorizationparameters", "authorizationparams", "extraauthorizeparams", "extraauthparams":
+			o.setParameters(r.textMap(p.value))
+		case "assumepkce", "skipcodechallengecheck": // the latter of LibreChat
+			o.AssumePKCE, _ = r.boolean(p.value)
 		case "redirecturi", "redirecturl":
 			r.readRedirect(p.value)
 		case "enabled":
@@ -159,16 +181,29 @@ func readOAuth(r *reader, n *node) {
 				o.Off = !value
 			}
 		default:
+			if audiences := strings.Join(r.audiences(p), " "); audiences != "" {
+				o.setParameters(map[string]string{"audience": audiences})
+				continue
+			}
 			if !r.strict && slices.Contains(discoveredSettings, normalizeName(p.key)) {
 				continue
 			}
-			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "identity_provider", "client_metadata_url", "scopes", "dpop", "account", "redirect_port"}
+			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "identity_provider", "client_metadata_url", "scopes", "dpop", "account", "redirect_port", "redirect_uri", "authorization_parameters", "assume_pkce"}
 			if near := didYouMean(p.key, known); r.strict || near != "" {
 				r.problem("unknown; use %s%s", strings.Join(known, ", "), near)
 			}
 		}
 	}
 	r.field = name
+}
+
+// audiences returns Gemini CLI's audiences, which it sends as the parameter audience; nil for other
+// keys, and in toolroom's own file.
+func (r *reader) audiences(p pair) []string {
+	if key := normalizeName(p.key); r.strict || key != "audiences" && key != "audience" {
+		return nil
+	}
+	return r.textOrTexts(p.value)
 }
 
 // identityProviderFields are the members of oauth.identity_provider.
@@ -191,6 +226,11 @@ func (o OAuth) expand(fill func(field, text string) string) OAuth {
 	}
 	o.ClientMetadataURL = fill("oauth", o.ClientMetadataURL)
 	o.Account = fill("oauth", o.Account)
+	o.RedirectURI = fill("oauth", o.RedirectURI)
+	o.AuthorizationParameters = maps.Clone(o.AuthorizationParameters)
+	for name, value := range o.AuthorizationParameters {
+		o.AuthorizationParameters[name] = fill("oauth", value)
+	}
 	return o
 }
 
@@ -237,6 +277,17 @@ func (e *encoder) addOAuth(o OAuth) {
 		e.addMember(n, "dpop", boolean(true))
 	}
 	text("account", o.Account)
+	text("redirect_uri", o.RedirectURI)
+	if len(o.AuthorizationParameters) > 0 {
+		values := &yaml.Node{Kind: yaml.MappingNode}
+		for _, name := range slices.Sorted(maps.Keys(o.AuthorizationParameters)) {
+			e.addMember(values, name, e.textValue(o.AuthorizationParameters[name]))
+		}
+		e.addMember(n, "authorization_parameters", values)
+	}
+	if o.AssumePKCE {
+		e.addMember(n, "assume_pkce", boolean(true))
+	}
 	if o.RedirectPort > 0 {
 		e.addMember(n, "redirect_port", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(o.RedirectPort)})
 	}

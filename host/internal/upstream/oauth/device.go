@@ -33,6 +33,7 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 		return tokens{}, err
 	}
 	form := url.Values{}
+	f.addParameters(form)
 	if f.resource.Resource != "" {
 		form.Set("resource", f.resource.Resource)
 	}

@@ -212,6 +212,8 @@ func (c Config) serverMetadata(ctx context.Context, client *http.Client, issuer 
 			continue
 		case err != nil:
 			return serverMetadata{}, err
+		case !c.openID && isTemplateOf(m.Issuer, issuer):
+			m.Issuer = issuer
 		case strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
 			return serverMetadata{}, fmt.Errorf("the metadata of the authorization server %.200q names another issuer, %.200q", issuer, m.Issuer)
 		}
@@ -221,6 +223,20 @@ func (c Config) serverMetadata(ctx context.Context, client *http.Client, issuer 
 		return serverMetadata{}, fault
 	}
 	return serverMetadata{}, &noDocumentError{fmt.Errorf("the authorization server %.200q has no metadata", issuer), true}
+}
+
+// tenantTemplate represents the tenant in the issuer of Microsoft Entra ID's metadata for several
+// tenants (common, organizations).
+const tenantTemplate = "{tenantid}"
+
+// isTemplateOf reports whether an issuer in metadata is the requested issuer with
+// tenantTemplate as a segment of its path, so that both have the same origin.
+func isTemplateOf(template, issuer string) bool {
+	before, after, ok := strings.Cut(template, "/"+tenantTemplate)
+	tenant, isBefore := strings.CutPrefix(issuer, before+"/")
+	tenant, isAfter := strings.CutSuffix(tenant, after)
+	u, err := url.Parse(before)
+	return ok && isBefore && isAfter && tenant != "" && !strings.ContainsAny(tenant, "/?#") && (after == "" || after[0] == '/') && err == nil && u.Host != ""
 }
 
 // wellKnownAddresses lists the addresses of an issuer's metadata: OAuth's, then OpenID
@@ -257,8 +273,13 @@ func (c Config) checkServer(m serverMetadata) error {
 			return err
 		}
 	}
-	if !c.openID && !slices.Contains(m.ChallengeMethods, "S256") { // OpenID Connect does not demand that it is announced
+	switch {
+	case c.openID || slices.Contains(m.ChallengeMethods, "S256"): // OpenID Connect does not demand that it is announced
+		return nil
+	case len(m.ChallengeMethods) > 0:
 		return fmt.Errorf("the authorization server %.200q does not support PKCE with S256", m.Issuer)
+	case !c.AssumePKCE:
+		return fmt.Errorf("the metadata of the authorization server %.200q does not announce PKCE; if its documentation says that it supports PKCE with S256, set oauth.assume_pkce for server %s", m.Issuer, c.Server)
 	}
 	return nil
 }

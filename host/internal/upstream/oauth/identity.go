@@ -27,7 +27,7 @@ func (c Config) identityConfig() Config {
 	return Config{
 		Server: c.Server, URL: p.Issuer, Storage: c.Storage, Account: strings.TrimSpace("id_token " + p.ClientID + " " + c.Account), Version: c.Version,
 		AllowPrivate: true, // the user has configured its address
-		ClientID:     p.ClientID, ClientSecret: p.ClientSecret, RedirectPort: c.RedirectPort, openID: true,
+		ClientID:     p.ClientID, ClientSecret: p.ClientSecret, RedirectPort: c.RedirectPort, RedirectURI: c.RedirectURI, openID: true,
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -306,37 +304,6 @@ func (f *flow) tokensWithoutSecrets(client registration) tokens {
 		Endpoint: f.server.TokenEndpoint, Revocation: f.server.RevocationEndpoint, Scopes: f.scopes,
 		Key: f.key,
 	}
-}
-
-// authorizationAddress returns the address at which the user signs in, for the browser. It
-// returns an error if the server's address must not be opened in a browser.
-func (f *flow) authorizationAddress(client registration, redirect, state, verifier string) (string, error) {
-	to, err := f.checkAddress("authorization endpoint", f.server.AuthorizationEndpoint)
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.Sum256([]byte(verifier))
-	query := to.Query()
-	for name, value := range map[string]string{
-		"response_type": "code", "client_id": client.ClientID, "redirect_uri": redirect, "state": state,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(hash[:]), "code_challenge_method": "S256",
-	} {
-		query.Set(name, value)
-	}
-	if f.resource.Resource != "" {
-		query.Set("resource", f.resource.Resource)
-	}
-	if f.openID {
-		query.Set("nonce", nonceFor(verifier))
-	}
-	if len(f.scopes) > 0 {
-		query.Set("scope", strings.Join(f.scopes, " "))
-	}
-	if slices.Contains(f.scopes, "offline_access") {
-		query.Set("prompt", "consent") // OpenID Connect Core, 11
-	}
-	to.RawQuery = query.Encode()
-	return BrowserURL(to.String())
 }
 
 // awaitRedirect waits for the redirect, or for the user to paste its address, and returns

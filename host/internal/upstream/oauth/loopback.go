@@ -1,14 +1,18 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -17,13 +21,15 @@ const callback = "/callback"
 
 // A redirectServer receives the redirect on a port of this machine (RFC 8252, 7.3).
 type redirectServer struct {
-	address  string // the redirect address
-	name     string // of the server that the user signs in to, for the pages
-	listener net.Listener
-	server   *http.Server
-	answers  chan url.Values
-	failed   chan error
-	once     sync.Once
+	address string   // the redirect address
+	name    string   // of the server that the user signs in to, for the pages
+	to      *url.URL // address
+	server  *http.Server
+
+	listeners []net.Listener // on one port, at least one
+	answers   chan url.Values
+	failed    chan error
+	once      sync.Once
 
 	ended  chan struct{} // closed by end
 	ending sync.Once
@@ -31,26 +37,114 @@ type redirectServer struct {
 	err    error
 }
 
+// redirectTarget returns the redirect address. Its host is 127.0.0.1, ::1 or localhost; its port is
+// "" for any. It returns an error if RedirectURI is another address.
+func (c Config) redirectTarget() (*url.URL, error) {
+	address := c.RedirectURI
+	if address == "" {
+		address = "http://127.0.0.1" + callback
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawPath != "":
+		return nil, fmt.Errorf("%.200q is not an address such as http://localhost:8400/callback", address)
+	case !slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname()):
+		return nil, fmt.Errorf("%.200q is not an address of this machine: use localhost, 127.0.0.1 or [::1]", u.Host)
+	case u.Port() != "" && c.RedirectPort != 0 && u.Port() != strconv.Itoa(c.RedirectPort):
+		return nil, fmt.Errorf("%.200q has another port than redirect_port", address)
+	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
+		return nil, fmt.Errorf("%.200q has no port after the colon", address)
+	}
+	if u.Port() == "" && c.RedirectPort != 0 {
+		u.Host = joinPort(u, strconv.Itoa(c.RedirectPort))
+	}
+	return u, nil
+}
+
+// joinPort returns the host of an address with a port.
+func joinPort(u *url.URL, port string) string { return net.JoinHostPort(u.Hostname(), port) }
+
 // listenForRedirect opens the port for the redirect: the configured one, that of the last
 // registration, or any. It returns an error only if the configured port, or all, are taken.
 func (f *flow) listenForRedirect() (*redirectServer, error) {
-	port := f.RedirectPort
-	if port == 0 {
+	to, err := f.redirectTarget()
+	if err != nil {
+		return nil, err
+	}
+	port := to.Port()
+	if port == "" {
 		if u, err := url.Parse(f.before.Clients[f.server.Issuer].RedirectURI); err == nil {
-			port, _ = strconv.Atoi(u.Port()) //nolint:errcheck // 0: any
+			port = u.Port()
 		}
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil && f.RedirectPort == 0 {
-		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	listeners, err := listenLocally(to.Hostname(), cmp.Or(port, "0"))
+	for range portAttempts {
+		if err == nil || to.Port() != "" {
+			break
+		}
+		listeners, err = listenLocally(to.Hostname(), "0")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no port for the redirect: %w", err)
 	}
+	_, port, _ = net.SplitHostPort(listeners[0].Addr().String()) //nolint:errcheck // of a listener
+	to.Host = joinPort(to, port)
 	return &redirectServer{
-		address: "http://" + listener.Addr().String() + callback, name: f.signInTarget(), listener: listener,
+		address: to.String(), to: to, name: f.signInTarget(), listeners: listeners,
 		answers: make(chan url.Values, 1), failed: make(chan error, 1), ended: make(chan struct{}),
 	}, nil
+}
+
+// portAttempts is the number of attempts to find a port that is free for all addresses of localhost.
+const portAttempts = 10
+
+// listenLocally listens on a port of a host: for localhost on 127.0.0.1 and on ::1, because a
+// browser can use either. It returns an error if the port is taken on one of them. If
+// the machine lacks one of them, it listens on the other one.
+func listenLocally(host, port string) ([]net.Listener, error) {
+	if host != "localhost" {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
+		if err != nil {
+			return nil, err
+		}
+		return []net.Listener{listener}, nil
+	}
+	var listeners []net.Listener
+	var missing error
+	for _, address := range []string{"127.0.0.1", "::1"} {
+		listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
+		switch {
+		case err == nil:
+			listeners = append(listeners, listener)
+			_, port, _ = net.SplitHostPort(listener.Addr().String()) //nolint:errcheck // of a listener
+		case isAddressMissing(err):
+			missing = err
+		default:
+			closeAll(listeners)
+			return nil, err
+		}
+	}
+	if len(listeners) == 0 {
+		return nil, missing
+	}
+	return listeners, nil
+}
+
+// isAddressMissing reports whether err, of net.Listen, says that the machine does not have the
+// address or its protocol.
+func isAddressMissing(err error) bool {
+	var code syscall.Errno
+	return errors.As(err, &code) && slices.Contains([]syscall.Errno{
+		syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT,
+		10049, 10047, 10043, // the same on Windows (WSAEADDRNOTAVAIL, WSAEAFNOSUPPORT, WSAEPROTONOSUPPORT)
+	}, code)
+}
+
+// closeAll closes listeners.
+func closeAll(listeners []net.Listener) {
+	for _, listener := range listeners {
+		listener.Close() //nolint:errcheck // nothing was accepted, or Shutdown has closed it
+	}
 }
 
 // signInTarget names the server that the user signs in to.
@@ -64,11 +158,10 @@ func (f *flow) signInTarget() string {
 // serve takes the first redirect that has the state of this sign-in. Any page in
 // the browser can send others. check returns the error of a redirect.
 func (d *redirectServer) serve(check func(url.Values) error) {
-	host := d.listener.Addr().String()
 	d.server = &http.Server{
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: pageTimeout + 5*time.Second, MaxHeaderBytes: 64 << 10,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if req.Method != http.MethodGet || req.URL.Path != callback || req.Host != host {
+			if req.Method != http.MethodGet || req.URL.Path != cmp.Or(d.to.Path, "/") || !isHostOf(req.Host, d.to) {
 				http.Error(w, "not found", http.StatusNotFound)
 				return
 			}
@@ -88,7 +181,14 @@ func (d *redirectServer) serve(check func(url.Values) error) {
 			d.showResult(w, req)
 		}),
 	}
-	go d.server.Serve(d.listener) //nolint:errcheck // ends with close
+	for _, listener := range d.listeners {
+		go d.server.Serve(listener) //nolint:errcheck // ends with close
+	}
+}
+
+// isHostOf reports whether a Host header is that of requests to an address.
+func isHostOf(header string, u *url.URL) bool {
+	return strings.EqualFold(header, u.Host) || u.Port() == "80" && strings.EqualFold(header, strings.TrimSuffix(u.Host, ":80"))
 }
 
 // pageTimeout bounds how long the page in the browser waits for the result of the sign-in: the
@@ -144,7 +244,7 @@ func (d *redirectServer) wait(ctx context.Context) (url.Values, error) {
 func (d *redirectServer) close() {
 	d.end(SignInStatus{}, errors.New("mcp-host was interrupted"))
 	if d.server == nil {
-		d.listener.Close() //nolint:errcheck // nothing was accepted
+		closeAll(d.listeners)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -58,6 +58,7 @@ func (c Config) obtainTokens(ctx context.Context) (tokens, error) {
 		}
 		form = url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {jwt}}
 	}
+	f.addParameters(form)
 	if len(f.scopes) > 0 {
 		form.Set("scope", strings.Join(f.scopes, " "))
 	}

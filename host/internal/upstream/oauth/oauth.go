@@ -50,6 +50,12 @@ type Config struct {
 	ClientMetadataURL string   // of a client metadata document, which is the client id
 	Scopes            []string // to ask for; none: those that the server names
 	RedirectPort      int      // of the redirect address; 0: any free port
+	RedirectURI       string   // the redirect address, on this machine; "": http://127.0.0.1/callback; without a port: with RedirectPort
+
+	// AuthorizationParameters are added to the authorization request and the device authorization
+	// request, and with a grant without a user to the token request. See ValidateRequest.
+	AuthorizationParameters map[string]string
+	AssumePKCE              bool // also if the metadata of the authorization server does not announce PKCE
 
 	discardUnreadable bool // tokens whose key cannot be read count as none
 	openID            bool // the sign-in is at an identity provider; see identity.go
@@ -83,6 +89,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("server %s: oauth.private_key needs oauth.client_id", c.Server)
 	case c.ClientSecret != "" && c.ClientID == "":
 		return fmt.Errorf("server %s: oauth.client_secret needs oauth.client_id", c.Server)
+	}
+	if setting, err := c.ValidateRequest(); err != nil {
+		return fmt.Errorf("server %s: oauth.%s: %w", c.Server, setting, err)
 	}
 	if c.ClientMetadataURL != "" {
 		doc, err := url.Parse(c.ClientMetadataURL)

@@ -161,7 +161,7 @@ func TestMetadataThatIsRefused(t *testing.T) {
 		metadata, resource func(map[string]any)
 		want               string
 	}{
-		"no PKCE":                         {metadata: set("code_challenge_methods_supported", nil), want: "does not support PKCE"},
+		"no PKCE":                         {metadata: set("code_challenge_methods_supported", nil), want: "set oauth.assume_pkce for server notes"},
 		"only plain PKCE":                 {metadata: set("code_challenge_methods_supported", []string{"plain"}), want: "does not support PKCE"},
 		"another issuer":                  {metadata: set("issuer", "https://attacker.example"), want: "names another issuer"},
 		"authorization endpoint: script":  {metadata: set("authorization_endpoint", "javascript:alert(1)"), want: "authorization endpoint"},

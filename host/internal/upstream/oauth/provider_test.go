@@ -29,6 +29,7 @@ type provider struct {
 	redirect func(url.Values)                              // changes the parameters of the redirect
 	token    func(http.ResponseWriter, *http.Request) bool // answers a request for tokens, if it returns true
 
+	onDevice     func(*http.Request)  // gets the request for a device code
 	device       func(map[string]any) // changes the answer to a request for a device code
 	registration map[string]any       // added to the answer to a registration
 
@@ -53,9 +54,14 @@ func newProvider(t *testing.T) *provider {
 	t.Cleanup(p.browsers.Wait)
 	auth := http.NewServeMux()
 	auth.HandleFunc("/.well-known/oauth-authorization-server", p.serveMetadata)
+	auth.HandleFunc("/.well-known/oauth-authorization-server/common/v2.0", p.serveMetadata)
 	auth.HandleFunc("/authorize", p.serveAuthorize)
 	auth.HandleFunc("/token", p.serveToken)
-	auth.HandleFunc("/device", func(w http.ResponseWriter, _ *http.Request) {
+	auth.HandleFunc("/device", func(w http.ResponseWriter, req *http.Request) {
+		if p.onDevice != nil {
+			req.ParseForm() //nolint:errcheck // a malformed form has no values
+			p.onDevice(req)
+		}
 		doc := map[string]any{"device_code": "d", "user_code": "ABCD", "verification_uri": p.auth.URL + "/enter", "expires_in": 60, "interval": 0}
 		if p.device != nil {
 			p.device(doc)
