@@ -80,6 +80,43 @@ func TestAnOlderVersionEndsWithItsLastHost(t *testing.T) {
 	}
 }
 
+// A process whose socket was removed and replaced does not remove that of its successor.
+func TestTheEndOfAProcessKeepsTheSocketOfAnother(t *testing.T) {
+	state, program := t.TempDir(), filepath.Join(t.TempDir(), "mcp-host")
+	require.NoError(t, os.WriteFile(program, nil, 0o600))
+	begin := func() (end func()) {
+		ready, ended := make(chan struct{}), make(chan error, 1)
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			ended <- Run(ctx, Config{State: state, Program: program, Idle: time.Hour, Ready: func() { close(ready) }})
+		}()
+		t.Cleanup(cancel)
+		select {
+		case <-ready:
+		case err := <-ended:
+			require.NoError(t, err)
+		}
+		return func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}
+	}
+	client := Client{State: state, Program: program}
+	endFirst := begin()
+	require.NoError(t, os.RemoveAll(filepath.Join(state, "shared")))
+	endSecond := begin()
+	endFirst()
+	conn, err := client.Dial(t.Context())
+	require.NoError(t, err)
+	conn.Close() //nolint:errcheck // nothing was said
+	endSecond()
+	_, err = client.Dial(t.Context())
+	require.ErrorIs(t, err, ErrNotRunning)
+	dir, name, err := socketOf(state, program)
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, name), "it has removed its own")
+}
+
 func TestFilesOfVersionsThatDoNotRunAreRemoved(t *testing.T) {
 	state := t.TempDir()
 	shared := filepath.Join(state, "shared")

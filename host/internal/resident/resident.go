@@ -107,6 +107,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 	}
 	listener, err := control.ListenAt(dir, name)
+	socket := lstat(filepath.Join(dir, name))
 	unlock()
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func Run(ctx context.Context, cfg Config) error {
 		cfg.Ready()
 	}
 	r.waitIdle(ctx)
-	r.removeSocket(dir, name, listener)
+	r.removeSocket(dir, name, socket, listener)
 	stop()
 	r.shared.Close()
 	r.work.Wait()
@@ -153,17 +154,30 @@ func (r *resident) waitIdle(ctx context.Context) {
 	}
 }
 
-// removeSocket removes the socket, unless a newer process has replaced it. It excludes
-// clients that start a process meanwhile.
-func (r *resident) removeSocket(dir, name string, listener *net.UnixListener) {
+// lstat returns the description of a file; nil if there is none.
+func lstat(path string) os.FileInfo {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// removeSocket removes the socket, which was socket at the start, unless another process has
+// replaced it: the directory may have been removed, or a client may have found the process
+// too slow. It excludes clients that start a process meanwhile.
+func (r *resident) removeSocket(dir, name string, socket os.FileInfo, listener *net.UnixListener) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	unlock, err := lock(ctx, dir, name)
 	if err == nil {
 		defer unlock()
 	}
-	os.Remove(filepath.Join(dir, name)) //nolint:errcheck // the next process replaces it
-	listener.Close()                    //nolint:errcheck // nobody comes any more
+	// The listener is closed after the comparison: until then no other file gets its inode.
+	if path := filepath.Join(dir, name); os.SameFile(socket, lstat(path)) {
+		os.Remove(path) //nolint:errcheck // the next process replaces it
+	}
+	listener.Close() //nolint:errcheck // nobody comes any more
 }
 
 // accept serves connections of hosts until ctx or the listener ends. Those of other users
