@@ -2,6 +2,9 @@ package upstream
 
 import (
 	"fmt"
+	"io"
+	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -48,4 +51,45 @@ func TestElicitationsOfHostsAboveTheBound(t *testing.T) {
 		require.Equal(t, u, process.elicited[id])
 	}
 	require.Len(t, process.elicited, maxElicited)
+}
+
+// The message about the end is the last one for the hosts. Later ones would start writers while
+// notifyEnd waits for those that run.
+func TestNothingIsSentToHostsAfterTheEnd(t *testing.T) {
+	var work sync.WaitGroup
+	process := newSharedProcess("", Config{}, &work)
+	ours, theirs := net.Pipe()
+	u := &sharedUser{number: 1, conn: ours, out: newWriter(ours, time.Minute)}
+	process.users[1] = u
+	process.fail(errIdle)
+	process.notifyEnd()
+	process.notifyRefusal("example.com")
+	process.retire()
+	received := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(theirs) //nolint:errcheck // the text tells
+		received <- string(text)
+	}()
+	work.Wait()
+	u.out.close()
+	u.out.awaitIdle()
+	require.NoError(t, ours.Close())
+	text := <-received
+	require.Equal(t, 1, strings.Count(text, "\n"), text)
+	require.Contains(t, text, methodEnded)
+}
+
+// A process that has ended takes no line for its server: its writer may be waited for already.
+func TestNothingIsSentToTheServerAfterTheEnd(t *testing.T) {
+	for range 100 {
+		var work sync.WaitGroup
+		process := newSharedProcess("", Config{}, &work)
+		process.out = &stdio{writer: newWriter(&slowPipe{}, time.Hour)}
+		process.fail(errIdle)
+		process.out.writer.mu.Lock()
+		closed := process.out.writer.closed
+		process.out.writer.mu.Unlock()
+		work.Wait()
+		require.True(t, closed)
+	}
 }

@@ -81,6 +81,11 @@ func (s *sharedIDs) add(block uint64) {
 	s.mu.Lock()
 	s.blocks = append(s.blocks, block)
 	s.mu.Unlock()
+	s.wake()
+}
+
+// wake wakes one request that waits in take.
+func (s *sharedIDs) wake() {
 	select {
 	case s.arrived <- struct{}{}:
 	default:
@@ -106,6 +111,7 @@ func (s *sharedIDs) take(dead <-chan struct{}) uint64 {
 		s.mu.Unlock()
 		select {
 		case <-s.arrived:
+			defer s.wake() // there may be ids for others that wait
 		case <-dead:
 			return 0
 		}

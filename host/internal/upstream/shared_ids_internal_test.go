@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,4 +39,19 @@ func TestBlocksAreReusedLate(t *testing.T) {
 	block, err := blocks.grant(&sharedUser{})
 	require.NoError(t, err)
 	require.True(t, seen[block])
+}
+
+// A block wakes all requests that wait for an id.
+func TestABlockIsForAllThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ids := sharedIDs{request: func() {}, arrived: make(chan struct{}, 1)}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { ids.take(nil) })
+		}
+		synctest.Wait()
+		ids.add(1)
+		all.Wait() // fails if one waits for ever
+		require.Equal(t, uint64(1<<blockBits+5), ids.next)
+	})
 }

@@ -27,16 +27,17 @@ type sharedProcess struct {
 	// starts while another counted one runs.
 	work *sync.WaitGroup
 
-	mu      sync.Mutex
-	err     error // why it ends; nil: it runs
-	users   map[uint64]*sharedUser
-	number  uint64 // of the last user
-	opening *sharedUser
-	opened  bool
-	retired bool   // no host is added any more
-	caller  string // the instance of the only host whose client has sent a request; "": none
-	mixed   bool   // clients of several hosts have
-	only    string // the instance of the only host that may use it; "": any may
+	mu          sync.Mutex
+	err         error // why it ends; nil: it runs
+	endNotified bool  // notifyEnd has sent the last message to the hosts
+	users       map[uint64]*sharedUser
+	number      uint64 // of the last user
+	opening     *sharedUser
+	opened      bool
+	retired     bool   // no host is added any more
+	caller      string // the instance of the only host whose client has sent a request; "": none
+	mixed       bool   // clients of several hosts have
+	only        string // the instance of the only host that may use it; "": any may
 
 	onQuestion func() // called when a question could be for the clients of several hosts; it does not wait
 
@@ -134,7 +135,7 @@ func (process *sharedProcess) addFirst(out *stdio, u *sharedUser, idle time.Dura
 	}
 	if process.err != nil {
 		process.unopened.Stop()
-		process.work.Go(out.close)
+		out.close()
 	}
 }
 
@@ -297,7 +298,7 @@ func (process *sharedProcess) retire() {
 // requestMove tells a host to attach again, to another process. The caller holds
 // process.mu.
 func (process *sharedProcess) requestMove(u *sharedUser) {
-	if !u.moved {
+	if !u.moved && !process.endNotified {
 		u.moved = true
 		u.send(jsonrpc.AppendNotification(nil, methodMoved, nil))
 	}

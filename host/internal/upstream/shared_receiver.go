@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -34,7 +35,7 @@ func (process *sharedProcess) failLocked(err error) {
 		process.unopened.Stop()
 	}
 	if process.out != nil {
-		process.work.Go(process.out.close)
+		process.out.close() // so that nothing is sent while runReceiver waits for the writer
 	}
 }
 
@@ -76,27 +77,31 @@ func (process *sharedProcess) notifyRefusal(text string) {
 
 // notifyAll sends a notification of SharedServers to all hosts.
 func (process *sharedProcess) notifyAll(method string, params any) {
-	raw, err := jsonrpc.Marshal(params)
-	if err != nil {
-		return
-	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
+	process.notifyAllLocked(method, params)
+}
+
+// notifyAllLocked does the same as notifyAll. After notifyEnd it sends nothing. The caller
+// holds process.mu.
+func (process *sharedProcess) notifyAllLocked(method string, params any) {
+	raw, err := jsonrpc.Marshal(params)
+	if err != nil || process.endNotified {
+		return
+	}
 	for _, u := range process.users {
 		u.send(jsonrpc.AppendNotification(nil, method, raw))
 	}
 }
 
-// notifyEnd sends the hosts the reason why the process ended, and disconnects them.
+// notifyEnd sends the hosts the reason why the process ended, as the last message, and
+// disconnects them.
 func (process *sharedProcess) notifyEnd() {
 	process.mu.Lock()
-	err := process.err
-	users := make([]*sharedUser, 0, len(process.users))
-	for _, u := range process.users {
-		users = append(users, u)
-	}
+	process.notifyAllLocked(methodEnded, endedParams(process.err))
+	process.endNotified = true // no further write begins, so that Wait below is allowed
+	users := slices.Collect(maps.Values(process.users))
 	process.mu.Unlock()
-	process.notifyAll(methodEnded, endedParams(err))
 	for _, u := range users {
 		process.work.Go(func() {
 			u.out.work.Wait()
