@@ -282,17 +282,26 @@ func (p *program) confirmAdd(f addFlags) error {
 	return nil
 }
 
-// serversFile returns the configuration that add and remove edit, and its text; nil: it does not
-// exist. It returns an exit error if the file is not YAML or has problems.
-func (p *program) serversFile() (file string, text []byte, err error) {
+// serversFileName returns the name of the configuration that add and remove edit. It returns
+// an exit error if it is not YAML.
+func (p *program) serversFileName() (file string, err error) {
 	if file = p.flags.Config; file == "" {
 		file = config.UserFile(p.getenv)
 	}
 	switch ext := filepath.Ext(file); {
 	case file == "":
-		return "", nil, usageError("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
+		return "", usageError("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
 	case ext != ".yaml" && ext != ".yml":
-		return "", nil, usageError("%s is not YAML; give a toolroom.yaml with --config", file)
+		return "", usageError("%s is not YAML; give a toolroom.yaml with --config", file)
+	}
+	return file, nil
+}
+
+// serversFile returns the configuration that add and remove edit, and its text; nil: it does not
+// exist. It returns an exit error if the file is not YAML or has problems.
+func (p *program) serversFile() (file string, text []byte, err error) {
+	if file, err = p.serversFileName(); err != nil {
+		return "", nil, err
 	}
 	text, err = os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -308,6 +317,17 @@ func (p *program) serversFile() (file string, text []byte, err error) {
 // With dryRun it only prints the change. If the result would have problems, it writes
 // nothing and returns an error with exit status 1.
 func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), done string) error {
+	if !dryRun {
+		file, err := p.serversFileName()
+		if err != nil {
+			return err
+		}
+		end, err := config.BeginChange(file)
+		if err != nil {
+			return withStatus(exitFailed, err)
+		}
+		defer end()
+	}
 	file, text, err := p.serversFile()
 	if err != nil {
 		return err
@@ -321,9 +341,6 @@ func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), do
 	}
 	if dryRun {
 		return p.printChange(&install.Change{File: file, Before: text, After: next})
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return withStatus(exitFailed, err)
 	}
 	if err := config.ReplaceFile(file, next); err != nil {
 		return withStatus(exitFailed, err)

@@ -205,6 +205,11 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
 		return nil, nil, fmt.Errorf("%s is not YAML; servers can only be added to YAML", name)
 	}
+	end, err := BeginChange(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
 	text, err := readFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
@@ -245,9 +250,6 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	}
 	if err := dialect.Parse(name, out, dialect.Options{}).Problems.Err(); err != nil {
 		return nil, nil, fmt.Errorf("nothing was written, because the result would be invalid: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return nil, nil, err
 	}
 	return added, kept, ReplaceFile(name, out)
 }

@@ -1,14 +1,18 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
 func TestLocations(t *testing.T) {
@@ -144,6 +148,35 @@ func TestImportOfFiles(t *testing.T) {
 	require.Contains(t, preview, "A: '{file:"+filepath.Join(filepath.Dir(file), "key")+"}'")
 	require.Contains(t, preview, "B: '{file:~/key}'")
 	require.Contains(t, preview, "C: '{env:C}'")
+}
+
+// Concurrent imports into one file lose nothing.
+func TestConcurrentImports(t *testing.T) {
+	if !filelock.Advisory {
+		t.Skip("the system has no locks of directories")
+	}
+	dir, all := t.TempDir(), sync.WaitGroup{}
+	target := filepath.Join(dir, "new", "toolroom.yaml")
+	for i := range 20 {
+		source := filepath.Join(dir, fmt.Sprintf("%d.json", i))
+		write(t, source, fmt.Sprintf(`{"mcpServers":{"s%d":{"command":"npx"}}}`, i))
+		all.Go(func() {
+			found, err := config.Import(source, env())
+			if assert.NoError(t, err) {
+				_, _, err = found.Write(target)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	all.Wait()
+	text, err := os.ReadFile(target)
+	require.NoError(t, err)
+	for i := range 20 {
+		require.Contains(t, string(text), fmt.Sprintf("  s%d:\n", i))
+	}
+	entries, err := os.ReadDir(filepath.Dir(target))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no other file is left")
 }
 
 func TestImportOfNothing(t *testing.T) {

@@ -34,6 +34,11 @@ func PlanMigration(file string, migrate MigrateFunc) (*Migration, error) {
 // earlier copy: the next ones are FILE.before-migration-2 and so on. It returns the name of
 // the copy. If the file has changed since PlanMigration, it writes nothing and returns an error.
 func (m *Migration) Apply() (backup string, err error) {
+	end, err := BeginChange(m.File)
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	info, err := os.Stat(m.File)
 	if err != nil {
 		return "", err
