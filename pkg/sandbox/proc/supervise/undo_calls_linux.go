@@ -166,6 +166,7 @@ func (c *callServer) recordBefore(n *notification) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if !r.stopped {
+				r.settleRename()
 				c.record(n, call)
 			}
 			return

@@ -39,6 +39,7 @@ type recorder struct {
 	marks      map[string]pathState
 	touched    map[string]struct{}
 	savedParts map[fileID]savedPart
+	renamed    *renamedDir         // the last renaming, unless its result was looked at
 	links      map[fileID][]string // the hard links in the record
 }
 
@@ -188,6 +189,7 @@ func (r *recorder) finish() {
 	if r.dir < 0 {
 		return
 	}
+	r.settleRename()
 	paths := make([]string, 0, len(r.touched))
 	for path := range r.touched {
 		paths = append(paths, path)

@@ -51,6 +51,7 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 		r.add(&UndoStep{Kind: UndoMove, Path: from.path, To: to.path, Before: StateOf(&from.file)})
 	}
 	if from.isDir() {
+		r.renamed = r.newRenamedDir(from, pathState{fresh: made, holdsOld: holdsOld})
 		r.forgetBelow(to.path)
 		r.renamePaths(from.path, to.path)
 	}
@@ -60,6 +61,52 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 		r.markHolders(to.path)
 	}
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
+}
+
+// renamedDir is what the recorder knew of a directory, and of the paths below it, before a
+// call that renames it.
+type renamedDir struct {
+	path    string
+	id      fileID
+	marks   map[string]pathState
+	touched []string
+}
+
+// newRenamedDir returns what the recorder knows of the directory from, whose own mark is
+// own.
+func (r *recorder) newRenamedDir(from *dirEntry, own pathState) *renamedDir {
+	d := &renamedDir{path: from.path, id: idOf(&from.file), marks: map[string]pathState{from.path: own}}
+	for path, m := range r.marks {
+		if path != from.path && IsBeneath(from.path, path) {
+			d.marks[path] = m
+		}
+	}
+	for path := range r.touched {
+		if IsBeneath(from.path, path) {
+			d.touched = append(d.touched, path)
+		}
+	}
+	return d
+}
+
+// settleRename restores what the recorder knew of the last renamed directory, if that is
+// still at its old path: the call has failed, or has not happened yet. In both cases the
+// marks are right, since a mark says whether a step covers the path.
+func (r *recorder) settleRename() {
+	d := r.renamed
+	if r.renamed = nil; d == nil {
+		return
+	}
+	var file unix.Stat_t
+	if unix.Lstat(d.path, &file) != nil || idOf(&file) != d.id {
+		return
+	}
+	for path, m := range d.marks {
+		r.marks[path] = m
+	}
+	for _, path := range d.touched {
+		r.touched[path] = struct{}{}
+	}
 }
 
 // areOnSameMount reports whether two directories, given by descriptor, are on the same
