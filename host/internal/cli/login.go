@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
@@ -197,7 +198,7 @@ func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 		return say("Sign in to %s in the browser. If it did not open, open this link:\n\n  %s\n\nWaiting for the sign-in …", printable(c.Server), address)
 	}}
 	if f.paste {
-		prompt.Paste = func(ctx context.Context) (string, error) { return oauth.ReadPasted(ctx, p.in) }
+		prompt.Paste = p.readPasted
 	}
 	if f.device {
 		prompt.Device = func(address, code string) error {
@@ -205,6 +206,22 @@ func (p *program) signInPrompt(c oauth.Config, f loginFlags) oauth.Prompt {
 		}
 	}
 	return prompt
+}
+
+// readPasted reads the pasted address from the input. In its line mode, a terminal cuts lines: after
+// 4095 bytes on Linux, after 1023 on macOS. The mode of the terminal is restored at the end, also
+// if ctx ends.
+func (p *program) readPasted(ctx context.Context) (string, error) {
+	in, ok := p.in.(*os.File)
+	if !ok || !lineedit.IsTerminal(in) {
+		return oauth.ReadPasted(ctx, p.in, nil)
+	}
+	restore, ok := lineedit.TerminalFile{In: in}.DisableLines()
+	defer restore()
+	if !ok {
+		return oauth.ReadPasted(ctx, in, nil)
+	}
+	return oauth.ReadPasted(ctx, in, p.err)
 }
 
 // redirectHost returns the scheme and the host of the redirect address in an authorization address.

@@ -7,3 +7,6 @@ func (f TerminalFile) FlushInput() {}
 
 // DisableEcho does nothing on this system: typed characters are shown.
 func (f TerminalFile) DisableEcho() (restore func()) { return func() {} }
+
+// DisableLines does nothing on this system, and ok is false.
+func (f TerminalFile) DisableLines() (restore func(), ok bool) { return func() {}, false }

@@ -38,33 +38,91 @@ func BrowserURL(address string) (string, error) {
 }
 
 // OpenBrowser starts the browser with an address, as an argument and without a shell: the
-// first program that the variable BROWSER names, or the system's. It does not wait for the
-// browser. It returns an error if the program does not start or the address must not be
+// first program of the variable BROWSER that starts, else the system's. It does not wait for the
+// browser. It returns an error if no program starts or the address must not be
 // opened.
 func OpenBrowser(browser, address string) error {
 	address, err := BrowserURL(address)
 	if err != nil {
 		return err
 	}
-	var command []string
-	switch {
-	case browser != "":
-		program := browser
-		if runtime.GOOS != "windows" { // where a colon is part of a path
-			program, _, _ = strings.Cut(browser, ":")
-		}
-		command = []string{program}
-	case runtime.GOOS == "darwin":
-		command = []string{"open"}
-	case runtime.GOOS == "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	commands := browserCommands(browser, address)
+	switch runtime.GOOS {
+	case "darwin":
+		commands = append(commands, []string{"open", address})
+	case "windows":
+		commands = append(commands, []string{"rundll32", "url.dll,FileProtocolHandler", address})
 	default:
-		command = []string{"xdg-open"}
+		commands = append(commands, []string{"xdg-open", address})
 	}
-	cmd := exec.Command(command[0], append(command[1:], address)...)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("the browser cannot be started: %w", err)
+	for _, command := range commands {
+		cmd := exec.Command(command[0], command[1:]...)
+		if startErr := cmd.Start(); startErr != nil {
+			if err == nil { // the first one is what the user has chosen
+				err = startErr
+			}
+			continue
+		}
+		go cmd.Wait() //nolint:errcheck // it may run as long as the user wants
+		return nil
 	}
-	go cmd.Wait() //nolint:errcheck // it may run as long as the user wants
-	return nil
+	return fmt.Errorf("the browser cannot be started: %w", err)
+}
+
+// browserCommands returns the commands in a value of BROWSER, with the address as argument in place of
+// %s, or at the end: as xdg-open and Python read it, a list of commands with a colon between them. On
+// Windows, where paths contain colons, it is one command.
+func browserCommands(browser, address string) (commands [][]string) {
+	entries := []string{browser}
+	if runtime.GOOS != "windows" {
+		entries = strings.Split(browser, ":")
+	}
+	for _, entry := range entries {
+		command := []string{entry}
+		if _, err := exec.LookPath(entry); err != nil { // otherwise it is a path, which can contain spaces
+			command = splitWords(entry)
+		}
+		if len(command) == 0 || command[0] == "" {
+			continue
+		}
+		named := false
+		for i, word := range command[1:] {
+			if strings.Contains(word, "%s") {
+				command[i+1], named = strings.ReplaceAll(word, "%s", address), true
+			}
+		}
+		if !named {
+			command = append(command, address)
+		}
+		commands = append(commands, command)
+	}
+	return commands
+}
+
+// splitWords splits a command at spaces outside quotation marks, which it removes. No other
+// character has a meaning.
+func splitWords(command string) (words []string) {
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, c := range command {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, begun = c, true
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if begun {
+				words, begun = append(words, word.String()), false
+				word.Reset()
+			}
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
 }

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -354,39 +353,4 @@ func (f *flow) checkAnswer(answer url.Values, state string) error {
 		return errors.New("the answer has no code")
 	}
 	return nil
-}
-
-// ReadPasted reads one line of at most 64 KiB from in, without its end. If ctx ends before, it
-// returns ctx.Err(), and the reading continues in the background.
-func ReadPasted(ctx context.Context, in io.Reader) (string, error) {
-	type line struct {
-		text string
-		err  error
-	}
-	read := make(chan line, 1)
-	go func() {
-		var b bytes.Buffer
-		one := make([]byte, 1)
-		for b.Len() < 64<<10 {
-			n, err := in.Read(one)
-			if n == 1 && one[0] == '\n' {
-				break
-			}
-			b.Write(one[:n])
-			if err != nil {
-				if b.Len() == 0 {
-					read <- line{"", fmt.Errorf("reading the pasted address: %w", err)}
-					return
-				}
-				break
-			}
-		}
-		read <- line{b.String(), nil}
-	}()
-	select {
-	case l := <-read:
-		return l.text, l.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }

@@ -1,0 +1,86 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// maxPasted bounds a pasted address, in bytes.
+const maxPasted = 64 << 10
+
+// Keys of a terminal that sends each key at once.
+const (
+	keyEnd       = 0x04 // Ctrl-D
+	keyBackspace = 0x08
+	keyKill      = 0x15 // Ctrl-U
+	keyDelete    = 0x7f
+)
+
+// ReadPasted reads one line of at most 64 KiB from in, without its end. The keys that correct a line
+// have their effect, for a terminal that sends each key at once; echo, if not nil, then gets
+// what the terminal shows. If ctx ends before, it returns ctx.Err(), and the reading continues in the
+// background.
+func ReadPasted(ctx context.Context, in io.Reader, echo io.Writer) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		text, err := readPasted(in, echo)
+		read <- line{text, err}
+	}()
+	select {
+	case l := <-read:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// readPasted does the same as ReadPasted without a context.
+func readPasted(in io.Reader, echo io.Writer) (string, error) {
+	if echo == nil {
+		echo = io.Discard
+	}
+	show := func(text string) { io.WriteString(echo, text) } //nolint:errcheck // the line counts
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < maxPasted {
+		n, err := in.Read(one)
+		if n == 0 && err == nil {
+			continue
+		}
+		key := one[0]
+		switch {
+		case n == 0 && len(line) == 0:
+			return "", fmt.Errorf("reading the pasted address: %w", err)
+		case n == 0 || key == '\n':
+			show("\n")
+			return string(line), nil
+		case key == keyEnd:
+			if len(line) > 0 {
+				continue
+			}
+			return "", fmt.Errorf("reading the pasted address: %w", io.EOF)
+		case key == keyBackspace || key == keyDelete:
+			if len(line) > 0 {
+				line = line[:len(line)-1]
+				show("\b \b")
+			}
+			continue
+		case key == keyKill:
+			for range line {
+				show("\b \b")
+			}
+			line = line[:0]
+			continue
+		}
+		line = append(line, key)
+		if key >= ' ' {
+			show(string(one))
+		}
+	}
+	return string(line), nil
+}
