@@ -30,7 +30,7 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) ([]supervis
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && fileinfo.Links(info) > 1 {
 			if id, ok := fileIDOf(info); ok {
 				hiddenIDs[id] = int(fileinfo.Links(info))
-				found.add(id, path)
+				found.addPath(id, path)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) ([]supervis
 		for _, other := range f.hardLinkedFiles(dir) {
 			if hiddenIDs[other.id] > 0 {
 				links = append(links, other)
-				found.add(other.id, other.path)
+				found.addPath(other.id, other.path)
 			}
 		}
 	}

@@ -5,23 +5,50 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
-// linkNames holds the known names of files with several hard links.
-type linkNames map[fileID]map[string]bool
+// linkName identifies a name of a file. It stays the same if the directory of the file, or
+// one above it, is moved, so that one name that is seen at two places counts once.
+type linkName struct {
+	dir  fileID
+	base string
+}
 
-// add adds a name. Names that lead to one entry through different links of directories
-// are one name.
-func (l linkNames) add(id fileID, path string) {
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(dir, filepath.Base(path))
+// linkNames holds the known names of files with several hard links.
+type linkNames map[fileID]map[linkName]bool
+
+// addPath adds the name at path to the names of file id, unless path does not lead to it
+// now.
+func (l linkNames) addPath(id fileID, path string) {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return
 	}
+	defer dir.Close()
+	if info, err := dir.Lstat(filepath.Base(path)); err == nil {
+		if now, ok := fileIDOf(info); ok && now == id {
+			if of, err := dir.Stat("."); err == nil {
+				l.add(id, nameIn(of, filepath.Base(path)))
+			}
+		}
+	}
+}
+
+// add adds a name to the names of file id.
+func (l linkNames) add(id fileID, name linkName) {
 	if l[id] == nil {
-		l[id] = map[string]bool{}
+		l[id] = map[linkName]bool{}
 	}
-	l[id][path] = true
+	l[id][name] = true
+}
+
+// nameIn returns the name of a file in the directory with info.
+func nameIn(info os.FileInfo, base string) linkName {
+	dir, _ := fileIDOf(info)
+	return linkName{dir, base}
 }
 
 // linkSearch is the last search for hard links in directories that are not searched for
@@ -68,8 +95,11 @@ func (r *Runner) unsearchedHardLinks(s *spec, links map[fileID]int, found linkNa
 	if r.linkSearch.isCurrent(missing, roots) {
 		return r.linkSearch.names, nil
 	}
-	w := linkWalk{of: missing, names: map[string]hardLink{}}
+	w := linkWalk{of: missing, names: map[linkName]hardLink{}}
 	for round := 0; round < maxLinkRounds && w.isIncomplete(found); round++ {
+		if round > 0 {
+			time.Sleep(minChangeGap) // so that the times of earlier changes show later ones
+		}
 		w.moved, w.changed = "", false
 		w.walk(roots)
 		if !w.changed {
@@ -90,73 +120,98 @@ const maxLinkRounds = 10
 // linkWalk searches for the names of files.
 type linkWalk struct {
 	of      map[fileID]int
-	names   map[string]hardLink // by path
-	changed bool                // a directory changed during the last search
-	moved   string              // a directory that was moved or removed during the last search
+	names   map[linkName]hardLink // the last path of each name
+	changed bool                  // a directory changed during the last search
+	moved   string                // a directory that was moved or removed during the last search
 }
 
 // isIncomplete reports whether a file has more links than the known and the found names.
 func (w *linkWalk) isIncomplete(known linkNames) bool {
-	all := map[fileID]int{}
-	for id, names := range known {
-		all[id] = len(names)
-	}
-	for path, name := range w.names {
-		if !known[name.id][path] {
-			all[name.id]++
+	unknown := map[fileID]int{}
+	for name, link := range w.names {
+		if !known[link.id][name] {
+			unknown[link.id]++
 		}
 	}
 	for id, n := range w.of {
-		if all[id] < n+len(known[id]) {
+		if unknown[id] < n {
 			return true
 		}
 	}
 	return false
 }
 
+// readDir is a directory as it was when a walk read it.
+type readDir struct {
+	info os.FileInfo
+	at   time.Time // when reading began
+}
+
 // walk searches directories with everything below them for the files of w.of, and adds
 // their names to w.names. It reads up to maxLostSearchEntries entries. changed is set if
-// a directory changed meanwhile, and moved is then one that was moved or removed.
+// a directory changed meanwhile, or so shortly before that its time of change would not
+// show the next change; moved is then a directory that was moved or removed, if any.
 func (w *linkWalk) walk(dirs []string) {
 	left := maxLostSearchEntries
-	seen := map[string]os.FileInfo{}
+	seen := map[string]readDir{}
 	for queue := slices.Clone(dirs); len(queue) > 0 && left > 0; queue = queue[1:] {
-		d, err := os.Open(queue[0])
+		began := time.Now()
+		info, entries, err := w.addNamesIn(queue[0], left)
 		if err != nil {
 			if isGone(err) {
 				w.changed, w.moved = true, queue[0]
 			}
 			continue
 		}
-		seen[queue[0]], _ = d.Stat()
-		entries, _ := d.ReadDir(left)
-		d.Close()
+		seen[queue[0]] = readDir{info, began}
 		left -= len(entries)
 		for _, entry := range entries {
-			path := filepath.Join(queue[0], entry.Name())
-			if entry.IsDir() && !fileinfo.IsPseudoDir(path) {
+			if path := filepath.Join(queue[0], entry.Name()); entry.IsDir() && !fileinfo.IsPseudoDir(path) {
 				queue = append(queue, path)
-			}
-			if entry.Type() != 0 {
-				continue
-			}
-			info, err := entry.Info()
-			if err != nil || fileinfo.Links(info) < 2 {
-				w.changed = w.changed || err != nil
-				continue
-			}
-			if id, ok := fileIDOf(info); ok && w.of[id] > 0 {
-				w.names[path] = hardLink{path, id}
 			}
 		}
 	}
 	for dir, was := range seen {
 		is, err := os.Lstat(dir)
 		switch {
-		case err != nil || was == nil || !os.SameFile(is, was):
+		case err != nil || !os.SameFile(is, was.info):
 			w.changed, w.moved = true, dir
-		case !is.ModTime().Equal(was.ModTime()):
+		case !is.ModTime().Equal(was.info.ModTime()) || was.at.Sub(is.ModTime()) < minChangeGap:
 			w.changed = true
 		}
 	}
+}
+
+// addNamesIn adds the names of the files of w.of in a directory to w.names. It returns the
+// directory's entries, at most limit, and its info. Files are looked up relative to the
+// opened directory, since its path may lead to another one by now.
+func (w *linkWalk) addNamesIn(path string, limit int) (info os.FileInfo, entries []os.DirEntry, err error) {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, err
+	}
+	entries, _ = f.ReadDir(limit) // those read before an error
+	for _, entry := range entries {
+		if entry.Type() != 0 {
+			continue
+		}
+		file, err := dir.Lstat(entry.Name())
+		if err != nil {
+			w.changed = true
+			continue
+		}
+		if id, ok := fileIDOf(file); ok && fileinfo.Links(file) > 1 && w.of[id] > 0 {
+			w.names[nameIn(info, entry.Name())] = hardLink{filepath.Join(path, entry.Name()), id}
+		}
+	}
+	return info, entries, nil
 }
