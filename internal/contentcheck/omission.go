@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // commentStart matches the beginning of a comment line in any language, or dots
@@ -19,13 +21,13 @@ const commentStart = `^\s*(?://+|#+|/\*+|\{\s*/\*+|<!--+|--+|;+|%+|\*|\.\.\.|…
 
 // omissionPatterns matches lines that models write as a placeholder for omitted
 // text.
-var omissionPatterns = []*regexp.Regexp{
-	regexp.MustCompile(commentStart + `(?:\.\.\.|…)\s*(?:\*/\s*\}?|-->)?$`),
-	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:the\s+)?(?:rest|remainder)\s+of\s+(?:\S+\s+){0,4}(?:code|file|functions?|class(?:es)?|methods?|implementation|module|contents?|logic|body|document|components?|script|tests?|config\w*|imports?|it)\b`),
-	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:\S+\s+){0,3}(?:existing|previous|original|remaining|unchanged|other)\s+(?:\S+\s+){0,2}(?:code|contents?|implementation|logic|methods?|functions?|lines|imports?|fields|props|styles|tests?|routes)\b.*(?:here|unchanged|remains?|stays?|same|omitted|above|below|\.\.\.|…)`),
-	regexp.MustCompile(`(?i)` + commentStart + `(?:\.\.\.|…)\s*(?:existing|previous|original|remaining|unchanged|rest|same)\b`),
-	regexp.MustCompile(`(?i)` + commentStart + `.{0,60}\b(?:remains?|stays?|kept)\s+(?:the\s+same|unchanged|as\s+(?:is|before))`),
-	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
+var omissionPatterns = []func() *regexp.Regexp{
+	lazyregexp.New(commentStart + `(?:\.\.\.|…)\s*(?:\*/\s*\}?|-->)?$`),
+	lazyregexp.New(`(?i)` + commentStart + `[\[(<.…\s]*(?:the\s+)?(?:rest|remainder)\s+of\s+(?:\S+\s+){0,4}(?:code|file|functions?|class(?:es)?|methods?|implementation|module|contents?|logic|body|document|components?|script|tests?|config\w*|imports?|it)\b`),
+	lazyregexp.New(`(?i)` + commentStart + `[\[(<.…\s]*(?:\S+\s+){0,3}(?:existing|previous|original|remaining|unchanged|other)\s+(?:\S+\s+){0,2}(?:code|contents?|implementation|logic|methods?|functions?|lines|imports?|fields|props|styles|tests?|routes)\b.*(?:here|unchanged|remains?|stays?|same|omitted|above|below|\.\.\.|…)`),
+	lazyregexp.New(`(?i)` + commentStart + `(?:\.\.\.|…)\s*(?:existing|previous|original|remaining|unchanged|rest|same)\b`),
+	lazyregexp.New(`(?i)` + commentStart + `.{0,60}\b(?:remains?|stays?|kept)\s+(?:the\s+same|unchanged|as\s+(?:is|before))`),
+	lazyregexp.New(`(?i)` + commentStart + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
 }
 
 // OmissionWarning returns a warning if text has a line such as "// ... rest of
@@ -46,7 +48,7 @@ func OmissionWarning(text, before string) string {
 // omission pattern.
 func isOmission(line string) bool {
 	for _, pattern := range omissionPatterns {
-		if pattern.MatchString(line) {
+		if pattern().MatchString(line) {
 			return true
 		}
 	}

@@ -5,9 +5,10 @@
 package gitfile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // DangerousSettings lists the settings of a git configuration file, as
@@ -132,19 +133,19 @@ func isDangerousSetting(section, key, value string) bool {
 	case strings.HasPrefix(name, "-") && (kind == "remote" || kind == "remotes" || kind == "submodule"):
 		return true // git fetch --all starts git fetch with the name of each remote, which is an option then
 	case kind == "remotes":
-		return !remoteNames.MatchString(value) // arguments of git fetch
+		return !remoteNames().MatchString(value) // arguments of git fetch
 	case kind == "branch" && (key == "remote" || key == "pushremote"), kind == "remote" && key == "pushdefault":
 		return isHelperURL(value)
 	case kind == "branch" && key == "mergeoptions":
-		return !mergeOptions.MatchString(value)
+		return !mergeOptions().MatchString(value)
 	case kind == "pull" && (key == "twohead" || key == "octopus"):
 		return slices.ContainsFunc(strings.Fields(value), func(name string) bool { return !isStrategy(name) })
 	case kind == "rebase" && key == "instructionformat":
-		return !oneLineFormat.MatchString(value) // a line of its own in the list of steps may be exec
+		return !oneLineFormat().MatchString(value) // a line of its own in the list of steps may be exec
 	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
 		return isHelperURL(value)
 	case kind == "url" && (key == "insteadof" || key == "pushinsteadof"):
-		return !urlPrefixWithHost.MatchString(name)
+		return !urlPrefixWithHost().MatchString(name)
 	}
 	return slices.Contains(programKeys, key) || slices.ContainsFunc(programKeyEndings, func(end string) bool { return strings.HasSuffix(key, end) })
 }
@@ -152,16 +153,16 @@ func isDangerousSetting(section, key, value string) bool {
 var (
 	// oneLineFormat matches a format of placeholders that git fills in without
 	// a line break. A format without any may be the name of another one.
-	oneLineFormat = regexp.MustCompile(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
+	oneLineFormat = lazyregexp.New(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
 	// remoteNames matches names of remotes without a path or option.
-	remoteNames = regexp.MustCompile(`^\s*(\w[\w.-]*(\s+|$))*$`)
+	remoteNames = lazyregexp.New(`^\s*(\w[\w.-]*(\s+|$))*$`)
 	// mergeOptions matches options of git merge without a path. A path could be
 	// a strategy, which is part of a program's name.
-	mergeOptions = regexp.MustCompile(`^\s*((--(no-)?(ff|ff-only|edit|commit|squash|log|stat|signoff|verify-signatures|rerere-autoupdate|autostash|allow-unrelated-histories)` +
+	mergeOptions = lazyregexp.New(`^\s*((--(no-)?(ff|ff-only|edit|commit|squash|log|stat|signoff|verify-signatures|rerere-autoupdate|autostash|allow-unrelated-histories)` +
 		`|-n|-s\s*(ort|ours|recursive|resolve|octopus|subtree)|-X\s*[a-z-]+(=[a-z]+)?)(\s+|$))*$`)
 	// urlPrefixWithHost matches a prefix of a URL with scheme and host, which
 	// cannot become a helper's address together with the text after it.
-	urlPrefixWithHost = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
+	urlPrefixWithHost = lazyregexp.New(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
 )
 
 // isBool reports whether value is one of git's words for true or false, or is

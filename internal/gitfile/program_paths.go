@@ -3,9 +3,10 @@ package gitfile
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // ProgramPaths returns the words of settings, in the form of DangerousSettings,
@@ -23,8 +24,8 @@ func ProgramPaths(settings []string) (paths []string) {
 		if strings.HasPrefix(key, "include") || strings.HasSuffix(key, ".url") || slices.Contains([]string{"core.hookspath", "core.worktree", "core.attributesfile", "init.templatedir"}, key) {
 			continue
 		}
-		value = homeVariable.ReplaceAllString(value, "~/")
-		value = outputOrVariable.ReplaceAllString(value, "./")
+		value = homeVariable().ReplaceAllString(value, "~/")
+		value = outputOrVariable().ReplaceAllString(value, "./")
 		words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"!;&|()<>`=", r) })
 		marks := "/."
 		if len(words) > 0 && words[0] == "git" {
@@ -35,11 +36,11 @@ func ProgramPaths(settings []string) (paths []string) {
 			if i > 0 && words[i-1] == "cd" {
 				dirs = append(dirs, word)
 			}
-			if i > 0 && words[i-1] == "-m" && pythonModule.MatchString(word) {
+			if i > 0 && words[i-1] == "-m" && pythonModule().MatchString(word) {
 				paths = append(paths, moduleFiles(word)...)
 			}
 			if word[0] == '-' {
-				if word = shortOption.ReplaceAllString(word, ""); !strings.Contains(word, "/") || word[0] == '-' {
+				if word = shortOption().ReplaceAllString(word, ""); !strings.Contains(word, "/") || word[0] == '-' {
 					continue
 				}
 			}
@@ -59,17 +60,17 @@ func ProgramPaths(settings []string) (paths []string) {
 }
 
 // homeVariable matches $HOME/ in a command line.
-var homeVariable = regexp.MustCompile(`\$(HOME|\{HOME\})["']?/`)
+var homeVariable = lazyregexp.New(`\$(HOME|\{HOME\})["']?/`)
 
 // outputOrVariable matches the beginning of a path that the shell makes: a
 // variable, or the output of a command.
-var outputOrVariable = regexp.MustCompile("(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
+var outputOrVariable = lazyregexp.New("(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
 
 var (
 	// shortOption matches the beginning of an option of one letter.
-	shortOption = regexp.MustCompile(`^-[A-Za-z]`)
+	shortOption = lazyregexp.New(`^-[A-Za-z]`)
 	// pythonModule matches the dotted name of a Python module.
-	pythonModule = regexp.MustCompile(`^\w+(\.\w+)*$`)
+	pythonModule = lazyregexp.New(`^\w+(\.\w+)*$`)
 )
 
 // moduleFiles returns the files that Python may run for the option -m: the files of the

@@ -2,9 +2,10 @@ package gitfile
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // ExecSteps lists the commands that the steps of an unfinished rebase run: the
@@ -54,17 +55,17 @@ func OptionsMayRun(name string, content []byte) (runs, ok bool) {
 	case "strategy_opts":
 		options := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(string(content)))
 		return slices.ContainsFunc(options, func(option string) bool {
-			return !strategyOption.MatchString(strings.TrimPrefix(option, "--"))
+			return !strategyOption().MatchString(strings.TrimPrefix(option, "--"))
 		}), true
 	case "apply-opt":
-		return !applyOptions.Match(content), true
+		return !applyOptions().Match(content), true
 	case "msgnum", "end", "next", "last":
-		return !stepNumber.Match(content), true
+		return !stepNumber().Match(content), true
 	}
 	values, ok := AllSettings(content)
 	return slices.ContainsFunc(values, func(setting string) bool {
 		if option, found := strings.CutPrefix(setting, "options.strategy-option="); found {
-			return !strategyOption.MatchString(option)
+			return !strategyOption().MatchString(option)
 		}
 		strategy, found := strings.CutPrefix(setting, "options.strategy=")
 		return found && strategy != "" && !isStrategy(strategy)
@@ -78,14 +79,14 @@ func isStrategy(name string) bool {
 
 // strategyOption matches an option of a merge strategy (git-merge(1)), without
 // dashes.
-var strategyOption = regexp.MustCompile(`^(ours|theirs|patience|histogram|minimal|diff-algorithm=[a-z]+|ignore-(space-change|all-space|space-at-eol|cr-at-eol)` +
+var strategyOption = lazyregexp.New(`^(ours|theirs|patience|histogram|minimal|diff-algorithm=[a-z]+|ignore-(space-change|all-space|space-at-eol|cr-at-eol)` +
 	`|(no-)?renormalize|no-renames|find-renames(=[0-9]+%?)?|rename-threshold=[0-9]+%?|subtree(=[^\s\\]*)?)$`)
 
 // stepNumber matches the number of a step, or an empty file.
-var stepNumber = regexp.MustCompile(`^[0-9]*\s*$`)
+var stepNumber = lazyregexp.New(`^[0-9]*\s*$`)
 
 // applyOptions matches quoted options of git apply that name no path.
-var applyOptions = regexp.MustCompile(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)
+var applyOptions = lazyregexp.New(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)
 
 // parseExecStep returns the command of a line with an exec, as parse_insn_line of git's
 // sequencer.c reads it. ok is false for a line with another command.

@@ -1,9 +1,10 @@
 package gitfile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // isHelperURL reports whether git would pass the address of a remote to a
@@ -25,7 +26,7 @@ func isHelperURL(address string) bool {
 	if strings.HasPrefix(address, "-") {
 		return true
 	}
-	scheme := address[:len(schemeCharacters.FindString(address))]
+	scheme := address[:len(schemeCharacters().FindString(address))]
 	rest := address[len(scheme):]
 	return strings.HasPrefix(rest, "::") || scheme != "" && strings.HasPrefix(rest, "://") && !slices.Contains(builtinSchemes, scheme)
 }
@@ -36,4 +37,4 @@ var builtinSchemes = []string{"http", "https", "ftp", "ftps", "file", "git", "ss
 
 // schemeCharacters matches what may be the scheme of an address, as
 // is_urlschemechar of git's url.c.
-var schemeCharacters = regexp.MustCompile(`^(?:[A-Za-z0-9][A-Za-z0-9+.-]*)?`)
+var schemeCharacters = lazyregexp.New(`^(?:[A-Za-z0-9][A-Za-z0-9+.-]*)?`)

@@ -1,8 +1,9 @@
 package gitfile
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // RererePaths lists the paths of MERGE_RR, the file in which git notes the
@@ -16,7 +17,7 @@ func RererePaths(mergeRR []byte) (paths []string, ok bool) {
 		if entry == "" {
 			continue
 		}
-		found := reuseListEntry.FindStringSubmatch(entry)
+		found := reuseListEntry().FindStringSubmatch(entry)
 		if found == nil {
 			return paths, false
 		}
@@ -28,4 +29,4 @@ func RererePaths(mergeRR []byte) (paths []string, ok bool) {
 // reuseListEntry is an entry of MERGE_RR: an object name, the number of a variant
 // other than the first, and a path. Git's read_rr also accepts other numbers,
 // such as -1.
-var reuseListEntry = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})(?:\.[0-9]{1,9})?\t((?s:.+))$`)
+var reuseListEntry = lazyregexp.New(`^(?:[0-9a-f]{40}|[0-9a-f]{64})(?:\.[0-9]{1,9})?\t((?s:.+))$`)

@@ -1,12 +1,12 @@
 package projectfile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
@@ -93,7 +93,7 @@ func npmLineRuns(line string) bool {
 	key = strings.TrimFunc(key, func(r rune) bool { return r < utf8.RuneSelf && !isLetter(byte(r)) || isJSSpace(r) })
 	if pathname.EqualFold(key, "node-options") {
 		value = strings.TrimFunc(value, func(r rune) bool { return isJSSpace(r) || r == '"' || r == '\'' })
-		return !hasValue || !plainNodeOptions.MatchString(value)
+		return !hasValue || !plainNodeOptions().MatchString(value)
 	}
 	return slices.ContainsFunc(npmPrograms, func(name string) bool { return pathname.EqualFold(key, name) })
 }
@@ -107,17 +107,17 @@ func isLetter(b byte) bool { return 'a' <= pathname.Lower(b) && pathname.Lower(b
 
 // plainNodeOptions matches options of node that are often set and name no file.
 // Many others do: modules, settings of OpenSSL, files to write.
-var plainNodeOptions = regexp.MustCompile(`^(--(max[-_]old[-_]space[-_]size|max[-_]semi[-_]space[-_]size|stack-trace-limit|max-http-header-size)[= ]\d+(\s+|$)` +
+var plainNodeOptions = lazyregexp.New(`^(--(max[-_]old[-_]space[-_]size|max[-_]semi[-_]space[-_]size|stack-trace-limit|max-http-header-size)[= ]\d+(\s+|$)` +
 	`|--(no-warnings|no-deprecation|trace-warnings|trace-deprecation|trace-uncaught|openssl-legacy-provider|enable-source-maps|experimental-vm-modules|use-system-ca)(\s+|$))*$`)
 
 // rustupLineRuns reports whether a line of rust-toolchain.toml may name the
 // directory of the toolchain. Escapes may spell any key.
 func rustupLineRuns(line string) bool {
-	return !strings.HasPrefix(line, "#") && rustupPath.MatchString(line)
+	return !strings.HasPrefix(line, "#") && rustupPath().MatchString(line)
 }
 
 // rustupPath matches a line that may set the key path.
-var rustupPath = regexp.MustCompile(`\bpath\b|\\`)
+var rustupPath = lazyregexp.New(`\bpath\b|\\`)
 
 // asdfLineRuns reports whether a line of .tool-versions names a directory of
 // programs, or is a template, in which mise runs commands.
@@ -128,9 +128,9 @@ func asdfLineRuns(line string) bool {
 // merlinLineRuns reports whether a line of .merlin, which editors read for OCaml,
 // names a preprocessor, or settings of findlib, which name preprocessors.
 func merlinLineRuns(line string) bool {
-	return !strings.HasPrefix(line, "#") && merlinProgram.MatchString(line)
+	return !strings.HasPrefix(line, "#") && merlinProgram().MatchString(line)
 }
 
 // merlinProgram matches a line that names a preprocessor or settings of
 // findlib.
-var merlinProgram = regexp.MustCompile(`-ppx?\b|^(READER|PP|FINDLIB)`)
+var merlinProgram = lazyregexp.New(`-ppx?\b|^(READER|PP|FINDLIB)`)

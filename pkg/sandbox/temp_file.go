@@ -8,10 +8,10 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/filelock"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // tempFile is a file with new content before it gets its final name. It has no name if
@@ -31,7 +31,7 @@ type tempFile struct {
 const tempFileSlots = 4
 
 // tempFileName matches the names that nameTempFile returns below tempFileSlots.
-var tempFileName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
+var tempFileName = lazyregexp.New(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
 
 // nameTempFile returns a temporary name. Below tempFileSlots it depends only on base
 // and slot, so that a later call finds abandoned files; then it is random.
@@ -170,7 +170,7 @@ const (
 // maxSweepEntries entries of the directory. It ignores errors.
 func (d *writableDir) removeOldTempFiles() {
 	for _, name := range d.entryNames(maxSweepEntries) {
-		if tempFileName.MatchString(name) {
+		if tempFileName().MatchString(name) {
 			d.removeIfStale(name)
 		}
 	}

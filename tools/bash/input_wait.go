@@ -2,12 +2,11 @@ package main
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -111,13 +110,9 @@ func terminalWait(p *proc.Process, o *proc.Output) inputWait {
 // leaving the alternate screen; escapes matches all sequences, including those
 // that set titles.
 var (
-	screenStart = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\x1b\[(?:\?(?:1049|1047|47)h|0*(?:[2-9]|[1-9]\d+);\d+[Hf])`)
-	})
-	screenEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[\?(?:1049|1047|47)l`) })
-	escapes   = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\x1b(?:\[[0-9:;<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])`)
-	})
+	screenStart = lazyregexp.New(`\x1b\[(?:\?(?:1049|1047|47)h|0*(?:[2-9]|[1-9]\d+);\d+[Hf])`)
+	screenEnd   = lazyregexp.New(`\x1b\[\?(?:1049|1047|47)l`)
+	escapes     = lazyregexp.New(`\x1b(?:\[[0-9:;<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])`)
 )
 
 // drawsScreen reports whether a full-screen program seems to run: the end of
@@ -178,7 +173,5 @@ func outputTail(o *proc.Output, most int64) string {
 }
 
 // promptPattern matches a last line that asks for input.
-var promptPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(pass(word|phrase|code)|username|user name|login|\bpin|otp|token|verification code|e-?mail)[^\n]{0,80}[:?>]\s*$|` +
-		`[\[(](y/n|yes/no)(/[^\])]*)?[\])]\s*[:?]?\s*$|press (any key|enter|return)[^\n]{0,60}$|\(current\) unix password|(continue|proceed|overwrite|are you sure|ok to proceed)[^\n]{0,80}\?\s*(\([^)]*\))?\s*:?\s*$`)
-})
+var promptPattern = lazyregexp.New(`(?i)(pass(word|phrase|code)|username|user name|login|\bpin|otp|token|verification code|e-?mail)[^\n]{0,80}[:?>]\s*$|` +
+	`[\[(](y/n|yes/no)(/[^\])]*)?[\])]\s*[:?]?\s*$|press (any key|enter|return)[^\n]{0,60}$|\(current\) unix password|(continue|proceed|overwrite|are you sure|ok to proceed)[^\n]{0,80}\?\s*(\([^)]*\))?\s*:?\s*$`)

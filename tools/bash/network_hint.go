@@ -1,20 +1,17 @@
 package main
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
 // networkFailurePattern matches the messages of programs without network
 // access.
-var networkFailurePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)could not resolve|couldn't resolve|temporary failure in name resolution|network is unreachable|` +
-		`name or service not known|no such host|\bEAI_AGAIN\b|\bENOTFOUND\b|\bENETUNREACH\b|getaddrinfo|failed to establish a new connection|` +
-		`unable to resolve host|dial (tcp|udp)|could not connect to|unable to connect to|unable to access '(https?|git)|failed to lookup address|unknown host|UnknownHostException|socket: (operation not permitted|permission denied)`)
-})
+var networkFailurePattern = lazyregexp.New(`(?i)could not resolve|couldn't resolve|temporary failure in name resolution|network is unreachable|` +
+	`name or service not known|no such host|\bEAI_AGAIN\b|\bENOTFOUND\b|\bENETUNREACH\b|getaddrinfo|failed to establish a new connection|` +
+	`unable to resolve host|dial (tcp|udp)|could not connect to|unable to connect to|unable to access '(https?|git)|failed to lookup address|unknown host|UnknownHostException|socket: (operation not permitted|permission denied)`)
 
 // networkHint names the flag that opens the network access that a command
 // attempted; "" if none failed. text is the command's output.

@@ -2,25 +2,20 @@ package main
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // mountFailurePattern matches the errors EROFS and EBUSY in the messages of
 // programs: those that a mount point gives.
-var mountFailurePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)read-only file system|device or resource busy|resource busy or locked|\bEROFS\b|\bEBUSY\b`)
-})
+var mountFailurePattern = lazyregexp.New(`(?i)read-only file system|device or resource busy|resource busy or locked|\bEROFS\b|\bEBUSY\b`)
 
 // pathWordPattern matches possible paths in a message: quoted text, or a word
 // without the punctuation around it.
-var pathWordPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`]+)`|([^\\s'\"‘’`:,()\\[\\]]+)")
-})
+var pathWordPattern = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`]+)`|([^\\s'\"‘’`:,()\\[\\]]+)")
 
 // Bounds of a hint.
 const (

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
@@ -48,7 +48,7 @@ type request struct {
 func (r request) createsFile() bool { return len(r.edits) == 1 && r.edits[0].Old == "" }
 
 // etagPattern matches an etag, complete or shortened as view shows it.
-var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
+var etagPattern = lazyregexp.New(`^[0-9a-f]{8,16}$`)
 
 // newRequest returns the request for a call's arguments, or MISSING_PARAMETER,
 // INVALID_PARAMS (also for arguments that cannot be combined) or BAD_ENCODING.
@@ -67,7 +67,7 @@ func newRequest(args arguments) (request, error) {
 	switch {
 	case r.path == "":
 		return r, toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to edit")
-	case r.etag != "" && !etagPattern.MatchString(r.etag):
+	case r.etag != "" && !etagPattern().MatchString(r.etag):
 		return r, toolerr.New(toolerr.InvalidParams, "invalid etag %q: give 8 to 16 hex digits, as in the first line of view's output, or leave it out", truncate(args.Etag, 40))
 	case r.undo && (single || len(args.Edits) > 0):
 		return r, toolerr.New(toolerr.InvalidParams, "undo cannot be combined with an edit: leave out undo, or old_string, new_string and edits")

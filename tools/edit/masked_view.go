@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"regexp"
 	"sort"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
@@ -86,7 +86,7 @@ func (v *maskedView) toFileChanges(changes []textdiff.Change) ([]textdiff.Change
 }
 
 // namePattern matches the part of a line before its value.
-var namePattern = regexp.MustCompile(`^[ \t]*([#;][ \t]*)?(export[ \t]+)?[\w.-]+[ \t]*[=:][ \t]*$`)
+var namePattern = lazyregexp.New(`^[ \t]*([#;][ \t]*)?(export[ \t]+)?[\w.-]+[ \t]*[=:][ \t]*$`)
 
 // keepsMaskedLines reports whether each remaining masked value keeps the rest
 // of its line, except for a changed name: the masking of a value next to new
@@ -104,7 +104,7 @@ func (v *maskedView) keepsMaskedLines(changes []textdiff.Change) bool {
 		}
 		before, after := v.restOfLine(shown, s.shownStart, s.shownEnd)
 		nowBefore, nowAfter := v.restOfLine(text, s.shownStart+moved, s.shownEnd+moved)
-		renamed := len(before) > 0 && namePattern.Match(before) && namePattern.Match(nowBefore)
+		renamed := len(before) > 0 && namePattern().Match(before) && namePattern().Match(nowBefore)
 		if !bytes.Equal(after, nowAfter) || !bytes.Equal(before, nowBefore) && !renamed {
 			return false
 		}
@@ -170,10 +170,10 @@ func applyChanges(text []byte, changes []textdiff.Change) []byte {
 }
 
 // maskedValuePattern matches *** at the place of a line's value.
-var maskedValuePattern = regexp.MustCompile(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*["'` + "`" + `]?[ \t]*([ \t][#;].*)?\r?$`)
+var maskedValuePattern = lazyregexp.New(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*["'` + "`" + `]?[ \t]*([ \t][#;].*)?\r?$`)
 
 // writesMaskAsValue reports whether new text has *** as a value. before is the
 // text that precedes it in its line.
 func writesMaskAsValue(newText string, before []byte) bool {
-	return strings.Contains(newText, maskMarker) && maskedValuePattern.MatchString(string(before)+strings.ReplaceAll(newText, "\r", "\n"))
+	return strings.Contains(newText, maskMarker) && maskedValuePattern().MatchString(string(before)+strings.ReplaceAll(newText, "\r", "\n"))
 }

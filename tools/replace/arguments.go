@@ -1,10 +1,10 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -30,7 +30,7 @@ func (a *arguments) normalize() error {
 		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file: for command %s use edit or view", pathname.Escape(a.Command))
 	case a.FilePath == "":
 		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
-	case a.Etag != "" && !etagPattern.MatchString(a.Etag):
+	case a.Etag != "" && !etagPattern().MatchString(a.Etag):
 		return toolerr.New(toolerr.InvalidParams, "invalid etag: give 8 to 16 hex digits, as in the first line of view's output, or leave it out")
 	case a.Encoding != "":
 		e, err := textfile.ParseEncoding(a.Encoding)
@@ -46,4 +46,4 @@ func (a *arguments) normalize() error {
 }
 
 // etagPattern matches an etag, complete or shortened as view shows it.
-var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
+var etagPattern = lazyregexp.New(`^[0-9a-f]{8,16}$`)

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -97,12 +97,12 @@ func isValueMasked(line string) bool {
 	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 		return false
 	}
-	return maskValues(line) == line || maskedValuePattern.MatchString(trimmed)
+	return maskValues(line) == line || maskedValuePattern().MatchString(trimmed)
 }
 
 // maskedValuePattern matches *** as the value of a line, also in forms that
 // masking does not produce.
-var maskedValuePattern = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
+var maskedValuePattern = lazyregexp.New("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
 
 // maskValues returns text with its secret values replaced by ***.
 func maskValues(text string) string { return string(secret.Mask([]byte(text))) }

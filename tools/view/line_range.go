@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -27,9 +26,7 @@ type lineRange struct {
 const noEnd = 1 << 53
 
 // spanPattern matches a range as text: 3-7, 3:7, 3,7, 3..7, or 3.
-var spanPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(\d{1,18})\s*(?:(?:-|–|:|,|\.\.)\s*(-1|\d{1,18})?)?\s*$`)
-})
+var spanPattern = lazyregexp.New(`^\s*(\d{1,18})\s*(?:(?:-|–|:|,|\.\.)\s*(-1|\d{1,18})?)?\s*$`)
 
 // span is a range of lines or pages, from 1, both ends included. The zero value
 // means not given.

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
@@ -104,7 +104,7 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	if f.name != "" {
 		s.Name = f.name
 	}
-	if !serverName.MatchString(s.Name) {
+	if !serverName().MatchString(s.Name) {
 		return usageError("--name %q: use letters, digits, - and _, at most 40", s.Name)
 	}
 	if f.confine && !s.Confine() {
@@ -130,7 +130,7 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 }
 
 // serverName matches the names that add gives servers.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
+var serverName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 // planAdd determines what a source is, and returns the plan for it: a command, or the one argument
 // source. Its error is an exit error.
@@ -172,7 +172,7 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 }
 
 // registryName matches names in the registry: a reversed domain and a name.
-var registryName = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
+var registryName = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
 
 // registryEntry returns the description of a source in the registry's format: of a package
 // or address by its name, of a server.json by reading it, of other names from the registry.
@@ -204,7 +204,7 @@ func (p *program) registryEntry(ctx context.Context, source string, f addFlags) 
 		if text, err = os.ReadFile(source); err == nil {
 			e, err = serverjson.Parse(text)
 		}
-	case registryName.MatchString(source):
+	case registryName().MatchString(source):
 		e, err = serverjson.Lookup(ctx, f.registry, source, agent)
 	default:
 		if strings.HasPrefix(source, ".") || strings.HasSuffix(source, ".json") || filepath.IsAbs(source) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
@@ -329,14 +329,14 @@ func (p *program) printChange(c *install.Change) error {
 }
 
 // plainWord matches a word that a shell need not have quoted.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@-]+$`)
 
 // shellJoin returns a command line for a POSIX shell.
 func shellJoin(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
 		words[i] = arg
-		if !plainWord.MatchString(arg) {
+		if !plainWord().MatchString(arg) {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}

@@ -3,9 +3,10 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // commandWord is an argument of a command, or a word of shell text in an argument.
@@ -53,9 +54,9 @@ func takesShellText(option string) bool {
 func shellWords(text string) (words []string) {
 	home, err := os.UserHomeDir()
 	if err == nil {
-		text = homeVariable.ReplaceAllLiteralString(text, "~/")
+		text = homeVariable().ReplaceAllLiteralString(text, "~/")
 	}
-	text = pathVariable.ReplaceAllString(text, "./")
+	text = pathVariable().ReplaceAllString(text, "./")
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`{},=", r) }) {
 		if rest, ok := strings.CutPrefix(word, "~/"); ok && err == nil {
 			word = filepath.Join(home, rest)
@@ -67,10 +68,10 @@ func shellWords(text string) (words []string) {
 
 var (
 	// homeVariable matches the home directory at the beginning of a path.
-	homeVariable = regexp.MustCompile(`["']?\$(HOME|\{HOME\})["']?/`)
+	homeVariable = lazyregexp.New(`["']?\$(HOME|\{HOME\})["']?/`)
 	// pathVariable matches the beginning of a path that the shell computes: a
 	// variable, or the output of a command.
-	pathVariable = regexp.MustCompile("[\"']?(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
+	pathVariable = lazyregexp.New("[\"']?(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
 )
 
 // maxNamedDirs bounds the directories in which files of a command are searched.

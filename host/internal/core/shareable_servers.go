@@ -2,13 +2,13 @@ package core
 
 import (
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // canCheckPeers says that on this system a process sees which user connects to its socket; see
@@ -58,7 +58,7 @@ var launcherFlags = []string{"-y", "--yes", "-q", "--quiet", "--silent", "--pref
 
 // versionedPackage matches the name of a package of npm or PyPI with an optional version or range.
 // Other texts, such as URLs and aliases, do not match.
-var versionedPackage = regexp.MustCompile(`^((?:@[a-z0-9._-]+/)?[a-z0-9._-]+)(?:(?:@|==)[\^~]?[A-Za-z0-9.+-]+)?$`)
+var versionedPackage = lazyregexp.New(`^((?:@[a-z0-9._-]+/)?[a-z0-9._-]+)(?:(?:@|==)[\^~]?[A-Za-z0-9.+-]+)?$`)
 
 // packageOf returns the package whose program a command runs, such as npm:mcp-remote; "" if it
 // is not certain. A program in a directory node_modules belongs to the package of the directory.
@@ -74,7 +74,7 @@ func packageOf(command []string) string {
 			if slices.Contains(launcherFlags, arg) {
 				continue
 			}
-			if m := versionedPackage.FindStringSubmatch(arg); m != nil {
+			if m := versionedPackage().FindStringSubmatch(arg); m != nil {
 				return launcher.registry + ":" + m[1]
 			}
 			return ""

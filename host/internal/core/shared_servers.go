@@ -4,13 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/resident"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -92,7 +92,7 @@ func (a *App) notifyOnce(notice string) {
 
 // statefulPrograms matches the packages and programs of servers whose state belongs to one
 // client: a browser's pages, the variables of an interpreter.
-var statefulPrograms = regexp.MustCompile(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
+var statefulPrograms = lazyregexp.New(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
 
 // keepsState reports whether a server cannot be shared: its scope is session or call, or
 // its name, command or arguments match statefulPrograms.
@@ -111,7 +111,7 @@ func keepsState(sc config.Server) bool {
 		if i == 0 {
 			arg = filepath.Base(arg)
 		}
-		if !strings.HasPrefix(arg, "-") && statefulPrograms.MatchString(arg) {
+		if !strings.HasPrefix(arg, "-") && statefulPrograms().MatchString(arg) {
 			return true
 		}
 	}

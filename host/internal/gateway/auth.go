@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // Auth configures the sign-in of users. The MCP endpoints accept access tokens of its
@@ -60,13 +60,13 @@ func (h *HTTPHandler) serveResourceMetadata(w http.ResponseWriter, r *http.Reque
 }
 
 // profileName matches the names that a profile can have.
-var profileName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var profileName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // isEndpoint reports whether a path is /mcp or /mcp/PROFILE, even if the profile does
 // not exist.
 func isEndpoint(path string) bool {
 	profile, ok := strings.CutPrefix(path, "/mcp/")
-	return path == "/mcp" || ok && profileName.MatchString(profile)
+	return path == "/mcp" || ok && profileName().MatchString(profile)
 }
 
 // authenticate returns the user of a request, or nil for a request with the host's own

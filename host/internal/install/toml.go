@@ -3,10 +3,11 @@ package install
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // tomlLine is one line of a TOML text.
@@ -80,7 +81,7 @@ func scanTOML(line, quote string, depth int) (string, int) {
 
 // tomlKey matches a key in a table header, bare (1) or quoted (2, 3), with the dot or the
 // closing brackets after it (4).
-var tomlKey = regexp.MustCompile(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
+var tomlKey = lazyregexp.New(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
 
 // tomlTableKeys returns the keys of the table header on the line, nil if it is none.
 func tomlTableKeys(line string) (keys []string) {
@@ -91,7 +92,7 @@ func tomlTableKeys(line string) (keys []string) {
 	}
 	rest = strings.TrimPrefix(rest, "[")
 	for {
-		m := tomlKey.FindStringSubmatch(rest)
+		m := tomlKey().FindStringSubmatch(rest)
 		if m == nil {
 			return nil
 		}
@@ -132,11 +133,11 @@ func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 }
 
 // bareKey matches the keys that TOML and YAML need no quotes for.
-var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var bareKey = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // tomlKeyText returns the key as TOML, quoted if necessary.
 func tomlKeyText(name string) string {
-	if bareKey.MatchString(name) {
+	if bareKey().MatchString(name) {
 		return name
 	}
 	return jsonString(name)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // This file tells code of other languages that starts no program from code
@@ -35,15 +37,15 @@ var starterWords = map[string][]string{
 }
 
 // starterPatterns match operators that start programs, by language.
-var starterPatterns = map[string]*regexp.Regexp{
+var starterPatterns = map[string]func() *regexp.Regexp{
 	// A pipe in open, <`x`>, and the modifier ee.
-	"perl":  regexp.MustCompile("`|[Oo][Pp][Ee][Nn]|[^\\w\\s][a-z]*e[a-z]*e[a-z]*\\s*([;})]|$)|&\\s*[{$]|->\\s*[$&]"),
-	"ruby":  regexp.MustCompile("`|%x|\\bopen\\b|<<~?-?`"),
-	"php":   regexp.MustCompile("`|\\$\\w+\\s*\\(|\\]\\s*\\("),
-	"julia": regexp.MustCompile("`"),
-	"node":  regexp.MustCompile(`(process|global|globalThis|this|require|module)\s*\[|\[\s*["'][^"']*["']\s*\+|\\[ux]`),
-	"psql":  regexp.MustCompile(`\\[^dlxtaq]`),
-	"mysql": regexp.MustCompile(`\\[^Gg]`),
+	"perl":  lazyregexp.New("`|[Oo][Pp][Ee][Nn]|[^\\w\\s][a-z]*e[a-z]*e[a-z]*\\s*([;})]|$)|&\\s*[{$]|->\\s*[$&]"),
+	"ruby":  lazyregexp.New("`|%x|\\bopen\\b|<<~?-?`"),
+	"php":   lazyregexp.New("`|\\$\\w+\\s*\\(|\\]\\s*\\("),
+	"julia": lazyregexp.New("`"),
+	"node":  lazyregexp.New(`(process|global|globalThis|this|require|module)\s*\[|\[\s*["'][^"']*["']\s*\+|\\[ux]`),
+	"psql":  lazyregexp.New(`\\[^dlxtaq]`),
+	"mysql": lazyregexp.New(`\\[^Gg]`),
 }
 
 // harmlessDunders are the names between double underscores that only tell
@@ -51,10 +53,10 @@ var starterPatterns = map[string]*regexp.Regexp{
 var harmlessDunders = strings.Fields("__version__ __name__ __file__ __doc__ __main__ __len__")
 
 // wordPattern matches a word of code.
-var wordPattern = regexp.MustCompile(`[A-Za-z0-9_]+`)
+var wordPattern = lazyregexp.New(`[A-Za-z0-9_]+`)
 
 // nodeRequire matches require of a harmless module of Node, or of a JSON file.
-var nodeRequire = regexp.MustCompile(`require\s*\(\s*["']((node:)?(fs|fs/promises|path|os|util|url|crypto|assert|zlib|events|buffer|querystring)|\.{1,2}/[\w./-]+\.json)["']\s*\)`)
+var nodeRequire = lazyregexp.New(`require\s*\(\s*["']((node:)?(fs|fs/promises|path|os|util|url|crypto|assert|zlib|events|buffer|querystring)|\.{1,2}/[\w./-]+\.json)["']\s*\)`)
 
 // isHarmlessCode reports whether code of a language almost surely starts no
 // program and runs no other text. It returns false for unknown languages,
@@ -73,15 +75,15 @@ func isHarmlessCode(language, code string) bool {
 		return false
 	}
 	if language == "node" {
-		code = nodeRequire.ReplaceAllString(code, "")
+		code = nodeRequire().ReplaceAllString(code, "")
 		if strings.Contains(code, "require") {
 			return false
 		}
 	}
-	if sign := starterPatterns[language]; sign != nil && sign.MatchString(code) {
+	if sign := starterPatterns[language]; sign != nil && sign().MatchString(code) {
 		return false
 	}
-	for _, word := range wordPattern.FindAllString(code, -1) {
+	for _, word := range wordPattern().FindAllString(code, -1) {
 		lower := strings.ToLower(word)
 		switch {
 		case slices.ContainsFunc(starterParts, func(part string) bool { return strings.Contains(lower, part) }),

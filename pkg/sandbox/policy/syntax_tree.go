@@ -2,10 +2,11 @@ package policy
 
 import (
 	"maps"
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // checkSyntaxTree checks all statements of a parsed text in order. It repeats
@@ -83,12 +84,14 @@ func deleteAll(m map[string]bool, names []string) {
 
 // lineEnder matches texts with an expansion, assignment or setting that can make
 // bash skip the rest of a line.
-var lineEnder = regexp.MustCompile(`\$\(\(|\$\[|\$\{[^}]*[][!:@]|[\w'"]\[|\b(?:E?UID|PPID|SHELLOPTS|BASHOPTS|BASH_VERSINFO|readonly|declare|typeset|local|shopt|failglob)\b`)
+var lineEnder = lazyregexp.New(`\$\(\(|\$\[|\$\{[^}]*[][!:@]|[\w'"]\[|\b(?:E?UID|PPID|SHELLOPTS|BASHOPTS|BASH_VERSINFO|readonly|declare|typeset|local|shopt|failglob)\b`)
 
 // mayEndLine reports whether bash may skip the rest of a line of text, and go on
 // with the next line. It does so after an assignment to a readonly variable, a
 // division by zero and other errors in expansions.
-func mayEndLine(text string) bool { return strings.Contains(text, "\n") && lineEnder.MatchString(text) }
+func mayEndLine(text string) bool {
+	return strings.Contains(text, "\n") && lineEnder().MatchString(text)
+}
 
 // noteFunction records the function that a statement surely defines. It returns
 // its name, "" if the statement defines none or it was recorded before.

@@ -1,10 +1,10 @@
 package proc
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
@@ -52,7 +52,7 @@ var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/se
 // secretField matches a secret in a connection string, a query, JSON, a header
 // or the arguments of a program: ;Password=x, ?password=x, "password": "x",
 // -u user:x.
-var secretField = regexp.MustCompile(`(?i)(^|[^a-z0-9])(passw(or)?d|pwd|accountkey|sharedaccesskey|sharedaccesssignature|client_secret|access_token|api_?key)(["']?\s*=\s*["']?|["']\s*:\s*["'])[^\s"'&;,}]` +
+var secretField = lazyregexp.New(`(?i)(^|[^a-z0-9])(passw(or)?d|pwd|accountkey|sharedaccesskey|sharedaccesssignature|client_secret|access_token|api_?key)(["']?\s*=\s*["']?|["']\s*:\s*["'])[^\s"'&;,}]` +
 	`|authorization: |(^|\s)(-u|--user)[ =]["']?[^\s:=]+:[^\s]`)
 
 // looksSecret reports whether a variable's name or value suggests that the
@@ -70,7 +70,7 @@ func looksSecret(name, value string) bool {
 			return true
 		}
 	}
-	return secretField.MatchString(value) || hasCredentialsInURL(value)
+	return secretField().MatchString(value) || hasCredentialsInURL(value)
 }
 
 // hasCredentialsInURL reports whether a value holds a URL with a password, or an

@@ -3,7 +3,8 @@ package secret
 import (
 	"bytes"
 	"iter"
-	"regexp"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // maskedValue is shown instead of a value.
@@ -194,17 +195,17 @@ func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
 // isSection reports whether a line is the head of a section of an INI file.
 func isSection(line []byte) bool {
 	line = bytes.TrimRight(line, " \t")
-	return sectionHead.Match(line) && len(line) <= 64
+	return sectionHead().Match(line) && len(line) <= 64
 }
 
 var (
 	// sectionHead matches the head of a section of an INI file: [name].
-	sectionHead = regexp.MustCompile(`^\[[A-Za-z_][^"'=:,\[\]]*\]$`)
+	sectionHead = lazyregexp.New(`^\[[A-Za-z_][^"'=:,\[\]]*\]$`)
 	// variableName matches the names of variables, and separated words in one case.
 	// What else ends in an = may be a value in base64 or base32.
-	variableName = regexp.MustCompile(`^([A-Z][A-Z0-9]{0,14}|[a-z][a-z0-9]{0,14}|[A-Za-z][a-zA-Z]{0,14}|([A-Z0-9]+[_.-])+[A-Z0-9]+|([a-z0-9]+[_.-])+[a-z0-9]+)$`)
+	variableName = lazyregexp.New(`^([A-Z][A-Z0-9]{0,14}|[a-z][a-z0-9]{0,14}|[A-Za-z][a-zA-Z]{0,14}|([A-Z0-9]+[_.-])+[A-Z0-9]+|([a-z0-9]+[_.-])+[a-z0-9]+)$`)
 	// npmKey matches the keys of .npmrc that are hosts and scopes.
-	npmKey = regexp.MustCompile(`^(//[^\s=@]+/:[A-Za-z_-]+|@[A-Za-z0-9._~-]+:registry)[ \t]*=`)
+	npmKey = lazyregexp.New(`^(//[^\s=@]+/:[A-Za-z_-]+|@[A-Za-z0-9._~-]+:registry)[ \t]*=`)
 )
 
 // isVariable reports whether text that ends before an = is the name of a
@@ -212,7 +213,7 @@ var (
 func isVariable(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t#;")
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("export ")))
-	return variableName.Match(text)
+	return variableName().Match(text)
 }
 
 // keyEnd returns where the value of a line begins, just behind its = or :, or
@@ -231,7 +232,7 @@ func keyEnd(line []byte) int {
 		i++
 	}
 	// npm's keys are host names: //registry.example.com/:_authToken=…
-	if match := npmKey.Find(line[start:]); match != nil {
+	if match := npmKey().Find(line[start:]); match != nil {
 		return start + len(match)
 	}
 	if i == start || !isQuotedWhole(line[start:i]) {

@@ -2,7 +2,8 @@ package secret
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // openQuotes holds the quotes and blocks that the lines read so far leave open, by
@@ -38,11 +39,11 @@ func (o *openQuotes) read(line []byte, key int, rest []byte, carried bool) {
 	if key >= 0 {
 		value = bytes.TrimSpace(line[key:])
 	}
-	value = valuePrefix.ReplaceAll(value, nil)
+	value = valuePrefix().ReplaceAll(value, nil)
 	o.readPEM(line, rest, comment)
 	o.readTriple(line, value, rest, comment)
 	o.readValueQuotes(line, value, rest, comment)
-	if o.blockIndent < 0 && !comment && blockStart.Match(value) {
+	if o.blockIndent < 0 && !comment && blockStart().Match(value) {
 		o.blockIndent = indentWidth(line)
 	}
 	if !comment || o.shell != 0 {
@@ -53,12 +54,12 @@ func (o *openQuotes) read(line []byte, key int, rest []byte, carried bool) {
 var (
 	// valuePrefix matches the text that may precede a value: list items, tags and anchors of
 	// YAML, and an = whose name is on the line before.
-	valuePrefix = regexp.MustCompile(`^((-|\?|[!&][^\s]*)\s+|[=:]\s*)+`)
+	valuePrefix = lazyregexp.New(`^((-|\?|[!&][^\s]*)\s+|[=:]\s*)+`)
 	// blockStart matches the head of a block scalar of YAML at the end of a
 	// line.
-	blockStart = regexp.MustCompile(`(^|\s)[|>][+-]?[0-9]?[+-]?(\s+#.*)?$`)
+	blockStart = lazyregexp.New(`(^|\s)[|>][+-]?[0-9]?[+-]?(\s+#.*)?$`)
 	// hereDocument matches the beginning of a here-document.
-	hereDocument = regexp.MustCompile(`^<<[-~]?\s*["'\\]?[A-Za-z0-9_]`)
+	hereDocument = lazyregexp.New(`^<<[-~]?\s*["'\\]?[A-Za-z0-9_]`)
 )
 
 // readPEM notes whether a line begins or ends a key or certificate. In a comment, where
@@ -147,7 +148,7 @@ func (o *openQuotes) readShell(line, rest []byte) {
 			depth--
 		case c == '{' && i > 0 && line[i-1] == '$':
 			o.inHereDocument = o.inHereDocument || bytes.IndexByte(line[i:], '}') < 0 && o.occursIn('}', rest)
-		case c == '<' && hereDocument.Match(line[i:]) && (i == 0 || line[i-1] != '<'):
+		case c == '<' && hereDocument().Match(line[i:]) && (i == 0 || line[i-1] != '<'):
 			o.inHereDocument = true
 		}
 	}

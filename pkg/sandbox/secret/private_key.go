@@ -3,7 +3,8 @@ package secret
 import (
 	"bytes"
 	"io"
-	"regexp"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // KeyHeadBytes is the size of the beginning of a file that IsPrivateKey needs.
@@ -44,10 +45,10 @@ func ReadPrivateKey(file io.ReaderAt) (bool, error) {
 }
 
 // keyBeginLine is the first line of a private key in PEM form.
-var keyBeginLine = regexp.MustCompile("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
+var keyBeginLine = lazyregexp.New("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 
 // otherKeyHead matches the beginning of private keys of PuTTY, SSH2 and minisign.
-var otherKeyHead = regexp.MustCompile(`^(PuTTY-User-Key-File-[0-9]|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|untrusted comment: [^\n]*secret key)`)
+var otherKeyHead = lazyregexp.New(`^(PuTTY-User-Key-File-[0-9]|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|untrusted comment: [^\n]*secret key)`)
 
 // isWide reports whether head is UTF-16, with its byte order mark or two ASCII characters
 // at its beginning.
@@ -63,13 +64,13 @@ func isWide(head []byte) bool {
 // file may still show one.
 func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
-		return keyBeginLine.Match(head), true
+		return keyBeginLine().Match(head), true
 	}
 	if isWide(head) {
 		head = bytes.ReplaceAll(bytes.TrimPrefix(bytes.TrimPrefix(head, []byte("\xff\xfe")), []byte("\xfe\xff")), []byte{0}, nil)
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if otherKeyHead.Match(head) {
+	if otherKeyHead().Match(head) {
 		return true, false
 	}
 	pem = bytes.HasPrefix(head, []byte("Bag Attributes")) || bytes.HasPrefix(head, []byte("Key Attributes"))

@@ -3,8 +3,9 @@ package match
 import (
 	"fmt"
 	"html"
-	"regexp"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // correction is another interpretation of an old text, which corrects a common
@@ -47,11 +48,11 @@ func unescapeBackslashes(s string) string {
 }
 
 // fencePattern matches a Markdown code fence around a text.
-var fencePattern = regexp.MustCompile("(?s)^\\s*```[^\n]*\n(.*?)\n?\\s*```\\s*$")
+var fencePattern = lazyregexp.New("(?s)^\\s*```[^\n]*\n(.*?)\n?\\s*```\\s*$")
 
 // removeFence returns the text inside a code fence, or s if there is no fence.
 func removeFence(s string) string {
-	if found := fencePattern.FindStringSubmatch(s); found != nil {
+	if found := fencePattern().FindStringSubmatch(s); found != nil {
 		return found[1]
 	}
 	return s

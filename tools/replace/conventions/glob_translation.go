@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // globTranslator converts a glob to a regular expression. The syntaxes differ:
@@ -127,7 +129,7 @@ func classEnd(rest string) int {
 
 // rangePattern matches a range of numbers, such as 1..10, and the closing
 // brace.
-var rangePattern = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
+var rangePattern = lazyregexp.New(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
 
 // maxBraceDepth bounds the nesting of alternatives. Deeper braces are literal.
 const maxBraceDepth = 16
@@ -136,7 +138,7 @@ const maxBraceDepth = 16
 // numbers, alternatives, or a literal brace.
 func (t *globTranslator) translateBraces(depth int) {
 	rest := t.glob[t.next:]
-	if m := rangePattern.FindStringSubmatch(rest); m != nil {
+	if m := rangePattern().FindStringSubmatch(rest); m != nil {
 		low, err1 := strconv.Atoi(m[1])
 		high, err2 := strconv.Atoi(m[2])
 		if err1 == nil && err2 == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // Ways returns the ways in which servers can be added, the preferred way first: by
@@ -108,7 +109,7 @@ func checkLiteral(text string) (string, error) {
 }
 
 // placeholder matches {NAME} in a value.
-var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)\}`)
+var placeholder = lazyregexp.New(`\{([A-Za-z0-9_.-]+)\}`)
 
 // inputValues returns the values of an input; ok is false for an optional one without
 // value. name is shown to the user. It fails for a required one without value, and for
@@ -145,7 +146,7 @@ func (f *planner) inputValues(name string, in Input) (list []string, ok bool, er
 // required variable without a value. Unknown placeholders stay.
 func (f *planner) fillPlaceholders(text string, variables map[string]Input) (string, error) {
 	var failed error
-	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+	text = placeholder().ReplaceAllStringFunc(text, func(match string) string {
 		name := match[1 : len(match)-1]
 		in, known := variables[name]
 		if !known || failed != nil {
@@ -166,12 +167,12 @@ func (f *planner) fillPlaceholders(text string, variables map[string]Input) (str
 }
 
 // notVariable matches what the name of a variable cannot contain.
-var notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
+var notVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
 
 // variableReference returns a reference ${NAME} to the environment variable for name, and
 // adds it to the plan's Needs: the user sets it.
 func (f *planner) variableReference(name string) string {
-	variable := strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_"))
+	variable := strings.ToUpper(strings.Trim(notVariable().ReplaceAllString(name, "_"), "_"))
 	if variable == "" || variable[0] >= '0' && variable[0] <= '9' {
 		variable = "MCP_" + variable
 	}
@@ -201,7 +202,7 @@ func (f *planner) planRemote(e Entry, r Remote) error {
 		s.Transport = dialect.SSE
 	}
 	for _, h := range r.Headers {
-		if !headerName.MatchString(h.Name) {
+		if !headerName().MatchString(h.Name) {
 			return fmt.Errorf("the entry has the header name %.80q", h.Name)
 		}
 		var text string
@@ -229,17 +230,17 @@ func (f *planner) planRemote(e Entry, r Remote) error {
 }
 
 var (
-	headerName  = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
-	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
-	npmName     = regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
-	pypiName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	imageName   = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/@-]*$`)
-	versionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
+	headerName  = lazyregexp.New(`^[A-Za-z0-9-]{1,100}$`)
+	envName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
+	npmName     = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
+	pypiName    = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	imageName   = lazyregexp.New(`^[a-z0-9][A-Za-z0-9._:/@-]*$`)
+	versionName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
 )
 
 // refusedVariables matches environment variables with which an entry could choose the
 // program that runs.
-var refusedVariables = regexp.MustCompile(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
+var refusedVariables = lazyregexp.New(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
 
 // planPackage sets the command and environment that run a package. It returns an error
 // for names, versions and runtime arguments that could run something else.
@@ -257,11 +258,11 @@ func (f *planner) planPackage(e Entry, p Package) error {
 	if err != nil {
 		return err
 	}
-	if p.Version != "" && !versionName.MatchString(p.Version) {
+	if p.Version != "" && !versionName().MatchString(p.Version) {
 		return fmt.Errorf("the entry has the version %.80q", p.Version)
 	}
-	valid := map[string]*regexp.Regexp{"npm": npmName, "pypi": pypiName, "oci": imageName}[p.Type]
-	if !valid.MatchString(p.Identifier) {
+	valid := map[string]func() *regexp.Regexp{"npm": npmName, "pypi": pypiName, "oci": imageName}[p.Type]
+	if !valid().MatchString(p.Identifier) {
 		return fmt.Errorf("%.200q is not the name of a package of %s: give %s:NAME", p.Identifier, p.Type, p.Type)
 	}
 	name := p.Identifier
@@ -329,7 +330,7 @@ func checkDockerArgs(args []string) error {
 func (f *planner) environment(p Package) (map[string]secret.Text, error) {
 	env := map[string]secret.Text{}
 	for _, v := range p.Environment {
-		if !envName.MatchString(v.Name) || refusedVariables.MatchString(v.Name) {
+		if !envName().MatchString(v.Name) || refusedVariables().MatchString(v.Name) {
 			return nil, fmt.Errorf("the entry sets the variable %.80q, which is not added automatically", v.Name)
 		}
 		_, given := f.set[v.Name]
@@ -394,7 +395,7 @@ func (f *planner) arguments(all []Argument) (args []string, err error) {
 }
 
 // notName matches what the name of a server in the configuration cannot contain.
-var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // ServerName returns a server's name in the configuration from its name in a registry
 // or that of its package: the last part of its path, at most 40 characters.
@@ -402,6 +403,6 @@ func ServerName(name string) string {
 	name = name[strings.LastIndexAny(name, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
 	name, _, _ = strings.Cut(name, ":")
-	name = strings.Trim(notName.ReplaceAllString(name, "-"), "-_")
+	name = strings.Trim(notName().ReplaceAllString(name, "-"), "-_")
 	return cmp.Or(name[:min(len(name), 40)], "server")
 }

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 var (
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-	element    = regexp.MustCompile(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
+	identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	element    = lazyregexp.New(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
 )
 
 // ref is a reference ${…} in a text.
@@ -70,7 +70,7 @@ func parseRef(inside string) (ref, error) {
 	var parts []string
 	rest := strings.TrimSpace(inside)
 	for rest != "" {
-		m := element.FindStringSubmatch(rest)
+		m := element().FindStringSubmatch(rest)
 		if m == nil {
 			return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
 		}

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -152,7 +152,7 @@ func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMess
 	return body, nil
 }
 
-var traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+var traceparentForm = lazyregexp.New(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // traceparentOf returns the trace context of a call, "" if it is not traced.
 func traceparentOf(params json.RawMessage) string {
@@ -164,7 +164,7 @@ func traceparentOf(params json.RawMessage) string {
 			Traceparent string `json:"traceparent"`
 		} `json:"_meta"`
 	}
-	if json.Unmarshal(params, &p) != nil || !traceparentForm.MatchString(p.Meta.Traceparent) {
+	if json.Unmarshal(params, &p) != nil || !traceparentForm().MatchString(p.Meta.Traceparent) {
 		return ""
 	}
 	return p.Meta.Traceparent

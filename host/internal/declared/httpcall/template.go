@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // parameter matches {name} and {{.name}}.
-var parameter = regexp.MustCompile(`\{\{\s*\.([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
+var parameter = lazyregexp.New(`\{\{\s*\.([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
 
 // template is a text with parameters.
 type template []piece
@@ -24,7 +24,7 @@ type piece struct{ text, name string }
 // parseTemplate parses a text with parameters {NAME} or {{.NAME}}. Other braces are text.
 func parseTemplate(text string) (t template) {
 	at := 0
-	for _, m := range parameter.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range parameter().FindAllStringSubmatchIndex(text, -1) {
 		if m[0] > at {
 			t = append(t, piece{text: text[at:m[0]]})
 		}

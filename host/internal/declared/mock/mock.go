@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -200,7 +200,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 }
 
 // missingKey matches the template error for an argument that the call lacks (1).
-var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+var missingKey = lazyregexp.New(`map has no entry for key "(.*)"$`)
 
 // executeTemplate returns the output of the template for the arguments of a call. It
 // returns MISSING_PARAMETER for an argument that is missing, a *call.ExecutionError if
@@ -221,7 +221,7 @@ func executeTemplate(ctx context.Context, t *template.Template, req *call.Reques
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if m := missingKey.FindStringSubmatch(err.Error()); m != nil {
+		if m := missingKey().FindStringSubmatch(err.Error()); m != nil {
 			return nil, executor.Missing(req.Tool.Name, m[1], "mock_template")
 		}
 		return nil, &call.ExecutionError{

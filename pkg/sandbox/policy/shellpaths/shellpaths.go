@@ -4,12 +4,13 @@ package shellpaths
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
 // Paths holds the paths that a command names, relative to its working
@@ -153,21 +154,21 @@ func (f *finder) addLoop(loop *syntax.ForClause, depth int) bool {
 var (
 	// interpreterName matches the names of shells and other interpreters, also
 	// with a directory.
-	interpreterName = regexp.MustCompile(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
+	interpreterName = lazyregexp.New(`^(?:.*/)?(?:(?:ba|da|z|k|mk|a)?sh|busybox|source|\.|source_env|source_env_if_exists|python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript)$`)
 	// assignmentWord matches NAME=value as a word of a command.
-	assignmentWord = regexp.MustCompile(`^(\w+)=((?s:.*))$`)
+	assignmentWord = lazyregexp.New(`^(\w+)=((?s:.*))$`)
 	// moduleName matches the dotted name of a Python module.
-	moduleName = regexp.MustCompile(`^\w+(\.\w+)*$`)
+	moduleName = lazyregexp.New(`^\w+(\.\w+)*$`)
 	// dirOption matches an option with a directory, such as --chdir=DIR or
 	// -CDIR, and captures the directory.
-	dirOption = regexp.MustCompile(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
+	dirOption = lazyregexp.New(`^(?:--(?:chdir|directory|cwd|prefix)=|-C)(.+)$`)
 	// wrapperName matches a command that runs the command after it.
-	wrapperName = regexp.MustCompile(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
+	wrapperName = lazyregexp.New(`^(?:.*/)?(?:env|exec|command|builtin|eval|nice|nohup|setsid|stdbuf|timeout|time|xargs|sudo|direnv_load|strict_env|unstrict_env)$`)
 	// numberOrDuration matches an argument of a wrapper such as timeout or
 	// nice: 10, 1.5s.
-	numberOrDuration = regexp.MustCompile(`^[\d.]+[smhd]?$`)
+	numberOrDuration = lazyregexp.New(`^[\d.]+[smhd]?$`)
 	// scriptVariable matches a variable whose value a shell or Python runs when it starts.
-	scriptVariable = regexp.MustCompile(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)
+	scriptVariable = lazyregexp.New(`^(?:BASH_ENV|ENV|PYTHONSTARTUP)$`)
 )
 
 // addCall adds the words of a simple command, and applies its assignments. depth is as in
@@ -216,7 +217,7 @@ func (f *finder) maxWordCount() int {
 // standard input. depth is as in parse.
 func (f *finder) addRedirections(stmt *syntax.Stmt, depth int) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	isInterpreter := ok && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return interpreterName.MatchString(f.expand(arg)) })
+	isInterpreter := ok && slices.ContainsFunc(call.Args, func(arg *syntax.Word) bool { return interpreterName().MatchString(f.expand(arg)) })
 	for _, r := range stmt.Redirs {
 		switch {
 		case r.Op == syntax.RdrIn && r.Word != nil && isInterpreter:
@@ -249,14 +250,14 @@ func (f *finder) addWords(words []string, depth int) {
 		if i > 0 {
 			before = words[i-1]
 		}
-		switch m := assignmentWord.FindStringSubmatch(word); {
+		switch m := assignmentWord().FindStringSubmatch(word); {
 		case strings.ContainsAny(word, " \t\n;&|") && (!f.isScript || before == "-c" || words[0] == "eval" || words[0] == "trap"):
 			f.parse(word, depth+1)
 		case m != nil && first:
 			f.assign(m[1], m[2], depth)
 			continue
 		}
-		if m := dirOption.FindStringSubmatch(word); m != nil {
+		if m := dirOption().FindStringSubmatch(word); m != nil {
 			f.addDir(m[1])
 		}
 		switch {
@@ -265,7 +266,7 @@ func (f *finder) addWords(words []string, depth int) {
 			if _, value, ok := strings.Cut(word, "="); ok {
 				f.words = append(f.words, value)
 			}
-		case before == "-m" && isInterpreter && moduleName.MatchString(word):
+		case before == "-m" && isInterpreter && moduleName().MatchString(word):
 			f.addModule(word)
 			isInterpreter = false
 		case (before == "-C" || before == "--chdir" || before == "--directory" || before == "--cwd") && word != "":
@@ -277,7 +278,7 @@ func (f *finder) addWords(words []string, depth int) {
 		case isInterpreter && before != "-c" && before != "-e":
 			f.scripts = append(f.scripts, word)
 			isInterpreter = false
-		case interpreterName.MatchString(word) && (first || !f.isScript):
+		case interpreterName().MatchString(word) && (first || !f.isScript):
 			isInterpreter = true
 			f.names = append(f.names, word)
 		case first && strings.Contains(word, "/"):
@@ -287,7 +288,7 @@ func (f *finder) addWords(words []string, depth int) {
 		default:
 			f.words = append(f.words, word)
 		}
-		first = first && (wrapperName.MatchString(word) || numberOrDuration.MatchString(word) || strings.HasPrefix(word, "-"))
+		first = first && (wrapperName().MatchString(word) || numberOrDuration().MatchString(word) || strings.HasPrefix(word, "-"))
 	}
 }
 
@@ -303,7 +304,7 @@ func (f *finder) assign(name, value string, depth int) {
 		}
 	case len(f.vars) < maxWords && len(value) < maxCommandBytes/maxWords:
 		f.vars[name] = value
-		if scriptVariable.MatchString(name) {
+		if scriptVariable().MatchString(name) {
 			f.scripts = append(f.scripts, value)
 		}
 		if !f.isScript {

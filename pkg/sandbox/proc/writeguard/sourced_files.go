@@ -3,11 +3,11 @@ package writeguard
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy/shellpaths"
 )
 
@@ -75,10 +75,10 @@ func (u UserGitSettings) expandHome(path string) []string {
 var (
 	// sourceCommand matches a command of a shell script that runs another script
 	// in the same shell, and that script's word.
-	sourceCommand = regexp.MustCompile(`(?m)(?:^|[;&|({!]|\b(?:then|do|else|if))[ \t]*(?:source|\.|source_env|source_env_if_exists)[ \t]+((?:\$\([^()]*\)|"[^"]*"|'[^']*'|[^\s;&|()}"'])+)`)
+	sourceCommand = lazyregexp.New(`(?m)(?:^|[;&|({!]|\b(?:then|do|else|if))[ \t]*(?:source|\.|source_env|source_env_if_exists)[ \t]+((?:\$\([^()]*\)|"[^"]*"|'[^']*'|[^\s;&|()}"'])+)`)
 	// currentDir matches the beginning of a path that the shell makes, mostly of
 	// the current directory: $PWD/x, $(pwd)/x.
-	currentDir = regexp.MustCompile(`^(\$\([^()]*\)|\$\{[^{}]*\}|\$\w+)/`)
+	currentDir = lazyregexp.New(`^(\$\([^()]*\)|\$\{[^{}]*\}|\$\w+)/`)
 )
 
 // filesRunByEnvrc returns the paths of the scripts and programs that a script of
@@ -101,14 +101,14 @@ func filesRunByEnvrc(script []byte) (paths []string) {
 // sourcedPaths returns the paths of the scripts that a script sources by a simple
 // command. It also works for a script that shellpaths cannot parse.
 func sourcedPaths(script []byte) (paths []string) {
-	for _, match := range sourceCommand.FindAllSubmatch(script, -1) {
+	for _, match := range sourceCommand().FindAllSubmatch(script, -1) {
 		path := strings.NewReplacer(`"`, "", `'`, "").Replace(string(match[1]))
 		for _, home := range []string{"$HOME/", "${HOME}/"} {
 			if rest, ok := strings.CutPrefix(path, home); ok {
 				path = "~/" + rest
 			}
 		}
-		if path = currentDir.ReplaceAllString(path, "./"); !strings.ContainsAny(path, "$`") {
+		if path = currentDir().ReplaceAllString(path, "./"); !strings.ContainsAny(path, "$`") {
 			paths = append(paths, path)
 		}
 	}
@@ -126,7 +126,7 @@ var (
 // those that its commands and extensions name.
 func filesNamedInHgrc(hgrc []byte) (paths []string) {
 	section := ""
-	for line := range strings.Lines(continuation.ReplaceAllString(string(hgrc), " ")) {
+	for line := range strings.Lines(continuation().ReplaceAllString(string(hgrc), " ")) {
 		line = strings.TrimSpace(line)
 		if path, ok := strings.CutPrefix(line, "%include"); ok {
 			paths = append(paths, filepath.FromSlash(strings.TrimSpace(path)))
@@ -154,4 +154,4 @@ func filesNamedInHgrc(hgrc []byte) (paths []string) {
 }
 
 // continuation matches the line end before a line of an hgrc that continues a value.
-var continuation = regexp.MustCompile(`\n[ \t]+`)
+var continuation = lazyregexp.New(`\n[ \t]+`)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -145,11 +145,11 @@ func (w When) matches(s *turn) bool {
 }
 
 // placeholder matches {{message}}, {{result}} and {{NUMBER}}.
-var placeholder = regexp.MustCompile(`\{\{(message|result|\d+)\}\}`)
+var placeholder = lazyregexp.New(`\{\{(message|result|\d+)\}\}`)
 
 // expand returns the text with its placeholders replaced.
 func (s *turn) expand(text string) string {
-	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+	return placeholder().ReplaceAllStringFunc(text, func(found string) string {
 		switch name := strings.Trim(found, "{}"); name {
 		case "message":
 			return s.message
@@ -171,7 +171,7 @@ func (s *turn) expandArgs(args json.RawMessage) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`)
 	}
-	if !placeholder.Match(args) {
+	if !placeholder().Match(args) {
 		return args
 	}
 	v := tree.Raw(args).Clone()
