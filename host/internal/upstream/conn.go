@@ -45,12 +45,13 @@ type conn struct {
 	unused       chan struct{} // closed when nobody waits for an answer any more
 	closeUnused  func()        // closes unused
 
-	nextID       atomic.Uint64
-	noise        atomic.Int64           // number of lines that were not messages
-	firstStray   atomic.Pointer[string] // the first of them, redacted
-	answeredCall atomic.Bool            // a call was answered
-	messages     atomic.Int64           // number of messages received
-	givenUp      atomic.Bool            // the watchdog gave the server up
+	nextID        atomic.Uint64
+	noise         atomic.Int64           // number of lines that were not messages
+	firstStray    atomic.Pointer[string] // the first of them, redacted
+	answeredCall  atomic.Bool            // a call was answered
+	messages      atomic.Int64           // number of messages received
+	rootsAnswered atomic.Int64           // nanoseconds after since of the last answer to roots/list; 0: none
+	givenUp       atomic.Bool            // the watchdog gave the server up
 
 	answeredPing, missesPings bool // it answered a health check; it does not any more; guarded by the Server's mu
 

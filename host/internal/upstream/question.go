@@ -58,6 +58,7 @@ func (c *conn) forwardQuestion(m jsonrpc.Message, of json.RawMessage) {
 		var hasRoots bool
 		if own, hasRoots = c.rootsAnswer(); hasRoots {
 			c.reply(jsonrpc.AppendResult(nil, m.ID, own))
+			c.recordRootsAnswer()
 			return
 		}
 	}

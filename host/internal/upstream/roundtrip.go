@@ -36,6 +36,7 @@ const maxRounds = 32
 // the caller's client cannot understand that as a result, it asks the client and sends the
 // next round, at most maxRounds. After more rounds it returns LIMIT_REACHED.
 func (c *conn) roundTrip(ctx context.Context, r request) (answer, error) {
+	c.awaitRoots(ctx)
 	for range maxRounds {
 		a, err := c.sendRound(ctx, r)
 		if err != nil || c.era != Modern || !a.needsInput() {
