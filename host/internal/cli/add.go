@@ -342,7 +342,7 @@ func (p *program) editServers(dryRun bool, edit func([]byte) ([]byte, error), do
 	if dryRun {
 		return p.printChange(&install.Change{File: file, Before: text, After: next})
 	}
-	if err := config.ReplaceFile(file, next); err != nil {
+	if err := config.EditFile(file, next); err != nil {
 		return withStatus(exitFailed, err)
 	}
 	return p.printf("%s %s\n", done, printable(file))

@@ -49,10 +49,7 @@ func (m *Migration) Apply() (backup string, err error) {
 	if backup, err = writeBackup(m.File+".before-migration", m.Before, info.Mode().Perm()); err != nil {
 		return "", err
 	}
-	if err := ReplaceFile(m.File, m.After); err != nil {
-		return backup, err
-	}
-	return backup, os.Chmod(m.File, info.Mode().Perm())
+	return backup, EditFile(m.File, m.After)
 }
 
 // writeBackup writes a new file backupName, or, if that exists, one with the first free

@@ -114,24 +114,3 @@ func changeTrust(state string, change func(trusted map[string]string)) error {
 	}
 	return ReplaceFile(trustFile(state), append(raw, '\n'))
 }
-
-// ReplaceFile writes a file that only the user can read, completely or not at all. It keeps
-// a link and replaces the target. After an error the old content stays.
-func ReplaceFile(name string, text []byte) error {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it was renamed, or is not needed
-	if _, err := f.Write(text); err != nil {
-		f.Close() //nolint:errcheck // the write has failed
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}

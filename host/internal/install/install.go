@@ -100,17 +100,36 @@ func toolroomCommand(entry any) string {
 		base = base[i+1:]
 	}
 	base = strings.TrimSuffix(strings.ToLower(base), ".exe")
-	for _, name := range Programs() {
-		if base == name {
-			return command
-		}
+	if !slices.Contains(Programs(), base) || isForeign(command, base) {
+		return ""
 	}
-	return ""
+	return command
 }
+
+// isForeign reports whether a command that has the name of a tool's program is another
+// project's program, for example one called mcp-grep: there is no mcp-host in its directory.
+// A program that is not found can be an older version of toolroom's, so it is not foreign.
+func isForeign(command, base string) bool {
+	if base == hostProgram {
+		return false
+	}
+	path, err := exec.LookPath(command)
+	if err != nil {
+		return false
+	}
+	dirs := []string{filepath.Dir(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	return !slices.ContainsFunc(dirs, func(dir string) bool { return exists(filepath.Join(dir, hostProgram+filepath.Ext(path))) })
+}
+
+// hostProgram is the name of the gateway's program.
+const hostProgram = "mcp-host"
 
 // Programs returns the names of toolroom's programs, mcp-host first.
 func Programs() []string {
-	return []string{"mcp-host", "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view", "mcp-edit", "mcp-replace", "mcp-bash", "mcp-dispatch_agent"}
+	return []string{hostProgram, "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view", "mcp-edit", "mcp-replace", "mcp-bash", "mcp-dispatch_agent"}
 }
 
 // Plan returns the change that adds servers to a client's configuration; it writes
