@@ -29,6 +29,7 @@ type laterChanges struct {
 	inodes  map[int64]bool                  // files that Undo has changed, for their other hard links
 	told    map[string]bool                 // changed paths that an earlier call has named: Undo overwrites them
 	known   map[int64]supervise.UndoState   // files in the directories that the command made, by inode number
+	newDirs map[string]bool                 // paths whose files addFilesOfNewDir has added
 	partial bool                            // known lacks files: their time shows whether they are known
 	ended   int64                           // the end of the command, in Unix nanoseconds
 }
@@ -43,7 +44,7 @@ func (changedPath) Error() string { return "another program has changed it in th
 func newLaterChanges(stamps []supervise.UndoStep, ended int64) *laterChanges {
 	l := &laterChanges{
 		stamps: map[string]*supervise.UndoState{}, touched: map[string]bool{}, inodes: map[int64]bool{},
-		told: map[string]bool{}, known: map[int64]supervise.UndoState{}, ended: ended,
+		told: map[string]bool{}, known: map[int64]supervise.UndoState{}, newDirs: map[string]bool{}, ended: ended,
 	}
 	for i := range stamps {
 		l.stamps[stamps[i].Path] = &stamps[i].Before
@@ -186,6 +187,45 @@ func (u *undoRun) isChanged(path string, is supervise.UndoState, was *supervise.
 		return false
 	}
 	return is.Size != was.Size || was.Hash == "" || was.Hash != u.hashPath(path)
+}
+
+// clockStep is longer than the interval at which kernels update the clock for file times.
+const clockStep = 20 * time.Millisecond
+
+// addFilesOfNewDir adds the files in the directory at path to u.later, if the directory was
+// made between the beginning of the command and ended, its end in Unix nanoseconds: the
+// command has made it, but the record does not say so, because the command has also tried to
+// exchange it, or a directory above it. Files that were modified later are left out. On a
+// file system without times of creation it adds none.
+func (u *undoRun) addFilesOfNewDir(path string, ended int64) {
+	if isInOrBelow(path, u.later.newDirs) {
+		return
+	}
+	dir, base, err := u.openParent(path)
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir) //nolint:errcheck // opened only for paths
+	var file unix.Statx_t
+	err = unix.Statx(dir, base, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &file)
+	born := time.Unix(file.Btime.Sec, int64(file.Btime.Nsec))
+	if err != nil || file.Mask&unix.STATX_BTIME == 0 || born.Before(u.Began.Add(-clockStep)) || born.UnixNano() > ended {
+		return
+	}
+	tree, top, err := u.rootTree(path)
+	if err != nil {
+		return
+	}
+	u.later.newDirs[path] = true
+	now := time.Now().UnixNano()
+	tree.Walk(top, func(_ string, info fs.FileInfo, err error) bool {
+		if info != nil && err == nil {
+			if at := info.ModTime().UnixNano(); at <= ended || at > now {
+				u.later.addKnown(info)
+			}
+		}
+		return true
+	})
 }
 
 // addKnown notes a file in a directory that the command made.

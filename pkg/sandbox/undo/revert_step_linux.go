@@ -58,18 +58,19 @@ const maxAliases = 64
 
 // isUnchanged reports whether is, the state of the file at a path, belongs to
 // the recorded file was, or the file that replaced it during this Undo or those of later
-// commands.
+// commands. A file that replaced another one can have the inode number of was, which is
+// gone then.
 func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
 	}
 	for ino, n := uint64(is.Ino), 0; n < maxAliases; n++ {
-		if ino == uint64(was.Ino) {
-			return true
-		}
 		older, ok := u.aliases[fileKey{uint64(is.Dev), ino}]
 		if !ok {
 			older, ok = u.aliases[fileKey{0, ino}]
+		}
+		if ino == uint64(was.Ino) && (n > 0 || !ok) {
+			return true
 		}
 		if !ok {
 			return false
@@ -131,7 +132,7 @@ func (u *undoRun) isRecorded(is supervise.UndoState, was *supervise.UndoState) b
 		return false
 	}
 	isDir := fileType(is.Mode) == unix.S_IFDIR
-	return is.Ino == u.recordedInode(was) && (was.Link != "" || isDir) || isDir && u.isUnchanged(is, was)
+	return was.Link != "" && is.Ino == u.recordedInode(was) || isDir && u.isUnchanged(is, was)
 }
 
 // recordedInode returns the inode of a recorded entry. If the record has a hard link of

@@ -268,6 +268,8 @@ func (u *undoRun) checkUnchanged(stamps []supervise.UndoStep, ended int64) error
 			later := ""
 			if was.Held {
 				later = u.findLaterChange(path, ended)
+			} else {
+				u.addFilesOfNewDir(path, ended)
 			}
 			if later == "" {
 				continue
