@@ -172,7 +172,7 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 	}
 	select {
 	case <-one.done:
-		if one.err != nil && !errors.Is(one.err, errLinkNotOpened) {
+		if one.err != nil && !errors.Is(one.err, oauth.ErrLinkNotOpened) {
 			return false, fmt.Errorf("%w (the sign-in by a link failed: %v)", refusal, one.err) //nolint:errorlint // the sign-in is still needed
 		}
 		return one.err == nil && ctx.Err() == nil, refusal
@@ -180,9 +180,6 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 		return false, refusal
 	}
 }
-
-// errLinkNotOpened is the error of a sign-in whose link the user or the client refused.
-var errLinkNotOpened = errors.New("the link was not opened")
 
 // runSignIn runs the OAuth authorization code flow: it sends the link to the client of req
 // and waits until the browser returns. scopes are those that the sign-in adds. It returns
@@ -199,13 +196,13 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	account, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
 		asking.Go(func() {
 			if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, scopes, id, address))) {
-				refuse(errLinkNotOpened)
+				refuse(oauth.ErrLinkNotOpened)
 			}
 		})
 		return nil
 	}})
-	if err != nil && errors.Is(context.Cause(ctx), errLinkNotOpened) {
-		return errLinkNotOpened
+	if err != nil && errors.Is(context.Cause(ctx), oauth.ErrLinkNotOpened) {
+		return oauth.ErrLinkNotOpened
 	}
 	if err == nil {
 		a.noticeStorage(cfg, account)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/http"
 	"strings"
@@ -130,4 +131,30 @@ func TestProvidersWithOtherAlgorithms(t *testing.T) {
 	c.DPoP = true
 	_, err := p.login(c)
 	require.ErrorContains(t, err, "does not take proofs of possession with ES256")
+}
+
+// If proofs of possession are optional and the algorithms do not match, the tokens are not bound.
+func TestOptionalProofsOfPossession(t *testing.T) {
+	for name, c := range map[string]struct {
+		resource map[string]any
+		metadata []string
+		bound    bool
+	}{
+		"optional":                    {map[string]any{"dpop_signing_alg_values_supported": []string{"ES256"}}, []string{"ES256"}, true},
+		"optional, not said":          {map[string]any{"dpop_signing_alg_values_supported": []string{"ES256"}}, nil, true},
+		"not supported by the issuer": {map[string]any{"dpop_signing_alg_values_supported": []string{"ES256"}}, []string{"RS256"}, false},
+		"not supported by the server": {map[string]any{"dpop_signing_alg_values_supported": []string{"RS256"}}, []string{"ES256"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t)
+			p.resource = func(doc map[string]any) { maps.Copy(doc, c.resource) }
+			p.metadata = func(doc map[string]any) { doc["dpop_signing_alg_values_supported"] = c.metadata }
+			cfg := p.config()
+			_, err := p.login(cfg)
+			require.NoError(t, err)
+			r, err := cfg.loadRecord(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.bound, r.Tokens.Key != "")
+		})
+	}
 }

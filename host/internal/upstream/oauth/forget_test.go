@@ -107,12 +107,12 @@ func TestNewerRegistrationStays(t *testing.T) {
 func TestSignInThatTimesOutRegistersAgain(t *testing.T) {
 	p := newProvider(t)
 	c := p.signedIn()
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Login(ctx, c, Prompt{Open: func(string) error { cancel(); return nil }})
+	ctx, refuse := context.WithCancelCause(t.Context())
+	_, err := Login(ctx, c, Prompt{Open: func(string) error { refuse(ErrLinkNotOpened); return nil }})
 	require.Error(t, err)
 	_, err = p.login(c)
 	require.NoError(t, err)
-	require.Equal(t, 1, p.registrations(), "an interruption tells nothing about the registration")
+	require.Equal(t, 1, p.registrations(), "a link that was not opened tells nothing about the registration")
 
 	shown, end := context.WithCancel(t.Context())
 	defer end()
@@ -124,6 +124,13 @@ func TestSignInThatTimesOutRegistersAgain(t *testing.T) {
 	_, err = p.login(c)
 	require.NoError(t, err)
 	require.Equal(t, 2, p.registrations())
+
+	interrupted, interrupt := context.WithCancel(t.Context())
+	_, err = Login(interrupted, c, Prompt{Open: func(string) error { interrupt(); return nil }})
+	require.Error(t, err)
+	_, err = p.login(c)
+	require.NoError(t, err)
+	require.Equal(t, 3, p.registrations())
 }
 
 // lateContext is over its deadline when another context has ended.

@@ -26,6 +26,10 @@ type Prompt struct {
 	Device func(address, code string) error
 }
 
+// ErrLinkNotOpened is the cause that ends the context of a sign-in whose link the user or the client
+// refused to open.
+var ErrLinkNotOpened = errors.New("the link was not opened")
+
 // maxStepUps bounds the further sign-ins for a server that keeps refusing calls
 // for missing scopes.
 const maxStepUps = 2
@@ -67,8 +71,9 @@ func Login(ctx context.Context, c Config, prompt Prompt) (SignInStatus, error) {
 		return f.storeTokens(ctx, t)
 	}
 	status, err := f.loginUser(ctx, prompt)
-	// A provider that has forgotten the client shows an error page instead of a redirect.
-	if err != nil && f.stored && (isUnknownClient(err) || errors.Is(ctx.Err(), context.DeadlineExceeded)) {
+	// A provider that has forgotten the client shows an error page instead of a redirect, at which
+	// the user interrupts the sign-in or waits.
+	if err != nil && f.stored && (isUnknownClient(err) || ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrLinkNotOpened)) {
 		err = withFault(err, f.forgetClient(ctx, f.server.Issuer, f.before.Clients[f.server.Issuer]))
 	}
 	return status, err
@@ -107,6 +112,7 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (SignInStatus, error) 
 		} else {
 			r.StepUps = 0
 		}
+		r.keepFormer(t)
 		r.Tokens, r.Wanted = &t, nil
 		return true, nil
 	})
@@ -155,13 +161,17 @@ func (f *flow) prepare(ctx context.Context) error {
 
 // makeProofKey makes a key for the tokens if the configuration, the challenge or the
 // metadata of the server asks for proofs of possession. The metadata of the provider alone
-// is not sufficient: many providers support them whose servers do not. It returns an error
-// if the authorization server does not support the algorithm.
+// is not sufficient: many providers support them whose servers do not. If the authorization server
+// does not support the algorithm, it returns an error, or makes no key if proofs are not required.
 func (f *flow) makeProofKey(challenge Challenge) (err error) {
-	if !f.DPoP && !challenge.DPoP && !f.resource.DPoPRequired && len(f.resource.DPoPAlgorithms) == 0 {
+	required := f.DPoP || challenge.DPoP || f.resource.DPoPRequired
+	if !required && !slices.Contains(f.resource.DPoPAlgorithms, dpopAlgorithm) {
 		return nil
 	}
 	if algorithms := f.server.DPoPAlgorithms; len(algorithms) > 0 && !slices.Contains(algorithms, dpopAlgorithm) {
+		if !required {
+			return nil // the server accepts other tokens, too
+		}
 		return fmt.Errorf("the authorization server %.200q does not take proofs of possession with %s", f.server.Issuer, dpopAlgorithm)
 	}
 	f.key, err = newProofKey()

@@ -322,22 +322,6 @@ func TestRefreshThatFails(t *testing.T) {
 	require.True(t, a.SignedIn)
 }
 
-func TestSignOut(t *testing.T) {
-	p := newProvider(t)
-	c := p.signedIn()
-	found, err := Logout(t.Context(), c)
-	require.NoError(t, err)
-	require.True(t, found)
-	require.Equal(t, []string{"refresh-1", "access-1"}, p.revoked)
-	text, err := os.ReadFile(c.File())
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "access-1")
-	require.NotContains(t, string(text), "refresh-1")
-	found, err = Logout(t.Context(), c)
-	require.NoError(t, err)
-	require.False(t, found)
-}
-
 func TestDamagedStore(t *testing.T) {
 	p := newProvider(t)
 	c := p.signedIn()

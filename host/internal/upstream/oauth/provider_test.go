@@ -29,9 +29,10 @@ type provider struct {
 	redirect func(url.Values)                              // changes the parameters of the redirect
 	token    func(http.ResponseWriter, *http.Request) bool // answers a request for tokens, if it returns true
 
-	onDevice     func(*http.Request)  // gets the request for a device code
-	device       func(map[string]any) // changes the answer to a request for a device code
-	registration map[string]any       // added to the answer to a registration
+	onDevice     func(*http.Request)                           // gets the request for a device code
+	revocation   func(http.ResponseWriter, *http.Request) bool // answers a revocation, if it returns true
+	device       func(map[string]any)                          // changes the answer to a request for a device code
+	registration map[string]any                                // added to the answer to a registration
 
 	browsers   sync.WaitGroup
 	mu         sync.Mutex
@@ -82,9 +83,12 @@ func newProvider(t *testing.T) *provider {
 		maps.Copy(doc, p.registration)
 		writeJSON(w, doc)
 	})
-	auth.HandleFunc("/revoke", func(_ http.ResponseWriter, req *http.Request) {
+	auth.HandleFunc("/revoke", func(w http.ResponseWriter, req *http.Request) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if p.revocation != nil && p.revocation(w, req) {
+			return
+		}
 		p.revoked = append(p.revoked, req.FormValue("token"))
 	})
 	p.auth = httptest.NewServer(auth)

@@ -55,6 +55,7 @@ type sealed struct {
 type secrets struct {
 	Clients map[string]registration `json:"clients,omitempty"`
 	Tokens  *tokens                 `json:"tokens,omitempty"`
+	Former  []tokens                `json:"former,omitempty"`
 }
 
 // summary is the part of tokens that can be shown without the key. It is used for nothing
@@ -115,7 +116,7 @@ func (c Config) unseal(ctx context.Context, r *record) error {
 	if err != nil || json.Unmarshal(plain, &s) != nil {
 		return damaged
 	}
-	r.Clients, r.Tokens = s.Clients, s.Tokens
+	r.Clients, r.Tokens, r.Former = s.Clients, s.Tokens, s.Former
 	return nil
 }
 
@@ -130,12 +131,12 @@ func (c Config) seal(ctx context.Context, r record) (record, error) {
 	if err != nil {
 		return r, err
 	}
-	plain, err := json.Marshal(secrets{r.Clients, r.Tokens})
+	plain, err := json.Marshal(secrets{r.Clients, r.Tokens, r.Former})
 	if err != nil {
 		return r, err
 	}
 	r.Sealed = &sealed{Item: r.Sealed.Item, Data: aead.Seal(nil, nil, plain, c.authenticatedData()), Of: summaryOf(r.Tokens)}
-	r.Clients, r.Tokens = nil, nil
+	r.Clients, r.Tokens, r.Former = nil, nil, nil
 	return r, nil
 }
 

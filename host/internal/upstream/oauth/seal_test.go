@@ -114,7 +114,7 @@ func TestTokensAreEncryptedWithAKeyInTheKeyring(t *testing.T) {
 	found, err := Logout(t.Context(), c)
 	require.NoError(t, err)
 	require.True(t, found)
-	require.Equal(t, []string{"refresh-3", "access-3"}, p.revoked)
+	require.Equal(t, []string{"refresh-3", "access-3", "refresh-2"}, p.revoked)
 	require.Empty(t, keys.items)
 	require.NotContains(t, fileOf(t, c), "sealed")
 }

@@ -52,10 +52,11 @@ type record struct {
 	Subject string                  `json:"subject,omitempty"`
 	Clients map[string]registration `json:"clients,omitempty"` // registered dynamically, by issuer
 	Tokens  *tokens                 `json:"tokens,omitempty"`  // nil: a sign-in is needed
+	Former  []tokens                `json:"former,omitempty"`  // refresh tokens of earlier sign-ins, for Logout; see keepFormer
 	Asked   *Challenge              `json:"asked,omitempty"`   // of the last 401
 	Wanted  []string                `json:"wanted,omitempty"`  // scopes of the last insufficient_scope
 	StepUps int                     `json:"step_ups,omitempty"`
-	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients and Tokens in the file; nil: they are not encrypted
+	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients, Tokens and Former in the file; nil: they are not encrypted
 	version store.Version           // with InCluster
 	// ofOtherClient are tokens of another client than the configured one, which are not used
 	// and not deleted.
@@ -70,7 +71,7 @@ func (r record) hasSecrets() bool {
 			return true
 		}
 	}
-	return r.Tokens != nil
+	return r.Tokens != nil || len(r.Former) > 0
 }
 
 // maxRecord bounds the file.
