@@ -35,7 +35,7 @@ func (t *Tool) renderResult(ctx context.Context, r *Result, err error, collected
 	res.Structured = objectNode(members).raw
 	if size := max(len(res.Text), len(res.Structured)); size > budget {
 		return t.renderError(budget, nil, toolerr.New(toolerr.TooLarge,
-			"the result of %s has %d bytes, more than the limit of %d: ask for less at once", t.Name(), size, budget).
+			"the result of %s has %d bytes, more than the limit of %d: ask for less in one call", t.Name(), size, budget).
 			With("bytes", size), collected)
 	}
 	return res

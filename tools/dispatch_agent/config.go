@@ -58,7 +58,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.DurationVar(&c.Grace, "grace", c.Grace, "extra `TIME` after the timeout to write a summary")
 	flags.Float64Var(&c.MaxCost, "max-cost", c.MaxCost, "limit the `COST` of an agent, if the configuration has prices")
 	flags.DurationVar(&c.HandBack, "hand-back", c.HandBack, "return agent_id after `TIME` if the agent is still running")
-	flags.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at once; others wait")
+	flags.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at the same time; other agents wait")
 }
 
 // Validate returns INVALID_PARAMS for the first invalid setting.

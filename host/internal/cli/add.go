@@ -395,7 +395,7 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 		case c.Error != "":
 			return withStatus(exitConnect, fmt.Errorf("%s was not added, because it does not start: %s; --no-try adds it anyway", name, c.Error))
 		default:
-			return p.printf("%s starts: %s\n", printable(name), textfmt.Count(c.Tools, "tool"))
+			return p.printf("%s started and listed %s\n", printable(name), textfmt.Count(c.Tools, "tool"))
 		}
 		return nil
 	})

@@ -85,7 +85,7 @@ func (c *conn) failTooLong(err error) {
 
 // tooLong returns the error for an answer that was too long.
 func (c Config) tooLong() error {
-	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", c.MaxLine)
+	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less in one call", c.MaxLine)
 }
 
 // longHead returns the id of the request that a too long line answers; nil if it is

@@ -307,7 +307,7 @@ func (s *streamable) handleResponse(ctx context.Context, x *exchange, res *http.
 
 // tooLarge returns the error for a message of more than most bytes.
 func tooLarge(most int) error {
-	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", most)
+	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less in one call", most)
 }
 
 // handleRefusal handles a status that is not a success. A JSON-RPC error in the body says

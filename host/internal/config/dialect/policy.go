@@ -85,7 +85,7 @@ func approvalFields(s *Stages) []field {
 	}
 	return []field{
 		durationField("expires", "How long an approval request stays open, and how long an approval is valid for repeating the call (default 5m).", &a.Expires),
-		durationField("wait", "How long a call is held for a decision before it returns PENDING_APPROVAL; default: it returns at once.", &a.Wait),
+		durationField("wait", "How long a call is held for a decision before it returns PENDING_APPROVAL; default: it returns immediately.", &a.Wait),
 		boolField("ask_client", []string{"elicitation"}, "Whether to ask the user of the calling client, if it supports that (default true).", func(on bool) { a.ClientOff = !on }),
 		text("callback", []string{"callback_url", "webhook"}, "URL that approval requests are posted to.", func(url string) { a.Callback.URL = url }),
 		text("callback_secret", []string{"webhook_secret"}, "Key that signs posted requests. Write ${NAME} to take it from the environment.", func(text string) { a.Callback.Secret = approve.Secret(text) }),

@@ -82,7 +82,7 @@ func processFields() []field {
 			}},
 		{"env_file", nil, "A file of NAME=value lines with more environment variables; env wins.", typed("string"),
 			func(r *reader, n *node) { r.server.EnvFile = r.text(n) }},
-		{"sandbox", nil, "Confines the program of the server: default, off, or settings. A confined server reads the system, its program and its working directory, writes to a private home and a temporary directory, and has only the network that network allows (default off).", sandboxSchema(), readSandbox},
+		{"sandbox", nil, "Confines the program of the server: default, off, or settings. A confined server reads the system, its program and its working directory. It writes to a private home directory and a temporary directory. It reaches only what network allows (default off).", sandboxSchema(), readSandbox},
 		{"sandbox_enabled", []string{"sandboxed"}, "", nil, readSandboxEnabled},
 		{"cwd", []string{"dir", "workingDirectory", "workingDir", "workdir"}, "Working directory of the server, relative to this file.", typed("string"),
 			func(r *reader, n *node) { r.server.Dir = r.text(n) }},
