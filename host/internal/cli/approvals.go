@@ -33,9 +33,9 @@ func (p *program) approvalsCommand() *cobra.Command {
 		Use:   "approvals",
 		Short: "Approve or deny pending calls",
 		Long: `approvals lists the calls for which a policy rule requires approval (do: ask), and
-approves or denies them: the calls of all hosts with this state directory or store. An
-approved call is executed once, when its caller makes it again. An id can be given by
-its first characters.`,
+approves or denies them. It covers all hosts with this state directory or store. An
+approved call is executed once, when its caller makes it again. The first characters of
+an id are enough.`,
 		Example: "  mcp-host approvals\n  mcp-host approvals approve 7f3a\n  mcp-host approvals deny 7f3a --note 'use the staging server'",
 		Args:    noArguments,
 		RunE:    p.withApprovals(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),

@@ -92,7 +92,7 @@ Prometheus at /metrics. Requests need the header "Authorization: Bearer TOKEN".
 /openapi.json describes the API. /healthz needs no token.
 
 The token comes from --token-file or TOOLROOM_TOKEN. Without these, the first start
-creates one and keeps it in the state directory. Standard error gets one line per
+creates one and stores it in the state directory. Standard error gets one line per
 finished call: time, caller, tool, server, outcome, milliseconds and result bytes.`,
 		Example: "  mcp-host serve\n  mcp-host serve --listen 0.0.0.0:8080 --token-file token",
 		Args:    argumentCount(0, 0),

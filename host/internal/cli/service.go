@@ -19,9 +19,9 @@ func (p *program) serviceCommand() *cobra.Command {
 		Short: "Print a service unit that keeps the shared servers' process running",
 		Long: `service prints a unit for the service manager of the user: systemd, or launchd on
 macOS. The service runs the process that starts the servers which hosts of this user
-share (share_servers), so that hosts find it running and it is no child of a client. The
-servers themselves still start when a host needs them, and end some minutes after their
-last host. service writes nothing.
+share (share_servers). So it already runs when a host needs it, and no client is its
+parent process. The servers themselves still start when a host needs them, and end some
+minutes after their last host. service writes nothing.
 
 After a move of mcp-host or of its state directory, print the unit again.`,
 		Example: "  mkdir -p ~/.config/systemd/user\n  mcp-host service > ~/.config/systemd/user/toolroom.service\n  systemctl --user enable --now toolroom",

@@ -51,7 +51,7 @@ func readConfiguration(path string) (file string, text []byte, err error) {
 	file, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); err == nil {
-			return "", nil, fmt.Errorf("%s is a link to a file that does not exist: remove it, or make the file", path)
+			return "", nil, fmt.Errorf("%s is a link to a file that does not exist: remove it, or create the file", path)
 		}
 		return path, nil, nil
 	}

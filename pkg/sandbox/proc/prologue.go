@@ -29,7 +29,7 @@ func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 	text := fmt.Sprintf("exec %d<&-\nunset BASH_ENV\n%s", fd, c.Prologue(filepath.Join(inside, reportName)))
 	f, err := sealedFile(text)
 	if err != nil {
-		return nil, toolerr.New(toolerr.ExecutionError, "what is to run before the command cannot be passed to it: %w", err)
+		return nil, toolerr.New(toolerr.ExecutionError, "the code that runs before the command cannot be passed to bash: %w", err)
 	}
 	s.prologue = f
 	return []string{"BASH_ENV=" + prologuePath(fd)}, nil

@@ -47,7 +47,7 @@ func (m *matcher) noChangeError(e Edit, step Step, places []place) *toolerr.Erro
 	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
 		return toolerr.New(toolerr.NoChange, "no changes to make: old_string and new_string differ only in line endings, and the file keeps its own (line %d)", at)
 	}
-	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.options.displayName(), describeIgnored(step))
+	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which already has the text of new_string", at, m.options.displayName(), describeIgnored(step))
 }
 
 // notShiftableError returns NO_MATCH for a place with other indentation, at

@@ -207,6 +207,6 @@ func (p *pool) queueFullError(t *call.Tool, ahead int) error {
 	wait := p.averageTime * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))
 	wait = min(max(wait, 100*time.Millisecond), time.Minute)
 	seconds := math.Ceil(wait.Seconds()*10) / 10
-	return toolerr.New(toolerr.RateLimited, "%s is busy (%d running, %d of yours waiting); try again in %gs, or with fewer calls at once",
+	return toolerr.New(toolerr.RateLimited, "%s is busy (%d running, %d of yours waiting); try again in %gs, or make fewer calls at the same time",
 		t.Name, p.held, ahead, seconds).With("retryAfterMs", int64(seconds*1000))
 }

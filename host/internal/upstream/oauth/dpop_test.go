@@ -130,7 +130,7 @@ func TestProvidersWithOtherAlgorithms(t *testing.T) {
 	c := p.config()
 	c.DPoP = true
 	_, err := p.login(c)
-	require.ErrorContains(t, err, "does not take proofs of possession with ES256")
+	require.ErrorContains(t, err, "does not accept proofs of possession with ES256")
 }
 
 // If proofs of possession are optional and the algorithms do not match, the tokens are not bound.

@@ -172,7 +172,7 @@ func (f *flow) makeProofKey(challenge Challenge) (err error) {
 		if !required {
 			return nil // the server accepts other tokens, too
 		}
-		return fmt.Errorf("the authorization server %.200q does not take proofs of possession with %s", f.server.Issuer, dpopAlgorithm)
+		return fmt.Errorf("the authorization server %.200q does not accept proofs of possession with %s", f.server.Issuer, dpopAlgorithm)
 	}
 	f.key, err = newProofKey()
 	return err
