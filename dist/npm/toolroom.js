@@ -39,7 +39,13 @@ function programs() {
 
 // verify ends this process if a program is not the released one.
 function verify(dir, sums, file) {
-  const sum = createHash("sha256").update(readFileSync(path.join(dir, file))).digest("hex");
+  let content;
+  try {
+    content = readFileSync(path.join(dir, file));
+  } catch (error) { // for example removed by a virus scanner
+    fail(`cannot read ${path.join(dir, file)} (${error.code}): install toolroom again`);
+  }
+  const sum = createHash("sha256").update(content).digest("hex");
   if (sum !== sums[file]) {
     fail(`${path.join(dir, file)} is not the program of toolroom ${version} (SHA-256 ${sum}): install toolroom again`);
   }

@@ -148,7 +148,7 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 		return withStatus(exitFailed, err)
 	}
 	if change.Empty() {
-		return p.printf("%s already has %s in %s; nothing was changed\n", t.client.Title, serverNames(servers), printable(change.File))
+		return p.printf("%s already has %s in %s; nothing was changed\n", t.client.Title, printable(serverNames(servers)), printable(change.File))
 	}
 	if f.dryRun {
 		return p.printChange(change)
@@ -157,7 +157,7 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 	if err := change.Apply(ctx, t.state); err != nil {
 		return withStatus(exitFailed, err)
 	}
-	if err := p.printf("%s: added %s to %s\n", t.client.Title, strings.Join(change.Names, ", "), printable(change.File)); err != nil {
+	if err := p.printf("%s: added %s to %s\n", t.client.Title, printable(strings.Join(change.Names, ", ")), printable(change.File)); err != nil {
 		return err
 	}
 	if had {
@@ -305,7 +305,7 @@ func (p *program) runUninstall(ctx context.Context, id string, f installFlags) e
 	if err := change.Undo(ctx, t.state); err != nil {
 		return withStatus(exitFailed, err)
 	}
-	return p.printf("%s: removed %s from %s\n", t.client.Title, strings.Join(change.Names, ", "), printable(change.File))
+	return p.printf("%s: removed %s from %s\n", t.client.Title, printable(strings.Join(change.Names, ", ")), printable(change.File))
 }
 
 // printChange prints the commands of a change, or its diff.

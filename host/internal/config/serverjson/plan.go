@@ -259,7 +259,7 @@ func (f *planner) planPackage(e Entry, p Package) error {
 		return err
 	}
 	if p.Version != "" && !versionName().MatchString(p.Version) {
-		return fmt.Errorf("the entry has the version %.80q", p.Version)
+		return fmt.Errorf("%.80q is not a version: give one version, such as 1.2.3, or a tag, such as latest", p.Version)
 	}
 	valid := map[string]func() *regexp.Regexp{"npm": npmName, "pypi": pypiName, "oci": imageName}[p.Type]
 	if !valid().MatchString(p.Identifier) {
