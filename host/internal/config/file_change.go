@@ -13,7 +13,7 @@ import (
 // changeTime is the longest time to wait for another process that changes a file.
 const changeTime = 10 * time.Second
 
-// BeginChange excludes other processes of the host from changing a configuration file until
+// BeginChange excludes other processes of the host from changing a file until
 // end is called, so that nothing is lost that one of them adds between reading and
 // ReplaceFile. It creates the directory of the file, which it locks: no lock file is left. On
 // a system or file system without such locks it excludes nobody. It returns an error if

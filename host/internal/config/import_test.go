@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,6 +178,31 @@ func TestConcurrentImports(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(target))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no other file is left")
+}
+
+// Concurrent changes of the trusted files lose nothing, such as a revocation.
+func TestConcurrentTrust(t *testing.T) {
+	if !filelock.Advisory {
+		t.Skip("the system has no locks of directories")
+	}
+	state, all := filepath.Join(t.TempDir(), "state"), sync.WaitGroup{}
+	for i := range 20 {
+		all.Go(func() { assert.NoError(t, config.Trust(state, fmt.Sprintf("/c/%d.yaml", i), nil)) })
+	}
+	all.Wait()
+	trusted := func() map[string]string {
+		text, err := os.ReadFile(filepath.Join(state, "trusted.json"))
+		require.NoError(t, err)
+		known := map[string]string{}
+		require.NoError(t, json.Unmarshal(text, &known))
+		return known
+	}
+	require.Len(t, trusted(), 20)
+	for i := range 20 {
+		all.Go(func() { assert.NoError(t, config.Untrust(state, fmt.Sprintf("/c/%d.yaml", i))) })
+	}
+	all.Wait()
+	require.Empty(t, trusted())
 }
 
 func TestImportOfNothing(t *testing.T) {

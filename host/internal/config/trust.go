@@ -96,10 +96,17 @@ func forgetTrusted(trusted map[string]string, name string) {
 	maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
 }
 
-// changeTrust applies change to the trusted hashes and stores them. One of two concurrent
-// changes may be lost. It returns an error if they cannot be read or written; then nothing
-// changes.
+// changeTrust applies change to the trusted hashes and stores them. It returns an error if they
+// cannot be read or written; then nothing changes.
 func changeTrust(state string, change func(trusted map[string]string)) error {
+	if _, err := readTrust(state); err != nil { // before a directory is created
+		return err
+	}
+	end, err := BeginChange(trustFile(state))
+	if err != nil {
+		return err
+	}
+	defer end()
 	trusted, err := readTrust(state)
 	if err != nil {
 		return err
@@ -107,9 +114,6 @@ func changeTrust(state string, change func(trusted map[string]string)) error {
 	change(trusted)
 	raw, err := json.MarshalIndent(trusted, "", "  ")
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
 	}
 	return ReplaceFile(trustFile(state), append(raw, '\n'))
