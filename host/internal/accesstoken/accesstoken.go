@@ -39,6 +39,10 @@ type Config struct {
 	ClientID     string
 	ClientSecret secret.Text
 
+	// Report is called with the reason why the issuer's metadata cannot be used, once for each
+	// reason; nil: it is not reported. It must not block.
+	Report func(error)
+
 	Client *http.Client     // nil: a client with bounds on time and redirects
 	Now    func() time.Time // nil: time.Now
 }
@@ -99,6 +103,8 @@ type Verifier struct {
 	issuer *issuer
 	failed error // of the last attempt to read the metadata
 	tried  time.Time
+
+	reported string // the last reason that Report was called with
 }
 
 // New returns a verifier. It returns an error for a configuration that would

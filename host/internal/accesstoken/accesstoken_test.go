@@ -306,3 +306,38 @@ func TestMetadataWithoutKeys(t *testing.T) {
 	_, err := v.Verify(t.Context(), k.sign(t, s.claims(nil)))
 	require.NoError(t, err)
 }
+
+// A wrong issuer is reported to the owner of the host once, not with each request of a user.
+func TestWrongIssuerIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	k := s.newKey(t, "1")
+	var reports []string
+	v, clock := s.verifier(t, func(c *accesstoken.Config) { c.Report = func(err error) { reports = append(reports, err.Error()) } })
+	s.set(func() { s.metadata["issuer"] = s.URL + "/" })
+	for i := range 3 {
+		later := now.Add(time.Duration(i) * time.Minute)
+		clock.Store(&later)
+		_, err := v.Verify(t.Context(), k.sign(t, s.claims(nil)))
+		require.Error(t, err)
+		require.ErrorContains(t, v.CheckIssuer(t.Context()), "belongs to the issuer")
+	}
+	require.Len(t, reports, 1)
+	require.Contains(t, reports[0], s.URL+"/")
+
+	later := now.Add(time.Hour)
+	clock.Store(&later)
+	s.set(func() { s.metadata["issuer"] = s.URL })
+	require.NoError(t, v.CheckIssuer(t.Context()))
+	require.Len(t, reports, 1)
+}
+
+func TestIssuerWithoutKeys(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.set(func() { delete(s.metadata, "jwks_uri") })
+	v, _ := s.verifier(t, nil)
+	require.ErrorContains(t, v.CheckIssuer(t.Context()), "no jwks_uri")
+	v, _ = s.verifier(t, func(c *accesstoken.Config) { c.ClientID = "host" })
+	require.NoError(t, v.CheckIssuer(t.Context()), "it has introspection")
+}

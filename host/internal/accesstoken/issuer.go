@@ -51,8 +51,25 @@ func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
 		// Another request waits for the result, too.
 		v.issuer, v.failed = v.readMetadata(context.WithoutCancel(ctx))
 		v.tried = v.cfg.Now()
+		if v.failed != nil && v.cfg.Report != nil && v.reported != v.failed.Error() {
+			v.reported = v.failed.Error()
+			v.cfg.Report(v.failed)
+		}
 	}
 	return v.issuer, v.failed
+}
+
+// CheckIssuer requests the metadata of the issuer, and returns the reason if tokens cannot be verified
+// with it.
+func (v *Verifier) CheckIssuer(ctx context.Context) error {
+	from, err := v.metadata(ctx)
+	if err != nil {
+		return err
+	}
+	if from.KeysURL == "" && (from.Introspection == "" || v.cfg.ClientID == "") {
+		return errors.New("the issuer's metadata has no jwks_uri")
+	}
+	return nil
 }
 
 // readMetadata requests the issuer's metadata from the addresses of metadataURLs, one after

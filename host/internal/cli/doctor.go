@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
@@ -189,6 +190,9 @@ func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 		f.Advice = "without it, changed tool definitions go unnoticed; see store in toolroom.yaml, and --state"
 	}
 	e.addFinding(f)
+	if c := a.Config.Auth; c != nil {
+		e.addFinding(issuerFinding(ctx, *c))
+	}
 	if len(a.Servers()) == 0 {
 		e.addFinding(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
 	}
@@ -202,6 +206,20 @@ func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 	for _, f := range unservedPrograms(a) {
 		e.addFinding(f)
 	}
+}
+
+// issuerFinding requests the metadata of the issuer of the users of serve.
+func issuerFinding(ctx context.Context, c accesstoken.Config) finding {
+	f := finding{true, "auth.issuer", c.Issuer, ""}
+	v, err := accesstoken.New(c)
+	if err == nil {
+		err = v.CheckIssuer(ctx)
+	}
+	if err != nil {
+		f.OK, f.Detail = false, err.Error()
+		f.Advice = "until this is fixed, users of mcp-host serve cannot sign in; write auth.issuer exactly as in the provider's metadata"
+	}
+	return f
 }
 
 // checkServers tests every server and adds a finding for each. It shows in the status line which

@@ -132,7 +132,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	if err != nil {
 		return withStatus(exitFailed, err)
 	}
-	auth, err := userSignIn(a)
+	auth, err := p.userSignIn(a)
 	if err != nil {
 		return withStatus(exitFailed, err)
 	}
@@ -191,13 +191,16 @@ func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err 
 }
 
 // userSignIn returns the configuration for the sign-in of users, and makes a use it; nil:
-// users do not sign in. It returns an error for an invalid setting.
-func userSignIn(a *core.App) (*gateway.Auth, error) {
+// users do not sign in. If the issuer cannot be used, standard error tells the reason, once. It returns
+// an error for an invalid setting.
+func (p *program) userSignIn(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {
 		return nil, nil
 	}
-	v, err := accesstoken.New(*c)
+	reporting := *c
+	reporting.Report = func(err error) { p.logf("users cannot sign in: auth.issuer: %v", err) }
+	v, err := accesstoken.New(reporting)
 	if err != nil {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
