@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// sections returns the sections in the order in which they are measured.
+// sections returns the sections in measuring order.
 func sections() []section {
 	return []section{
 		{"size", "Size of results", measureSizes},
