@@ -32,7 +32,7 @@ func (f *FS) explainReadError(name string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, errOutside):
-		return toolerr.New(toolerr.OutsideRoot, "%s is outside the allowed directories (%s): use a path inside them, or start the server with another --root DIR", shown, f.listRoots())
+		return toolerr.New(toolerr.OutsideRoot, "%s is outside the allowed directories (%s): use a path inside them, or start the server with another --root DIR", shown, f.formatFirstRoots())
 	case errors.Is(err, errDenied):
 		return toolerr.New(toolerr.DeniedPath, "%s looks like a secret (credentials, private key or the like) and is not read: ask the user, who can allow it with --allow-path", shown)
 	case errors.Is(err, errPseudo):
@@ -64,7 +64,7 @@ func (f *FS) notFound(name string, m *missingError) error {
 		at = fmt.Sprintf(": there is no %s in %s", pathname.Escape(m.name), dir)
 	}
 	if f.listed > 1 {
-		at += "; the roots are " + f.listRoots()
+		at += "; the roots are " + f.formatFirstRoots()
 	}
 	near := f.namesNear(m)
 	if len(near) == 0 {
@@ -114,9 +114,9 @@ func (f *FS) namesNear(m *missingError) []string {
 	return near
 }
 
-// listRoots returns the roots as text for an error, with a mark for read-only
+// formatFirstRoots returns the roots as text for an error, with a mark for read-only
 // ones.
-func (f *FS) listRoots() string { return f.rootList(0, 8) }
+func (f *FS) formatFirstRoots() string { return f.formatRoots(0, 8) }
 
 // withoutOpAndPath removes the operation and path that the standard library adds to an
 // error. They do not help the reader, and may reveal a path outside the roots.

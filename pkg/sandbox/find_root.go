@@ -11,7 +11,7 @@ import (
 // after it. Outside the roots it follows only links in the directories of the path (see
 // findRootByRealPath). A relative path starts from the first root. It returns false if
 // no root contains the path.
-func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
+func (f *FS) findRoot(name string) (root *openRoot, rest []string, ok bool) {
 	if len(f.roots) == 0 {
 		return nil, nil, false
 	}
@@ -36,7 +36,7 @@ func isAbsolute(name string) bool { return filepath.IsAbs(name) }
 // It tries the path as written and then with links resolved, since /tmp is a link on
 // macOS. It never looks up a .. outside the roots: whether /x/../root/f exists would
 // reveal whether /x exists.
-func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string, bool) {
+func (f *FS) findRootOfParts(volume string, parts []string) (root *openRoot, rest []string, ok bool) {
 	if root, rest, ok := f.matchRoot(volume, parts); ok {
 		return root, rest, true
 	}
@@ -44,20 +44,18 @@ func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string
 }
 
 // matchRoot returns the innermost root whose path, or another name under which it was
-// given, is a prefix of the absolute path. It also returns the components after the
-// root, and false if there is no such root.
-func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool) {
-	var best *openRoot
-	var rest []string
+// given, is a prefix of the absolute path. rest are the components after the root. ok is
+// false if there is no such root.
+func (f *FS) matchRoot(volume string, parts []string) (root *openRoot, rest []string, ok bool) {
 	for _, r := range f.roots {
 		for _, name := range append([]string{r.Path}, r.aliases...) {
 			left, ok := r.trimRoot(name, volume, parts)
-			if ok && (best == nil || len(left) < len(rest)) {
-				best, rest = r, left
+			if ok && (root == nil || len(left) < len(rest)) {
+				root, rest = r, left
 			}
 		}
 	}
-	return best, rest, best != nil
+	return root, rest, root != nil
 }
 
 // trimRoot reports whether the absolute path is in the root called name, comparing
@@ -125,7 +123,7 @@ func cleanParts(parts []string) []string {
 // same result, false without a root, so that the result does not reveal which files
 // exist. It also returns false instead of entering pseudo file systems (whose links the
 // kernel computes), automounts or, on Windows, network paths.
-func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []string, bool) {
+func (f *FS) findRootByRealPath(volume string, parts []string) (root *openRoot, rest []string, ok bool) {
 	if strings.HasPrefix(volume, `\\`) {
 		return nil, nil, false
 	}

@@ -204,7 +204,7 @@ func (h *kernelObject) reopenByPath(flags uint64) (int, error) {
 	return unix.Openat2(root.fd, h.rel, &how)
 }
 
-// openReadable opens the directory for reading its entries.
+// openReadableDirs opens the directory for reading its entries.
 func (h *kernelObject) openReadable() (int, error) {
 	defer runtime.KeepAlive(h)
 	return retryInterrupted(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })

@@ -89,14 +89,14 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 		opened.roots = append(opened.roots, root)
 	}
 	opened.listed = len(opened.roots)
-	s.openReadable(opened)
+	s.openReadableDirs(opened)
 	opened.linked = s.findLinkedSecrets(opened)
 	return opened, nil
 }
 
-// openReadable adds the directories of Config.Readable that exist. It ignores
+// openReadableDirs adds the directories of Config.Readable that exist. It ignores
 // those that cannot be opened, and records the missing ones in f.absent.
-func (s *Sandbox) openReadable(f *FS) {
+func (s *Sandbox) openReadableDirs(f *FS) {
 	dirs := s.config.Readable
 	if s.config.ReadableFor != nil {
 		if dir := s.config.ReadableFor(f.Paths()); dir != "" {
@@ -127,9 +127,9 @@ type rootCandidate struct {
 }
 
 // examineRoot resolves the links of a root's path once. It returns NOT_A_DIRECTORY for
-// another file and, unless anyBreadth is set, ROOT_REFUSED for a directory that is too
+// another file and, unless allowBroad is set, ROOT_REFUSED for a directory that is too
 // broad.
-func (s *Sandbox) examineRoot(spec rootSpec, anyBreadth bool) (rootCandidate, error) {
+func (s *Sandbox) examineRoot(spec rootSpec, allowBroad bool) (rootCandidate, error) {
 	shown := pathname.Escape(spec.dir)
 	if err := checkName(spec.dir); err != nil {
 		return rootCandidate{}, err
@@ -145,7 +145,7 @@ func (s *Sandbox) examineRoot(spec rootSpec, anyBreadth bool) (rootCandidate, er
 	if !info.IsDir() {
 		return rootCandidate{}, toolerr.New(toolerr.NotADirectory, "root %s (from %s) is not a directory: name the directory that holds it", shown, spec.source)
 	}
-	if !anyBreadth {
+	if !allowBroad {
 		if why := s.reasonTooBroad(real, info); why != "" {
 			return rootCandidate{}, toolerr.New(toolerr.RootRefused,
 				"root %s (from %s) is refused: it is %s; name a subdirectory with --root DIR, or allow it with --allow-root-dir", shown, spec.source, why)
@@ -268,9 +268,9 @@ func contains(dir, path string) bool {
 	return ok
 }
 
-// relativeTo returns path relative to dir, "." for dir itself. It returns false if path
-// is not in dir.
-func relativeTo(dir, path string) (string, bool) {
+// relativeTo returns path relative to dir, "." for dir itself. ok is false if path is not
+// in dir.
+func relativeTo(dir, path string) (rel string, ok bool) {
 	if path == dir {
 		return ".", true
 	}

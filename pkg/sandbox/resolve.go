@@ -65,13 +65,13 @@ const (
 // resolve returns the object at a tool's path argument. If no object has the literal
 // name, it tries the name as pathname.Escape writes it. Its errors can be shown to the
 // caller.
-func (f *FS) resolve(name string, why accessPurpose) (*resolved, error) {
+func (f *FS) resolve(name string, purpose accessPurpose) (*resolved, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	o, err := f.resolveWithRetry(name, why)
+	o, err := f.resolveWithRetry(name, purpose)
 	if plain, ok := unescapePath(name); ok && errors.Is(err, fs.ErrNotExist) && checkName(plain) == nil {
-		if o2, err2 := f.resolveWithRetry(plain, why); !errors.Is(err2, fs.ErrNotExist) {
+		if o2, err2 := f.resolveWithRetry(plain, purpose); !errors.Is(err2, fs.ErrNotExist) {
 			o, err = o2, err2
 		}
 	}
@@ -80,9 +80,9 @@ func (f *FS) resolve(name string, why accessPurpose) (*resolved, error) {
 
 // resolveWithRetry resolves a literal name. It tries again if files are moved
 // meanwhile.
-func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err error) {
+func (f *FS) resolveWithRetry(name string, purpose accessPurpose) (o *resolved, err error) {
 	for range maxOpenTries {
-		o, err = f.resolveOnce(name, why)
+		o, err = f.resolveOnce(name, purpose)
 		if !errors.Is(err, errChanged) {
 			break
 		}
@@ -92,7 +92,7 @@ func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err 
 
 // unescapePath reverts pathname.Escape in each component. It returns false if no
 // component has an escape, and always where a backslash separates components.
-func unescapePath(name string) (string, bool) {
+func unescapePath(name string) (unescaped string, ok bool) {
 	if filepath.Separator == '\\' || !strings.Contains(name, `\`) {
 		return "", false
 	}
@@ -109,13 +109,13 @@ func unescapePath(name string) (string, bool) {
 // resolveOnce resolves a literal name. It returns errOutside for a path outside the
 // roots, errDenied for a secret, by the requested or the resolved path, and the errors
 // of the walk, such as a *missingError. The caller closes the result.
-func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
+func (f *FS) resolveOnce(name string, purpose accessPurpose) (*resolved, error) {
 	root, rest, ok := f.findRoot(name)
 	if !ok {
 		return nil, errOutside
 	}
 	asked := joinPath(root.Path, rest)
-	if f.isInRoot(asked) && f.isHidden(asked, why) {
+	if f.isInRoot(asked) && f.isHidden(asked, purpose) {
 		return nil, errDenied
 	}
 	o := f.resolveDeep(root, rest)
@@ -124,11 +124,11 @@ func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
 		var err error
 		if o, err = w.walk(); err != nil {
 			w.closeObjects()
-			return nil, f.hideSecret(err, why)
+			return nil, f.hideSecret(err, purpose)
 		}
 	}
 	o.asked = asked
-	if f.isHidden(o.path, why) || o.secret && why == forContent {
+	if f.isHidden(o.path, purpose) || o.secret && purpose == forContent {
 		o.close()
 		return nil, errDenied
 	}
@@ -148,8 +148,8 @@ func (f *FS) isInRoot(path string) bool {
 // isHidden reports whether the object at path is refused for this purpose. A secret may
 // be looked at, but not read. An object in a directory of secrets is refused for both
 // purposes.
-func (f *FS) isHidden(path string, why accessPurpose) bool {
-	if why == forContent {
+func (f *FS) isHidden(path string, purpose accessPurpose) bool {
+	if purpose == forContent {
 		return f.Denied(path)
 	}
 	return f.Denied(filepath.Dir(path))
@@ -157,9 +157,9 @@ func (f *FS) isHidden(path string, why accessPurpose) bool {
 
 // hideSecret replaces an error that would reveal the content of a directory of
 // secrets.
-func (f *FS) hideSecret(err error, why accessPurpose) error {
+func (f *FS) hideSecret(err error, purpose accessPurpose) error {
 	var m *missingError
-	if errors.As(err, &m) && f.isHidden(filepath.Join(joinPath(m.root.Path, m.dir), m.name), why) {
+	if errors.As(err, &m) && f.isHidden(filepath.Join(joinPath(m.root.Path, m.dir), m.name), purpose) {
 		return errDenied
 	}
 	return err

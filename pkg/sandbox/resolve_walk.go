@@ -128,7 +128,7 @@ func (w *walker) followLink(name string, link object) error {
 		return w.newMissing(name, fs.ErrNotExist)
 	}
 	if isAbsolute(target) {
-		return w.startAt(target)
+		return w.restartAt(target)
 	}
 	w.pending = append(splitPath(target), w.pending...)
 	return nil
@@ -142,7 +142,7 @@ func (w *walker) goUp() error {
 		if isVolumeTop(w.root.Path) {
 			return nil
 		}
-		return w.startAt(filepath.Dir(w.root.Path))
+		return w.restartAt(filepath.Dir(w.root.Path))
 	}
 	real := w.real[:len(w.real)-1]
 	for len(real) > 0 && len(w.pending) > 0 && w.pending[0] == ".." {
@@ -161,9 +161,9 @@ func (w *walker) goUp() error {
 	return nil
 }
 
-// startAt starts again in the root that contains the absolute path target, followed by
+// restartAt starts again in the root that contains the absolute path target, followed by
 // the pending components.
-func (w *walker) startAt(target string) error {
+func (w *walker) restartAt(target string) error {
 	root, rest, ok := w.fs.findRootOfParts(filepath.VolumeName(target), append(splitPath(target[len(filepath.VolumeName(target)):]), w.pending...))
 	if !ok {
 		return errOutside

@@ -37,15 +37,15 @@ func (f *FS) RootNote() string {
 	if f.listed < 2 {
 		return ""
 	}
-	return fmt.Sprintf("root %s (other roots: %s)", pathname.Escape(f.roots[0].Path), f.rootList(1, 4))
+	return fmt.Sprintf("root %s (other roots: %s)", pathname.Escape(f.roots[0].Path), f.formatRoots(1, 4))
 }
 
-// rootList lists up to most roots, starting with the one at index from, and gives the
+// formatRoots lists up to limit roots, starting with the one at index from, and gives the
 // number of the others.
-func (f *FS) rootList(from, most int) string {
+func (f *FS) formatRoots(from, limit int) string {
 	var names []string
 	for i := from; i < f.listed; i++ {
-		if len(names) == most && i < f.listed-1 {
+		if len(names) == limit && i < f.listed-1 {
 			names = append(names, fmt.Sprintf("and %d more", f.listed-i))
 			break
 		}

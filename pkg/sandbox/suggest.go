@@ -26,7 +26,7 @@ const (
 // arguments: those that people regard as the same name, and up to three similar ones.
 // It searches only the directory in which the resolution ended, which is in a root, and
 // finds nothing if that cannot be opened.
-func (f *FS) suggestNear(m *missingError) (same, beside []string) {
+func (f *FS) suggestNear(m *missingError) (same, similar []string) {
 	dir, closeDir := f.reopenDir(m.root, m.dir)
 	if dir == nil {
 		return nil, nil
@@ -56,10 +56,10 @@ func (f *FS) suggestNear(m *missingError) (same, beside []string) {
 		if n.distance == 0 {
 			same = append(same, f.correctedPath(m, n.name))
 		} else {
-			beside = append(beside, f.correctedPath(m, n.name))
+			similar = append(similar, f.correctedPath(m, n.name))
 		}
 	}
-	return same, beside
+	return same, similar
 }
 
 // correctedPath returns the whole path with the corrected component if that exists, else
@@ -76,9 +76,9 @@ func (f *FS) correctedPath(m *missingError, name string) string {
 	return f.Display(path)
 }
 
-// reopenDir opens a directory in root by its resolved components. The caller calls the
-// returned function to close it. Both are nil if there is no such directory any more.
-func (f *FS) reopenDir(root *openRoot, real []string) (object, func()) {
+// reopenDir opens a directory in root by its resolved components. The caller calls
+// release to close it. Both are nil if there is no such directory any more.
+func (f *FS) reopenDir(root *openRoot, real []string) (dir object, release func()) {
 	w := &walker{fs: f, root: root, here: root.object, pending: real}
 	o, err := w.walk()
 	if err != nil {

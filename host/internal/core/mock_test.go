@@ -50,8 +50,8 @@ func eachWay(t *testing.T, f func(t *testing.T, m *mcpkittest.Mock, a *core.App)
 
 func TestAMockIsAServer(t *testing.T) {
 	eachWay(t, func(t *testing.T, m *mcpkittest.Mock, a *core.App) {
-		m.Paging(1)
-		m.Noise("starting up …")
+		m.SetPageSize(1)
+		m.SetNoiseLine("starting up …")
 		require.Len(t, a.List(t.Context()), 2)
 		answer, err := a.Call(t.Context(), "m__a", map[string]int{"x": 1})
 		require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestWhatAMocksFaultsComeTo(t *testing.T) {
 		require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(fails("m__a")))
 
 		if len(a.Config.Servers) > 0 { // over HTTP it takes 64 MiB
-			m.HugeLine("a", 2<<20)
+			m.SetHugeLine("a", 2<<20)
 			require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(fails("m__a")))
 		}
 
@@ -93,7 +93,7 @@ func TestWhatAMocksFaultsComeTo(t *testing.T) {
 		hold := make(chan struct{})
 		m.SetFault("a", mcpkittest.Fault{Hold: hold})
 		ctx, cancel := context.WithCancel(t.Context())
-		arrival, over := m.Arrival(), make(chan error, 1)
+		arrival, over := m.NextCall(), make(chan error, 1)
 		go func() {
 			_, err := a.Call(ctx, "m__a", nil)
 			over <- err
@@ -104,11 +104,11 @@ func TestWhatAMocksFaultsComeTo(t *testing.T) {
 		require.Eventually(t, func() bool { calls := m.Calls(); return calls[len(calls)-1].Cancelled }, mcpkittest.MaxWait, time.Millisecond)
 		close(hold)
 
-		m.Delay("a", time.Millisecond)
+		m.SetDelay("a", time.Millisecond)
 		_, err := a.Call(t.Context(), "m__a", nil)
 		require.NoError(t, err)
 
-		m.Crash("b")
+		m.SetCrash("b")
 		before := len(m.Calls())
 		code := toolerr.CodeOf(fails("m__b"))
 		require.Contains(t, []toolerr.Code{toolerr.ServerOffline, toolerr.TransportError}, code)
@@ -120,7 +120,7 @@ func TestWhatAMocksFaultsComeTo(t *testing.T) {
 // its deadline over streams, and at once over HTTP.
 func TestAMalformedAnswer(t *testing.T) {
 	eachWay(t, func(t *testing.T, m *mcpkittest.Mock, a *core.App) {
-		m.Malformed("a")
+		m.SetMalformed("a")
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, ok := a.Get(t.Context(), "m__a")
@@ -148,8 +148,8 @@ func TestAMockWantsItsToken(t *testing.T) {
 
 func TestAMockOfTheModernEra(t *testing.T) {
 	eachWay(t, func(t *testing.T, m *mcpkittest.Mock, a *core.App) {
-		m.Modern()
-		m.Paging(1)
+		m.EnableModern()
+		m.SetPageSize(1)
 		require.Len(t, a.List(t.Context()), 2)
 		answer, err := a.Call(t.Context(), "m__a", map[string]int{"x": 1})
 		require.NoError(t, err)

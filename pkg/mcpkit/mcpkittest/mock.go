@@ -130,24 +130,24 @@ func (m *Mock) SetResult(tool string, result json.RawMessage) {
 	m.tools[i].result = result
 }
 
-// Noise sets a line, not a message, that is sent before every answer; "" sends
+// SetNoiseLine sets a line, not a message, that is sent before every answer; "" sends
 // none. It has no effect over HTTP, which cannot carry such a line.
-func (m *Mock) Noise(line string) {
+func (m *Mock) SetNoiseLine(line string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.noise = strings.ReplaceAll(line, "\n", " ")
 }
 
-// Modern makes the mock speak the modern era as well, except for subscriptions:
+// EnableModern makes the mock speak the modern era as well, except for subscriptions:
 // NotifyListChanged does not reach modern clients.
-func (m *Mock) Modern() {
+func (m *Mock) EnableModern() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.modern = true
 }
 
-// Paging sets the number of tools in a page of tools/list; 0: all.
-func (m *Mock) Paging(tools int) {
+// SetPageSize sets the number of tools in a page of tools/list; 0: all.
+func (m *Mock) SetPageSize(tools int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pageSize = tools
@@ -192,8 +192,8 @@ func (m *Mock) ForgetCalls() {
 	m.calls = nil
 }
 
-// Arrival returns a channel that is closed when the next tool call arrives.
-func (m *Mock) Arrival() <-chan struct{} {
+// NextCall returns a channel that is closed when the next tool call arrives.
+func (m *Mock) NextCall() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.arrived

@@ -21,49 +21,53 @@ type Fault struct {
 }
 
 // SetFault sets the fault of a tool or a method.
-func (m *Mock) SetFault(what string, f Fault) {
+func (m *Mock) SetFault(toolOrMethod string, f Fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults[what] = &f
+	m.faults[toolOrMethod] = &f
 }
 
 // ClearFault removes the fault of a tool or a method.
-func (m *Mock) ClearFault(what string) {
+func (m *Mock) ClearFault(toolOrMethod string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.faults, what)
+	delete(m.faults, toolOrMethod)
 }
 
 // SetError makes a tool or method answer with a JSON-RPC error.
-func (m *Mock) SetError(what string, code int, message string) {
-	m.SetFault(what, Fault{Error: &RPCError{Code: code, Message: message}})
+func (m *Mock) SetError(toolOrMethod string, code int, message string) {
+	m.SetFault(toolOrMethod, Fault{Error: &RPCError{Code: code, Message: message}})
 }
 
-// Delay delays the answers of a tool or method. Fault.Hold does so without a
+// SetDelay delays the answers of a tool or method. Fault.Hold does so without a
 // clock.
-func (m *Mock) Delay(what string, d time.Duration) { m.SetFault(what, Fault{Delay: d}) }
+func (m *Mock) SetDelay(toolOrMethod string, d time.Duration) {
+	m.SetFault(toolOrMethod, Fault{Delay: d})
+}
 
-// Crash makes the server end instead of answering: a child exits with status 1,
+// SetCrash makes the server end instead of answering: a child exits with status 1,
 // Serve returns ErrCrashed, an HTTP connection breaks off.
-func (m *Mock) Crash(what string) { m.SetFault(what, Fault{Crash: true}) }
+func (m *Mock) SetCrash(toolOrMethod string) { m.SetFault(toolOrMethod, Fault{Crash: true}) }
 
-// Malformed makes the answers of a tool or method lines that are not JSON.
-func (m *Mock) Malformed(what string) { m.SetFault(what, Fault{Malformed: true}) }
+// SetMalformed makes the answers of a tool or method lines that are not JSON.
+func (m *Mock) SetMalformed(toolOrMethod string) { m.SetFault(toolOrMethod, Fault{Malformed: true}) }
 
-// HugeLine makes each answer of a tool or method one text of that many bytes.
-func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLine: bytes}) }
+// SetHugeLine makes each answer of a tool or method one text of that many bytes.
+func (m *Mock) SetHugeLine(toolOrMethod string, bytes int) {
+	m.SetFault(toolOrMethod, Fault{HugeLine: bytes})
+}
 
 // takeFault returns the fault for the next answer, the zero value if there is
 // none, and counts it down: Fault.Times limits the number. Hold m.mu.
-func (m *Mock) takeFault(what string) Fault {
-	f := m.faults[what]
+func (m *Mock) takeFault(toolOrMethod string) Fault {
+	f := m.faults[toolOrMethod]
 	if f == nil {
 		return Fault{}
 	}
 	now := *f
 	if f.Times > 0 {
 		if f.Times--; f.Times == 0 {
-			delete(m.faults, what)
+			delete(m.faults, toolOrMethod)
 		}
 	}
 	return now

@@ -52,7 +52,7 @@ func TestMockAsAChild(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		m.AddTool(name, "")
 	}
-	m.Paging(2)
+	m.SetPageSize(2)
 	c := child(t, m, mcpkittest.Options{})
 	var page struct {
 		Tools      []struct{ Name string }
@@ -83,7 +83,7 @@ func TestMockAsAChild(t *testing.T) {
 func TestMockCrashesAsAChild(t *testing.T) {
 	m := mcpkittest.NewMock("m")
 	m.AddTool("a", "")
-	m.Crash("a")
+	m.SetCrash("a")
 	c := child(t, m, mcpkittest.Options{})
 	c.Go("tools/call", map[string]any{"name": "a"})
 	require.Equal(t, 1, c.Wait())
@@ -133,7 +133,7 @@ func TestMockOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, res.StatusCode)
 	res, _ = post("sesame", `{`)
 	require.Equal(t, http.StatusBadRequest, res.StatusCode)
-	m.Crash("a")
+	m.SetCrash("a")
 	res, text = post("sesame", call)
 	require.Nil(t, res)
 	require.Contains(t, text, "EOF")

@@ -28,11 +28,11 @@ const (
 	maxCarriedBytes    = 4 << 10 // bytes of an argument that is read as code
 )
 
-// checkCarried checks every argument, and every rest of the arguments, that a
+// checkCarriedCommands checks every argument, and every rest of the arguments, that a
 // carrier may run as a command. Which of them it runs is not known, so only
 // certain matches of deny and ask rules and the ban of network clients count.
 // It ignores other programs and those that an allow rule covers.
-func (s *shellText) checkCarried(c simpleCommand) {
+func (s *shellText) checkCarriedCommands(c simpleCommand) {
 	how, ok := carriers[strings.ToLower(c.progName)]
 	if !ok || s.isAllowedByRule(c) {
 		return
@@ -40,7 +40,7 @@ func (s *shellText) checkCarried(c simpleCommand) {
 	readings, operands := 0, 0
 	try := func(judge func(inner *shellText)) {
 		if readings++; readings <= maxCarriedReadings && s.eval.denial == nil {
-			s.checkCertain(how.remote, judge)
+			s.checkCertainMatches(how.remote, judge)
 		}
 	}
 	args := c.args()
@@ -113,10 +113,10 @@ func skipWords(line string, n int) (rest string) {
 	return line
 }
 
-// checkCertain runs check on a trial evaluation that counts certain matches
+// checkCertainMatches runs check on a trial evaluation that counts certain matches
 // only. It takes over a denial by a user's rule, a question and, unless remote
 // is set, a denial of a network client.
-func (s *shellText) checkCertain(remote bool, check func(inner *shellText)) {
+func (s *shellText) checkCertainMatches(remote bool, check func(inner *shellText)) {
 	trial := s.eval.newTrial()
 	trial.certainOnly = true
 	check(&shellText{eval: trial, depth: s.depth + 1, vars: newVariables(), functionsHere: map[string]bool{}, current: s.current})

@@ -18,7 +18,7 @@ func (s *shellText) checkCommandValue(value field, where string) {
 		if trial.verdict().Decision == Allow {
 			return
 		}
-		hides = trial.mayHoldRuled()
+		hides = trial.mayContainRuledCommand()
 	}
 	s.addDoubt(hides, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value.text, unknownText, "…")))
 }
@@ -31,7 +31,7 @@ func (s *shellText) checkGitAlias(value, where string) {
 		text = "git " + text
 	}
 	with := s.evaluateSeparately(text + ` "$@"`)
-	if with.mayHoldRuled() {
+	if with.mayContainRuledCommand() {
 		s.addDoubt(true, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value, unknownText, "…")))
 		return
 	}
@@ -48,6 +48,8 @@ func (s *shellText) evaluateSeparately(text string) *evaluation {
 	return trial
 }
 
-// mayHoldRuled reports whether the evaluated text has, or may hide, a command
+// mayContainRuledCommand reports whether the evaluated text has, or may hide, a command
 // that a rule matches.
-func (c *evaluation) mayHoldRuled() bool { return c.denial != nil || c.question != nil || c.mayHide }
+func (c *evaluation) mayContainRuledCommand() bool {
+	return c.denial != nil || c.question != nil || c.mayHide
+}

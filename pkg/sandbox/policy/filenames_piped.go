@@ -10,9 +10,9 @@ import (
 // Programs that get the names of files in the tree are taken to get no
 // options by them, as those that a glob finds.
 
-// noteReaderOfFileNames records that the right side of a pipe reads names of
+// recordReaderOfFileNames records that the right side of a pipe reads names of
 // files, if its left side prints only those.
-func (s *shellText) noteReaderOfFileNames(node *syntax.BinaryCmd) {
+func (s *shellText) recordReaderOfFileNames(node *syntax.BinaryCmd) {
 	if node.Op != syntax.Pipe || !s.printsFileNames(node.X) {
 		return
 	}

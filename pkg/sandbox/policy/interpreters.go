@@ -26,12 +26,12 @@ var interpreters = map[string]string{
 // file is named.
 var inputInterpreters = strings.Fields("python pypy perl ruby node nodejs php lua luajit tclsh r julia guile ed ex m4 dc sqlite3 psql mysql at batch crontab")
 
-// doubtForeignCode adds a doubt about a program that runs code of another
+// addForeignCodeDoubt adds a doubt about a program that runs code of another
 // language (python, make, vim), which the policy cannot read: one that may hide
 // a command if the code is an argument or the input and not known to be
 // harmless, a weaker one if the code is in files. It adds none for other
 // programs, nor if an allow rule covers the very command.
-func (s *shellText) doubtForeignCode(c simpleCommand) {
+func (s *shellText) addForeignCodeDoubt(c simpleCommand) {
 	name, options, ok := lookupInterpreter(c.progName)
 	if !ok || options == "never" || s.isAllowedByRule(c) {
 		return
@@ -64,7 +64,7 @@ func (s *shellText) doubtForeignCode(c simpleCommand) {
 		return
 	}
 	if name == "make" || name == "gmake" || name == "ninja" || name == "just" {
-		if slices.ContainsFunc(args, hiddenRecipeTest(args)) {
+		if slices.ContainsFunc(args, newHiddenRecipeTest(args)) {
 			s.addDoubt(true, "%s runs the recipes that it reads", c.progName)
 			return
 		}
@@ -127,10 +127,10 @@ func ignoresInput(name string, args []field) bool {
 	})
 }
 
-// hiddenRecipeTest returns a function to be called with each of args in order.
+// newHiddenRecipeTest returns a function to be called with each of args in order.
 // It reports whether the argument makes the recipes of make, or their shell,
 // come from the command itself instead of a file.
-func hiddenRecipeTest(args []field) func(field) bool {
+func newHiddenRecipeTest(args []field) func(field) bool {
 	i := -1
 	return func(f field) bool {
 		i++

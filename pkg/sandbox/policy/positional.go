@@ -55,7 +55,7 @@ func (s *shellText) checkWithSetLists(words []*syntax.Word) {
 			fields = s.expandFields(words, readings[0])
 		}
 		s.positional = nil
-		s.checkCertain(false, func(inner *shellText) { inner.checkCommand(fields, nil, true) })
+		s.checkCertainMatches(false, func(inner *shellText) { inner.checkCommand(fields, nil, true) })
 	}
 }
 

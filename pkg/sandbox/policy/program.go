@@ -29,6 +29,6 @@ func (s *shellText) checkProgram(c simpleCommand) {
 	if isOtherShell(c.progName) {
 		s.addDoubt(true, "%s is a shell with another syntax", c.progName)
 	}
-	s.doubtForeignCode(c)
-	s.checkCarried(c)
+	s.addForeignCodeDoubt(c)
+	s.checkCarriedCommands(c)
 }

@@ -69,7 +69,7 @@ func (s *shellText) checkStatements(file *syntax.File) {
 		if !beginsLine || count > 1 {
 			vars = append(vars, added...)
 		}
-		if name := s.noteFunction(stmt); name != "" && !beginsLine {
+		if name := s.recordFunction(stmt); name != "" && !beginsLine {
 			functions = append(functions, name)
 		}
 	}
@@ -93,9 +93,9 @@ func mayEndLine(text string) bool {
 	return strings.Contains(text, "\n") && lineEnder().MatchString(text)
 }
 
-// noteFunction records the function that a statement surely defines. It returns
+// recordFunction records the function that a statement surely defines. It returns
 // its name, "" if the statement defines none or it was recorded before.
-func (s *shellText) noteFunction(stmt *syntax.Stmt) (added string) {
+func (s *shellText) recordFunction(stmt *syntax.Stmt) (added string) {
 	f, ok := stmt.Cmd.(*syntax.FuncDecl)
 	if !ok || f.Name == nil || stmt.Background || len(stmt.Redirs) > 0 || s.functionsHere[f.Name.Value] {
 		return ""
@@ -109,7 +109,7 @@ func (s *shellText) noteFunction(stmt *syntax.Stmt) (added string) {
 func (s *shellText) visitNode(node syntax.Node) (proceed bool) {
 	switch node := node.(type) {
 	case *syntax.BinaryCmd:
-		s.noteReaderOfFileNames(node)
+		s.recordReaderOfFileNames(node)
 	case *syntax.Stmt:
 		s.checkStatement(node)
 	case *syntax.DeclClause:

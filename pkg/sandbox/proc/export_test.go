@@ -60,7 +60,7 @@ func SetHomes(r *Runner, homes ...string) { r.accountHomes = func() []string { r
 // HideCommands hides the commands of r from other servers. A test needs it if
 // its root is the whole disk: otherwise changes by concurrent tests would count
 // as those of a command.
-func HideCommands(r *Runner) { r.guards.HideCommands() }
+func HideCommands(r *Runner) { r.guards.HideFromOtherServers() }
 
 // ProtectedIn returns the protected paths that a search of a root finds.
 func ProtectedIn(root string, rules Rules) []string {

@@ -143,7 +143,7 @@ func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l
 	scan.saveRecord(r.recordPath(root.Path))
 	for id, k := range scan.hidden {
 		s.passDescriptor(id, k, moved)
-		s.noteLinks(id, k)
+		s.recordLinkCount(id, k)
 	}
 	if !found.complete {
 		s.gaps = append(s.gaps, tooLargeGap(root.Path))

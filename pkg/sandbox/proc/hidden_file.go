@@ -67,10 +67,10 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, rules sc
 			continue
 		}
 		k.links = 0
-		switch path, where := k.locate(id); {
-		case where == fileLost:
+		switch path, status := k.locate(id); {
+		case status == fileLost:
 			lost[filepath.Base(k.path)] = append(lost[filepath.Base(k.path)], id)
-		case where == fileFound && supervise.IsBeneath(s.root, path) && (k.viaLink || rules.mustHide(path, k.descriptor)):
+		case status == fileFound && supervise.IsBeneath(s.root, path) && (k.viaLink || rules.mustHide(path, k.descriptor)):
 			k.path, k.lastSeenDay, k.notFound = path, daysSince1970(), false
 			hidden[id] = k
 		default: // deleted, moved out of the root, or no longer secret
@@ -111,7 +111,7 @@ const (
 // locate returns the path of the file, and fileFound, fileLost or fileDeleted. With a
 // descriptor it finds the file anywhere; without one it only checks the last path. The
 // path is "" unless the file was found.
-func (k *hiddenFile) locate(id fileID) (path string, where int) {
+func (k *hiddenFile) locate(id fileID) (path string, status int) {
 	if k.descriptor != nil {
 		if path, ok := currentPath(k.descriptor); ok {
 			return path, fileFound

@@ -59,9 +59,9 @@ func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
 	}
 }
 
-// noteLinks records how many hard links a hidden file has. If it is not at its path, and
+// recordLinkCount records how many hard links a hidden file has. If it is not at its path, and
 // was not there at the last scan, it may have several.
-func (s *spec) noteLinks(id fileID, k *hiddenFile) {
+func (s *spec) recordLinkCount(id fileID, k *hiddenFile) {
 	if k.notFound {
 		return
 	}

@@ -95,7 +95,7 @@ func TestLinksOfARemovedFile(t *testing.T) {
 			scan.updateHidden(&found, nil, byName)
 			require.Nil(t, scan.hidden[id].descriptor)
 			s := &spec{}
-			s.noteLinks(id, scan.hidden[id])
+			s.recordLinkCount(id, scan.hidden[id])
 			require.Equal(t, name == "two links", s.hiddenLinks[id] == 2)
 		})
 	}

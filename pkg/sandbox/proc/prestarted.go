@@ -83,16 +83,16 @@ func (r *Runner) takeStarted(level Level, early *earlySupervisor) *supervisor {
 		return super
 	}
 	super := early.take()
-	if super != nil && !super.suits(level) {
+	if super != nil && !super.isUsableFor(level) {
 		super.kill()
 		return nil
 	}
 	return super
 }
 
-// suits reports whether a command at the level can run on the supervisor: its level is
+// isUsableFor reports whether a command at the level can run on the supervisor: its level is
 // the same, and no file system was mounted since it was started.
-func (s *supervisor) suits(level Level) bool {
+func (s *supervisor) isUsableFor(level Level) bool {
 	return s.level == level && s.mounts == readMountTable(level)
 }
 
@@ -108,7 +108,7 @@ func (r *Runner) takePrestarted(level Level) *supervisor {
 		super := r.prestarted[0]
 		r.prestarted = slices.Delete(r.prestarted, 0, 1)
 		r.mu.Unlock()
-		if super.suits(level) {
+		if super.isUsableFor(level) {
 			return super
 		}
 		super.kill()

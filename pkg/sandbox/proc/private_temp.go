@@ -144,7 +144,7 @@ func (r *Runner) newTemp() (privateTemp, error) {
 // isAtPath reports whether d.path still leads to the directory.
 func (d *runDir) isAtPath() bool {
 	now, err := os.Lstat(d.path)
-	return err == nil && fileinfo.IsOpenOn(d.root, now)
+	return err == nil && fileinfo.IsSameDir(d.root, now)
 }
 
 // makeRunDir makes a runner's directory in base and locks it. expected is the
@@ -161,7 +161,7 @@ func makeRunDir(base, expected string) (run runDir, err error) {
 	if run.base, err = os.OpenRoot(resolved); err != nil {
 		return runDir{}, err
 	}
-	if now, err := os.Lstat(resolved); err != nil || !fileinfo.IsOpenOn(run.base, now) {
+	if now, err := os.Lstat(resolved); err != nil || !fileinfo.IsSameDir(run.base, now) {
 		run.base.Close()
 		return runDir{}, errors.Join(fmt.Errorf("%s is changed meanwhile", base), err)
 	}

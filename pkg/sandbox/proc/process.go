@@ -127,7 +127,7 @@ func (p *Process) CloseStdin() {
 func (p *Process) sendMessage(m controlMessage) error {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
-	_, err := p.supervisor.control.Write(supervise.Append(nil, &m))
+	_, err := p.supervisor.control.Write(supervise.AppendMessage(nil, &m))
 	return err
 }
 
@@ -141,7 +141,7 @@ func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 		defer close(reports)
 		for {
 			var next report
-			if supervise.Read(in, &next) != nil {
+			if supervise.ReadMessage(in, &next) != nil {
 				return
 			}
 			select {

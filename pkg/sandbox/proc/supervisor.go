@@ -91,7 +91,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	mu.Unlock()
 	if ready {
 		super.control.SetDeadline(time.Now().Add(startTimeout))
-		if supervise.Read(reports, &first) != nil {
+		if supervise.ReadMessage(reports, &first) != nil {
 			return nil
 		}
 		super.usedPreparation = first.Ahead
@@ -110,8 +110,8 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 // sendSpec sends the spec and the files, and returns the supervisor's first
 // report.
 func (super *supervisor) sendSpec(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
-	if err = super.sendFiles(supervise.Append(nil, s.WithoutShared(super.preparedSpec)), files); err == nil {
-		err = supervise.Read(reports, &first)
+	if err = super.sendFiles(supervise.AppendMessage(nil, s.WithoutShared(super.preparedSpec)), files); err == nil {
+		err = supervise.ReadMessage(reports, &first)
 	}
 	return first, err
 }

@@ -54,7 +54,7 @@ func expectedSpecFile(s *supervise.Spec) *os.File {
 		return nil
 	}
 	f := os.NewFile(uintptr(fd), "expected")
-	if _, err := f.Write(supervise.Append(nil, s)); err == nil {
+	if _, err := f.Write(supervise.AppendMessage(nil, s)); err == nil {
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
 			return f
 		}

@@ -30,7 +30,7 @@ func (j *jobSupervisor) run() {
 	defer close(j.done)
 	defer j.conn.Close()
 	in, s := bufio.NewReader(j.conn), &supervise.Spec{}
-	if supervise.Read(in, s) == nil {
+	if supervise.ReadMessage(in, s) == nil {
 		supervise.SuperviseWindows(j.conn, in, s, <-j.files)
 	}
 }

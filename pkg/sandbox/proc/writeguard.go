@@ -38,7 +38,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 			guarded[root.Path] = one
 		}
 	}
-	guard.ShareSettings(readOnly, s.scannedDirStates)
+	guard.AddSettingsOfOtherRoots(readOnly, s.scannedDirStates)
 	for _, root := range s.Roots {
 		if one := guarded[root.Path]; one != nil && protectsByPath(s.Level) {
 			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.CanBeReadOnly(path) })

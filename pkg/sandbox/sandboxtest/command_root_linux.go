@@ -35,14 +35,14 @@ func MakeDir(t testing.TB) string {
 	return place
 }
 
-// NewCommandRoot makes the root place/root and a Runner with the configuration
+// NewCommandRoot makes the root parentDir/root and a Runner with the configuration
 // c and, in addition, PATH and a home directory. It skips the test if this
 // machine does not enforce c.Level. The Runner is closed after the test.
-func NewCommandRoot(t testing.TB, place string, c proc.Config) *CommandRoot {
+func NewCommandRoot(t testing.TB, parentDir string, c proc.Config) *CommandRoot {
 	t.Helper()
-	home := filepath.Join(place, "home")
+	home := filepath.Join(parentDir, "home")
 	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"), "HOME="+home)
-	b := &CommandRoot{T: t, Root: filepath.Join(place, "root"), config: c}
+	b := &CommandRoot{T: t, Root: filepath.Join(parentDir, "root"), config: c}
 	for _, dir := range []string{b.Root, home} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}

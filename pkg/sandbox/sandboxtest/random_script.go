@@ -27,10 +27,10 @@ export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER
 umask 022
 `
 
-// Seeds returns consecutive seeds for a random test. Their number is in the
-// environment variable named count. Without it, those of fallback seeds are returned that
-// are in the sample, at least one. The first seed is in the variable count_FROM, or else 0.
-func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
+// Seeds returns consecutive seeds for a random test. Their number is the value of the
+// environment variable. Without it, those of fallback seeds are returned that are in the
+// sample, at least one. The first seed is the value of variable + "_FROM", or else 0.
+func Seeds(t testing.TB, variable string, fallback int) (seeds []uint64) {
 	t.Helper()
 	number := func(name string, fallback int) int {
 		text := os.Getenv(name)
@@ -41,9 +41,9 @@ func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 		require.NoError(t, err, name)
 		return n
 	}
-	from := number(count+"_FROM", 0)
-	for n := range number(count, fallback) {
-		if os.Getenv(count) != "" || InSample(t.Name()+strconv.Itoa(n)) {
+	from := number(variable+"_FROM", 0)
+	for n := range number(variable, fallback) {
+		if os.Getenv(variable) != "" || InSample(t.Name()+strconv.Itoa(n)) {
 			seeds = append(seeds, uint64(from+n))
 		}
 	}

@@ -50,9 +50,9 @@ var keyBeginLine = lazyregexp.New("-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?----
 // otherKeyHead matches the beginning of private keys of PuTTY, SSH2 and minisign.
 var otherKeyHead = lazyregexp.New(`^(PuTTY-User-Key-File-[0-9]|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|untrusted comment: [^\n]*secret key)`)
 
-// isWide reports whether head is UTF-16, with its byte order mark or two ASCII characters
+// isUTF16 reports whether head is UTF-16, with its byte order mark or two ASCII characters
 // at its beginning.
-func isWide(head []byte) bool {
+func isUTF16(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return true
 	}
@@ -66,7 +66,7 @@ func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("b0VIM ")) || bytes.HasPrefix(head, []byte("Vim\x9fUnDo\xe5")) {
 		return keyBeginLine().Match(head), true
 	}
-	if isWide(head) {
+	if isUTF16(head) {
 		head = bytes.ReplaceAll(bytes.TrimPrefix(bytes.TrimPrefix(head, []byte("\xff\xfe")), []byte("\xfe\xff")), []byte{0}, nil)
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")

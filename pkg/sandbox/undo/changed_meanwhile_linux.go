@@ -62,7 +62,7 @@ func (l *laterChanges) resume(u *undoRun, steps []supervise.UndoStep, done int) 
 		in := bufio.NewReader(f)
 		for {
 			var next supervise.UndoStep
-			if supervise.Read(in, &next) != nil {
+			if supervise.ReadMessage(in, &next) != nil {
 				break
 			}
 			switch next.Kind {
@@ -97,15 +97,15 @@ func (l *laterChanges) store(u *undoRun, stoppedAt int, told string) {
 	if told != "" {
 		l.told[told] = true
 	}
-	text := supervise.Append(nil, &supervise.UndoStep{Kind: supervise.UndoEnd, Time: int64(stoppedAt), Before: supervise.UndoState{Held: l.partial}})
+	text := supervise.AppendMessage(nil, &supervise.UndoStep{Kind: supervise.UndoEnd, Time: int64(stoppedAt), Before: supervise.UndoState{Held: l.partial}})
 	for path := range l.told {
-		text = supervise.Append(text, &supervise.UndoStep{Kind: supervise.UndoEntry, Path: path})
+		text = supervise.AppendMessage(text, &supervise.UndoStep{Kind: supervise.UndoEntry, Path: path})
 	}
 	for ino := range l.inodes {
-		text = supervise.Append(text, &supervise.UndoStep{Kind: supervise.UndoContent, Before: supervise.UndoState{Ino: ino}})
+		text = supervise.AppendMessage(text, &supervise.UndoStep{Kind: supervise.UndoContent, Before: supervise.UndoState{Ino: ino}})
 	}
 	for _, is := range l.known {
-		text = supervise.Append(text, &supervise.UndoStep{Kind: supervise.UndoStamp, Before: is})
+		text = supervise.AppendMessage(text, &supervise.UndoStep{Kind: supervise.UndoStamp, Before: is})
 	}
 	fd, err := unix.Openat(u.recordDir, stoppedName, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {

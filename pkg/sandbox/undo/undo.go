@@ -97,7 +97,7 @@ func (s *Store) Open(id string) (*Record, error) {
 	}
 	defer f.Close() //nolint:errcheck // only read
 	var head supervise.UndoStep
-	if supervise.Read(bufio.NewReader(f), &head) != nil || head.Kind != supervise.UndoHead {
+	if supervise.ReadMessage(bufio.NewReader(f), &head) != nil || head.Kind != supervise.UndoHead {
 		return nil, notFound(id)
 	}
 	r.Command, r.Roots, r.Began = head.Path, head.Roots, time.Unix(0, head.Time)
@@ -182,7 +182,7 @@ func (r *Record) Unheld() (files []Unheld, stopped string) {
 	in := bufio.NewReader(f)
 	for {
 		var next supervise.UndoStep
-		if supervise.Read(in, &next) != nil {
+		if supervise.ReadMessage(in, &next) != nil {
 			return files, stopped
 		}
 		if next.Kind == supervise.UndoStopped {
@@ -216,7 +216,7 @@ func (r *Record) steps() (steps, stamps []supervise.UndoStep, ended int64, err e
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
 		var next supervise.UndoStep
-		err := supervise.Read(in, &next)
+		err := supervise.ReadMessage(in, &next)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return steps, stamps, ended, nil
 		}

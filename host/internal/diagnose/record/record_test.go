@@ -115,7 +115,7 @@ func TestCredentialsAreLeftOut(t *testing.T) {
 func TestAHostThatIsGone(t *testing.T) {
 	m := mock()
 	text := recorded(t, m.Serve, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`)
-	m.Crash("a")
+	m.SetCrash("a")
 	outcome, err := record.Replay(t.Context(), read(t, text), patience, m.Serve)
 	require.ErrorIs(t, err, mcpkittest.ErrCrashed)
 	require.Equal(t, "no answer\n", outcome.Differences[0].Diff)

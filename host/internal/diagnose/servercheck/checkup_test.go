@@ -95,7 +95,7 @@ func sound() *mcpkittest.Mock {
 	m := mcpkittest.NewMock("sound")
 	m.AddTool("a", `{"description":"Does a.","annotations":{"readOnlyHint":true}}`)
 	m.AddTool("b", `{"description":"Does b.","annotations":{"readOnlyHint":false}}`)
-	m.Paging(1)
+	m.SetPageSize(1)
 	return m
 }
 
@@ -114,7 +114,7 @@ func TestASoundServer(t *testing.T) {
 
 func TestBothErasAreLookedAt(t *testing.T) {
 	m := sound()
-	m.Modern()
+	m.EnableModern()
 	checks := look(t, m)
 	require.Equal(t, "version 2026-07-28", checks["handshake, modern"].Detail)
 	require.Equal(t, servercheck.Check{Name: "tools/list, modern", Level: servercheck.Good, Detail: "2 tools"}, checks["tools/list, modern"])
@@ -128,8 +128,8 @@ func TestBothErasAreLookedAt(t *testing.T) {
 // OnCheck is called with what Run returns, also where a level depends on a later check.
 func TestChecksAreToldInOrder(t *testing.T) {
 	both, modern := sound(), sound()
-	both.Modern()
-	modern.Modern()
+	both.EnableModern()
+	modern.EnableModern()
 	modern.SetError("initialize", -32601, "only the modern era")
 	for _, m := range []*mcpkittest.Mock{sound(), both, modern} {
 		command, env := m.Command(t)
@@ -164,12 +164,12 @@ func TestEachFaultIsFound(t *testing.T) {
 		level  servercheck.Level
 		detail string
 	}{
-		{"noise", func(m *mcpkittest.Mock) { m.Noise("listening …") }, "standard output", servercheck.Bad, "listening …"},
+		{"noise", func(m *mcpkittest.Mock) { m.SetNoiseLine("listening …") }, "standard output", servercheck.Bad, "listening …"},
 		{"refuses", func(m *mcpkittest.Mock) { m.SetError("initialize", -32600, "no") }, "handshake, legacy", servercheck.Bad, "refused with -32600: no"},
-		{"dies", func(m *mcpkittest.Mock) { m.Crash("initialize") }, "handshake, legacy", servercheck.Bad, "the program has ended"},
+		{"dies", func(m *mcpkittest.Mock) { m.SetCrash("initialize") }, "handshake, legacy", servercheck.Bad, "the program has ended"},
 		{"ping", func(m *mcpkittest.Mock) { m.SetError("ping", -32601, "what?") }, "ping", servercheck.Bad, "-32601"},
 		{"list", func(m *mcpkittest.Mock) { m.SetError("tools/list", -32603, "oh") }, "tools/list", servercheck.Bad, "oh"},
-		{"dies later", func(m *mcpkittest.Mock) { m.Crash("no/such/method") }, "unknown method", servercheck.Bad, "ended"},
+		{"dies later", func(m *mcpkittest.Mock) { m.SetCrash("no/such/method") }, "unknown method", servercheck.Bad, "ended"},
 		{"wrong code", func(m *mcpkittest.Mock) { m.SetError("no/such/method", -32000, "?") }, "unknown method", servercheck.Bad, "-32000"},
 		{"name", func(m *mcpkittest.Mock) { m.AddTool("a b", "") }, "names", servercheck.Bad, `"a b"`},
 		{"dotted name", func(m *mcpkittest.Mock) { m.AddTool("a.b", "") }, "names", servercheck.Weak, "hosts rename it"},
@@ -204,7 +204,7 @@ func TestEachFaultIsFound(t *testing.T) {
 
 func TestAServerThatHangs(t *testing.T) {
 	m := sound()
-	m.Malformed("tools/list")
+	m.SetMalformed("tools/list")
 	command, env := m.Command(t)
 	checks := run(t, servercheck.Config{Command: command, Env: env, LongLine: 1 << 10, Timeout: 100 * time.Millisecond})
 	require.Equal(t, servercheck.Bad, checks["tools/list"].Level)
@@ -214,7 +214,7 @@ func TestAServerThatHangs(t *testing.T) {
 
 func TestNoiseInThePlaceOfAnAnswer(t *testing.T) {
 	m := sound()
-	m.Malformed("initialize")
+	m.SetMalformed("initialize")
 	command, env := m.Command(t)
 	checks := run(t, servercheck.Config{Command: command, Env: env, LongLine: 1 << 10, StartTimeout: time.Second, Timeout: 100 * time.Millisecond})
 	require.Equal(t, servercheck.Bad, checks["handshake, legacy"].Level)

@@ -4,8 +4,8 @@ package fileinfo
 
 import "os"
 
-// IsOpenOn reports whether root is open on the directory that info describes.
-func IsOpenOn(root *os.Root, info os.FileInfo) bool {
+// IsSameDir reports whether root is open on the directory that info describes.
+func IsSameDir(root *os.Root, info os.FileInfo) bool {
 	own, err := root.Stat(".")
 	return err == nil && os.SameFile(own, info)
 }

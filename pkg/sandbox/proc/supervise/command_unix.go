@@ -69,8 +69,8 @@ func (c *unixCommand) wait() Report {
 	}
 }
 
-// look implements command. It also forgets the processes that have ended.
-func (c *unixCommand) look() int {
+// countOthers implements command. It also forgets the processes that have ended.
+func (c *unixCommand) countOthers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil {
@@ -109,7 +109,7 @@ func (c *unixCommand) look() int {
 // signalAll sends a signal to the processes of the command, after looking for new ones.
 // It returns the ids of those that got it.
 func (c *unixCommand) signalAll(number syscall.Signal) (sent []int) {
-	c.look()
+	c.countOthers()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for pid := range c.known {
@@ -138,10 +138,10 @@ func superviseUnix(control *os.File, list func() []unixProcess, argv func(*Spec)
 	if len(files) < 3 { // the server wants no command
 		return 0
 	}
-	report := func(r Report) { control.Write(Append(nil, &r)) }
+	report := func(r Report) { control.Write(AppendMessage(nil, &r)) }
 	in := bufio.NewReader(io.MultiReader(bytes.NewReader(text), control))
 	s := &Spec{}
-	if err := Read(in, s); err != nil || s.Alike {
+	if err := ReadMessage(in, s); err != nil || s.Alike {
 		return 2
 	}
 	confined := *s

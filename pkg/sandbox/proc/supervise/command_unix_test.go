@@ -45,7 +45,7 @@ func startPortable(t *testing.T, script string) *portable {
 	require.NoError(t, err)
 	p.output = read
 	s := &supervise.Spec{Level: supervise.Off, Argv: []string{"/bin/bash", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}, GraceMS: 100, WaitMS: 100}
-	require.NoError(t, unix.Sendmsg(ends[0], supervise.Append(nil, s), unix.UnixRights(int(null.Fd()), int(write.Fd()), int(write.Fd())), nil, 0))
+	require.NoError(t, unix.Sendmsg(ends[0], supervise.AppendMessage(nil, s), unix.UnixRights(int(null.Fd()), int(write.Fd()), int(write.Fd())), nil, 0))
 	null.Close()
 	write.Close()
 	t.Cleanup(func() { p.control.Close(); p.output.Close() })
@@ -57,7 +57,7 @@ func startPortable(t *testing.T, script string) *portable {
 // next returns the next report.
 func (p *portable) next() (r supervise.Report) {
 	p.t.Helper()
-	require.NoError(p.t, supervise.Read(p.reports, &r))
+	require.NoError(p.t, supervise.ReadMessage(p.reports, &r))
 	require.Empty(p.t, r.Error)
 	return r
 }
@@ -73,7 +73,7 @@ func (p *portable) line() string {
 // send sends a message.
 func (p *portable) send(m supervise.ControlMessage) {
 	p.t.Helper()
-	_, err := p.control.Write(supervise.Append(nil, &m))
+	_, err := p.control.Write(supervise.AppendMessage(nil, &m))
 	require.NoError(p.t, err)
 }
 

@@ -22,7 +22,7 @@ func KillMarked(string) int { return 0 }
 // the server, and follows it until no process of the job is left. in receives the server's
 // messages. The files are its standard input, output and error.
 func SuperviseWindows(control io.Writer, in *bufio.Reader, s *Spec, files []*os.File) {
-	report := func(r Report) { control.Write(Append(nil, &r)) }
+	report := func(r Report) { control.Write(AppendMessage(nil, &r)) }
 	c, err := startInJob(s, files)
 	if err != nil {
 		report(Report{Error: err.Error(), Program: s.Level == Off})
@@ -159,7 +159,7 @@ func (c *jobCommand) pids() (pids []int) {
 	return pids
 }
 
-func (c *jobCommand) look() (others int) {
+func (c *jobCommand) countOthers() (others int) {
 	for _, pid := range c.pids() {
 		if pid != c.process.Pid && !isConsoleHost(pid) {
 			others++

@@ -290,7 +290,7 @@ func (r *ruleset) openEntries(dir string, masked []string) []string {
 	if !slices.ContainsFunc(masked, func(m string) bool { return IsBeneath(dir, m) }) {
 		return []string{dir}
 	}
-	r.dependsOn(dir, false, true)
+	r.addDependency(dir, false, true)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil

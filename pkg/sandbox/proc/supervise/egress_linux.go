@@ -9,9 +9,9 @@ import (
 )
 
 // sendListener makes the listener in the supervisor's network namespace and
-// sends it to the server, if Spec.Egress is set. It then returns files without the
+// sends it to the server, if Spec.Egress is set. rest is then files without the
 // last one, through which it was sent; otherwise files unchanged.
-func sendListener(s *Spec, files []uintptr) ([]uintptr, error) {
+func sendListener(s *Spec, files []uintptr) (rest []uintptr, err error) {
 	if !s.Egress {
 		return files, nil
 	}

@@ -11,9 +11,9 @@ import (
 type command interface {
 	// wait waits for the end of the program itself and returns its report, with Exited.
 	wait() Report
-	// look finds processes that the command has started since the last call. It returns
+	// countOthers finds processes that the command has started since the last call. It returns
 	// the number that still run, except for the program itself.
-	look() int
+	countOthers() int
 	// terminate asks all processes to end, kill ends them. They return the ids of the
 	// processes that they tried to end.
 	terminate() []int
@@ -22,7 +22,7 @@ type command interface {
 	signal(number int)
 }
 
-// lookInterval is the interval between two calls of command.look.
+// lookInterval is the interval between two calls of command.countOthers.
 const lookInterval = 20 * time.Millisecond
 
 // followCommand handles the messages of the server and ends the command, until no process
@@ -35,7 +35,7 @@ func followCommand(control io.Writer, in *bufio.Reader, s *Spec, c command) {
 		defer close(messages)
 		for {
 			var next ControlMessage
-			if Read(in, &next) != nil {
+			if ReadMessage(in, &next) != nil {
 				return
 			}
 			select {
@@ -49,7 +49,7 @@ func followCommand(control io.Writer, in *bufio.Reader, s *Spec, c command) {
 	go func() { exited <- c.wait() }()
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
-	f := &followed{control: control, spec: s, command: c, running: true, left: map[int]bool{}}
+	f := &followedCommand{control: control, spec: s, command: c, running: true, left: map[int]bool{}}
 	for {
 		select {
 		case r := <-exited:
@@ -57,7 +57,7 @@ func followCommand(control io.Writer, in *bufio.Reader, s *Spec, c command) {
 				return
 			}
 		case <-look.C:
-			if c.look() == 0 && !f.running {
+			if c.countOthers() == 0 && !f.running {
 				f.report(Report{Done: true, Left: len(f.left)})
 				return
 			}
@@ -67,21 +67,21 @@ func followCommand(control io.Writer, in *bufio.Reader, s *Spec, c command) {
 				messages, f.term = nil, nil
 				f.killAfter = time.After(0)
 			case m.Stop && f.killAfter == nil:
-				f.end(time.Duration(s.GraceMS) * time.Millisecond)
+				f.terminateAll(time.Duration(s.GraceMS) * time.Millisecond)
 			case m.Signal != 0 && f.running:
 				c.signal(m.Signal)
 			}
 		case <-f.term:
-			f.end(time.Duration(s.WaitMS) * time.Millisecond)
+			f.terminateAll(time.Duration(s.WaitMS) * time.Millisecond)
 		case <-f.killAfter:
-			f.ended(c.kill())
+			f.countEnded(c.kill())
 			f.killAfter = time.After(lookInterval)
 		}
 	}
 }
 
-// followed is the state of followCommand.
-type followed struct {
+// followedCommand is the state of followCommand.
+type followedCommand struct {
 	control io.Writer
 	spec    *Spec
 	command command
@@ -92,12 +92,12 @@ type followed struct {
 }
 
 // report sends a report to the server. It ignores errors: the server may be gone.
-func (f *followed) report(r Report) { f.control.Write(Append(nil, &r)) }
+func (f *followedCommand) report(r Report) { f.control.Write(AppendMessage(nil, &r)) }
 
 // programEnded reports the end of the program, and whether no other process is left.
-func (f *followed) programEnded(r Report) (done bool) {
+func (f *followedCommand) programEnded(r Report) (done bool) {
 	f.running = false
-	if f.command.look() == 0 {
+	if f.command.countOthers() == 0 {
 		r.Done, r.Left = true, len(f.left)
 		f.report(r)
 		return true
@@ -109,15 +109,15 @@ func (f *followed) programEnded(r Report) (done bool) {
 	return false
 }
 
-// end asks all processes to end now, and kills them after a delay.
-func (f *followed) end(delay time.Duration) {
+// terminateAll asks all processes to end now, and kills them after a delay.
+func (f *followedCommand) terminateAll(delay time.Duration) {
 	f.term = nil
-	f.ended(f.command.terminate())
+	f.countEnded(f.command.terminate())
 	f.killAfter = time.After(delay)
 }
 
-// ended counts processes that were ended after the program itself.
-func (f *followed) ended(pids []int) {
+// countEnded counts processes that were ended after the program itself.
+func (f *followedCommand) countEnded(pids []int) {
 	if f.running {
 		return
 	}

@@ -89,7 +89,7 @@ const refuseLinks = -1
 // missing file gets no rule. A link gets none unless follow is 0, since a rule
 // would apply to its target.
 func (r *ruleset) allow(path string, rights uint64, follow int) error {
-	return r.allowFile(path, rights, follow, r.dependsOn(path, follow == 0, false))
+	return r.allowFile(path, rights, follow, r.addDependency(path, follow == 0, false))
 }
 
 // allowFile does what allow does. follow is refuseLinks, or a flag of open(2) for the
@@ -105,7 +105,7 @@ func (r *ruleset) allowFile(path string, rights uint64, follow int, on *ruleDepe
 		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)
 	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
-		on.expect(unix.Stat_t{})
+		on.invalidateUnless(unix.Stat_t{})
 		return nil
 	}
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *ruleset) allowFile(path string, rights uint64, follow int, on *ruleDepe
 	if err := unix.Fstat(fd, &info); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	on.expect(info)
+	on.invalidateUnless(info)
 	switch info.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		return nil

@@ -127,10 +127,10 @@ func machineSharedMemory() int64 {
 }
 
 // unmappedSharedMemory returns the bytes of memory that the command holds without mapping
-// them: files of memfd_create and, with apart, files in its own /dev/shm and
+// them: files of memfd_create and, with ownNamespaces, files in its own /dev/shm and
 // segments of System V memory.
-func unmappedSharedMemory(pids []string, apart bool) (sum int64) {
-	if apart {
+func unmappedSharedMemory(pids []string, ownNamespaces bool) (sum int64) {
+	if ownNamespaces {
 		var fs unix.Statfs_t
 		if unix.Statfs("/dev/shm", &fs) == nil {
 			sum += int64(fs.Blocks-fs.Bfree) * fs.Bsize

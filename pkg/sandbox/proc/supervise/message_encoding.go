@@ -16,8 +16,8 @@ type Message interface{ fields(*fields) }
 // long.
 const maxMessage = 64 << 20
 
-// Append appends the encoded message to b.
-func Append(b []byte, r Message) []byte {
+// AppendMessage appends the encoded message to b.
+func AppendMessage(b []byte, r Message) []byte {
 	start := len(b)
 	f := fields{text: append(b, 0, 0, 0, 0)}
 	r.fields(&f)
@@ -25,10 +25,10 @@ func Append(b []byte, r Message) []byte {
 	return f.text
 }
 
-// Read decodes the next message into r. It returns io.EOF if the stream ends before a
+// ReadMessage decodes the next message into r. It returns io.EOF if the stream ends before a
 // message, io.ErrUnexpectedEOF if it ends within one, and another error for a message
 // that is too long or of another type.
-func Read(in io.Reader, r Message) error {
+func ReadMessage(in io.Reader, r Message) error {
 	var length [4]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {
 		return err

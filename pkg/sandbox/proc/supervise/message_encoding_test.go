@@ -48,21 +48,21 @@ func TestEveryFieldIsPassed(t *testing.T) {
 	var sent []supervise.Message
 	for _, r := range records() {
 		sent = append(sent, r)
-		line = supervise.Append(line, r) // nothing set
+		line = supervise.AppendMessage(line, r) // nothing set
 	}
 	for _, r := range records() {
 		next := 0
 		fill(reflect.ValueOf(r).Elem(), &next)
 		sent = append(sent, r)
-		line = supervise.Append(line, r)
+		line = supervise.AppendMessage(line, r)
 	}
 	in := bytes.NewReader(line)
 	for _, want := range sent {
 		got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(supervise.Message)
-		require.NoError(t, supervise.Read(in, got))
+		require.NoError(t, supervise.ReadMessage(in, got))
 		require.Equal(t, want, got)
 	}
-	require.Equal(t, io.EOF, supervise.Read(in, &supervise.ControlMessage{}))
+	require.Equal(t, io.EOF, supervise.ReadMessage(in, &supervise.ControlMessage{}))
 }
 
 // TestOneIsSentSeveralTimes: several goroutines may encode the same record.
@@ -73,7 +73,7 @@ func TestOneIsSentSeveralTimes(t *testing.T) {
 		fill(reflect.ValueOf(r).Elem(), &next)
 		var both sync.WaitGroup
 		for range 2 {
-			both.Go(func() { supervise.Append(nil, r) })
+			both.Go(func() { supervise.AppendMessage(nil, r) })
 		}
 		both.Wait()
 	}
@@ -85,21 +85,21 @@ func TestBrokenRecords(t *testing.T) {
 	for _, r := range records() {
 		next := 0
 		fill(reflect.ValueOf(r).Elem(), &next)
-		line := supervise.Append(nil, r)
+		line := supervise.AppendMessage(nil, r)
 		for n := 1; n < len(line); n++ {
 			got := reflect.New(reflect.TypeOf(r).Elem()).Interface().(supervise.Message)
-			require.Error(t, supervise.Read(bytes.NewReader(line[:n]), got), "%d bytes", n)
+			require.Error(t, supervise.ReadMessage(bytes.NewReader(line[:n]), got), "%d bytes", n)
 			if size := n - 1; size < len(line)-4 {
 				short := append([]byte{byte(size), byte(size >> 8), 0, 0}, line[4:]...)
-				require.Error(t, supervise.Read(bytes.NewReader(short), got), "%d bytes, and said so", size)
+				require.Error(t, supervise.ReadMessage(bytes.NewReader(short), got), "%d bytes, and said so", size)
 			}
 		}
 	}
-	require.Error(t, supervise.Read(bytes.NewReader([]byte{0, 0, 0, 0xff}), &supervise.ControlMessage{}))
+	require.Error(t, supervise.ReadMessage(bytes.NewReader([]byte{0, 0, 0, 0xff}), &supervise.ControlMessage{}))
 	for _, text := range []string{"\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		line := append([]byte{byte(len(text)), 0, 0, 0}, text...)
 		for _, r := range records() {
-			require.Error(t, supervise.Read(bytes.NewReader(line), r))
+			require.Error(t, supervise.ReadMessage(bytes.NewReader(line), r))
 		}
 	}
 }
@@ -112,6 +112,6 @@ func BenchmarkSpec(b *testing.B) {
 	}
 	for b.Loop() {
 		var got supervise.Spec
-		require.NoError(b, supervise.Read(bytes.NewReader(supervise.Append(nil, &s)), &got))
+		require.NoError(b, supervise.ReadMessage(bytes.NewReader(supervise.AppendMessage(nil, &s)), &got))
 	}
 }

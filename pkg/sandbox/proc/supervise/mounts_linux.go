@@ -137,7 +137,7 @@ func coverAndAttach(s *Spec, clones []mountClone) error {
 // coverDir mounts an empty directory over dir, if that exists, and reports whether it
 // did. Files created in it later are hidden too. It skips roots, which must be visible,
 // and a private /tmp, which contains no files of the machine.
-func coverDir(s *Spec, dir string, made []string) (bool, error) {
+func coverDir(s *Spec, dir string, made []string) (covered bool, err error) {
 	info, err := os.Lstat(dir)
 	root := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.Path == dir })
 	private := (dir == "/tmp" || dir == "/var/tmp") && !s.IsInsideRoot(dir)

@@ -32,7 +32,7 @@ func prepareForExpected() (*prepared, error) {
 	p := &prepared{}
 	file := os.NewFile(expectFD, "expected")
 	defer file.Close()
-	if err := Read(bufio.NewReader(file), &p.spec); err != nil {
+	if err := ReadMessage(bufio.NewReader(file), &p.spec); err != nil {
 		return nil, err
 	}
 	if p.spec.Level != L1 {
@@ -107,25 +107,25 @@ type ruleDependency struct {
 	stable bool        // the file is certainly that of the rule, and the next change will show
 }
 
-// dependsOn records that the rules depend on the state of path, of a link's
-// target with follow, and of the entries of the directory with listed. It returns the
+// addDependency records that the rules depend on the state of path, of a link's
+// target with followLink, and of the entries of the directory with withEntries. It returns the
 // dependency, which is valid until the next call, or nil if that on the parent directory
 // is enough.
-func (r *ruleset) dependsOn(path string, follow, listed bool) *ruleDependency {
-	if slices.ContainsFunc(r.dependencies, func(o ruleDependency) bool { return o.listed && o.path == filepath.Dir(path) }) && !listed {
+func (r *ruleset) addDependency(path string, followLink, withEntries bool) *ruleDependency {
+	if slices.ContainsFunc(r.dependencies, func(o ruleDependency) bool { return o.listed && o.path == filepath.Dir(path) }) && !withEntries {
 		return nil
 	}
-	o := ruleDependency{path: path, follow: follow, listed: listed}
+	o := ruleDependency{path: path, follow: followLink, listed: withEntries}
 	o.file = o.currentState()
-	o.stable = !listed || time.Since(time.Unix(o.file.Ctim.Unix())) > SettledAfter
+	o.stable = !withEntries || time.Since(time.Unix(o.file.Ctim.Unix())) > SettledAfter
 	r.dependencies = append(r.dependencies, o)
 	return &r.dependencies[len(r.dependencies)-1]
 }
 
-// expect compares the file that a rule was made for (zero: none) with the dependency. If
-// they are different files, the rules never count as current. It does nothing for a nil
-// dependency.
-func (o *ruleDependency) expect(file unix.Stat_t) {
+// invalidateUnless compares file, for which a rule was made (zero: none), with the
+// dependency. If they are different files, the rules never count as current. It does
+// nothing for a nil dependency.
+func (o *ruleDependency) invalidateUnless(file unix.Stat_t) {
 	if o != nil && (o.file.Dev != file.Dev || o.file.Ino != file.Ino) {
 		o.stable = false
 	}

@@ -31,7 +31,7 @@ func TestRulesOfAPathThatChanges(t *testing.T) {
 			r, err := newRuleset(false)
 			require.NoError(t, err)
 			defer unix.Close(r.fd)
-			on := r.dependsOn(path, false, false)
+			on := r.addDependency(path, false, false)
 			if !c.current {
 				require.NoError(t, os.Rename(path, away))
 			}

@@ -162,10 +162,10 @@ func (g *commandMonitor) signalAll(signal unix.Signal) {
 }
 
 // countLeftProcess records a process that bash left behind and that is now being ended.
-// after is false while bash runs: processes ended together with bash are not
+// afterBash is false while bash runs: processes ended together with bash are not
 // counted.
-func (g *commandMonitor) countLeftProcess(pid int, after bool) {
-	if after {
+func (g *commandMonitor) countLeftProcess(pid int, afterBash bool) {
+	if afterBash {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.left[pid] = true

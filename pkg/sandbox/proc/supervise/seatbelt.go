@@ -88,7 +88,7 @@ func SeatbeltProfile(s *Spec) (string, error) {
 	}
 	for _, dir := range s.Cover {
 		p.rule("deny file-read* file-write*", "subpath", dir)
-		p.allowWay(dir, slices.Concat(s.Shown, s.Writable, []string{s.Temp}, pathsOfRoots(s.Roots)))
+		p.allowTraversal(dir, slices.Concat(s.Shown, s.Writable, []string{s.Temp}, pathsOfRoots(s.Roots)))
 	}
 	for _, path := range s.Shown {
 		p.rule("allow file-read*", "subpath", path)
@@ -114,7 +114,7 @@ func SeatbeltProfile(s *Spec) (string, error) {
 	for _, path := range s.Mask {
 		p.rule("deny file-read* file-write*", "subpath", path)
 	}
-	p.keepInPlace(slices.Concat(s.Guard, s.Mask), roots)
+	p.denyMoving(slices.Concat(s.Guard, s.Mask), roots)
 	if p.err == nil && p.text.Len() > maxProfile {
 		p.err = fmt.Errorf("the sandbox profile would have %d bytes, because %d paths are protected or hidden: use a smaller root", p.text.Len(), len(s.Guard)+len(s.Mask))
 	}
@@ -144,9 +144,9 @@ func (p *profile) rule(decision, filter, path string) {
 	fmt.Fprintf(&p.text, "(%s (%s %s))\n", decision, filter, quoted)
 }
 
-// allowWay lets programs look up the directories from dir to the paths in it, but not read
+// allowTraversal lets programs look up the directories from dir to the paths in it, but not read
 // their lists of names.
-func (p *profile) allowWay(dir string, paths []string) {
+func (p *profile) allowTraversal(dir string, paths []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		if path == "" || !IsBeneath(dir, path) {
@@ -161,10 +161,10 @@ func (p *profile) allowWay(dir string, paths []string) {
 	}
 }
 
-// keepInPlace forbids renaming and removing the directories of the paths that are in
+// denyMoving forbids renaming and removing the directories of the paths that are in
 // writable roots: otherwise a command could move a directory and make another one in its
 // place.
-func (p *profile) keepInPlace(paths []string, roots []Root) {
+func (p *profile) denyMoving(paths []string, roots []Root) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		for _, root := range roots {

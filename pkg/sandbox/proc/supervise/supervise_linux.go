@@ -50,7 +50,7 @@ func supervise() int {
 		defer close(messages)
 		for {
 			var next ControlMessage
-			if Read(setup.in, &next) != nil {
+			if ReadMessage(setup.in, &next) != nil {
 				return
 			}
 			messages <- next
@@ -95,7 +95,7 @@ func (e *commandSetup) begin() {
 		return
 	}
 	e.in = bufio.NewReader(io.MultiReader(bytes.NewReader(first), e.control))
-	if err := Read(e.in, &e.spec); err != nil || !e.spec.addShared(e.prepared.expected()) {
+	if err := ReadMessage(e.in, &e.spec); err != nil || !e.spec.addShared(e.prepared.expected()) {
 		e.done <- startOutcome{code: 2}
 		return
 	}
@@ -129,7 +129,7 @@ func (e *commandSetup) begin() {
 }
 
 // report sends r to the server. It ignores errors: the server may be gone.
-func (e *commandSetup) report(r Report) { e.control.Write(Append(nil, &r)) }
+func (e *commandSetup) report(r Report) { e.control.Write(AppendMessage(nil, &r)) }
 
 // start starts bash from this thread and reports the start to the server. If
 // err is not nil, the confinement failed: then it reports err and starts
@@ -264,7 +264,7 @@ func (g *commandMonitor) report(r Report) {
 	if r.Done {
 		r.Left = len(g.left)
 	}
-	g.control.Write(Append(nil, &r))
+	g.control.Write(AppendMessage(nil, &r))
 }
 
 // isBashRunning reports whether bash is still running.

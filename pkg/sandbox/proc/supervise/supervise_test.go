@@ -61,7 +61,7 @@ func TestShortenedSpec(t *testing.T) {
 	for range 500 {
 		expected, wanted := spec(), spec()
 		var got supervise.Spec
-		require.NoError(t, supervise.Read(bytes.NewReader(supervise.Append(nil, wanted.WithoutShared(&expected))), &got))
+		require.NoError(t, supervise.ReadMessage(bytes.NewReader(supervise.AppendMessage(nil, wanted.WithoutShared(&expected))), &got))
 		if got.Alike {
 			shortened++
 			require.Empty(t, got.Roots)

@@ -46,11 +46,11 @@ func attributesOf(path string) (attributes []UndoAttribute) {
 }
 
 // SetAttributesAt gives the entry base of the directory dir the attributes of want. With
-// made, the entry was made by the caller: attributes that it inherited from its directory
+// isNew, the entry was made by the caller: attributes that it inherited from its directory
 // are removed. SetAttributesAt ignores that an attribute cannot be set. isPartial means that
 // it has set an access list without the entries of users whom the recorder did not know.
-func SetAttributesAt(dir int, base string, want []UndoAttribute, made bool) (isPartial bool) {
-	if !made && len(want) == 0 {
+func SetAttributesAt(dir int, base string, want []UndoAttribute, isNew bool) (isPartial bool) {
+	if !isNew && len(want) == 0 {
 		return false
 	}
 	path := entryPath(dir, base)
@@ -62,7 +62,7 @@ func SetAttributesAt(dir int, base string, want []UndoAttribute, made bool) (isP
 		switch value, wanted := missing[is.Name]; {
 		case wanted && (value == is.Value || isSameAccess(is.Name, value, is.Value)):
 			delete(missing, is.Name)
-		case !wanted && made:
+		case !wanted && isNew:
 			unix.Lremovexattr(path, is.Name) //nolint:errcheck // see above
 		}
 	}

@@ -321,7 +321,7 @@ func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links
 		if links == 0 {
 			return nil
 		}
-		target := readTarget(p.dir, p.base, &p.file)
+		target := readLinkTarget(p.dir, p.base, &p.file)
 		if target == "" {
 			return nil
 		}

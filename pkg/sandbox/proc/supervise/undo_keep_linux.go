@@ -17,7 +17,7 @@ import (
 // the content is not kept.
 func (r *recorder) keepContent(p *dirEntry, willVanish bool) UndoState {
 	state := StateOf(&p.file)
-	state.Target = readTarget(p.dir, p.base, &p.file)
+	state.Target = readLinkTarget(p.dir, p.base, &p.file)
 	if p.exists && state.Target == "" {
 		state.Attributes = AttributesAt(p.dir, p.base)
 	}

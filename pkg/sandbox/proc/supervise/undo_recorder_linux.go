@@ -141,7 +141,7 @@ func (r *recorder) openRecord() bool {
 // writeStep appends the encoded step to the log. After an error, for example
 // without space, the record ends there.
 func (r *recorder) writeStep(step *UndoStep) {
-	text := Append(nil, step)
+	text := AppendMessage(nil, step)
 	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
 		r.stopped = true
 	}
@@ -175,7 +175,7 @@ func (r *recorder) addToUnheldList(step *UndoStep) {
 	if err != nil {
 		return
 	}
-	unix.Write(fd, Append(nil, step))
+	unix.Write(fd, AppendMessage(nil, step))
 	unix.Close(fd)
 }
 
@@ -207,7 +207,7 @@ func (r *recorder) finish() {
 		}
 		if err == nil {
 			state = StateOf(&file)
-			state.Target = readTarget(unix.AT_FDCWD, path, &file)
+			state.Target = readLinkTarget(unix.AT_FDCWD, path, &file)
 			state.Held = r.isCovered(path)
 			madeDirs = madeDirs || state.Held && file.Mode&unix.S_IFMT == unix.S_IFDIR
 			if state.Target == "" {
@@ -218,12 +218,12 @@ func (r *recorder) finish() {
 				state.Hash = hashFile(path)
 			}
 		}
-		text = Append(text, &UndoStep{Kind: UndoStamp, Path: path, Before: state})
+		text = AppendMessage(text, &UndoStep{Kind: UndoStamp, Path: path, Before: state})
 	}
 	if madeDirs {
 		waitForFileTime(ended)
 	}
-	text = Append(text, &UndoStep{Kind: UndoEnd, Time: ended.UnixNano(), Before: UndoState{Held: true}})
+	text = AppendMessage(text, &UndoStep{Kind: UndoEnd, Time: ended.UnixNano(), Before: UndoState{Held: true}})
 	for len(text) > 0 {
 		n, err := unix.Write(r.log, text)
 		if err != nil {
@@ -258,9 +258,9 @@ func StateOf(file *unix.Stat_t) UndoState {
 	}
 }
 
-// readTarget returns the target of the entry name of dir if file, its stat, is
+// readLinkTarget returns the target of the entry name of dir if file, its stat, is
 // a link; "" for other files and on an error.
-func readTarget(dir int, name string, file *unix.Stat_t) string {
+func readLinkTarget(dir int, name string, file *unix.Stat_t) string {
 	if file.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return ""
 	}
@@ -295,15 +295,15 @@ func (r *recorder) needsNoRecord(path string) bool {
 	return r.isCovered(path) && !r.marks[path].holdsOld
 }
 
-// markOld marks a path that a file or directory from before the command gets, by a
+// markPreexisting marks a path that a file or directory from before the command gets, by a
 // rename or a hard link.
-func (r *recorder) markOld(path string) {
+func (r *recorder) markPreexisting(path string) {
 	r.marks[path] = pathState{}
-	r.markHolders(path)
+	r.markNewParents(path)
 }
 
-// markHolders marks the directories above path that the command made.
-func (r *recorder) markHolders(path string) {
+// markNewParents marks the directories above path that the command made.
+func (r *recorder) markNewParents(path string) {
 	for dir := filepath.Dir(path); r.rootIndexOf(dir) >= 0; dir = filepath.Dir(dir) {
 		if r.isCovered(dir) {
 			r.marks[dir] = pathState{fresh: true, gone: r.marks[dir].gone, goneMade: r.marks[dir].goneMade, holdsOld: true}
@@ -359,7 +359,7 @@ func (r *recorder) recordLink(from, to *dirEntry) {
 		r.add(&UndoStep{Kind: UndoEntry, Path: to.path})
 	}
 	if !made {
-		r.markOld(to.path)
+		r.markPreexisting(to.path)
 	}
 	r.touched[to.path] = struct{}{}
 }

@@ -58,7 +58,7 @@ func (r *recorder) recordRename(from, to *dirEntry, flags uint64) {
 	r.marks[to.path] = next
 	r.marks[from.path] = pathState{fresh: made && !holdsOld} // the call may fail
 	if !made || holdsOld {
-		r.markHolders(to.path)
+		r.markNewParents(to.path)
 	}
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }
@@ -199,10 +199,10 @@ func (r *recorder) recordExchange(from, to *dirEntry) {
 	r.marks[from.path] = pathState{fresh: toMade, gone: idOf(&from.file), goneMade: fromMade, holdsOld: toHolds}
 	r.marks[to.path] = pathState{fresh: fromMade, gone: idOf(&to.file), goneMade: toMade, holdsOld: fromHolds}
 	if !toMade || toHolds {
-		r.markHolders(from.path)
+		r.markNewParents(from.path)
 	}
 	if !fromMade || fromHolds {
-		r.markHolders(to.path)
+		r.markNewParents(to.path)
 	}
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }

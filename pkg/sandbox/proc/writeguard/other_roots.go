@@ -62,11 +62,11 @@ func (g *Guards) readOnlyRoot(root string) *readOnlyRoot {
 	return g.readOnly[root]
 }
 
-// ShareSettings must be called after the last Begin and before the command
+// AddSettingsOfOtherRoots must be called after the last Begin and before the command
 // starts. It protects the files that settings of git in other roots of the
 // command name. readOnly are the paths of the roots that the command cannot
 // write; dirState returns for each root what Begin gets.
-func (c *Command) ShareSettings(readOnly []string, dirState func(root string) func(dir string) (state DirState, ok bool)) {
+func (c *Command) AddSettingsOfOtherRoots(readOnly []string, dirState func(root string) func(dir string) (state DirState, ok bool)) {
 	defer func() {
 		for _, w := range c.roots {
 			if err := w.finishBegin(); err != nil {

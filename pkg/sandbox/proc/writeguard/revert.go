@@ -99,16 +99,16 @@ func (rc *rootCheck) removeLinksAbove(name string) error {
 // larger than maxStoredBytes, whose content is not stored, is set aside.
 func (rc *rootCheck) restore(name, path string, was *fileState) {
 	if was.Size > maxStoredBytes {
-		rc.setAside(name)
+		rc.disableByRenaming(name)
 		return
 	}
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.writeState(name, was) }))
 }
 
-// setAside renames the changed file name to one under which no program runs or
+// disableByRenaming renames the changed file name to one under which no program runs or
 // reads it, and takes its permission to be executed. The file leaves the
 // baseline, so that this is done and reported once.
-func (rc *rootCheck) setAside(name string) {
+func (rc *rootCheck) disableByRenaming(name string) {
 	shown, limit := pathname.Escape(name), maxStoredBytes>>20
 	info, err := rc.handle.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

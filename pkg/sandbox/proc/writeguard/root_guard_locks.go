@@ -42,7 +42,7 @@ func (w *RootGuard) lock() error {
 			return errBusy
 		}
 	}
-	if now, err := os.Lstat(w.root); err == nil && !fileinfo.IsOpenOn(w.handle, now) { // another directory has its name
+	if now, err := os.Lstat(w.root); err == nil && !fileinfo.IsSameDir(w.handle, now) { // another directory has its name
 		if handle, err := os.OpenRoot(w.root); err == nil {
 			w.handle.Close()
 			w.handle = handle

@@ -9,7 +9,7 @@
 //     changes since the last command are the user's: an inventory finds the
 //     watched files, and their state becomes the baseline. If the server of an
 //     earlier command was killed, its changes are checked first. After the
-//     last root, Command.ShareSettings adds the files that git's settings in
+//     last root, Command.AddSettingsOfOtherRoots adds the files that git's settings in
 //     one root name in another.
 //  3. RootGuard.ReadOnlyPaths lists the files to mount read-only at L2, where
 //     the kernel refuses the write; Command.SetReadOnly says which are mounted.
@@ -54,9 +54,9 @@ func New(stateDir string) *Guards {
 	return &Guards{stateDir: stateDir, roots: map[string]*RootGuard{}}
 }
 
-// HideCommands keeps other servers from seeing the commands in roots that are
+// HideFromOtherServers keeps other servers from seeing the commands in roots that are
 // guarded from now on. It is for tests.
-func (g *Guards) HideCommands() {
+func (g *Guards) HideFromOtherServers() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hideCommands = true
