@@ -119,7 +119,7 @@ func New(c Config) (*Verifier, error) {
 	if c.Client == nil {
 		c.Client = newClient()
 	}
-	return &Verifier{cfg: c, client: c.Client, answered: newAnswers(c.Now)}, nil
+	return &Verifier{cfg: c, client: c.Client, answered: newIntrospectionCache(c.Now)}, nil
 }
 
 // Validate reports what is wrong with a configuration, beginning with the name
@@ -170,12 +170,12 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.user(claims)
+	return v.userOf(claims)
 }
 
-// user checks the claims of an authentic token and returns its user. It returns an *Error
+// userOf checks the claims of an authentic token and returns its user. It returns an *Error
 // that says what is wrong with the token.
-func (v *Verifier) user(c *claims) (*User, error) {
+func (v *Verifier) userOf(c *claims) (*User, error) {
 	if !slices.ContainsFunc(c.audience(), v.isAudience) {
 		return nil, invalidToken("the access token is for another service: its audience is not this host")
 	}

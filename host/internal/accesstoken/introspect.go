@@ -53,7 +53,7 @@ func (v *Verifier) askIntrospection(ctx context.Context, from *issuer, token str
 	req.Header.Set("Accept", "application/json")
 	req.SetBasicAuth(url.QueryEscape(v.cfg.ClientID), url.QueryEscape(v.cfg.ClientSecret.Reveal())) // RFC 6749, section 2.3.1
 	var members map[string]json.RawMessage
-	if err := v.do(req, &members); err != nil {
+	if err := v.requestJSON(req, &members); err != nil {
 		return nil, fmt.Errorf("introspection: %w", err)
 	}
 	c := &claims{members}
@@ -80,8 +80,8 @@ type cachedAnswer struct {
 	until  time.Time
 }
 
-// newAnswers returns an empty cache with a clock.
-func newAnswers(now func() time.Time) *introspectionCache {
+// newIntrospectionCache returns an empty cache with a clock.
+func newIntrospectionCache(now func() time.Time) *introspectionCache {
 	return &introspectionCache{now: now, known: map[[sha256.Size]byte]cachedAnswer{}}
 }
 

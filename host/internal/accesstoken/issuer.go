@@ -81,7 +81,7 @@ func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 	var keyless *issuer
 	for _, address := range metadataURLs(v.cfg.Issuer) {
 		found := &issuer{}
-		if err := v.get(ctx, address, found); err != nil {
+		if err := v.getJSON(ctx, address, found); err != nil {
 			reasons = append(reasons, err)
 			continue
 		}
@@ -148,20 +148,20 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// get requests an address and decodes the JSON object of the answer into into. It returns
+// getJSON requests an address and decodes the JSON object of the answer into into. It returns
 // an error for another status than 200.
-func (v *Verifier) get(ctx context.Context, address string, into any) error {
+func (v *Verifier) getJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "application/json")
-	return v.do(req, into)
+	return v.requestJSON(req, into)
 }
 
-// do sends a request and decodes the JSON answer into into. Another status than 200 is an
+// requestJSON sends a request and decodes the JSON answer into into. Another status than 200 is an
 // error.
-func (v *Verifier) do(req *http.Request, into any) error {
+func (v *Verifier) requestJSON(req *http.Request, into any) error {
 	res, err := v.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("the authorization server cannot be reached: %w", err)

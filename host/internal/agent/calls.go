@@ -184,7 +184,7 @@ func (r *run) runCall(ctx context.Context, p *plannedCall) {
 	if p.refuse != nil {
 		p.result = errorResult(p.call, p.refuse, 0)
 	} else {
-		r.perform(ctx, p, took)
+		r.performCall(ctx, p, took)
 	}
 	if err := r.writeStep(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.journalErr == nil {
 		p.journalErr = err
@@ -195,10 +195,10 @@ func (r *run) runCall(ctx context.Context, p *plannedCall) {
 	r.emit(Event{Type: ResultEvent, ID: p.call.ID, Turn: r.out.Turns, Call: p.call, Result: p.result, Took: took()})
 }
 
-// perform makes a call and converts its result or error for the model. If the tool's caller
+// performCall makes a call and converts its result or error for the model. If the tool's caller
 // has to make the call, or it waits for a decision, p says so. measured returns the
 // duration of the call.
-func (r *run) perform(ctx context.Context, p *plannedCall, measured func() time.Duration) {
+func (r *run) performCall(ctx context.Context, p *plannedCall, measured func() time.Duration) {
 	res, err := r.callTool(ctx, p.call)
 	took := measured()
 	if err == nil && res == nil {

@@ -93,9 +93,9 @@ func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
 	for next, n := item, 0; next != nil && next.aliasOf != (Target{}) && n < maxAliasDepth; n++ {
 		of := next.aliasOf
 		c.awaitLists(ctx, call.Tools, func(s *server) bool { return s.Source.Name() == of.Server })
-		next = of.find(c.now().Items(call.Tools))
+		next = of.find(c.currentSnapshot().Items(call.Tools))
 	}
-	if now, ok := c.now().byName(item.Kind, item.Name); ok {
+	if now, ok := c.currentSnapshot().byName(item.Kind, item.Name); ok {
 		return now
 	}
 	return item

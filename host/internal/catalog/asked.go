@@ -8,7 +8,7 @@ func (c *Catalog) BeingListed() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []string
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		if s.lists[call.Tools].busy != nil {
 			names = append(names, s.Source.Name())
 		}

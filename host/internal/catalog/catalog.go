@@ -70,7 +70,7 @@ type Catalog struct {
 	onMissing func(ctx context.Context, name string) bool
 	onUse     func(ctx context.Context, tool *call.Tool) bool
 	starts    chan struct{}
-	current   atomic.Pointer[Snapshot] // see now
+	current   atomic.Pointer[Snapshot] // see currentSnapshot
 	outdated  atomic.Bool              // current lacks lists that no client has seen
 
 	life   context.Context
@@ -134,7 +134,7 @@ func newServer(e Entry) *server {
 		s.lists[kind] = &listing{}
 	}
 	if source, ok := e.Source.(Known); ok {
-		s.takeKnown(source)
+		s.setKnownLists(source)
 	}
 	return s
 }
@@ -145,8 +145,8 @@ type Known interface {
 	Known(kind call.ListKind) []json.RawMessage
 }
 
-// takeKnown takes the lists of a source that need not be asked.
-func (s *server) takeKnown(source Known) {
+// setKnownLists takes the lists of a source that need not be asked.
+func (s *server) setKnownLists(source Known) {
 	s.isKnown = true
 	for kind, l := range s.lists {
 		l.items, l.faults = s.items(kind, source.Known(kind))
@@ -154,8 +154,8 @@ func (s *server) takeKnown(source Known) {
 	}
 }
 
-// all returns the servers in the configured order.
-func (c *Catalog) all() []*server { return *c.servers.Load() }
+// allServers returns the servers in the configured order.
+func (c *Catalog) allServers() []*server { return *c.servers.Load() }
 
 // kinds returns the kinds of lists, in the order of the requests to a server.
 func kinds() [4]call.ListKind {
@@ -174,22 +174,22 @@ func (c *Catalog) snapshot(ctx context.Context, kind call.ListKind) *Snapshot {
 		c.onUse(ctx, nil)
 	}
 	c.awaitLists(ctx, kind, nil)
-	return c.now()
+	return c.currentSnapshot()
 }
 
-// now returns the current snapshot. Many servers are listed at the same time when a
+// currentSnapshot returns the current snapshot. Many servers are listed at the same time when a
 // client first needs a list, so it is built when it is needed, not after each of them.
-func (c *Catalog) now() *Snapshot {
+func (c *Catalog) currentSnapshot() *Snapshot {
 	if c.outdated.Load() {
 		c.mu.Lock()
-		c.complete()
+		c.rebuildIfOutdated()
 		c.mu.Unlock()
 	}
 	return c.current.Load()
 }
 
-// complete rebuilds an outdated snapshot. The caller holds c.mu.
-func (c *Catalog) complete() {
+// rebuildIfOutdated rebuilds an outdated snapshot. The caller holds c.mu.
+func (c *Catalog) rebuildIfOutdated() {
 	if !c.outdated.Load() {
 		return
 	}
@@ -197,7 +197,7 @@ func (c *Catalog) complete() {
 	next, faults := c.assemble()
 	c.faults = faults
 	for _, kind := range kinds() {
-		if !before.same(next, kind) || !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) {
+		if !before.hasSameList(next, kind) || !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) {
 			c.current.Store(next)
 			break
 		}
@@ -219,13 +219,13 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 // find does the same as Lookup for any kind of items with names. For tools it also calls
 // the functions of BeforeUse and OnMissing.
 func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
-	if item, ok := c.now().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
+	if item, ok := c.currentSnapshot().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
 		return c.withTarget(ctx, item), true
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
 	for _, group := range []func(*server) bool{likely, nil} {
 		c.awaitLists(ctx, kind, group)
-		if item, ok := c.now().byName(kind, name); ok {
+		if item, ok := c.currentSnapshot().byName(kind, name); ok {
 			return c.withTarget(ctx, item), true
 		}
 	}
@@ -233,7 +233,7 @@ func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*I
 		return nil, false
 	}
 	c.awaitLists(ctx, kind, likely)
-	item, ok := c.now().byName(kind, name)
+	item, ok := c.currentSnapshot().byName(kind, name)
 	if !ok {
 		return nil, false
 	}
@@ -247,7 +247,9 @@ func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { 
 // BeforeUse sets a function that is called before tools are listed, with nil, and before a
 // call with the found tool. It reports whether the sources have changed. It must be
 // set before the first use.
-func (c *Catalog) BeforeUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
+func (c *Catalog) BeforeUse(refresh func(ctx context.Context, tool *call.Tool) bool) {
+	c.onUse = refresh
+}
 
 // mayServe reports whether a served name can belong to the server, as far as the name
 // tells; the server's list need not be known.
@@ -265,9 +267,9 @@ func (s *server) mayServe(name string) bool {
 func (c *Catalog) Errors() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.complete()
+	c.rebuildIfOutdated()
 	var errs []error
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		for _, kind := range kinds() {
 			l := s.lists[kind]
 			if l.err != nil {
@@ -299,14 +301,14 @@ func (c *Catalog) Refresh(name string, changed ...call.ListKind) {
 		all := kinds()
 		changed = all[:]
 	}
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		if s.Source.Name() != name {
 			continue
 		}
 		c.mu.Lock()
 		for _, kind := range changed {
 			if s.lists[kind].tried { // otherwise it is requested when needed
-				c.requestAgain(s, kind)
+				c.requestWhenPermitted(s, kind)
 			}
 		}
 		c.mu.Unlock()
@@ -318,7 +320,7 @@ func (c *Catalog) Refresh(name string, changed ...call.ListKind) {
 func (c *Catalog) StartListing(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		if l := s.lists[call.Tools]; slices.Contains(names, s.Source.Name()) && !l.tried && l.busy == nil {
 			c.requestList(s, call.Tools)
 		}
@@ -329,7 +331,7 @@ func (c *Catalog) StartListing(names ...string) {
 func (c *Catalog) Close() {
 	c.mu.Lock()
 	c.closed = true
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		for _, l := range s.lists {
 			l.stop()
 		}
@@ -337,18 +339,18 @@ func (c *Catalog) Close() {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	c.Settle(ctx)
+	c.WaitForPinChecks(ctx)
 	c.cancel()
 	c.work.Wait()
 }
 
 // rebuild builds a new snapshot and reports whether the list of the kind has changed.
-// The caller holds c.mu and has called complete before the change.
+// The caller holds c.mu and has called rebuildIfOutdated before the change.
 func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 	before := c.current.Load()
 	next, faults := c.assemble()
 	c.faults = faults
-	if before.same(next, kind) {
+	if before.hasSameList(next, kind) {
 		if !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) { // some items are found only by name
 			c.current.Store(next)
 		}
@@ -363,8 +365,8 @@ func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 func (c *Catalog) assemble() (*Snapshot, []error) {
 	all := map[call.ListKind][]*Item{}
 	offline := map[string]bool{}
-	for _, s := range c.all() {
-		if given, ok := s.Source.(interface{ Offline() bool }); ok && given.Offline() {
+	for _, s := range c.allServers() {
+		if given, ok := s.Source.(interface{ IsGivenUp() bool }); ok && given.IsGivenUp() {
 			offline[s.Source.Name()] = true
 		}
 		for _, kind := range kinds() {

@@ -202,7 +202,7 @@ func TestAChangedDefinitionIsReportedOrWithheld(t *testing.T) {
 				c := open(t, nil, catalog.Entry{Source: with("s", nil, tools...)})
 				c.SetPins(mode, store)
 				served := names(c.Snapshot(t.Context()).Items(call.Tools))
-				c.Settle(t.Context())
+				c.WaitForPinChecks(t.Context())
 				return c, served
 			}
 			_, served := listed(`{"name":"a","n":1.0,"m":[1]}`, `{"name":"b"}`)

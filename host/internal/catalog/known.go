@@ -7,13 +7,13 @@ import (
 )
 
 // Known returns the current snapshot without asking any server.
-func (c *Catalog) Known() *Snapshot { return c.now() }
+func (c *Catalog) Known() *Snapshot { return c.currentSnapshot() }
 
 // RefreshNow requests a server's tools, even if they are known, and waits until the
 // catalog has them. It returns only the error of ctx; Errors has that of the server. For
 // an unknown server, or after Close, it returns nil at once.
 func (c *Catalog) RefreshNow(ctx context.Context, name string) error {
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		if s.Source.Name() != name {
 			continue
 		}

@@ -75,7 +75,7 @@ func (c *Catalog) requestList(s *server, kind call.ListKind) {
 		items, faults := s.items(kind, raw)
 		listed := items
 		if err == nil && pins != nil && pins.mode == PinsEnforce {
-			items, err = c.withhold(l, pins, s.Source.Name(), items)
+			items, err = c.withholdChanged(l, pins, s.Source.Name(), items)
 		}
 		if err == nil && pins != nil {
 			c.queuePinCheck(l, asked, pins, s.Source.Name(), listed)
@@ -84,7 +84,7 @@ func (c *Catalog) requestList(s *server, kind call.ListKind) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.changed {
-			c.requestAgain(s, kind)
+			c.requestWhenPermitted(s, kind)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func (c *Catalog) storeList(l *listing, kind call.ListKind, busy chan struct{}, 
 	c.mu.Lock()
 	seen := l.tried
 	if seen {
-		c.complete()
+		c.rebuildIfOutdated()
 	}
 	l.tried, l.err = true, err
 	if err == nil || len(items) > 0 {

@@ -19,7 +19,7 @@ type fragile struct {
 	offline atomic.Bool
 }
 
-func (f *fragile) Offline() bool { return f.offline.Load() }
+func (f *fragile) IsGivenUp() bool { return f.offline.Load() }
 
 func TestWhatIsOfflineIsNotListedAndStillFound(t *testing.T) {
 	changed := make(chan struct{}, 10)

@@ -78,8 +78,8 @@ func (c *Catalog) runPinCheck(check pinCheck) {
 	close(check.done)
 }
 
-// Settle waits until all lists so far have been compared and pinned.
-func (c *Catalog) Settle(ctx context.Context) {
+// WaitForPinChecks waits until all lists so far have been compared and pinned.
+func (c *Catalog) WaitForPinChecks(ctx context.Context) {
 	for {
 		var one chan struct{}
 		c.mu.Lock()

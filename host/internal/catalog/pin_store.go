@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// KeepPins returns a PinStore in a store. A key contains digests of the names, which
+// NewPinStore returns a PinStore in a store. A key contains digests of the names, which
 // may have any length; the value contains the names.
-func KeepPins(keys store.Keys) PinStore { return storedPins{keys} }
+func NewPinStore(keys store.Keys) PinStore { return storedPins{keys} }
 
 // storedPins reads and writes pins in a key-value store.
 type storedPins struct{ keys store.Keys }

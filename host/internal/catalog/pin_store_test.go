@@ -14,7 +14,7 @@ import (
 func TestPinsAreKeptInAStore(t *testing.T) {
 	s := memory.New(memory.Config{})
 	defer s.Close()
-	pins := catalog.KeepPins(s.Keys)
+	pins := catalog.NewPinStore(s.Keys)
 	for i := range 2500 { // more than a page
 		require.NoError(t, pins.Pin(t.Context(), "a", fmt.Sprint("tool ", i), json.RawMessage(`{"d":"<&>"}`)))
 	}
@@ -33,6 +33,6 @@ func TestPinsAreKeptInAStore(t *testing.T) {
 		c := open(t, nil, catalog.Entry{Source: with("large", nil, definition)})
 		c.SetPins(catalog.PinsEnforce, pins)
 		require.Len(t, c.Snapshot(t.Context()).Tools(), min(1, 2-i))
-		c.Settle(t.Context()) // the first is pinned, which the next are compared with
+		c.WaitForPinChecks(t.Context()) // the first is pinned, which the next are compared with
 	}
 }

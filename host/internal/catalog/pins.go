@@ -84,7 +84,7 @@ func (c *Catalog) SetPins(mode PinMode, store PinStore) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pins = p
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		l := s.lists[call.Tools]
 		if l.drift = nil; l.tried && !s.isKnown {
 			c.requestList(s, call.Tools)
@@ -113,7 +113,7 @@ func (c *Catalog) Changed() []*ChangedError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []*ChangedError
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		for key, e := range p.changed {
 			if key[0] == s.Source.Name() {
 				all = append(all, e)
@@ -144,9 +144,9 @@ func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 	return nil
 }
 
-// Recheck requests the lists of servers again whose changed definitions were approved by
+// RelistApproved requests the lists of servers again whose changed definitions were approved by
 // another host.
-func (c *Catalog) Recheck(ctx context.Context) {
+func (c *Catalog) RelistApproved(ctx context.Context) {
 	p := c.pinned()
 	for _, e := range c.Changed() {
 		if now, err := p.store.Pinned(ctx, e.Server); err == nil && equalsPin(now[e.Tool], e.Is) {
@@ -155,9 +155,9 @@ func (c *Catalog) Recheck(ctx context.Context) {
 	}
 }
 
-// withhold returns items without the tools whose definitions have changed since they were
+// withholdChanged returns items without the tools whose definitions have changed since they were
 // pinned, and reports these tools. It pins nothing. It returns the errors of the store of pins.
-func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
+func (c *Catalog) withholdChanged(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
 	found, err := p.compare(c.life, server, items)
 	if err != nil {
 		return nil, fmt.Errorf("its tools are withheld, because they cannot be compared with their first use: %w", err)

@@ -80,7 +80,7 @@ func (c Change) Affects(v *View) bool {
 		return true
 	}
 	before, after := c.BeforeAndAfter(v)
-	return !before.same(after, c.Kind)
+	return !before.hasSameList(after, c.Kind)
 }
 
 // BeforeAndAfter returns the view's snapshots before and after a change.
@@ -96,14 +96,14 @@ func (v *View) apply(s *Snapshot) *Snapshot {
 	return v.profile.apply(s)
 }
 
-// Same reports whether two views show the same items now.
-func (v *View) Same(other *View, kind call.ListKind) bool {
-	now := v.catalog.now()
-	return v.apply(now).same(other.apply(now), kind)
+// HasSameList reports whether two views show the same items of the kind now.
+func (v *View) HasSameList(other *View, kind call.ListKind) bool {
+	now := v.catalog.currentSnapshot()
+	return v.apply(now).hasSameList(other.apply(now), kind)
 }
 
 // Current returns the view's current snapshot.
-func (v *View) Current() *Snapshot { return v.apply(v.catalog.now()) }
+func (v *View) Current() *Snapshot { return v.apply(v.catalog.currentSnapshot()) }
 
 // Snapshot returns the view's snapshot after every server has been asked for its tools
 // once; see Catalog.Snapshot.
@@ -142,7 +142,7 @@ func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 		return item.Server, item.Original, true
 	}
 	if server, uri, ok := unqualify(name); ok {
-		for _, s := range v.catalog.all() {
+		for _, s := range v.catalog.allServers() {
 			if s.Source.Name() == server && v.shows(&Item{Kind: kind, Server: server}) {
 				return server, uri, true
 			}
@@ -156,7 +156,7 @@ func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (ser
 // no shown server has it.
 func (v *View) locateURI(ctx context.Context, uri string) (server, original string, ok bool) {
 	for _, ask := range []bool{false, true} {
-		s := v.catalog.now()
+		s := v.catalog.currentSnapshot()
 		if ask {
 			v.catalog.awaitLists(ctx, call.Resources, nil)
 			s = v.catalog.snapshot(ctx, call.Templates)

@@ -58,7 +58,7 @@ func (c *Catalog) Relist(ctx context.Context, name string) {
 	for requested := false; !requested; {
 		c.mu.Lock()
 		var busy chan struct{}
-		for _, s := range c.all() {
+		for _, s := range c.allServers() {
 			if s.Source.Name() != name {
 				continue
 			}
@@ -81,9 +81,9 @@ func (c *Catalog) Relist(ctx context.Context, name string) {
 	}
 }
 
-// requestAgain requests a changed list as soon as the throttle permits. The caller
+// requestWhenPermitted requests a changed list as soon as the throttle permits. The caller
 // holds c.mu.
-func (c *Catalog) requestAgain(s *server, kind call.ListKind) {
+func (c *Catalog) requestWhenPermitted(s *server, kind call.ListKind) {
 	l := s.lists[kind]
 	l.changed = true
 	if c.closed || l.busy != nil || l.timer != nil {
@@ -95,8 +95,8 @@ func (c *Catalog) requestAgain(s *server, kind call.ListKind) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			l.timer = nil
-			if slices.Contains(c.all(), s) {
-				c.requestAgain(s, kind)
+			if slices.Contains(c.allServers(), s) {
+				c.requestWhenPermitted(s, kind)
 			}
 		})
 		return

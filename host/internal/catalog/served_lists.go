@@ -65,9 +65,9 @@ func (s *Snapshot) Listing(kind call.ListKind, modern bool) json.RawMessage {
 	return s.lists[kind].legacy()
 }
 
-// same reports whether the list of a kind has the same definitions in the same order in
+// hasSameList reports whether the list of a kind has the same definitions in the same order in
 // both snapshots.
-func (s *Snapshot) same(other *Snapshot, kind call.ListKind) bool {
+func (s *Snapshot) hasSameList(other *Snapshot, kind call.ListKind) bool {
 	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, sameItem)
 }
 

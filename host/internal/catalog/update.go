@@ -19,10 +19,10 @@ func (c *Catalog) Update(entries []Entry) {
 		c.mu.Unlock()
 		return
 	}
-	c.complete()
+	c.rebuildIfOutdated()
 	before := map[string]*server{}
 	tried, seen := map[call.ListKind]bool{}, map[call.ListKind]bool{}
-	for _, s := range c.all() {
+	for _, s := range c.allServers() {
 		before[s.Source.Name()] = s
 		for kind, l := range s.lists {
 			tried[kind] = tried[kind] || l.tried && !s.isKnown
@@ -61,7 +61,7 @@ func (c *Catalog) Update(entries []Entry) {
 	c.current.Store(now)
 	c.mu.Unlock()
 	for _, kind := range kinds() {
-		if seen[kind] && c.onChange != nil && !was.same(now, kind) {
+		if seen[kind] && c.onChange != nil && !was.hasSameList(now, kind) {
 			c.onChange(Change{kind, was, now})
 		}
 	}

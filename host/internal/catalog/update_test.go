@@ -103,26 +103,26 @@ func TestACallWaitsForTheServerThatReplacesOne(t *testing.T) {
 func TestPinsAreRechecked(t *testing.T) {
 	keep := memory.New(memory.Config{})
 	defer keep.Close()
-	pins := catalog.KeepPins(keep.Keys)
+	pins := catalog.NewPinStore(keep.Keys)
 	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a"}`)))
 	var told []string
 	c := open(t, nil, catalog.Entry{Source: with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)}, catalog.Entry{Source: with("ours", nil, `{"name":"a"}`), Plain: true})
 	c.OnDrift(func(e *catalog.ChangedError) { told = append(told, e.Name) })
 	c.SetPins(catalog.PinsEnforce, pins)
 	require.Equal(t, []string{"s__b", "a"}, names(c.Snapshot(t.Context()).Items(call.Tools)))
-	c.Settle(t.Context())
+	c.WaitForPinChecks(t.Context())
 	require.Equal(t, []string{"s__a"}, told)
-	c.Recheck(t.Context())
+	c.RelistApproved(t.Context())
 	require.Len(t, c.Changed(), 1)
 	known, err := pins.Pinned(t.Context(), "ours")
 	require.NoError(t, err)
 	require.Empty(t, known, "bundled tools change with the host")
 
 	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a","x":1}`)))
-	c.Recheck(t.Context())
+	c.RelistApproved(t.Context())
 	require.Len(t, c.Changed(), 1, "who sees it later does not pin it again")
 	require.NoError(t, pins.Repin(t.Context(), "s", "a", json.RawMessage(`{"name":"a","x":1}`)))
-	c.Recheck(t.Context())
+	c.RelistApproved(t.Context())
 	require.Eventually(t, func() bool { return len(c.Snapshot(t.Context()).Tools()) == 3 }, time.Minute, time.Millisecond)
 	require.Empty(t, c.Changed())
 
@@ -131,7 +131,7 @@ func TestPinsAreRechecked(t *testing.T) {
 		c := open(t, nil, catalog.Entry{Source: with("s", nil, `{"name":"a"}`)})
 		c.SetPins(mode, broken{})
 		require.Len(t, c.Snapshot(t.Context()).Tools(), want)
-		c.Settle(t.Context())
+		c.WaitForPinChecks(t.Context())
 		require.ErrorContains(t, c.Errors()[0], "cannot be compared with their first use: the disk is on fire")
 	}
 }
@@ -148,7 +148,7 @@ func (broken) Pinned(context.Context, string) (map[string]json.RawMessage, error
 func TestWhatIsListedWhenPinsAreSetIsCompared(t *testing.T) {
 	keep := memory.New(memory.Config{})
 	defer keep.Close()
-	pins := catalog.KeepPins(keep.Keys)
+	pins := catalog.NewPinStore(keep.Keys)
 	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a"}`)))
 	s := with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)
 	s.gate = make(chan struct{})

@@ -41,9 +41,9 @@ func contentNames() []string { return []string{"content", "contents", "file_text
 // replacement is the change of one text to another.
 type replacement struct{ was, will string }
 
-// proposal formats the arguments of a call for a user to approve, with replacements of text
+// formatProposal formats the arguments of a call for a user to approve, with replacements of text
 // as diffs.
-func proposal(args json.RawMessage) string {
+func formatProposal(args json.RawMessage) string {
 	members, err := jsonrpc.Members(args)
 	if err != nil {
 		return formattedArgs(args)
@@ -82,7 +82,7 @@ func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replace
 			left = append(left, m)
 		}
 	}
-	return object(left), all
+	return objectOf(left), all
 }
 
 // editsOf parses a member edits: a list of replacements. ok is false for another member, for
@@ -139,8 +139,8 @@ func hasPath(members []jsonrpc.Member) bool {
 	return slices.ContainsFunc(members, func(m jsonrpc.Member) bool { return textOf(m, []string{"file_path", "path", "filePath"}) != nil })
 }
 
-// object returns the JSON object with these members.
-func object(members []jsonrpc.Member) json.RawMessage {
+// objectOf returns the JSON object with these members.
+func objectOf(members []jsonrpc.Member) json.RawMessage {
 	out := []byte{'{'}
 	for i, m := range members {
 		if i > 0 {

@@ -139,7 +139,7 @@ func (a *approvingTools) Call(ctx context.Context, tc *llm.ToolCall, progress fu
 			if d.args == nil {
 				return nil, err
 			}
-			a.chat.view.note("%v", err) // the edited arguments are invalid: ask again
+			a.chat.view.showNote("%v", err) // the edited arguments are invalid: ask again
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (c *Chat) askApproval(ctx context.Context, in *calling, tool, text string, 
 		if c.always[tool] {
 			return verdict{approve: true}, nil
 		}
-		about := text + "\n" + proposal(args) + "\n"
+		about := text + "\n" + formatProposal(args) + "\n"
 		shown, all := firstShown(about)
 		c.show(strings.TrimSuffix(shown, "\n") + "\n")
 		for {

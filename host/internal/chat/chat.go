@@ -188,7 +188,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 	}
 	m, err := cfg.Host.Models.Get(ctx, name)
 	if err != nil && cfg.Model == "" && name != "" { // the session's model does not exist any more
-		c.view.note("%v", err)
+		c.view.showNote("%v", err)
 		m, err = cfg.Host.Models.Get(ctx, "")
 	}
 	c.model = m
@@ -196,7 +196,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 }
 
 // Notice shows a notice to the user. Any goroutine may call it.
-func (c *Chat) Notice(text string) { c.view.note("%s", text) }
+func (c *Chat) Notice(text string) { c.view.showNote("%s", text) }
 
 // Close stops reading the input. The chat must not be used afterwards.
 func (c *Chat) Close() { c.source.Close() }
@@ -205,7 +205,7 @@ func (c *Chat) Close() { c.source.Close() }
 // was none, and another error if the answer could not be printed or the turn did not
 // stop after an interrupt.
 func (c *Chat) Once(ctx context.Context, prompt string) error {
-	c.notice()
+	c.showConfigNotice()
 	if err := c.runTurn(ctx, prompt); err != nil {
 		return err
 	}
@@ -215,10 +215,10 @@ func (c *Chat) Once(ctx context.Context, prompt string) error {
 	return ErrFailed
 }
 
-// notice shows the notice of the configuration, if there is one.
-func (c *Chat) notice() {
+// showConfigNotice shows the notice of the configuration, if there is one.
+func (c *Chat) showConfigNotice() {
 	if c.cfg.Notice != "" {
-		c.view.note("%s", c.cfg.Notice)
+		c.view.showNote("%s", c.cfg.Notice)
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *Chat) notice() {
 // the last message through a pipe had no answer or was interrupted, and another error
 // if the output failed or a turn did not stop.
 func (c *Chat) Talk(ctx context.Context) error {
-	c.notice()
+	c.showConfigNotice()
 	if c.editor != nil {
 		c.greet()
 	}
@@ -242,7 +242,7 @@ func (c *Chat) Talk(ctx context.Context) error {
 				return nil
 			}
 			interrupted = true
-			c.view.note("Press Ctrl-C again, Ctrl-D or type /quit to end the chat")
+			c.view.showNote("Press Ctrl-C again, Ctrl-D or type /quit to end the chat")
 			continue
 		case errors.Is(err, io.EOF):
 			return c.exitError()
@@ -254,7 +254,7 @@ func (c *Chat) Talk(ctx context.Context) error {
 			continue
 		}
 		if err := c.cfg.History.Add(said); err != nil && c.editor != nil {
-			c.view.note("the input history is not saved: %v", err)
+			c.view.showNote("the input history is not saved: %v", err)
 		}
 		if err := c.handleInput(ctx, said); err != nil {
 			return err
@@ -290,7 +290,7 @@ func (c *Chat) handleInput(ctx context.Context, text string) error {
 	if c.model.Info().Name == commandModel && c.hasTool(ctx, name) {
 		return c.runTurn(ctx, text)
 	}
-	c.view.note("%s", why)
+	c.view.showNote("%s", why)
 	c.failed = true
 	return nil
 }
@@ -303,9 +303,9 @@ func (c *Chat) hasTool(ctx context.Context, name string) bool {
 
 // greet shows the model, how to get help, and the session that is continued.
 func (c *Chat) greet() {
-	c.view.note("%s; type /help for commands", c.model.Info().Name)
+	c.view.showNote("%s; type /help for commands", c.model.Info().Name)
 	if c.session != nil {
-		c.view.note("%s", c.summary())
+		c.view.showNote("%s", c.summary())
 	}
 }
 

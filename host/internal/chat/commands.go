@@ -104,7 +104,7 @@ func completions(text string) []string {
 func (c *Chat) runCommand(ctx context.Context, name string, args []string) error {
 	if name == "undo" { // it handles interrupts itself
 		if err := c.undo(ctx); err != nil {
-			c.view.note("/undo: %s", errorText(err))
+			c.view.showNote("/undo: %s", errorText(err))
 		}
 		return nil
 	}
@@ -132,7 +132,7 @@ func (c *Chat) runCommand(ctx context.Context, name string, args []string) error
 		c.quitting = true
 	}
 	if err != nil {
-		c.view.note("/%s: %s", name, errorText(err))
+		c.view.showNote("/%s: %s", name, errorText(err))
 	}
 	return nil
 }

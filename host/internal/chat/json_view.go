@@ -67,9 +67,9 @@ func (v *jsonView) write(r jsonLine) {
 	v.out.Write(append(screen.EscapeJSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
 }
 
-// event writes a line for an event. It leaves out pieces of calls, pieces without text,
+// showEvent writes a line for an event. It leaves out pieces of calls, pieces without text,
 // and the end of a turn, which ended writes.
-func (v *jsonView) event(e agent.Event, _ provider.Info) {
+func (v *jsonView) showEvent(e agent.Event, _ provider.Info) {
 	r := jsonLine{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
 	if c := e.Call; c != nil {
 		r.Name = c.Name
@@ -104,8 +104,8 @@ func (v *jsonView) event(e agent.Event, _ provider.Info) {
 	v.write(r)
 }
 
-// ended writes the outcome of a turn, with its cost, as a line of JSON.
-func (v *jsonView) ended(out *agent.Outcome, cost float64) {
+// showOutcome writes the outcome of a turn, with its cost, as a line of JSON.
+func (v *jsonView) showOutcome(out *agent.Outcome, cost float64) {
 	ms := out.Took.Milliseconds()
 	r := jsonLine{Type: string(agent.EndEvent), Why: out.Ending, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
 	if out.Response != nil {
@@ -117,8 +117,8 @@ func (v *jsonView) ended(out *agent.Outcome, cost float64) {
 	v.write(r)
 }
 
-// note writes a note of the chat.
-func (v *jsonView) note(format string, args ...any) {
+// showNote writes a note of the chat.
+func (v *jsonView) showNote(format string, args ...any) {
 	v.write(jsonLine{Type: "note", Text: fmt.Sprintf(format, args...)})
 }
 

@@ -33,9 +33,9 @@ func (v *pipeView) writeErrLine(format string, args ...any) {
 	fmt.Fprintln(v.err, screen.Clean(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
 }
 
-// event writes the text of the answer to the output, and the results of calls,
+// showEvent writes the text of the answer to the output, and the results of calls,
 // compactions and errors to standard error.
-func (v *pipeView) event(e agent.Event, _ provider.Info) {
+func (v *pipeView) showEvent(e agent.Event, _ provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e.Type {
@@ -79,9 +79,9 @@ func (v *pipeView) endPart() {
 	}
 }
 
-// ended ends the answer on the output, and writes a note with the reason if the turn did
+// showOutcome ends the answer on the output, and writes a note with the reason if the turn did
 // not end with an answer.
-func (v *pipeView) ended(out *agent.Outcome, cost float64) {
+func (v *pipeView) showOutcome(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.endPart()
@@ -94,8 +94,8 @@ func (v *pipeView) ended(out *agent.Outcome, cost float64) {
 	}
 }
 
-// note writes a note to standard error.
-func (v *pipeView) note(format string, args ...any) { v.writeErrLine(format, args...) }
+// showNote writes a note to standard error.
+func (v *pipeView) showNote(format string, args ...any) { v.writeErrLine(format, args...) }
 
 // print writes the result of a command to the output.
 func (v *pipeView) print(text string) {

@@ -47,14 +47,14 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 		c.pending = ""
 		c.storeMessages(ctx, kept, out.Messages[len(kept.all)-1:]...)
 		c.history = append(append(c.history, asked), out.Messages...)
-		c.noteChanges(began, out)
+		c.recordChanges(began, out)
 	} else { // as if the message had not been sent
 		c.removeStoredTurn(ctx, kept)
 	}
 	if kept.fault != nil {
-		c.view.note("this turn is not saved: %v", kept.fault)
+		c.view.showNote("this turn is not saved: %v", kept.fault)
 	}
-	c.view.ended(out, c.countUsage(out))
+	c.view.showOutcome(out, c.countUsage(out))
 	if out.Ending == agent.EndCancelled && c.editor == nil && !c.cfg.Typing {
 		c.quitting = true // further output cannot be seen
 	}
@@ -62,8 +62,8 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 }
 
 // runAgent runs the agent for a conversation until it or ctx ends, and returns its outcome.
-// whole gets the added messages: see agent.Config.OnMessages.
-func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
+// onMessages is called with the messages that were added: see agent.Config.OnMessages.
+func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, onMessages func([]llm.Message)) *agent.Outcome {
 	c.waitTimes.reset()
 	ask := c.Ask
 	if !c.canAsk() {
@@ -72,7 +72,7 @@ func (c *Chat) runAgent(ctx context.Context, messages []llm.Message, whole func(
 	tools := c.cfg.Host.Turn(ask)
 	out := agent.Run(ctx, agent.Config{
 		Model: c.model, Tools: &approvingTools{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
-		Bounds: c.cfg.Bounds, OnMessages: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
+		Bounds: c.cfg.Bounds, OnMessages: onMessages, On: func(e agent.Event) { c.view.showEvent(e, c.model.Info()) },
 	}, messages)
 	if err := tools.End(); err != nil && out.Ending == agent.EndGoal {
 		out.Err = err
@@ -129,7 +129,7 @@ func (c *Chat) runInterruptible(ctx context.Context, work func(context.Context))
 		switch interrupts++; interrupts {
 		case 1:
 		case 2:
-			c.view.note("the current turn is still stopping; press Ctrl-C again to exit")
+			c.view.showNote("the current turn is still stopping; press Ctrl-C again to exit")
 		default:
 			return errStuck
 		}

@@ -36,10 +36,10 @@ type turn struct {
 	foreign []string        // files that other programs' tools changed meanwhile
 }
 
-// noteChanges records the file changes of a turn: the changes during the turn to files
+// recordChanges records the file changes of a turn: the changes during the turn to files
 // that its calls name. If a call makes other calls (an agent's, or one of a tool by
 // its name), it records all changes during the turn.
-func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
+func (c *Chat) recordChanges(began time.Time, out *agent.Outcome) {
 	if c.cfg.Host.Changes == nil {
 		return
 	}

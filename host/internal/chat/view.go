@@ -17,12 +17,12 @@ import (
 
 // A view shows the events of a chat. Several goroutines may call its methods.
 type view interface {
-	event(e agent.Event, m provider.Info)   // an event of the agent with this model
-	ended(out *agent.Outcome, cost float64) // the end of a turn
-	note(format string, args ...any)        // a note of the chat
-	print(text string)                      // the result of a command
-	tick(now time.Time)                     // once a second while a turn runs
-	idle()                                  // nothing is running any more
+	showEvent(e agent.Event, m provider.Info)     // an event of the agent with this model
+	showOutcome(out *agent.Outcome, cost float64) // the end of a turn
+	showNote(format string, args ...any)          // a note of the chat
+	print(text string)                            // the result of a command
+	tick(now time.Time)                           // once a second while a turn runs
+	idle()                                        // nothing is running any more
 }
 
 // commandModel is the name of the model whose answers are unchanged results of tools.
@@ -94,9 +94,9 @@ func (v *screenView) write(format string, args ...any) {
 	fmt.Fprintf(v.screen, format, args...) //nolint:errcheck // a terminal that is gone ends the chat
 }
 
-// event shows an event: text as it arrives, calls with their results, and the activity
+// showEvent shows an event: text as it arrives, calls with their results, and the activity
 // in the status line.
-func (v *screenView) event(e agent.Event, m provider.Info) {
+func (v *screenView) showEvent(e agent.Event, m provider.Info) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e.Type {
@@ -246,8 +246,8 @@ func (v *screenView) idle() {
 	v.screen.EndLine()
 }
 
-// ended ends the answer, and says why the turn ended if not with an answer.
-func (v *screenView) ended(out *agent.Outcome, cost float64) {
+// showOutcome ends the answer, and says why the turn ended if not with an answer.
+func (v *screenView) showOutcome(out *agent.Outcome, cost float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.closePart()
@@ -260,8 +260,8 @@ func (v *screenView) ended(out *agent.Outcome, cost float64) {
 	}
 }
 
-// note shows a note, after the current part of the answer if there is one.
-func (v *screenView) note(format string, args ...any) {
+// showNote shows a note, after the current part of the answer if there is one.
+func (v *screenView) showNote(format string, args ...any) {
 	text := screen.Clean(fmt.Sprintf(format, args...))
 	v.mu.Lock()
 	defer v.mu.Unlock()

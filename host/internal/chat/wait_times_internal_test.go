@@ -41,7 +41,7 @@ func TestWaitingForTheUserIsNotTheCallsTime(t *testing.T) {
 	var out bytes.Buffer
 	width := func() int { return 80 }
 	v := newScreenView(screen.New(&out, width), c.waitTimes.of, width, false, false)
-	v.event(agent.Event{Type: agent.CallEvent, ID: "a", Call: asked}, provider.Info{})
+	v.showEvent(agent.Event{Type: agent.CallEvent, ID: "a", Call: asked}, provider.Info{})
 	v.tick(time.Now().Add(62 * time.Second))
 	require.Contains(t, out.String(), "… edit · ")
 	require.NotContains(t, out.String(), "· 6")

@@ -72,11 +72,11 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, outp
 		err = connectAll(ctx, a)
 	}
 	if err != nil {
-		told.ended(&agent.Outcome{Ending: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
+		told.printOutcome(&agent.Outcome{Ending: agent.EndModelError, Err: err}, nil) //nolint:errcheck // the run has failed already
 		return withStatus(exitConnect, told.unreportedError(err))
 	}
 	if t.Host == nil {
-		p.listen(a, "agent")
+		p.openControlSocket(a, "agent")
 		release, err := a.ClaimAgent(ctx, told.id)
 		if err != nil {
 			return withStatus(exitFailed, err)
@@ -95,7 +95,7 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, outp
 	if strings.TrimSpace(t.Prompt) != "" {
 		messages = append(messages, llm.Message{Role: llm.UserRole, Parts: []llm.Part{{Type: llm.TextPart, Text: t.Prompt}}})
 	}
-	told.begun(cfg.Model.Info().Name, cfg.Journal != nil)
+	told.reportBegin(cfg.Model.Info().Name, cfg.Journal != nil)
 	var o *agent.Outcome
 	if t.Resume != "" {
 		o = agent.Resume(ctx, cfg, messages)
@@ -105,7 +105,7 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, outp
 	if err := set.End(); err != nil && o.Ending == agent.EndGoal {
 		o.Ending, o.Err = agent.EndDenied, err
 	}
-	if err := told.ended(o, append(messages, o.Messages...)); err != nil {
+	if err := told.printOutcome(o, append(messages, o.Messages...)); err != nil {
 		return err
 	}
 	if status := statusOf(o); status != exitDone {
@@ -298,8 +298,8 @@ type endLine struct {
 	Whole  []llm.Message   `json:"conversation,omitempty"`
 }
 
-// begun records the model, and with --json writes the first event of a run.
-func (t *agentReport) begun(model string, resumable bool) {
+// reportBegin records the model, and with --json writes the first event of a run.
+func (t *agentReport) reportBegin(model string, resumable bool) {
 	t.model = model
 	if t.how.json {
 		t.writeLine(agentEvent{Type: "begun", Agent: t.id, Model: model, Resumable: resumable})
@@ -362,10 +362,10 @@ func (t *agentReport) unreportedError(err error) error {
 // maxConversation bounds the conversation in the last line, in bytes.
 const maxConversation = 12 << 20
 
-// ended prints the report and the outcome, as text or as the last JSON line. whole is the
+// printOutcome prints the report and the outcome, as text or as the last JSON line. whole is the
 // conversation, nil if the run did not begin; the JSON output omits a conversation that is
 // too long or incomplete. It returns an error only if it cannot print.
-func (t *agentReport) ended(o *agent.Outcome, whole []llm.Message) error {
+func (t *agentReport) printOutcome(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its
 		// journal.

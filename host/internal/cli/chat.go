@@ -125,7 +125,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 		return err
 	}
 	defer a.Close()
-	p.listen(a, "chat") // agents of its calls connect through the socket
+	p.openControlSocket(a, "chat") // agents of its calls connect through the socket
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // as in with
@@ -302,9 +302,9 @@ func (p *program) chatHost(a *core.App, attended bool) chat.Host {
 	return h
 }
 
-// keepServers removes from cfg all declared tools, and all servers except those with these names.
+// keepOnlyServers removes from cfg all declared tools, and all servers except those with these names.
 // It returns an error for an unknown name.
-func keepServers(cfg *config.Config, names []string) error {
+func keepOnlyServers(cfg *config.Config, names []string) error {
 	var have []string
 	for _, s := range cfg.Servers {
 		have = append(have, s.Name)

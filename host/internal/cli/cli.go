@@ -254,7 +254,7 @@ func (p *program) loadFlags(flags config.Flags, dir string) (config.Config, erro
 	}
 	cfg, err := config.Load(flags, dir, buildinfo.Version(), p.getenv, p.environ)
 	if err == nil && len(p.only) > 0 {
-		err = keepServers(&cfg, p.only)
+		err = keepOnlyServers(&cfg, p.only)
 	}
 	cfg.ShareStarts = p.serves
 	return cfg, err

@@ -219,13 +219,13 @@ func (p *program) checkStarted(ctx context.Context, r *checkReport) error {
 		r.Warnings = append(r.Warnings, a.Config.Stages.Policy.Unmatched(served)...)
 		for _, t := range a.Config.Declared {
 			if m := t.MCP; m != nil && !slices.ContainsFunc(served, func(s *call.Tool) bool { return s.Server == m.Server && s.Original == m.Tool }) {
-				r.Problems = append(r.Problems, t.Problem("mcp.tool", "server %s has no tool %s", m.Server, dialect.Show(m.Tool)).String())
+				r.Problems = append(r.Problems, t.Problem("mcp.tool", "server %s has no tool %s", m.Server, dialect.ShownName(m.Tool)).String())
 			}
 			if t.Chain == nil {
 				continue
 			}
 			for _, name := range slices.Compact(slices.Sorted(slices.Values(t.Chain.Tools()))) {
-				problem := t.Problem("chain", "no server has a tool %s", dialect.Show(name)).String()
+				problem := t.Problem("chain", "no server has a tool %s", dialect.ShownName(name)).String()
 				known := slices.ContainsFunc(r.Problems, func(told string) bool { return strings.HasPrefix(told, problem) })
 				if _, ok := a.Get(ctx, name); !ok && !known {
 					r.Problems = append(r.Problems, problem)

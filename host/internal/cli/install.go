@@ -147,7 +147,7 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 	if err != nil {
 		return withStatus(exitFailed, err)
 	}
-	if change.Empty() {
+	if change.IsEmpty() {
 		return p.printf("%s already has %s in %s; nothing was changed\n", t.client.Title, printable(serverNames(servers)), printable(change.File))
 	}
 	if f.dryRun {

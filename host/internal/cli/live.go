@@ -26,8 +26,8 @@ const (
 	reconnectTimeout = 90 * time.Second
 )
 
-// listen opens the private socket of a host. If that fails it says so, and the host works without.
-func (p *program) listen(a *core.App, entryPoint string) {
+// openControlSocket opens the private socket of a host. If that fails it says so, and the host works without.
+func (p *program) openControlSocket(a *core.App, entryPoint string) {
 	if err := a.Listen(entryPoint); err != nil {
 		p.logf("%v; mcp-host servers and stats cannot reach this host", err)
 	}

@@ -95,10 +95,10 @@ func tokenStorage(cfg config.Config) (storage oauth.Storage, close func(), err e
 	return storage, func() { s.Close() }, nil //nolint:errcheck // everything is written
 }
 
-// signIn returns the configuration of the sign-in to a server. The caller calls close after
+// signInConfig returns the configuration of the sign-in to a server. The caller calls close after
 // its use. It returns an error with exit status 2 for an unknown server, or one without a
 // sign-in.
-func (p *program) signIn(name string) (c oauth.Config, close func(), err error) {
+func (p *program) signInConfig(name string) (c oauth.Config, close func(), err error) {
 	dir, err := bundledtools.HostDir()
 	if err != nil {
 		return c, nil, withStatus(exitFailed, err)
@@ -135,7 +135,7 @@ func (p *program) signIn(name string) (c oauth.Config, close func(), err error) 
 // stored, and lets running hosts connect again. It returns an error if nobody signs in
 // within f.wait.
 func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error {
-	c, close, err := p.signIn(name)
+	c, close, err := p.signInConfig(name)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func redirectHost(address string) string {
 // runLogout signs out of the server name, or with users signs out all users of serve. If tokens could
 // not be deleted or not be revoked, it returns an exit error that says which.
 func (p *program) runLogout(ctx context.Context, name string, users bool) error {
-	c, close, err := p.signIn(name)
+	c, close, err := p.signInConfig(name)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (p *program) checkLoop(cfg config.Config) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	return nesting.CheckLoop(config.Above(p.environ), marks, p.serves)
+	return nesting.CheckLoop(config.HostsAbove(p.environ), marks, p.serves)
 }
 
 // refuseClient answers every request with the reason, until the client closes the connection,

@@ -58,7 +58,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 		defer stop()
 	}
 	defer a.Close()
-	p.listen(a, "stdio")
+	p.openControlSocket(a, "stdio")
 	a.StartBackground()
 	defer time.AfterFunc(startTime, a.Started).Stop()
 	defer p.followConfig(ctx, a)()
@@ -156,7 +156,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	})
 	a.SetURL("http://" + callableAddress(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)
-	p.listen(a, "http://"+callableAddress(listener.Addr())+"/mcp")
+	p.openControlSocket(a, "http://"+callableAddress(listener.Addr())+"/mcp")
 	a.StartBackground()
 	defer p.followConfig(ctx, a)()
 	done := make(chan error, 1)

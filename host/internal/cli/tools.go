@@ -111,7 +111,7 @@ func (p *program) logMissing(a *core.App) error {
 func waitForPinChecks(ctx context.Context, a *core.App) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	a.Catalog.Settle(ctx)
+	a.Catalog.WaitForPinChecks(ctx)
 }
 
 // summary returns the first sentence of a tool's description, or its title, on one line of at most

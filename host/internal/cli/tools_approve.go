@@ -65,7 +65,7 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 	if len(names) == 0 {
 		a.Catalog.Snapshot(ctx)
 	}
-	a.Catalog.Settle(ctx)
+	a.Catalog.WaitForPinChecks(ctx)
 	var found []changedTool
 	for _, e := range a.Catalog.Changed() {
 		if len(names) > 0 && !slices.Contains(names, e.Name) {

@@ -53,7 +53,7 @@ func (c Config) Check(known func(tool string) bool) (found dialect.Problems, unc
 			}
 		case t.MCP != nil:
 			if c.needsStart(t.MCP.Server) {
-				unchecked = append(unchecked, fmt.Sprintf("tool %s: mcp: tool %s, which was not checked on server %s", dialect.Show(t.Name), dialect.Show(t.MCP.Tool), t.MCP.Server))
+				unchecked = append(unchecked, fmt.Sprintf("tool %s: mcp: tool %s, which was not checked on server %s", dialect.ShownName(t.Name), dialect.ShownName(t.MCP.Tool), t.MCP.Server))
 			}
 		case t.Chain != nil:
 			problems, open := c.checkChain(t, known)
@@ -96,13 +96,13 @@ func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dial
 		i := slices.IndexFunc(asked, func(s Server) bool { return entryOf(s).MayServe(name) })
 		switch {
 		case i >= 0:
-			unchecked = append(unchecked, fmt.Sprintf("tool %s: chain: tool %s, which was not checked on server %s", dialect.Show(t.Name), dialect.Show(name), asked[i].Name))
+			unchecked = append(unchecked, fmt.Sprintf("tool %s: chain: tool %s, which was not checked on server %s", dialect.ShownName(t.Name), dialect.ShownName(name), asked[i].Name))
 		case slices.Contains(c.Missing, name):
 			p := t.Problem("chain", "the bundled tool %s is not installed in %s", name, c.Dir)
 			p.Warning = true
 			found = append(found, p)
 		case !known(name):
-			found = append(found, t.Problem("chain", "no server has a tool %s%s", dialect.Show(name), dialect.Nearest(name, slices.Sorted(maps.Keys(sure)))))
+			found = append(found, t.Problem("chain", "no server has a tool %s%s", dialect.ShownName(name), dialect.Nearest(name, slices.Sorted(maps.Keys(sure)))))
 		}
 	}
 	return found, unchecked

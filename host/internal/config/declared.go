@@ -93,7 +93,7 @@ func (c *Config) checkDeclared() error {
 	}
 	for _, t := range c.Declared {
 		if t.MCP != nil && taken[t.MCP.Server] == "" && t.MCP.Server != customServer {
-			problems = append(problems, t.Problem("mcp.server", "no server %s%s", dialect.Show(t.MCP.Server), dialect.Nearest(t.MCP.Server, slices.Sorted(maps.Keys(taken)))))
+			problems = append(problems, t.Problem("mcp.server", "no server %s%s", dialect.ShownName(t.MCP.Server), dialect.Nearest(t.MCP.Server, slices.Sorted(maps.Keys(taken)))))
 		}
 	}
 	return append(problems, chainCycles(c.Declared)...).Err()

@@ -59,8 +59,8 @@ func HostMarks(args, environ []string, dir string) []string {
 	return marksOf(files, strings.Join(nesting.FlagValues(args, "mcpservers"), ""))
 }
 
-// Above returns the hosts below which this process was started.
-func Above(environ []string) []nesting.Host { return nesting.HostsAbove(environ, HostMarks) }
+// HostsAbove returns the hosts below which this process was started.
+func HostsAbove(environ []string) []nesting.Host { return nesting.HostsAbove(environ, HostMarks) }
 
 // startsItselfReason returns why a server must not be started whose command is a host with these
 // arguments: that host has this configuration. It returns "" otherwise.

@@ -24,9 +24,9 @@ type setting struct {
 	vars dialect.Variables
 }
 
-// overlay returns settings in which those of a later document replace earlier ones, with a notice.
+// mergeSettings returns settings in which those of a later document replace earlier ones, with a notice.
 // Each setting is replaced as a whole: if two files have a policy, the later one counts.
-func (c *Config) overlay(before []setting, d *dialect.Document, vars dialect.Variables) []setting {
+func (c *Config) mergeSettings(before []setting, d *dialect.Document, vars dialect.Variables) []setting {
 	for _, s := range d.Settings {
 		i := slices.IndexFunc(before, func(have setting) bool { return have.Key == s.Key })
 		if i >= 0 {
@@ -146,12 +146,12 @@ func (c *Config) expandApproval(vars dialect.Variables) (err error) {
 func (c *Config) expandModels(m lookup.Config, vars dialect.Variables, file string) error {
 	for i := range m.Providers {
 		p := &m.Providers[i]
-		at := "providers." + dialect.Show(p.Name) + "."
+		at := "providers." + dialect.ShownName(p.Name) + "."
 		headers := map[string]secret.Text{}
 		for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 			value, err := vars.Expand(p.Headers[name].Reveal())
 			if err != nil {
-				return fmt.Errorf("%sheaders: %s: %w", at, dialect.Show(name), err)
+				return fmt.Errorf("%sheaders: %s: %w", at, dialect.ShownName(name), err)
 			}
 			headers[name] = secret.Text(value)
 		}

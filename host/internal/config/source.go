@@ -239,7 +239,7 @@ func (c *Config) mergeDocuments(docs []*dialect.Document, leaveOut bool, cwd str
 		home := homeDir(getenv)
 		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), baseDirs(d.File, home), d.File)
 		vars.Inputs = d.Inputs
-		settings = c.overlay(settings, d, vars)
+		settings = c.mergeSettings(settings, d, vars)
 		for _, raw := range d.Servers {
 			var found dialect.Problems
 			specs, found = c.mergeServer(specs, raw, bad[raw.Name], leaveOut, vars, docs[0].File)
@@ -382,7 +382,7 @@ const maxUnread = 5
 func unreadKeys(d *dialect.Document) string {
 	var names []string
 	for _, key := range d.Unread[:min(len(d.Unread), maxUnread)] {
-		names = append(names, dialect.Show(key))
+		names = append(names, dialect.ShownName(key))
 	}
 	rest := ""
 	if more := len(d.Unread) - len(names); more > 0 {

@@ -135,7 +135,7 @@ func (w *watcher) reload() {
 	}
 	w.state = state
 	var next Config
-	err := checkReadable(w.current.piped)
+	err := checkStillRegular(w.current.piped)
 	if err == nil {
 		next, err = w.load()
 	}
@@ -167,9 +167,9 @@ func (w *watcher) reload() {
 	}
 }
 
-// checkReadable returns an error if a file has become something that would block a reader,
+// checkStillRegular returns an error if a file has become something that would block a reader,
 // such as a pipe.
-func checkReadable(files []string) error {
+func checkStillRegular(files []string) error {
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return fmt.Errorf("%s is no longer a regular file", file)

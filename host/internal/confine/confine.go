@@ -111,7 +111,7 @@ func (c *Confiner) Start(ctx context.Context, p Program, s Settings) (*Process, 
 		return nil, err
 	}
 	view := newView(p, s, home)
-	view.linkGiven()
+	view.linkGivenPaths()
 	rules, dir, err := view.rules(ctx)
 	if err != nil {
 		return nil, err

@@ -34,10 +34,10 @@ func uniqueFileName(server string) string {
 	return name.String()
 }
 
-// linkGiven makes links in the private home to the paths of the user's homes that the
+// linkGivenPaths makes links in the private home to the paths of the user's homes that the
 // server was given, so that it finds them by ~. It leaves what the server made there.
 // The server can change the links, but that gives it no access to anything.
-func (v *view) linkGiven() {
+func (v *view) linkGivenPaths() {
 	for _, path := range v.given {
 		for _, home := range v.homes {
 			rest, err := filepath.Rel(home, path)

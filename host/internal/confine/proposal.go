@@ -77,11 +77,11 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 			}
 		}
 	}
-	p.Write = v.collapse(write)
+	p.Write = v.collapsePaths(write)
 	maps.DeleteFunc(read, func(path string, _ bool) bool {
 		return slices.ContainsFunc(p.Write, func(dir string) bool { return isBeneath(dir, path) })
 	})
-	p.Read = v.collapse(read)
+	p.Read = v.collapsePaths(read)
 	for _, host := range result.RefusedHosts {
 		if host.Opens != "" {
 			p.Hosts = append(p.Hosts, host.Opens)
@@ -99,7 +99,7 @@ func (v *view) propose(result proc.Result, hidden []string, isSecret func(path s
 // refusedAccess returns the path that an access to a path would have reached without the
 // sandbox: for a path in the private home, that in the user's home. It returns true if that
 // path exists and the sandbox hides it.
-func (v *view) refusedAccess(path string, hidden []string) (string, bool) {
+func (v *view) refusedAccess(path string, hidden []string) (reached string, ok bool) {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if isBeneath(dir, path) {
 			return "", false
@@ -164,9 +164,9 @@ func (v *view) refusedWrite(path string) (string, bool) {
 	}
 }
 
-// collapse returns paths in order. It replaces more than maxListed paths of one directory by
+// collapsePaths returns paths in order. It replaces more than maxListed paths of one directory by
 // the directory, except a home or one that contains a home, and drops paths below others.
-func (v *view) collapse(paths map[string]bool) (all []string) {
+func (v *view) collapsePaths(paths map[string]bool) (all []string) {
 	inDir := map[string]int{}
 	for path := range paths {
 		inDir[filepath.Dir(path)]++

@@ -36,9 +36,9 @@ func (c *Confiner) selfTest(ctx context.Context, level proc.Level) (*proc.Report
 	return &report, nil
 }
 
-// Prepare tests the level of these settings in advance, so that the first server need
+// TestLevelEarly tests the level of these settings in advance, so that the first server need
 // not wait for it. It ignores failures, which the start reports.
-func (c *Confiner) Prepare(ctx context.Context, s Settings) {
+func (c *Confiner) TestLevelEarly(ctx context.Context, s Settings) {
 	c.selfTest(ctx, s.Level) //nolint:errcheck // see above
 }
 

@@ -155,7 +155,7 @@ func (s *Server) accept() {
 			continue
 		}
 		s.work.Go(func() {
-			defer s.leave(conn)
+			defer s.removeConn(conn)
 			s.serve(conn)
 		})
 	}
@@ -201,8 +201,8 @@ func (s *Server) moveBehindSilent(conn net.Conn, busy bool) {
 	}
 }
 
-// leave closes a connection and removes it from the server.
-func (s *Server) leave(conn net.Conn) {
+// removeConn closes a connection and removes it from the server.
+func (s *Server) removeConn(conn net.Conn) {
 	s.moveBehindSilent(conn, true)
 	conn.Close() //nolint:errcheck // all is said
 	s.mu.Lock()

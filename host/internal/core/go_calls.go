@@ -73,17 +73,17 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 
 // Session returns the tools of one server, or of all servers if server is "", under their
 // served names. Calls pass all stages. See mcpkit.Import.
-func (a *App) Session(server string) mcpkit.Session { return session{a, server} }
+func (a *App) Session(server string) mcpkit.Session { return goSession{a, server} }
 
-// session gives Go code the tools of one server; "" means all servers.
-type session struct {
+// goSession gives Go code the tools of one server, or of all servers if server is "".
+type goSession struct {
 	app    *App
 	server string
 }
 
 // ListTools returns the definitions of the tools. It returns NOT_FOUND for an unknown
 // server, and the error of a server that failed if there is no tool at all.
-func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
+func (s goSession) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 	tools := s.app.List
 	if s.server != "" {
 		if _, ok := s.app.snapshot.Load().byName[s.server]; !ok {
@@ -108,7 +108,7 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 
 // CallTool calls a tool by its served name and returns the whole result. It returns
 // TOOL_NOT_FOUND if the server does not have it.
-func (s session) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+func (s goSession) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	t, ok := s.app.Get(ctx, name)
 	if !ok || s.server != "" && t.Server != s.server {
 		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q of server %q", name, s.server)

@@ -67,7 +67,7 @@ func (a *App) onCatalogChange(c catalog.Change) {
 func (a *App) notifyChangedViews(before, now *snapshot) {
 	for _, kind := range []call.ListKind{call.Tools, call.Resources, call.Templates, call.Prompts} {
 		for name, v := range now.views {
-			if old, ok := before.views[name]; ok && old != v && !old.Same(v, kind) {
+			if old, ok := before.views[name]; ok && old != v && !old.HasSameList(v, kind) {
 				a.Gateway.NotifyListChangedFor(kind, func(profile string) bool { return profile == name })
 			}
 		}

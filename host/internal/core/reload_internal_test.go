@@ -162,7 +162,7 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 			cfg := config.Config{Store: where, Pins: catalog.PinsEnforce}
 			a, _ := within(t, cfg, "s")
 			n := len(a.Catalog.Snapshot(t.Context()).Tools())
-			a.Catalog.Settle(t.Context())
+			a.Catalog.WaitForPinChecks(t.Context())
 			require.Empty(t, a.Catalog.Errors())
 			require.Equal(t, 24, n)
 			a.Close()
@@ -170,12 +170,12 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 			kept, err := backend.Open(where)
 			require.NoError(t, err)
 			defer kept.Close()
-			require.NoError(t, catalog.KeepPins(kept.Keys).Repin(t.Context(), "s", "echo", json.RawMessage(`{}`)))
+			require.NoError(t, catalog.NewPinStore(kept.Keys).Repin(t.Context(), "s", "echo", json.RawMessage(`{}`)))
 			a, _ = within(t, cfg, "s")
 			var told string
 			a.OnNotice(func(text string) { told = text })
 			require.Len(t, a.Catalog.Snapshot(t.Context()).Tools(), 23)
-			a.Catalog.Settle(t.Context())
+			a.Catalog.WaitForPinChecks(t.Context())
 			require.Contains(t, told, "withheld until it is approved; mcp-host tools approve s__echo shows the difference")
 
 			// What another process approves is served within moments.
@@ -183,7 +183,7 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 			a.StartBackground()
 			changed := a.Catalog.Changed()
 			require.Len(t, changed, 1)
-			require.NoError(t, catalog.KeepPins(kept.Keys).Repin(t.Context(), "s", "echo", changed[0].Is))
+			require.NoError(t, catalog.NewPinStore(kept.Keys).Repin(t.Context(), "s", "echo", changed[0].Is))
 			require.Eventually(t, func() bool { return len(a.Catalog.Snapshot(t.Context()).Tools()) == 24 }, 20*time.Second, 5*time.Millisecond)
 		})
 	}
@@ -197,7 +197,7 @@ func TestHostsShareAStore(t *testing.T) {
 		a, _ := within(t, cfg, "s", "r")
 		hosts.Go(func() {
 			n := len(a.Catalog.Snapshot(t.Context()).Tools())
-			a.Catalog.Settle(t.Context())
+			a.Catalog.WaitForPinChecks(t.Context())
 			if errs := a.Catalog.Errors(); n != 48 || len(errs) > 0 {
 				t.Errorf("%d tools, %v", n, errs)
 			}
@@ -212,7 +212,7 @@ func TestAStoreThatCannotBeReached(t *testing.T) {
 	for mode, want := range map[catalog.PinMode]int{"": 24, catalog.PinsOff: 24, catalog.PinsEnforce: 0} {
 		a, _ := within(t, config.Config{Store: backend.Config{URL: "nats://127.0.0.1:1"}, Pins: mode}, "s")
 		require.Len(t, a.Catalog.Snapshot(t.Context()).Tools(), want, mode)
-		a.Catalog.Settle(t.Context())
+		a.Catalog.WaitForPinChecks(t.Context())
 		require.Equal(t, mode == catalog.PinsOff, len(a.Catalog.Errors()) == 0, fmt.Sprint(a.Catalog.Errors()))
 		require.Error(t, a.TryStore(t.Context()))
 	}

@@ -145,7 +145,7 @@ func (a *App) SandboxOf(name string) dialect.Sandbox {
 func (a *App) probeSandbox() {
 	for _, entry := range a.snapshot.Load().servers {
 		if sandbox := entry.cfg.Spec.Sandbox; sandbox.On {
-			a.confiner.Prepare(a.life, config.Confinement(sandbox))
+			a.confiner.TestLevelEarly(a.life, config.Confinement(sandbox))
 		}
 	}
 }

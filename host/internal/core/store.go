@@ -66,7 +66,7 @@ func (a *App) configurePins(cfg config.Config) {
 	if mode == "" {
 		mode = catalog.PinsWarn
 	}
-	a.Catalog.SetPins(mode, catalog.KeepPins(usedKeys{a.store.Keys, &a.storeUsed}))
+	a.Catalog.SetPins(mode, catalog.NewPinStore(usedKeys{a.store.Keys, &a.storeUsed}))
 }
 
 // usedKeys records that the store was used.
@@ -105,7 +105,7 @@ func (a *App) runMaintenance() {
 		case <-a.life.Done():
 			return
 		case <-recheck.C:
-			a.Catalog.Recheck(a.life)
+			a.Catalog.RelistApproved(a.life)
 		case <-trim.C:
 			a.trim()
 			trim.Reset(trimEvery)

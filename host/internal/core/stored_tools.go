@@ -214,7 +214,7 @@ func (a *App) findStored(ctx context.Context, name string) bool {
 	t, err := a.storedTools.stored.Get(ctx, name)
 	if err != nil {
 		if !toolerr.Is(err, toolerr.NotFound) && !toolerr.Is(err, toolerr.InvalidInput) && ctx.Err() == nil {
-			a.notify("tool " + dialect.Show(name) + " is not served: " + err.Error())
+			a.notify("tool " + dialect.ShownName(name) + " is not served: " + err.Error())
 		}
 		return false
 	}

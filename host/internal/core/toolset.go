@@ -79,7 +79,7 @@ func (a *App) UnmatchedPatterns(ctx context.Context, patterns []string) []string
 
 // Begin begins a round: one request to the model and its calls. It returns LIMIT_REACHED
 // after the policy's last permitted round.
-func (t *Toolset) Begin() error { return t.turn.Round() }
+func (t *Toolset) Begin() error { return t.turn.BeginRound() }
 
 // End ends the turn. It returns an error if the policy requires a call that was not
 // made.

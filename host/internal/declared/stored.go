@@ -126,7 +126,7 @@ func (s Stored) read(entry store.Entry) (manifest.Tool, error) {
 	case err != nil:
 		return manifest.Tool{}, err
 	case len(tools) != 1 || keyPrefix+ServedName(tools[0]) != entry.Key:
-		return manifest.Tool{}, toolerr.New(toolerr.InvalidInput, "the store, %s: is not the manifest of that tool", dialect.Show(entry.Key))
+		return manifest.Tool{}, toolerr.New(toolerr.InvalidInput, "the store, %s: is not the manifest of that tool", dialect.ShownName(entry.Key))
 	}
 	return tools[0], nil
 }

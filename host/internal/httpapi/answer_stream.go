@@ -308,7 +308,7 @@ func (t *answerStream) extraMembers(o *agent.Outcome) []any {
 func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
 	ctx, give := context.WithCancelCause(r.Context())
 	defer give(nil)
-	c, done, err := a.prepare(ctx, q)
+	c, done, err := a.newCompletion(ctx, q)
 	if err != nil {
 		writeError(w, r, err)
 		return

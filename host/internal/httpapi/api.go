@@ -154,14 +154,14 @@ func New(c Config) *API {
 	for _, r := range a.routes {
 		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, c.WriteTimeout}, req) })
 	}
-	a.openapi = sync.OnceValue(a.describe)
+	a.openapi = sync.OnceValue(a.openAPIDocument)
 	return a
 }
 
 // ServeHTTP serves the API. It answers unknown paths and too frequent requests with an
 // error in the format of the path's clients.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.tooOften(w, r) {
+	if a.refuseIfTooOften(w, r) {
 		return
 	}
 	if _, pattern := a.mux.Handler(r); pattern != "" {
@@ -171,9 +171,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeError(w, r, a.routeError(w, r))
 }
 
-// tooOften counts a request. If the client exceeds its rate, it answers with an error
+// refuseIfTooOften counts a request. If the client exceeds its rate, it answers with an error
 // and returns true.
-func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
+func (a *API) refuseIfTooOften(w http.ResponseWriter, r *http.Request) (refused bool) {
 	wait := a.rate.take(clientAddress(r), a.cfg.Now())
 	if wait > 0 {
 		writeError(w, r, tooMany(wait))
@@ -210,7 +210,7 @@ func (a *API) Callback() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, r, a.routeError(w, r)) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.tooOften(w, r) { // limits guessing of tokens, too
+		if !a.refuseIfTooOften(w, r) { // limits guessing of tokens, too
 			mux.ServeHTTP(w, r)
 		}
 	})

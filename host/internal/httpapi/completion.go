@@ -66,10 +66,10 @@ type completion struct {
 	ids map[string]string // ids of the client's calls: the run's id → the client's id
 }
 
-// prepare returns a completion with its model, conversation and tools. The caller must call
+// newCompletion returns a completion with its model, conversation and tools. The caller must call
 // done. It returns status 429 if too many completions run. After an error done need not be
 // called.
-func (a *API) prepare(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
+func (a *API) newCompletion(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
 	if a.cfg.Models == nil {
 		return nil, nil, &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
 	}

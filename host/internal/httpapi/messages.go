@@ -31,7 +31,7 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	c, done, err := a.prepare(r.Context(), q)
+	c, done, err := a.newCompletion(r.Context(), q)
 	if err != nil {
 		writeError(w, r, err)
 		return

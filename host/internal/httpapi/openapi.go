@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// describe returns the OpenAPI description of the API.
-func (a *API) describe() []byte {
+// openAPIDocument returns the OpenAPI description of the API.
+func (a *API) openAPIDocument() []byte {
 	paths := map[string]map[string]any{}
 	for _, r := range a.routes {
 		path := strings.ReplaceAll(r.path, "...}", "}")

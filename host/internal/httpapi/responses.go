@@ -159,7 +159,7 @@ func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) e
 	case len(input.PeekItems()) == 0:
 		return invalid("input", "input must be text or a list of at least one item")
 	}
-	resolved, err := a.resolveReferences(ctx, q, input)
+	resolved, err := a.resolveItemReferences(ctx, q, input)
 	if err != nil {
 		return err
 	}
@@ -244,9 +244,9 @@ func (q *requestOptions) ignoreHints(v *tree.Value) {
 	}
 }
 
-// resolveReferences returns the items of input, in which stored items replace the references to
+// resolveItemReferences returns the items of input, in which stored items replace the references to
 // them. It returns status 404 for an unknown one.
-func (a *API) resolveReferences(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
+func (a *API) resolveItemReferences(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
 	for i, item := range input.PeekItems() {
 		if textOf(item, "type") != responses.ReferenceType {

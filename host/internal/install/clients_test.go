@@ -77,7 +77,7 @@ func TestAddAndRemoveLeavesNothing(t *testing.T) {
 			require.NoError(t, change.Apply(bg, state))
 			again, err := install.Plan(c, scope, at, []install.Server{hostServer}, false)
 			require.NoError(t, err)
-			require.True(t, again.Empty(), c.ID)
+			require.True(t, again.IsEmpty(), c.ID)
 			found, err := install.Find(c, scope, at)
 			require.NoError(t, err)
 			require.Len(t, found, 1, c.ID)

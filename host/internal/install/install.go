@@ -27,8 +27,8 @@ type Change struct {
 	dir string // in which the commands run
 }
 
-// Empty reports whether there is nothing to change.
-func (c *Change) Empty() bool {
+// IsEmpty reports whether there is nothing to change.
+func (c *Change) IsEmpty() bool {
 	return bytes.Equal(c.Before, c.After) && (c.Before == nil) == (c.After == nil)
 }
 

@@ -46,7 +46,7 @@ func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
 			filelock.Unlock(f)
 			f.Close() //nolint:errcheck // only locked
 		}
-		if isNamed(f) {
+		if isAtItsName(f) {
 			return unlock, nil
 		}
 		unlock() // removeUnused has removed it meanwhile
@@ -68,7 +68,7 @@ func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error)
 		switch {
 		case err == nil:
 			conn.Close() //nolint:errcheck // nothing was said
-		case !mayServe(err):
+		case !mayReplaceListener(err):
 			return unlock, nil
 		}
 		unlock()
@@ -80,15 +80,15 @@ func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error)
 	}
 }
 
-// mayServe reports whether a process may listen at a socket that could not be connected: it
+// mayReplaceListener reports whether a process may listen at a socket that could not be connected: it
 // accepts no connection in time, or this process has no free descriptor.
-func mayServe(err error) bool {
+func mayReplaceListener(err error) bool {
 	var fault net.Error
 	return errors.As(err, &fault) && fault.Timeout() || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// isNamed reports whether the name of an open file still leads to it.
-func isNamed(f *os.File) bool {
+// isAtItsName reports whether the name of an open file still leads to it.
+func isAtItsName(f *os.File) bool {
 	opened, err := f.Stat()
 	if err != nil {
 		return false
@@ -112,7 +112,7 @@ func replaceOlder(ctx context.Context, dir, name, program string) {
 			continue
 		}
 		seen[other] = true
-		if !drain(ctx, filepath.Join(dir, other), program) {
+		if !requestDrain(ctx, filepath.Join(dir, other), program) {
 			removeUnused(dir, other)
 		}
 	}
@@ -121,9 +121,9 @@ func replaceOlder(ctx context.Context, dir, name, program string) {
 // drainTime is the longest time to wait for the answer of another process.
 const drainTime = 2 * time.Second
 
-// drain sends methodDrain to a socket, and waits at most drainTime for the answer. It
+// requestDrain sends methodDrain to a socket, and waits at most drainTime for the answer. It
 // returns false if no process accepts connections.
-func drain(ctx context.Context, socket, program string) bool {
+func requestDrain(ctx context.Context, socket, program string) bool {
 	conn, err := control.Dial(ctx, socket)
 	if err != nil {
 		return false

@@ -16,9 +16,9 @@ var routedCapabilities = []string{"elicitation", "sampling", "roots"}
 // host.
 var routedExtensions = []string{"io.modelcontextprotocol/ui"}
 
-// Routed returns those capabilities of a client, or extensions of a server, that work
+// RoutedCapabilities returns those capabilities of a client, or extensions of a server, that work
 // through the host. The result is a JSON object.
-func Routed(capabilities json.RawMessage) json.RawMessage {
+func RoutedCapabilities(capabilities json.RawMessage) json.RawMessage {
 	return filterMembers(capabilities, func(name string, value json.RawMessage) json.RawMessage {
 		switch {
 		case slices.Contains(routedCapabilities, name):

@@ -206,7 +206,7 @@ func (c *conn) listedTools() []json.RawMessage {
 }
 
 // send queues a line for the server. It returns false if that fails.
-func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
+func (c *conn) send(line []byte) (queued bool) { return c.out.send(line) == nil }
 
 // newID returns an id for a request; 0 if the connection is dead.
 func (c *conn) newID() uint64 {

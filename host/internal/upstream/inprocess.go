@@ -78,9 +78,9 @@ func (p *inProcess) run(c *conn) error {
 	case <-c.dead:
 	}
 	p.input.Close() //nolint:errcheck // a pipe in memory
-	if !p.hasEnded(p.cfg.CloseGrace) {
+	if !p.waitForReturn(p.cfg.CloseGrace) {
 		p.cancel()
-		p.hasEnded(p.cfg.TermGrace)
+		p.waitForReturn(p.cfg.TermGrace)
 	}
 	p.cancel()
 	p.output.Close() //nolint:errcheck // a pipe in memory
@@ -98,9 +98,9 @@ func (p *inProcess) run(c *conn) error {
 	return toolerr.New(toolerr.ServerOffline, "the server ended")
 }
 
-// hasEnded waits at most d for the return of the function, and reports whether it has
+// waitForReturn waits at most d for the return of the function, and reports whether it has
 // returned.
-func (p *inProcess) hasEnded(d time.Duration) bool {
+func (p *inProcess) waitForReturn(d time.Duration) (ended bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -216,7 +216,7 @@ func (s *Server) releaseInstance(caller string, v *instance) {
 
 // evictIdle ends the run that has been idle longest, if any is idle. The caller holds the
 // instances' mu.
-func (s *Server) evictIdle() bool {
+func (s *Server) evictIdle() (evicted bool) {
 	var oldest string
 	var found *instance
 	for caller, v := range s.instances.byCaller {

@@ -130,7 +130,7 @@ func (p callParams) appendMeta(dst []byte, r paramsRewrite) []byte {
 		case m.Name == "progressToken":
 		case isEraMember(m.Name) && (r.era != Modern || !r.fromModern):
 		case m.Name == eraPrefix+"clientCapabilities":
-			add(m.Name, Routed(m.Value))
+			add(m.Name, RoutedCapabilities(m.Value))
 		default:
 			add(m.Name, m.Value)
 		}
@@ -149,7 +149,7 @@ func modernMeta(version string, caps json.RawMessage) []jsonrpc.Member {
 	return []jsonrpc.Member{
 		{Name: eraPrefix + "protocolVersion", Value: json.RawMessage(`"` + modernVersion + `"`)},
 		{Name: eraPrefix + "clientInfo", Value: who},
-		{Name: eraPrefix + "clientCapabilities", Value: Routed(caps)},
+		{Name: eraPrefix + "clientCapabilities", Value: RoutedCapabilities(caps)},
 	}
 }
 

@@ -118,7 +118,7 @@ func (p *process) pid() int {
 // group.
 func (p *process) stop(closeGrace, termGrace time.Duration) {
 	p.closeInput()
-	switch ended := p.waitFor(closeGrace); {
+	switch ended := p.waitForExit(closeGrace); {
 	case p.confined != nil:
 		if !ended {
 			p.confined.Stop()
@@ -127,14 +127,14 @@ func (p *process) stop(closeGrace, termGrace time.Duration) {
 		return
 	case !ended:
 		p.group.terminate()
-		p.waitFor(termGrace)
+		p.waitForExit(termGrace)
 	}
 	p.group.kill()
 	<-p.exited
 }
 
-// waitFor waits at most d for the end of the program, and reports whether it has ended.
-func (p *process) waitFor(d time.Duration) bool {
+// waitForExit waits at most d for the end of the program, and reports whether it has ended.
+func (p *process) waitForExit(d time.Duration) (ended bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

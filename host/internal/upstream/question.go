@@ -100,7 +100,7 @@ func (c *conn) forwardQuestion(m jsonrpc.Message, of json.RawMessage) {
 	p.questions++
 	// Counted before c.mu is unlocked, so that endRequest waits for it.
 	p.openQuestions.Go(func() {
-		params, err := c.nameServer(m.Method, withoutMetaRequest(m.Params))
+		params, err := c.addServerName(m.Method, withoutMetaRequest(m.Params))
 		var raw json.RawMessage
 		if err == nil {
 			raw, err = p.request.ask(call.WithAskingServer(ctx, c.cfg.Name), m.Method, params)

@@ -21,21 +21,21 @@ import (
 // 2025-11-25, URLElicitationRequiredError).
 const codeURLNeeded = -32042
 
-// nameServer returns the params of a question with the server's name added, so that the
+// addServerName returns the params of a question with the server's name added, so that the
 // user sees who asks. It returns an error for malformed params.
-func (c *conn) nameServer(method string, params json.RawMessage) (json.RawMessage, error) {
+func (c *conn) addServerName(method string, params json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "elicitation/create":
-		return c.nameServerInForm(params)
+		return c.addServerNameToForm(params)
 	case "sampling/createMessage":
-		return c.nameServerInSystemPrompt(params)
+		return c.addServerNameToSystemPrompt(params)
 	}
 	return params, nil
 }
 
-// nameServerInForm returns the params of an elicitation whose message begins with the
+// addServerNameToForm returns the params of an elicitation whose message begins with the
 // server's name. It returns an error if they are ambiguous or the URL has no host.
-func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error) {
+func (c *conn) addServerNameToForm(params json.RawMessage) (json.RawMessage, error) {
 	var form struct {
 		Message string `json:"message"`
 		Mode    string `json:"mode"`
@@ -55,10 +55,10 @@ func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error)
 	return withText(params, "message", head+". These are its words, not the host's:\n"+quoteLines(form.Message))
 }
 
-// nameServerInSystemPrompt adds the server's name to the system prompt of a sampling
+// addServerNameToSystemPrompt adds the server's name to the system prompt of a sampling
 // request, which clients show to the user with the messages. It returns an error for
 // malformed params.
-func (c *conn) nameServerInSystemPrompt(params json.RawMessage) (json.RawMessage, error) {
+func (c *conn) addServerNameToSystemPrompt(params json.RawMessage) (json.RawMessage, error) {
 	var request struct {
 		System string `json:"systemPrompt"`
 	}
@@ -72,9 +72,9 @@ func (c *conn) nameServerInSystemPrompt(params json.RawMessage) (json.RawMessage
 	return withText(params, "systemPrompt", head)
 }
 
-// nameServerInInputs adds the server's name to the questions of a result with input_required
+// addServerNameToInputs adds the server's name to the questions of a result with input_required
 // (MCP 2026-07-28).
-func (c *conn) nameServerInInputs(result json.RawMessage) (json.RawMessage, error) {
+func (c *conn) addServerNameToInputs(result json.RawMessage) (json.RawMessage, error) {
 	members, err := jsonrpc.Members(result)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "the server's result is malformed: %w", err)
@@ -98,7 +98,7 @@ func (c *conn) nameServerInInputs(result json.RawMessage) (json.RawMessage, erro
 			}
 			value := q.Value
 			if question.Params != nil {
-				params, err := c.nameServer(question.Method, question.Params)
+				params, err := c.addServerName(question.Method, question.Params)
 				if err != nil {
 					return nil, err
 				}
@@ -116,9 +116,9 @@ func (c *conn) nameServerInInputs(result json.RawMessage) (json.RawMessage, erro
 	return result, nil
 }
 
-// nameServerInURLError adds the server's name to an error that asks the user to open pages. If
+// addServerNameToURLError adds the server's name to an error that asks the user to open pages. If
 // the error cannot be changed, it loses its data.
-func (c *conn) nameServerInURLError(e *call.MCPError) {
+func (c *conn) addServerNameToURLError(e *call.MCPError) {
 	if e.Code != codeURLNeeded {
 		return
 	}
@@ -132,7 +132,7 @@ func (c *conn) nameServerInURLError(e *call.MCPError) {
 	for i, one := range object.Data.Elicitations {
 		var form json.RawMessage
 		if err == nil {
-			form, err = c.nameServerInForm(one)
+			form, err = c.addServerNameToForm(one)
 		}
 		if i > 0 {
 			out = append(out, ',')

@@ -43,7 +43,7 @@ func (c *conn) roundTrip(ctx context.Context, r request) (answer, error) {
 			return a, err
 		}
 		if r.caller.Modern {
-			a.result, err = c.nameServerInInputs(a.result)
+			a.result, err = c.addServerNameToInputs(a.result)
 			return a, err
 		}
 		if r.params, err = c.answerQuestions(ctx, r, a.result); err != nil {
@@ -92,7 +92,7 @@ func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 	var answered *call.MCPError
 	if errors.As(a.err, &answered) {
 		answered.Server = c.cfg.Name
-		c.nameServerInURLError(answered)
+		c.addServerNameToURLError(answered)
 	}
 	return answer{}, a.err
 }
@@ -173,7 +173,7 @@ func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) 
 	case r.ask == nil:
 		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %s, and this caller cannot answer", question.Method)
 	}
-	params, err := c.nameServer(question.Method, question.Params)
+	params, err := c.addServerName(question.Method, question.Params)
 	if err != nil {
 		return nil, err
 	}

@@ -209,9 +209,9 @@ func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
 	return true
 }
 
-// join adds a host to a process whose session is open. It returns false if the host needs
+// joinIfUsable adds a host to a process whose session is open. It returns false if the host needs
 // another process.
-func (process *sharedProcess) join(u *sharedUser) bool {
+func (process *sharedProcess) joinIfUsable(u *sharedUser) (joined bool) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if process.err != nil || process.retired || !process.admits(u) || !process.opened || process.rooted && !slices.Equal(process.roots, u.roots) {

@@ -157,7 +157,7 @@ func (p *SharedServers) attach(u *sharedUser, request attachRequest) (*sharedPro
 			return process, nil
 		}
 		<-process.settled
-		if process.join(u) {
+		if process.joinIfUsable(u) {
 			return process, nil
 		}
 	}
@@ -185,14 +185,14 @@ func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (
 	}
 	process = newSharedProcess(key, request.config(), &p.work)
 	process.replaced, process.only = replaced, only
-	process.onQuestion = func() { p.work.Go(func() { p.separate(process) }) }
+	process.onQuestion = func() { p.work.Go(func() { p.separateHosts(process) }) }
 	p.byKey[key] = append(p.byKey[key], process)
 	return process, true, nil
 }
 
-// separate gives each host its own process of a server that asks the users of its clients
+// separateHosts gives each host its own process of a server that asks the users of its clients
 // without saying for which call: the hosts of process move to others.
-func (p *SharedServers) separate(process *sharedProcess) {
+func (p *SharedServers) separateHosts(process *sharedProcess) {
 	p.mu.Lock()
 	p.apart[process.key] = true
 	p.mu.Unlock()

@@ -107,9 +107,9 @@ func (s *Spawner) processEnded(p *process) {
 // system makes all pipes of the user small.
 const maxWide = 16
 
-// widen enlarges the buffer of a pipe for a large message. It reports whether the pipe
-// counts against the limit; then narrow must be called once.
-func (s *Spawner) widen(pipe *os.File) bool {
+// widenPipe enlarges the buffer of a pipe for a large message. It reports whether the pipe
+// counts against the limit; then uncountPipe must be called once.
+func (s *Spawner) widenPipe(pipe *os.File) (counted bool) {
 	if s.widened.Add(1) > maxWide {
 		s.widened.Add(-1)
 		return false
@@ -118,8 +118,8 @@ func (s *Spawner) widen(pipe *os.File) bool {
 	return true
 }
 
-// narrow reverts the count of widen after the pipe is closed.
-func (s *Spawner) narrow() { s.widened.Add(-1) }
+// uncountPipe reverts the count of widenPipe after the pipe is closed.
+func (s *Spawner) uncountPipe() { s.widened.Add(-1) }
 
 // onThread runs f on the thread that starts all children, waits for it, and returns its
 // error. After the end of the Spawner it returns an error.

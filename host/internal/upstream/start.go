@@ -239,7 +239,7 @@ func (s *Server) checkHealth(c *conn) {
 
 // recordFailure records a failure and schedules the next start. It returns true if the
 // server is now offline. The caller holds s.mu.
-func (s *Server) recordFailure(stage string, err error) bool {
+func (s *Server) recordFailure(stage string, err error) (offline bool) {
 	s.last = newFailure(stage, err)
 	if isHostLoop(err) {
 		s.keepOffline(err)

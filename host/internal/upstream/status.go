@@ -144,10 +144,10 @@ func (s *Server) state() State {
 	return Configured
 }
 
-// Offline reports whether the server is given up for now, so that its tools should not
+// IsGivenUp reports whether the server is given up for now, so that its tools should not
 // be listed. It is false for a server that waits for a sign-in: a call of its tools
 // tells the user what to do.
-func (s *Server) Offline() bool {
+func (s *Server) IsGivenUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state()

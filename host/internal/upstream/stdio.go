@@ -95,13 +95,13 @@ func (s *stdio) sendAnyway(line []byte) error {
 // widenFor enlarges the buffer of the input for a large message.
 func (s *stdio) widenFor(line []byte) {
 	if len(line) > jsonrpc.DefaultPipeSize {
-		s.widen(s.proc.stdin)
+		s.widenPipe(s.proc.stdin)
 	}
 }
 
-// widen enlarges the buffer of a pipe, for this and later messages. Pipes of idle
+// widenPipe enlarges the buffer of a pipe, for this and later messages. Pipes of idle
 // servers stay small.
-func (s *stdio) widen(pipe *os.File) {
+func (s *stdio) widenPipe(pipe *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.wide[pipe]; known || s.endSeen {
@@ -110,16 +110,16 @@ func (s *stdio) widen(pipe *os.File) {
 	if s.wide == nil {
 		s.wide = map[*os.File]bool{}
 	}
-	s.wide[pipe] = s.spawner.widen(pipe)
+	s.wide[pipe] = s.spawner.widenPipe(pipe)
 }
 
-// narrow releases the widened pipes, which are closed.
-func (s *stdio) narrow() {
+// releaseWidened releases the widened pipes, which are closed.
+func (s *stdio) releaseWidened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, counts := range s.wide {
 		if counts {
-			s.spawner.narrow()
+			s.spawner.uncountPipe()
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (s *stdio) finish(r receiver) {
 	s.proc.closeOutput()
 	<-s.outputEnded
 	r.fail(s.exitError()) // nobody has to wait for the rest of its tree
-	s.narrow()
+	s.releaseWidened()
 	s.spawner.processEnded(s.proc)
 }
 
@@ -176,7 +176,7 @@ func (s *stdio) handleMessages(r receiver) {
 			return
 		default:
 			if len(line) > jsonrpc.DefaultPipeSize {
-				s.widen(s.proc.stdout)
+				s.widenPipe(s.proc.stdout)
 			}
 			line = bytes.TrimLeft(line, " \t")
 			switch {

@@ -34,9 +34,9 @@ func TestAServerIsOfflineAfterFiveTriesAndComesBack(t *testing.T) {
 	s.OnChange(func() { changed <- struct{}{} })
 	_, err := s.Tools(t.Context())
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
-	require.False(t, s.Offline(), "it is tried again")
+	require.False(t, s.IsGivenUp(), "it is tried again")
 	<-changed // nobody has to call it to find out
-	require.True(t, s.Offline())
+	require.True(t, s.IsGivenUp())
 	require.GreaterOrEqual(t, len(pids(t, pidFile)), 5)
 	st := s.Status()
 	require.Equal(t, upstream.Offline, st.State)
@@ -47,7 +47,7 @@ func TestAServerIsOfflineAfterFiveTriesAndComesBack(t *testing.T) {
 	require.NoError(t, os.Remove(mode))
 	require.Eventually(t, func() bool { return s.Status().State == upstream.Unstable }, time.Minute, 5*time.Millisecond, "it comes back by itself")
 	<-changed
-	require.False(t, s.Offline())
+	require.False(t, s.IsGivenUp())
 	mustDo(t, s, "echo", `{}`)
 }
 
@@ -144,7 +144,7 @@ func TestADisabledServerIsNotStarted(t *testing.T) {
 	require.ErrorContains(t, err, "disabled in the configuration")
 	require.ErrorContains(t, s.Reconnect(t.Context()), "disabled")
 	require.Equal(t, upstream.Disabled, s.Status().State)
-	require.True(t, s.Offline())
+	require.True(t, s.IsGivenUp())
 }
 
 // answering is a legacy server in this program, of one answer a method.

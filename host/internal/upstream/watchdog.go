@@ -42,7 +42,7 @@ func (c *conn) watchdog() {
 		case <-c.dead:
 			return
 		}
-		if c.stopWatchdog() {
+		if c.stopWatchdogIfIdle() {
 			return
 		}
 		now := c.messages.Load()
@@ -79,9 +79,9 @@ func (c *conn) isProcessStopped() bool {
 	return ok && isStopped(out.proc.pid())
 }
 
-// stopWatchdog stops the watchdog if no request is pending, and reports whether it
+// stopWatchdogIfIdle stops the watchdog if no request is pending, and reports whether it
 // did. The next request starts it again.
-func (c *conn) stopWatchdog() bool {
+func (c *conn) stopWatchdogIfIdle() (stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.pending) == 0 {

@@ -43,19 +43,19 @@ func TestFewPipesAreWide(t *testing.T) {
 	var wires []*stdio
 	for _, pipe := range all {
 		s := &stdio{spawner: spawner}
-		s.widen(pipe)
-		s.widen(pipe) // which counts once
+		s.widenPipe(pipe)
+		s.widenPipe(pipe) // which counts once
 		wires = append(wires, s)
 	}
 	for i, pipe := range all {
 		require.Equal(t, i < maxWide, room(t, pipe) > usual, i)
 	}
-	wires[0].narrow()
+	wires[0].releaseWidened()
 	require.Equal(t, usual, room(t, all[maxWide]))
 	again := &stdio{spawner: spawner}
-	again.widen(all[maxWide])
+	again.widenPipe(all[maxWide])
 	require.Greater(t, room(t, all[maxWide]), usual)
 	over := &stdio{spawner: spawner, endSeen: true}
-	over.widen(all[maxWide+1])
+	over.widenPipe(all[maxWide+1])
 	require.Equal(t, int32(maxWide), spawner.widened.Load())
 }

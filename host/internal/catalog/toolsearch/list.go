@@ -123,10 +123,10 @@ func (o *List) IsAffectedBy(c catalog.Change) bool {
 	return !o.selectionFor(before).listsSame(o.selectionFor(after))
 }
 
-// Same reports whether two lists contain the same items of the kind now.
-func (o *List) Same(other *List, kind call.ListKind) bool {
+// HasSameList reports whether two lists contain the same items of the kind now.
+func (o *List) HasSameList(other *List, kind call.ListKind) bool {
 	if kind != call.Tools {
-		return o.view.Same(other.view, kind)
+		return o.view.HasSameList(other.view, kind)
 	}
 	return o.selectionFor(o.view.Current()).listsSame(other.selectionFor(other.view.Current()))
 }

@@ -298,9 +298,9 @@ func TestChangesAreOfWhatIsListed(t *testing.T) {
 	require.Contains(t, resolve(t, o, "search_tools", `{"query":"tool_010"}`), "s__tool_010:", "and is found at once")
 	require.True(t, o.IsAffectedBy(change(4)), "the list is whole again")
 	require.True(t, o.IsAffectedBy(change(9)))
-	require.False(t, o.Same(whole, call.Tools))
-	require.True(t, o.Same(toolsearch.New(toolsearch.Config{MaxTools: 5}, c.View(), length), call.Tools))
-	require.True(t, o.Same(whole, call.Prompts))
+	require.False(t, o.HasSameList(whole, call.Tools))
+	require.True(t, o.HasSameList(toolsearch.New(toolsearch.Config{MaxTools: 5}, c.View(), length), call.Tools))
+	require.True(t, o.HasSameList(whole, call.Prompts))
 }
 
 func TestValidate(t *testing.T) {

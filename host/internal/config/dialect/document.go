@@ -67,7 +67,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 	for _, s := range sections {
 		d.readSection(s)
 	}
-	d.applyBeside()
+	d.applyRestrictingKeys()
 	d.applyDisabled(root, local, sections)
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {

@@ -68,8 +68,9 @@ func (p *jsonParser) skipSpace() error {
 	return nil
 }
 
-// peek skips space and comments and returns the next byte, without taking it; 0 at the end.
-func (p *jsonParser) peek() (byte, error) {
+// peekToken skips space and comments and returns the next byte, without taking it. next is 0
+// at the end of the text. It returns a syntax error for a comment that is not closed.
+func (p *jsonParser) peekToken() (next byte, err error) {
 	if err := p.skipSpace(); err != nil {
 		return 0, err
 	}
@@ -82,7 +83,7 @@ func (p *jsonParser) peek() (byte, error) {
 // parseValue parses a value at the current position. It returns a syntax error above maxNodes
 // or maxDepth.
 func (p *jsonParser) parseValue(depth int) (*node, error) {
-	c, err := p.peek()
+	c, err := p.peekToken()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (p *jsonParser) parseString() (string, error) {
 func (p *jsonParser) parseArray(n *node, depth int) error {
 	n.kind = listNode
 	for p.at++; ; {
-		c, err := p.peek()
+		c, err := p.peekToken()
 		if err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func (p *jsonParser) parseObject(n *node, depth int) error {
 	n.kind = mapNode
 	seen := map[string]bool{}
 	for p.at++; ; {
-		c, err := p.peek()
+		c, err := p.peekToken()
 		if err != nil {
 			return err
 		}
@@ -196,7 +197,7 @@ func (p *jsonParser) parseObject(n *node, depth int) error {
 			return newSyntaxError(line, "%s appears twice", shownName(key))
 		}
 		seen[key] = !p.skipping
-		if c, err = p.peek(); err != nil {
+		if c, err = p.peekToken(); err != nil {
 			return err
 		}
 		if c != ':' {
@@ -237,7 +238,7 @@ func (p *jsonParser) parseMember(key string, depth int) (*node, error) {
 // skipComma skips a comma; before the byte end, which closes the value named of, it skips
 // nothing. It returns an error for anything else.
 func (p *jsonParser) skipComma(end byte, of string) error {
-	c, err := p.peek()
+	c, err := p.peekToken()
 	switch {
 	case err != nil:
 		return err

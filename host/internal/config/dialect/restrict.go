@@ -52,8 +52,8 @@ func (r *reader) warnRestricted(p pair) bool {
 	return why != ""
 }
 
-// applyBeside applies the keys next to the servers that restrict them, or warns of them.
-func (d *Document) applyBeside() {
+// applyRestrictingKeys applies the keys next to the servers that restrict them, or warns of them.
+func (d *Document) applyRestrictingKeys() {
 	for _, p := range d.beside {
 		if !d.applySandboxKey(p) {
 			d.warnRestrictsAll(p)

@@ -28,10 +28,10 @@ type Branch struct {
 	Value *Tree
 }
 
-// What names the kind of a value for a message. It never shows the value.
-func (t *Tree) What() string { return (&node{kind: t.kind}).kindWord() }
+// KindName names the kind of a value for a message. It never shows the value.
+func (t *Tree) KindName() string { return (&node{kind: t.kind}).kindWord() }
 
-// IsMap, IsList, IsText, IsNumber, IsNull and Scalar report the kind.
+// IsMap, IsList, IsText, IsNumber, IsNull and IsScalar report the kind.
 func (t *Tree) IsMap() bool { return t != nil && t.kind == mapNode }
 
 // IsList reports whether the value is a list; false for nil.
@@ -46,8 +46,8 @@ func (t *Tree) IsNumber() bool { return t != nil && t.kind == numberNode }
 // IsNull reports whether the value is null or nil.
 func (t *Tree) IsNull() bool { return t == nil || t.kind == nullNode }
 
-// Scalar reports whether the value is a bool, a number or a text; false for nil.
-func (t *Tree) Scalar() bool { return t != nil && (&node{kind: t.kind}).isScalar() }
+// IsScalar reports whether the value is a bool, a number or a text; false for nil.
+func (t *Tree) IsScalar() bool { return t != nil && (&node{kind: t.kind}).isScalar() }
 
 // Bool returns a bool; ok is false for other values and for nil.
 func (t *Tree) Bool() (value, ok bool) {
@@ -193,5 +193,5 @@ func Nearest(name string, candidates []string) string { return didYouMean(name, 
 // SameName reports whether two spellings are one name: api_key, apiKey, API-KEY.
 func SameName(a, b string) bool { return normalizeName(a) == normalizeName(b) }
 
-// Show returns a name from a file in a form that is short and printable, for a message.
-func Show(name string) string { return shownName(name) }
+// ShownName returns a name from a file in a form that is short and printable, for a message.
+func ShownName(name string) string { return shownName(name) }

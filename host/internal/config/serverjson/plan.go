@@ -68,7 +68,7 @@ type planner struct {
 
 // tryWay sets the plan's server in one way: remote, or a type of package. It reports
 // whether the entry has such a way; then an error says why it cannot be used.
-func (f *planner) tryWay(e Entry, way string) (bool, error) {
+func (f *planner) tryWay(e Entry, way string) (found bool, err error) {
 	if way == "remote" {
 		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
 			for _, r := range e.Remotes {

@@ -89,9 +89,10 @@ func isTemporary(err error) bool {
 	return false
 }
 
-// storeOrDrop stores the finished steps if the call can be continued after err, and
-// otherwise removes them. It returns the error for the caller.
-func (r *run) storeOrDrop(ctx context.Context, err error) error {
+// storeOrDropSteps stores the finished steps if the call can be continued after err, and
+// otherwise removes them. It returns the error for the caller: err or, for a pending call whose
+// steps could not be stored, a copy of it that says so. Other faults of the store are ignored.
+func (r *run) storeOrDropSteps(ctx context.Context, err error) error {
 	if !r.canContinue(ctx, err) {
 		if r.continued != nil {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)

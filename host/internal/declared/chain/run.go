@@ -34,7 +34,7 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		}
 		defer end()
 		last, err := r.runSequence(ctx, "", c.Steps)
-		err = r.storeOrDrop(ctx, err)
+		err = r.storeOrDropSteps(ctx, err)
 		switch {
 		case errors.As(err, new(*stepFailedError)):
 			return r.failure(err)

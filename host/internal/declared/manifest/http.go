@@ -79,7 +79,7 @@ func (r *reader) readHeadersFromEnv(path string, v *dialect.Tree) map[string]sec
 			value, set = r.opt.Lookup(strings.TrimSpace(name))
 		}
 		if !set || value == "" {
-			r.addProblem(v, path, "variable %s is not set", dialect.Show(strings.TrimSpace(name)))
+			r.addProblem(v, path, "variable %s is not set", dialect.ShownName(strings.TrimSpace(name)))
 			continue
 		}
 		out[header] = secret.Text(value)
@@ -95,7 +95,7 @@ func (r *reader) readQuery(c *httpcall.Config, path string, v *dialect.Tree) {
 		return
 	}
 	if !v.IsMap() {
-		r.addProblem(v, path, "want a map of parameters, or a list of arguments, not %s", v.What())
+		r.addProblem(v, path, "want a map of parameters, or a list of arguments, not %s", v.KindName())
 		return
 	}
 	c.Query = []httpcall.Pair{}
@@ -115,7 +115,7 @@ func (r *reader) mappingReader(c *httpcall.Config) func(string, *dialect.Tree) {
 			r.textsField("exclude", &m.Exclude), r.textMapField("static_query", &m.StaticQuery), r.textMapField("static_headers", &m.StaticHeaders),
 			{"static_body", nil, func(path string, v *dialect.Tree) {
 				if !v.IsMap() {
-					r.addProblem(v, path, "want a map, not %s", v.What())
+					r.addProblem(v, path, "want a map, not %s", v.KindName())
 					return
 				}
 				m.StaticBody = map[string]httpcall.Value{}
@@ -140,7 +140,7 @@ func (r *reader) readAllowPrivate(c *httpcall.Config, path string, v *dialect.Tr
 		if err != nil {
 			addr, fault := netip.ParseAddr(text)
 			if fault != nil {
-				r.addProblem(v, path, "%s is neither an address nor a network like 10.0.0.0/8", dialect.Show(text))
+				r.addProblem(v, path, "%s is neither an address nor a network like 10.0.0.0/8", dialect.ShownName(text))
 				continue
 			}
 			prefix = netip.PrefixFrom(addr, addr.BitLen())

@@ -229,7 +229,7 @@ func (s *Set) ReadSection(file string, tree *dialect.Tree, opt Options) {
 			}
 		}
 	default:
-		s.Problems = append(s.Problems, dialect.Problem{File: file, Line: tree.Line, Field: "tools", Text: "want a map of tools by name, or a list, not " + tree.What()})
+		s.Problems = append(s.Problems, dialect.Problem{File: file, Line: tree.Line, Field: "tools", Text: "want a map of tools by name, or a list, not " + tree.KindName()})
 	}
 }
 

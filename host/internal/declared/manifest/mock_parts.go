@@ -16,7 +16,7 @@ import (
 // inline, as content items of an MCP result. It leaves out an item with a problem.
 func (r *reader) readMockParts(path string, v *dialect.Tree) (content []json.RawMessage) {
 	if !v.IsList() {
-		r.addProblem(v, path, "want a list, not %s", v.What())
+		r.addProblem(v, path, "want a list, not %s", v.KindName())
 		return nil
 	}
 	for i, item := range v.Items {
@@ -51,7 +51,7 @@ func (r *reader) readMockParts(path string, v *dialect.Tree) (content []json.Raw
 			one := jsonrpc.AppendString([]byte(`{"type":"`+kind+`","mimeType":`), mimeType)
 			content = append(content, append(jsonrpc.AppendString(append(one, `,"data":`...), data), '}'))
 		default:
-			r.addProblem(item, at+".type", "is %s; want text, image or audio", dialect.Show(kind))
+			r.addProblem(item, at+".type", "is %s; want text, image or audio", dialect.ShownName(kind))
 		}
 	}
 	return content

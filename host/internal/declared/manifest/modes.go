@@ -40,7 +40,7 @@ func (r *reader) execReader(c *run.Config) func(string, *dialect.Tree) {
 			r.textField("runtime", &runtime),
 		})
 		if runtime != "" && runtime != "exec" {
-			r.addProblem(v.Get("runtime"), joinPath(path, "runtime"), "is %s; programs are started for each call", dialect.Show(runtime))
+			r.addProblem(v.Get("runtime"), joinPath(path, "runtime"), "is %s; programs are started for each call", dialect.ShownName(runtime))
 		}
 		for i, arg := range args {
 			args[i] = r.expandVariables(joinPath(path, "args"), v, arg)
@@ -67,7 +67,7 @@ func (r *reader) resolveProgram(path string, v *dialect.Tree, command string) st
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		r.addProblem(v, path, "%s not found on PATH; give its path", dialect.Show(command))
+		r.addProblem(v, path, "%s not found on PATH; give its path", dialect.ShownName(command))
 	}
 	return found
 }
@@ -150,7 +150,7 @@ func (r *reader) chainReader(c *chain.Config) func(string, *dialect.Tree) {
 // returns nil.
 func (r *reader) readSteps(path string, v *dialect.Tree) []chain.Step {
 	if !v.IsList() {
-		r.addProblem(v, path, "want a list of steps, not %s", v.What())
+		r.addProblem(v, path, "want a list of steps, not %s", v.KindName())
 		return nil
 	}
 	steps := []chain.Step{}
@@ -174,7 +174,7 @@ func (r *reader) readStep(path string, v *dialect.Tree) (s chain.Step) {
 				s.Continue = true
 			case "stop":
 			default:
-				r.addProblem(v, path, "is %s; want stop or continue", dialect.Show(text))
+				r.addProblem(v, path, "is %s; want stop or continue", dialect.ShownName(text))
 			}
 		}},
 		{"parallel", nil, func(path string, v *dialect.Tree) { s.Parallel = r.readBranches(path, v) }},
@@ -219,7 +219,7 @@ func (r *reader) readCondition(path string, v *dialect.Tree) *chain.Condition {
 		raw("above", &c.Above), raw("below", &c.Below),
 		{"in", nil, func(path string, v *dialect.Tree) {
 			if !v.IsList() {
-				r.addProblem(v, path, "want a list, not %s", v.What())
+				r.addProblem(v, path, "want a list, not %s", v.KindName())
 				return
 			}
 			c.In = []json.RawMessage{}

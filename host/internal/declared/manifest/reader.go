@@ -63,7 +63,7 @@ func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 		return
 	}
 	if !v.IsMap() {
-		r.addProblem(v, path, "want a map, not %s", v.What())
+		r.addProblem(v, path, "want a map, not %s", v.KindName())
 		return
 	}
 	seen := map[string]string{}
@@ -80,7 +80,7 @@ func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 			r.addProblem(&dialect.Tree{Line: b.Line}, at, "has the same meaning as %s; leave one out", before)
 			continue
 		}
-		seen[fields[i].name] = dialect.Show(b.Name)
+		seen[fields[i].name] = dialect.ShownName(b.Name)
 		if fields[i].read != nil && !b.Value.IsNull() {
 			value := *b.Value
 			value.Line = b.Line // messages show the line of the name
@@ -112,9 +112,9 @@ func (r *reader) reportUnknown(b dialect.Branch, path string, fields []field) {
 // joinPath returns the path of the member name of the value at path.
 func joinPath(path, name string) string {
 	if path == "" {
-		return dialect.Show(name)
+		return dialect.ShownName(name)
 	}
-	return path + "." + dialect.Show(name)
+	return path + "." + dialect.ShownName(name)
 }
 
 // Constructors of fields for the types that store them.
@@ -128,8 +128,8 @@ func (r *reader) textField(name string, into *string, also ...string) field {
 // readText returns a scalar as text. For another value it adds a problem and returns
 // "".
 func (r *reader) readText(path string, v *dialect.Tree) string {
-	if !v.Scalar() {
-		r.addProblem(v, path, "want a string, not %s", v.What())
+	if !v.IsScalar() {
+		r.addProblem(v, path, "want a string, not %s", v.KindName())
 		return ""
 	}
 	return v.Text
@@ -193,13 +193,13 @@ func (r *reader) textsField(name string, into *[]string) field {
 // returns nil.
 func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 	if !v.IsList() {
-		r.addProblem(v, path, "want a list of strings, not %s", v.What())
+		r.addProblem(v, path, "want a list of strings, not %s", v.KindName())
 		return nil
 	}
 	out := make([]string, 0, len(v.Items))
 	for _, item := range v.Items {
-		if !item.Scalar() {
-			r.addProblem(item, path, "want a list of strings; it contains %s", item.What())
+		if !item.IsScalar() {
+			r.addProblem(item, path, "want a list of strings; it contains %s", item.KindName())
 			return nil
 		}
 		out = append(out, item.Text)
@@ -212,7 +212,7 @@ func (r *reader) readTexts(path string, v *dialect.Tree) []string {
 func (r *reader) textMapField(name string, into *map[string]string) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		if !v.IsMap() {
-			r.addProblem(v, path, "want a map, not %s", v.What())
+			r.addProblem(v, path, "want a map, not %s", v.KindName())
 			return
 		}
 		*into = map[string]string{}
@@ -228,7 +228,7 @@ func (r *reader) boolField(name string, set func(bool)) field {
 	return field{name, nil, func(path string, v *dialect.Tree) {
 		value, ok := v.Bool()
 		if !ok {
-			r.addProblem(v, path, "want true or false, not %s", v.What())
+			r.addProblem(v, path, "want true or false, not %s", v.KindName())
 			return
 		}
 		set(value)

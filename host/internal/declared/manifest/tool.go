@@ -32,7 +32,7 @@ func (s *Set) readManifest(file string, tree *dialect.Tree, opt Options) {
 	}
 	r := s.newReader(&t, false, opt)
 	if kind := tree.Get("kind"); kind.Text != "Tool" {
-		r.addProblem(kind, "kind", "is %s; want Tool", dialect.Show(kind.Text))
+		r.addProblem(kind, "kind", "is %s; want Tool", dialect.ShownName(kind.Text))
 		return
 	}
 	version := tree.Get("apiVersion")
@@ -67,7 +67,7 @@ func (s *Set) readTool(file, name string, line int, tree *dialect.Tree, strict b
 	}
 	r := s.newReader(&t, strict, opt)
 	if !tree.IsMap() {
-		r.addProblem(tree, "", "want a map that describes the tool, not %s", tree.What())
+		r.addProblem(tree, "", "want a map that describes the tool, not %s", tree.KindName())
 		return
 	}
 	if tree.Get("kind") != nil || tree.Get("spec") != nil {
@@ -148,7 +148,7 @@ func (r *reader) setMode(path string, v *dialect.Tree, mode string, parts modePa
 		mode = HTTP
 	}
 	if !slices.Contains(modes(), mode) {
-		r.addProblem(v, joinPath(path, "mode"), "is %s; want one of %s%s", dialect.Show(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
+		r.addProblem(v, joinPath(path, "mode"), "is %s; want one of %s%s", dialect.ShownName(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
 		return
 	}
 	t.Mode = mode
@@ -246,7 +246,7 @@ func (r *reader) checkUsedArguments(v *dialect.Tree, path string, uses []string)
 	}
 	for _, name := range uses {
 		if _, ok := schema.Properties[name]; !ok {
-			r.addProblem(v, path, "uses the argument %s, which input_schema does not have", dialect.Show(name))
+			r.addProblem(v, path, "uses the argument %s, which input_schema does not have", dialect.ShownName(name))
 		}
 	}
 }

@@ -223,7 +223,7 @@ func deniedError(r *Record) error {
 // again.
 func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record) error {
 	forms, _ := req.Caller.Elicitation()
-	ask := !s.cfg.ClientOff && forms && req.Ask != nil && fits(r)
+	ask := !s.cfg.ClientOff && forms && req.Ask != nil && isShowable(r)
 	_, asked := s.askingClient.Load(r.ID)
 	if ask && !asked {
 		_, asked = s.askingClient.LoadOrStore(r.ID, true)

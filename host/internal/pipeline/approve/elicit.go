@@ -20,9 +20,9 @@ const (
 	maxShownLines = 200
 )
 
-// fits reports whether the text of the question about a request is at most maxShown bytes
+// isShowable reports whether the text of the question about a request is at most maxShown bytes
 // and maxShownLines lines.
-func fits(r *Record) bool {
+func isShowable(r *Record) bool {
 	text := questionText(r)
 	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
 }

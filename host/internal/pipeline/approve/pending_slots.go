@@ -94,7 +94,7 @@ func (b *Store) reserveSlot(ctx context.Context, r *Record, account string) erro
 		return err
 	}
 	for _, key := range old {
-		b.forget(ctx, key)
+		b.deleteIfFinished(ctx, key)
 	}
 	return nil
 }
@@ -164,9 +164,9 @@ func (b *Store) decidedIDs(ctx context.Context, open []pendingSlot) map[string]b
 	return gone
 }
 
-// forget deletes the record at a key if it is finished; errors are ignored, because it
+// deleteIfFinished deletes the record at a key if it is finished; errors are ignored, because it
 // expires. Other records stay until they expire.
-func (b *Store) forget(ctx context.Context, key string) {
+func (b *Store) deleteIfFinished(ctx context.Context, key string) {
 	r, version, err := b.read(ctx, key)
 	if err != nil || r == nil {
 		return

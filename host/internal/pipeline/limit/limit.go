@@ -91,8 +91,8 @@ type Limiter struct {
 	nested map[string]bool
 
 	mu      sync.Mutex
-	servers map[permitKey]*pool
-	callers map[callerAccount]*pool // of MaxParallel
+	servers map[permitKey]*permitPool
+	callers map[callerAccount]*permitPool // of MaxParallel
 }
 
 // permitKey identifies a set of permits: those of a server or of one tool, at a depth.
@@ -114,7 +114,7 @@ func accountOf(req *call.Request) callerAccount {
 
 // New returns a limiter with all permits free.
 func New(c Config) *Limiter {
-	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[permitKey]*pool{}, callers: map[callerAccount]*pool{}}
+	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[permitKey]*permitPool{}, callers: map[callerAccount]*permitPool{}}
 	for _, server := range c.Nested {
 		l.nested[server] = true
 	}
@@ -182,10 +182,10 @@ func (l *Limiter) permitsFor(req *call.Request) (permitKey, int) {
 
 // serverPool returns the pool of a server or tool, a new one with size permits if
 // necessary. l.mu is held. It has the signature that acquire needs.
-func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *pool {
+func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *permitPool {
 	p := l.servers[at]
 	if p == nil {
-		p = newPool(size)
+		p = newPermitPool(size)
 		l.servers[at] = p
 	}
 	p.size = size // a tool can change its declared limit
@@ -194,10 +194,10 @@ func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *pool {
 
 // callerPool returns the pool of a caller, a new one with size permits if necessary. l.mu
 // is held. It has the signature that acquire needs.
-func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *pool {
+func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *permitPool {
 	p := l.callers[caller]
 	if p == nil {
-		p = newPool(size)
+		p = newPermitPool(size)
 		p.account = caller
 		l.callers[caller] = p
 	}
@@ -206,11 +206,11 @@ func (l *Limiter) callerPool(_ permitKey, size int, caller callerAccount) *pool 
 
 // acquire waits for a permit of the pool that find returns, at most Config.MaxWait. It
 // returns RATE_LIMITED if the queue is full or the wait is too long, and the error of ctx.
-func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerAccount) *pool, at permitKey, size int, caller callerAccount, req *call.Request) (permit, error) {
+func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerAccount) *permitPool, at permitKey, size int, caller callerAccount, req *call.Request) (permit, error) {
 	now := time.Now()
 	l.mu.Lock()
 	p := find(at, size, caller)
-	c := p.caller(caller, accountOf(req), now)
+	c := p.callerState(caller, accountOf(req), now)
 	if len(c.queue) == 0 && p.canTake(c, now) {
 		p.take(c)
 		l.mu.Unlock()
@@ -242,10 +242,10 @@ func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerA
 		if err == nil {
 			return permit{p, c, time.Now()}, nil
 		}
-		p.give(c, time.Now())
+		p.takeBack(c, time.Now())
 		return permit{}, err
 	}
-	p.leave(c, w)
+	p.removeWaiter(c, w)
 	if err == nil {
 		err = p.queueFullError(req.Tool, len(c.queue))
 	}
@@ -254,7 +254,7 @@ func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerA
 
 // A permit is the right of one call to run.
 type permit struct {
-	p     *pool
+	p     *permitPool
 	c     *caller
 	since time.Time
 }
@@ -265,7 +265,7 @@ func (h permit) release(l *Limiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h.p.recordDuration(now.Sub(h.since))
-	h.p.give(h.c, now)
+	h.p.takeBack(h.c, now)
 	if h.p.account != (callerAccount{}) && h.p.held == 0 && len(h.p.waiting) == 0 {
 		delete(l.callers, h.p.account)
 	}

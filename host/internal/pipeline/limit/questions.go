@@ -21,7 +21,7 @@ func (h permit) releaseDuringQuestions(l *Limiter, req *call.Request) *call.Requ
 	lent.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()
 		if open++; open == 1 {
-			h.p.give(h.c, time.Now())
+			h.p.takeBack(h.c, time.Now())
 		}
 		l.mu.Unlock()
 		defer func() {

@@ -214,7 +214,7 @@ func (n *counters) tallyOf(w callerKey, now time.Time) *tally {
 	t := n.callers[w]
 	if t == nil {
 		if len(n.callers) >= maxCallers {
-			n.forget()
+			n.dropOldest()
 		}
 		t = &tally{}
 		n.callers[w] = t
@@ -223,9 +223,9 @@ func (n *counters) tallyOf(w callerKey, now time.Time) *tally {
 	return t
 }
 
-// forget drops the counters of the half of the callers whose last calls are the
+// dropOldest drops the counters of the half of the callers whose last calls are the
 // oldest.
-func (n *counters) forget() {
+func (n *counters) dropOldest() {
 	var newest, oldest time.Time
 	for _, t := range n.callers {
 		if newest.IsZero() || t.last.After(newest) {

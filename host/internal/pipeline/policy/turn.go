@@ -13,7 +13,7 @@ import (
 //
 //	turn := p.Turn(caller)
 //	for {
-//		if err := turn.Round(); err != nil { … } // answer with what there is
+//		if err := turn.BeginRound(); err != nil { … } // answer with what there is
 //		choice, err := turn.Choice(asked)
 //		// ask the model, offering tools as choice says; end when it calls none
 //		// make its calls, with turn.Caller()
@@ -34,9 +34,9 @@ func (p *Policy) Turn(c call.Caller) *Turn {
 // Caller returns the caller of the turn.
 func (t *Turn) Caller() call.Caller { return t.caller }
 
-// Round begins a round; call it before the model is asked. It returns LIMIT_REACHED after
+// BeginRound begins a round; call it before the model is asked. It returns LIMIT_REACHED after
 // the last permitted round.
-func (t *Turn) Round() error {
+func (t *Turn) BeginRound() error {
 	most := t.p.cfg.MaxRounds
 	if most == 0 {
 		most = defaultRounds

@@ -18,7 +18,7 @@ func TestTheRoundsOfATurn(t *testing.T) {
 		n := 0
 		var err error
 		for ; n < 100 && err == nil; n++ {
-			err = turn.Round()
+			err = turn.BeginRound()
 		}
 		if err != nil {
 			n--

@@ -95,7 +95,7 @@ func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*l
 			a = newAnswer(endpoint.NewPieces(on, strict), names)
 			return a
 		})
-		if !toolerr.Is(err, toolerr.InvalidInput) || a.HasBegun() || !m.noteRefusal(err.Error()) {
+		if !toolerr.Is(err, toolerr.InvalidInput) || a.HasBegun() || !m.recordRefusal(err.Error()) {
 			return res, err
 		}
 	}
@@ -124,9 +124,9 @@ func (m *Model) requestBody(r *llm.Request, names *llm.NameMap, stream bool) []b
 	return body.JSON()
 }
 
-// noteRefusal notes which parameter a server refused, from its message. It reports
+// recordRefusal notes which parameter a server refused, from its message. It reports
 // whether the request can be written in another way that was not tried yet.
-func (m *Model) noteRefusal(refusal string) bool {
+func (m *Model) recordRefusal(refusal string) (canRetry bool) {
 	switch {
 	case strings.Contains(refusal, "stream_options") || strings.Contains(refusal, "include_usage"):
 		return m.noStreamOptions.CompareAndSwap(false, true)

@@ -34,11 +34,11 @@ func (w *converter) joinAllOf(s *tree.Value, at string) *tree.Value {
 	return out
 }
 
-// extractChoice splits a schema with anyOf or oneOf into its branches, into which the
+// distributeChoice splits a schema with anyOf or oneOf into its branches, into which the
 // restricting keywords next to the choice are moved, and the rest, such as title and
 // description. where is the pointer of the choice. If the keywords cannot be moved, the
 // choice is reported as lost. Without a choice, branches is nil and rest the schema.
-func (w *converter) extractChoice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
+func (w *converter) distributeChoice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
 	rest = s.Clone()
 	word := ""
 	for _, name := range []string{"anyOf", "oneOf"} {

@@ -56,7 +56,7 @@ func (w *converter) convertSubset(s *tree.Value, at string) *tree.Value {
 		return w.subsetReference(s, at)
 	}
 	s = w.joinAllOf(s, at)
-	branches, rest, where := w.extractChoice(s, at)
+	branches, rest, where := w.distributeChoice(s, at)
 	if branches != nil {
 		return w.subsetChoice(s, branches, rest, at, where)
 	}
@@ -106,7 +106,7 @@ func (w *converter) subsetReference(s *tree.Value, at string) *tree.Value {
 	return out
 }
 
-// subsetChoice converts what extractChoice returned for s into an anyOf. A branch of the
+// subsetChoice converts what distributeChoice returned for s into an anyOf. A branch of the
 // type null becomes nullable of the first other branch.
 func (w *converter) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
 	null := rest.Get("nullable").True()

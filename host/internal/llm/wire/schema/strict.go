@@ -129,7 +129,7 @@ func (w *strictConverter) convert(s *tree.Value, at string) *tree.Value {
 		return w.convertReference(s, ref.Text, at)
 	}
 	s = w.joinAllOf(s, at)
-	branches, rest, where := w.extractChoice(s, at)
+	branches, rest, where := w.distributeChoice(s, at)
 	if branches != nil {
 		return w.convertChoice(branches, rest, at, where)
 	}

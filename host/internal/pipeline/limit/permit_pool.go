@@ -15,9 +15,9 @@ const recentTime = time.Minute
 // maxKnown bounds the callers without running calls that a pool remembers.
 const maxKnown = 256
 
-// pool holds the permits of one server, tool or caller, and the calls that wait for
+// permitPool holds the permits of one server, tool or caller, and the calls that wait for
 // them.
-type pool struct {
+type permitPool struct {
 	account     callerAccount // set in the pool of a caller
 	size        int
 	held        int
@@ -44,18 +44,18 @@ type waiter struct {
 	bytes   int64
 }
 
-// newPool returns a pool with size permits.
-func newPool(size int) *pool {
-	return &pool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
+// newPermitPool returns a pool with size permits.
+func newPermitPool(size int) *permitPool {
+	return &permitPool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
 }
 
-// caller returns the state of the caller who belongs to an account, and records that it
+// callerState returns the state of the caller who belongs to an account, and records that it
 // was used now. It creates the state if necessary.
-func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
+func (p *permitPool) callerState(w, account callerAccount, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {
 		if len(p.callers) >= maxKnown {
-			p.forget()
+			p.removeIdleCallers()
 		}
 		c = &caller{account: account}
 		p.callers[w] = c
@@ -64,8 +64,8 @@ func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	return c
 }
 
-// forget drops the callers without running and waiting calls, to bound the memory.
-func (p *pool) forget() {
+// removeIdleCallers drops the callers without running and waiting calls, to bound the memory.
+func (p *permitPool) removeIdleCallers() {
 	for w, c := range p.callers {
 		if c.held == 0 && len(c.queue) == 0 {
 			delete(p.callers, w)
@@ -76,7 +76,7 @@ func (p *pool) forget() {
 // canTake reports whether c can take a permit now: one is free, and if it is the last one
 // and the account of c has running calls, it is not reserved for another caller
 // (isReserved).
-func (p *pool) canTake(c *caller, now time.Time) bool {
+func (p *permitPool) canTake(c *caller, now time.Time) bool {
 	switch free := p.size - p.held; {
 	case free <= 0:
 		return false
@@ -89,7 +89,7 @@ func (p *pool) canTake(c *caller, now time.Time) bool {
 // isReserved reports whether the last free permit is reserved for another caller: one
 // that has no running calls and was present recently, or, if c has no running calls
 // either, one whose account has none while c's account has some.
-func (p *pool) isReserved(c *caller, now time.Time) bool {
+func (p *permitPool) isReserved(c *caller, now time.Time) bool {
 	for w, other := range p.callers {
 		switch {
 		case other == c || other.held > 0:
@@ -104,25 +104,25 @@ func (p *pool) isReserved(c *caller, now time.Time) bool {
 }
 
 // take counts one more permit of a caller as held.
-func (p *pool) take(c *caller) {
+func (p *permitPool) take(c *caller) {
 	p.held++
 	c.held++
 	p.running[c.account]++
 }
 
-// give takes a permit back from c and grants it to the next waiting call.
-func (p *pool) give(c *caller, now time.Time) {
+// takeBack takes a permit back from c and grants it to the next waiting call.
+func (p *permitPool) takeBack(c *caller, now time.Time) {
 	p.held--
 	c.held--
 	if p.running[c.account]--; p.running[c.account] == 0 {
 		delete(p.running, c.account)
 	}
 	c.seen = now
-	p.grant(now)
+	p.grantFree(now)
 }
 
 // enqueue adds a waiting call to the queue of its caller.
-func (p *pool) enqueue(c *caller, w *waiter) {
+func (p *permitPool) enqueue(c *caller, w *waiter) {
 	if len(c.queue) == 0 {
 		p.waiting = append(p.waiting, c)
 	}
@@ -130,8 +130,8 @@ func (p *pool) enqueue(c *caller, w *waiter) {
 	p.bytes += w.bytes
 }
 
-// leave removes a waiter that gave up from the queue of c.
-func (p *pool) leave(c *caller, w *waiter) {
+// removeWaiter removes a waiter that gave up from the queue of c.
+func (p *permitPool) removeWaiter(c *caller, w *waiter) {
 	if i := slices.Index(c.queue, w); i >= 0 {
 		c.queue = slices.Delete(c.queue, i, i+1)
 		p.bytes -= w.bytes
@@ -140,7 +140,7 @@ func (p *pool) leave(c *caller, w *waiter) {
 }
 
 // removeIfIdle removes c from p.waiting if it has no waiting calls.
-func (p *pool) removeIfIdle(c *caller) {
+func (p *permitPool) removeIfIdle(c *caller) {
 	if len(c.queue) > 0 {
 		return
 	}
@@ -152,15 +152,15 @@ func (p *pool) removeIfIdle(c *caller) {
 
 // isBefore reports whether c is served before other: its account has fewer running calls,
 // or as many and c itself has fewer.
-func (p *pool) isBefore(c, other *caller) bool {
+func (p *permitPool) isBefore(c, other *caller) bool {
 	mine, theirs := p.running[c.account], p.running[other.account]
 	return mine < theirs || mine == theirs && c.held < other.held
 }
 
-// grant gives the free permits to waiting calls: among the callers that can take one, to
+// grantFree gives the free permits to waiting calls: among the callers that can take one, to
 // the one with the fewest running calls (isBefore), and among equals to the one that has
 // waited longest for its turn.
-func (p *pool) grant(now time.Time) {
+func (p *permitPool) grantFree(now time.Time) {
 	for p.held < p.size {
 		next := -1
 		var kept *caller // from whom the last permit is kept, as from all like it
@@ -192,7 +192,7 @@ func (p *pool) grant(now time.Time) {
 
 // recordDuration updates the moving average of the durations of calls, of which the last
 // one counts an eighth.
-func (p *pool) recordDuration(took time.Duration) {
+func (p *permitPool) recordDuration(took time.Duration) {
 	if p.averageTime == 0 {
 		p.averageTime = took
 		return
@@ -202,7 +202,7 @@ func (p *pool) recordDuration(took time.Duration) {
 
 // queueFullError counts a refused call and returns RATE_LIMITED with the time after which
 // half of the calls ahead are probably done.
-func (p *pool) queueFullError(t *call.Tool, ahead int) error {
+func (p *permitPool) queueFullError(t *call.Tool, ahead int) error {
 	p.refused++
 	wait := p.averageTime * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))
 	wait = min(max(wait, 100*time.Millisecond), time.Minute)
