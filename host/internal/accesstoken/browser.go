@@ -52,9 +52,12 @@ func (v *Verifier) BeginLogin(ctx context.Context, redirect string) (*BrowserLog
 // State returns the state that the redirect must have.
 func (l *BrowserLogin) State() string { return l.state }
 
+// ErrLoginRefused means that the user or the issuer refused a BrowserLogin.
+var ErrLoginRefused = errors.New("the issuer refused")
+
 // Finish checks the parameters of the redirect and returns the subject of the user at
-// the browser, in the form of User.Subject. It returns an error if the issuer refused,
-// or if the redirect or the ID token does not belong to this sign-in.
+// the browser, in the form of User.Subject. It returns an error that wraps ErrLoginRefused if the
+// issuer refused, and another one if the redirect or the ID token does not belong to this sign-in.
 func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject string, err error) {
 	from, err := l.v.metadata(ctx)
 	if err != nil {
@@ -72,7 +75,7 @@ func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject s
 	case from.SendsIssuer && iss == "", iss != "" && iss != l.v.cfg.Issuer:
 		return "", errors.New("the answer is not from the issuer")
 	case answer.Get("error") != "":
-		return "", fmt.Errorf("the issuer refused: %.60q", answer.Get("error"))
+		return "", fmt.Errorf("%w: %.60q", ErrLoginRefused, answer.Get("error"))
 	case answer.Get("code") == "":
 		return "", errors.New("the answer of the issuer has no code")
 	}

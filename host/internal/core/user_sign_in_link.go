@@ -50,6 +50,7 @@ type signInLinks struct {
 	mu      sync.Mutex
 	byID    map[string]*userSignIn
 	byState map[string]*browserStep
+	over    map[string]time.Time // expiry of links that have ended, by id; a copy in the store can be read meanwhile
 }
 
 // userSignIn is a running sign-in of a user to a server, which ends when the user has
@@ -106,10 +107,13 @@ func (s *signInLinks) endExpired(now time.Time) {
 
 // restore adds a sign-in of an earlier process of the host with its id and expiry, or makes
 // the id one of the sign-in of the same user to the same server that waits. It returns the
-// sign-in; nil if maxLinks wait.
+// sign-in; nil if maxLinks wait, or the sign-in has ended meanwhile.
 func (s *signInLinks) restore(id string, cfg oauth.Config, expires time.Time) *userSignIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, over := s.over[id]; over {
+		return nil
+	}
 	s.endExpired(time.Now()) // among them can be one of the same user, whose link was issued earlier
 	if len(s.byID) >= maxLinks {
 		return nil
@@ -138,29 +142,43 @@ func (s *signInLinks) get(id string) *userSignIn {
 	return one
 }
 
-// end ends a sign-in and removes its links, whose ids it returns. err is nil if the user signed
-// in.
-func (s *signInLinks) end(ended *userSignIn, err error) (ids []string) {
+// idsOf returns the ids of the links of a sign-in.
+func (s *signInLinks) idsOf(of *userSignIn) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.endLocked(ended, err)
+	for id, one := range s.byID {
+		if one == of {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// end ends a sign-in and removes its links. err is nil if the user signed in.
+func (s *signInLinks) end(ended *userSignIn, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(ended, err)
 }
 
 // endLocked is end for callers that hold s.mu.
-func (s *signInLinks) endLocked(ended *userSignIn, err error) (ids []string) {
+func (s *signInLinks) endLocked(ended *userSignIn, err error) {
 	if ended.ended {
-		return nil
+		return
 	}
 	ended.ended, ended.err = true, err
+	maps.DeleteFunc(s.over, func(_ string, expires time.Time) bool { return time.Now().After(expires) })
 	for id, one := range s.byID {
 		if one == ended {
-			ids = append(ids, id)
 			delete(s.byID, id)
+			if s.over == nil {
+				s.over = map[string]time.Time{}
+			}
+			s.over[id] = one.expires
 		}
 	}
 	maps.DeleteFunc(s.byState, func(_ string, step *browserStep) bool { return step.signIn == ended })
 	close(ended.done)
-	return ids
 }
 
 // registerStep makes step the one that waits for the browser's answer with this state. It
@@ -311,6 +329,9 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 	cfg := step.signIn.cfg
 	subject, err := step.login.Finish(r.Context(), r.URL.Query())
 	if err != nil {
+		if errors.Is(err, accesstoken.ErrLoginRefused) { // in the browser that opened the link, which is secret
+			a.endLink(r.Context(), step.signIn, err)
+		}
 		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The host could not find out who you are: %v.", err))
 		return
 	}

@@ -1,8 +1,10 @@
 package core
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
@@ -120,4 +123,84 @@ func TestLinksEnd(t *testing.T) {
 	require.NotEqual(t, bobs.id, again.id)
 	<-bobs.done
 	require.Error(t, bobs.err)
+}
+
+// A link that has ended is not restored from the copy in the store that was read before.
+func TestLinkThatHasEndedIsNotRestored(t *testing.T) {
+	a, one := waiting(t, false)
+	a.links.end(one, nil)
+	require.Nil(t, a.links.restore(one.id, one.cfg, one.expires))
+	require.NotNil(t, a.links.restore("other", one.cfg, one.expires))
+
+	late, err := a.links.open(one.cfg)
+	require.NoError(t, err)
+	late.expires = time.Now().Add(-time.Second)
+	a.links.end(late, nil)
+	bob := one.cfg
+	bob.Subject = "bob"
+	bobs, err := a.links.open(bob)
+	require.NoError(t, err)
+	a.links.end(bobs, nil)
+	require.NotContains(t, a.links.over, late.id, "it has expired in the store, too")
+	require.Contains(t, a.links.over, bobs.id)
+}
+
+// deletions are the keys of a store that notes deletions.
+type deletions struct {
+	store.Keys
+	on func(key string)
+}
+
+func (d deletions) Delete(_ context.Context, key string, _ store.Version) error {
+	d.on(key)
+	return nil
+}
+
+// A call goes on after its link was deleted, also from the store.
+func TestLinkIsDeletedBeforeTheCallGoesOn(t *testing.T) {
+	a, one := waiting(t, false)
+	var deleted []string
+	a.store = &store.Store{Keys: deletions{on: func(key string) {
+		select {
+		case <-one.done:
+			t.Error("the sign-in has ended before")
+		default:
+		}
+		deleted = append(deleted, key)
+	}}}
+	a.endLink(t.Context(), one, nil)
+	<-one.done
+	require.Equal(t, []string{linkKey(one.id)}, deleted)
+}
+
+// A user who refuses at the issuer of the users ends the wait of the call. An answer of another browser
+// does not.
+func TestRefusalAtTheIssuerEndsTheSignIn(t *testing.T) {
+	var issuer *httptest.Server
+	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q,"jwks_uri":%q}`, //nolint:errcheck // the test fails then
+			issuer.URL, issuer.URL+"/authorize", issuer.URL+"/token", issuer.URL+"/keys")
+	}))
+	defer issuer.Close()
+	a, one := waiting(t, true)
+	v, err := accesstoken.New(accesstoken.Config{Issuer: issuer.URL, URL: "https://tools.example.com", ClientID: "host"})
+	require.NoError(t, err)
+	a.SetIssuer(v)
+	login, _, err := v.BeginLogin(t.Context(), a.signInURL("user"))
+	require.NoError(t, err)
+	answer := func(cookie, query string) int {
+		a.links.registerStep(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte("C")), login: login})
+		r := httptest.NewRequest(http.MethodGet, "/sign-in/user?state="+login.State()+query, nil)
+		r.AddCookie(&http.Cookie{Name: signInCookie + one.id, Value: cookie})
+		w := httptest.NewRecorder()
+		a.SignInPages().ServeHTTP(w, r)
+		return w.Code
+	}
+	for query, cookie := range map[string]string{"&error=access_denied": "D", "&error=access_denied&iss=https://other.example": "C", "": "C"} {
+		require.Equal(t, http.StatusBadRequest, answer(cookie, query))
+		require.NotNil(t, a.links.get(one.id), "it still waits")
+	}
+	require.Equal(t, http.StatusBadRequest, answer("C", "&error=access_denied"))
+	<-one.done
+	require.ErrorIs(t, one.err, accesstoken.ErrLoginRefused)
 }

@@ -63,12 +63,19 @@ func (a *App) findLink(ctx context.Context, id string) *userSignIn {
 	return a.links.restore(id, cfg, entry.Expires)
 }
 
-// endLink ends a sign-in and removes its link. err is nil if the user signed in.
+// endLink removes the links of a sign-in from the store, and then ends it, so that a call that waits for it
+// goes on after its link is not valid any more. err is nil if the user signed in.
 func (a *App) endLink(ctx context.Context, ended *userSignIn, err error) {
-	for _, id := range a.links.end(ended, err) {
-		if a.store == nil {
-			continue
-		}
+	a.deleteLinks(ctx, a.links.idsOf(ended))
+	a.links.end(ended, err)
+}
+
+// deleteLinks removes links from the store.
+func (a *App) deleteLinks(ctx context.Context, ids []string) {
+	if a.store == nil {
+		return
+	}
+	for _, id := range ids {
 		if err := a.store.Keys.Delete(context.WithoutCancel(ctx), linkKey(id), store.Any); err != nil {
 			a.notifyOnce(fmt.Sprintf("the link of a sign-in that has ended cannot be deleted: %v", err))
 		}
