@@ -109,7 +109,7 @@ func workTreeTop(dir string) (top string, ok bool) {
 // findGit returns the path of git in the absolute directories of list, a PATH.
 // It ignores a git inside a writable root, because a model may have written it.
 // It returns false if no git is found.
-func findGit(list string, roots []sandbox.Root) (string, bool) {
+func findGit(list string, roots []sandbox.Root) (path string, ok bool) {
 	name := "git"
 	if runtime.GOOS == "windows" {
 		name = "git.exe"

@@ -30,7 +30,7 @@ func BenchmarkLine(b *testing.B) {
 	r := &fileedit.Rewriter{Store: state.New(state.Config{Dir: b.TempDir()}), Tool: "bench"}
 	b.Run("rewrite", func(b *testing.B) {
 		for i := range b.N {
-			_, err := r.Do(context.Background(), fs, "large.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+			_, err := r.Rewrite(context.Background(), fs, "large.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 				at := len(line) * 1_000_000
 				return fileedit.Splice(b.Content, []textdiff.Change{{Start: at, End: at + 1, New: string(rune('a' + i%26))}}), nil
 			})

@@ -70,7 +70,7 @@ func (b *Before) currentLines() (lines []shownLine, ok bool) {
 	if err != nil || index.Binary || index.Lines > maxComparedLines {
 		return nil, false
 	}
-	err = index.Each(content, 1, textfile.DefaultMaxChars, func(l textfile.Line) bool {
+	err = index.EachLine(content, 1, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 		lines = append(lines, shownLine{clipLine(l.Text), l.Sum})
 		return true
 	})

@@ -4,7 +4,7 @@
 // seen, so that the next change is not refused because of this one.
 //
 //	r := &fileedit.Rewriter{Store: store, Tool: "edit"}
-//	done, err := r.Do(ctx, fs, name, fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+//	done, err := r.Rewrite(ctx, fs, name, fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 //		if !b.Exists { … }
 //		return fileedit.Splice(b.Content, changes), nil // or fileedit.Whole(content)
 //	})
@@ -63,7 +63,7 @@ type Outcome struct {
 	Removed   bool // undo removed the file
 	Unchanged bool // nothing was written because nothing changed
 	DryRun    bool // nothing was written, as requested
-	// Undone is the change that Undo reverted; nil for Do.
+	// Undone is the change that Undo reverted; nil for Rewrite.
 	Undone *state.Change
 
 	Written sandbox.Written
@@ -75,13 +75,13 @@ type Outcome struct {
 // content it would have.
 func (o *Outcome) Etag() textfile.Etag { return o.Index.Etag }
 
-// Do changes the file name and creates its missing parent directories. It calls
+// Rewrite changes the file name and creates its missing parent directories. It calls
 // change with the current file to get the new content. An error of change is
-// returned as it is. If another program changes the file meanwhile, Do calls
+// returned as it is. If another program changes the file meanwhile, Rewrite calls
 // change again, at most maxAttempts times in all, then it returns STALE, EXISTS
 // or CONFLICT. It also returns LOCKED, TOO_LARGE and the errors of the sandbox.
 // On any error the file is unchanged.
-func (r *Rewriter) Do(ctx context.Context, box *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
+func (r *Rewriter) Rewrite(ctx context.Context, box *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
 	for try := 1; ; try++ {
 		done, err := r.runLocked(ctx, box, name, o, func(t *transaction) error {
 			after, err := change(t.before)

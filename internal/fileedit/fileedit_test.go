@@ -52,7 +52,7 @@ func (f *fixture) content(name string) string {
 // whole replaces a file's content.
 func (f *fixture) whole(name, content string) *fileedit.Outcome {
 	f.t.Helper()
-	done, err := f.Do(context.Background(), f.fs, name, fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+	done, err := f.Rewrite(context.Background(), f.fs, name, fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 		return fileedit.Whole([]byte(content)), nil
 	})
 	require.NoError(f.t, err)
@@ -62,7 +62,7 @@ func (f *fixture) whole(name, content string) *fileedit.Outcome {
 // splice replaces a part of a file.
 func (f *fixture) splice(name string, changes ...textdiff.Change) *fileedit.Outcome {
 	f.t.Helper()
-	done, err := f.Do(context.Background(), f.fs, name, fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+	done, err := f.Rewrite(context.Background(), f.fs, name, fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		return fileedit.Splice(b.Content, changes), nil
 	})
 	require.NoError(f.t, err)

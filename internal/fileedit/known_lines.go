@@ -72,7 +72,7 @@ func (a *After) readLines(index *textfile.Index, first, count int64) []knownLine
 	var lines []knownLine
 	count = min(count, maxKnownLines)
 	// A line that cannot be read is not known.
-	_ = index.Each(a, first, textfile.DefaultMaxChars, func(l textfile.Line) bool {
+	_ = index.EachLine(a, first, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 		if l.Number >= first+count {
 			return false
 		}

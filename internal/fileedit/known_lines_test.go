@@ -30,7 +30,7 @@ func (f *fixture) view(name string, ranges ...[2]int64) {
 	seen := state.Seen{Path: file.Path, Stamp: state.StampOf(file.Stat, time.Now()), Index: *index}
 	for _, r := range ranges {
 		shown := state.Range{First: r[0], Last: r[0] - 1}
-		require.NoError(f.t, index.Each(file, r[0], textfile.DefaultMaxChars, func(l textfile.Line) bool {
+		require.NoError(f.t, index.EachLine(file, r[0], textfile.DefaultMaxChars, func(l textfile.Line) bool {
 			if l.Number > r[1] {
 				return false
 			}
@@ -60,7 +60,7 @@ func (f *fixture) known(name string) map[int64]bool {
 		for i, sum := range r.Sums {
 			n := r.First + int64(i)
 			known[n] = true
-			require.NoError(f.t, seen.Index.Each(bytes.NewReader(raw), n, textfile.DefaultMaxChars, func(l textfile.Line) bool {
+			require.NoError(f.t, seen.Index.EachLine(bytes.NewReader(raw), n, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 				require.Equal(f.t, l.Sum, sum, "line %d of %q", n, raw)
 				return false
 			}))
@@ -207,7 +207,7 @@ func TestSince(t *testing.T) {
 		f.put("a.txt", join(now))
 		var d fileedit.Difference
 		var fresh bool
-		_, err := f.Do(context.Background(), f.fs, "a.txt", fileedit.Options{DryRun: true}, func(b *fileedit.Before) (*fileedit.After, error) {
+		_, err := f.Rewrite(context.Background(), f.fs, "a.txt", fileedit.Options{DryRun: true}, func(b *fileedit.Before) (*fileedit.After, error) {
 			d, fresh = b.DifferenceFromSeen(1000), b.IsSeenVersion()
 			return fileedit.Whole([]byte("x")), nil
 		})

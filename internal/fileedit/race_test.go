@@ -37,7 +37,7 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 		group.Go(func() {
 			for n := range each {
 				line := fmt.Sprintf("writer %d line %d\n", i, n)
-				_, err := r.Do(context.Background(), f.fs, []string{"log", "link"}[i%2], fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+				_, err := r.Rewrite(context.Background(), f.fs, []string{"log", "link"}[i%2], fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 					end := len(b.Content)
 					return fileedit.Splice(b.Content, []textdiff.Change{{Start: end, End: end, New: line}}), nil
 				})
@@ -72,7 +72,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	add := func(b *fileedit.Before) (*fileedit.After, error) {
 		return fileedit.Whole(append(bytes.Clone(b.Content), "ours\n"...)), nil
 	}
-	_, err := f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+	_, err := f.Rewrite(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if times++; times == 1 {
 			f.put("a.txt", "theirs\n")
 		}
@@ -85,7 +85,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	// An editor that never stops saving is reported, and its last version
 	// stays.
 	times = 0
-	_, err = f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+	_, err = f.Rewrite(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		times++
 		f.put("a.txt", fmt.Sprintf("theirs %d\n", times))
 		return add(b)
@@ -94,7 +94,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("theirs %d\n", times), f.content("a.txt"))
 
 	// The same holds for a file that appears and for a file that is removed.
-	_, err = f.Do(ctx, f.fs, "dir/new.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+	_, err = f.Rewrite(ctx, f.fs, "dir/new.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists {
 			f.put("dir/new.txt", "theirs\n")
 		}
@@ -102,7 +102,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, "theirs\nours\n", f.content("dir/new.txt"))
-	_, err = f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+	_, err = f.Rewrite(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if b.Exists {
 			require.NoError(t, os.Remove(f.file("a.txt")))
 		}
@@ -121,26 +121,26 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	for name, try := range map[string]func() error{
 		"refused by the tool": func() error {
-			_, err := f.Do(context.Background(), f.fs, "new/dir/b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+			_, err := f.Rewrite(context.Background(), f.fs, "new/dir/b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				return nil, toolerr.New(toolerr.NoMatch, "no")
 			})
 			return err
 		},
 		"cancelled": func() error {
-			_, err := f.Do(cancelled, f.fs, "new/dir/b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+			_, err := f.Rewrite(cancelled, f.fs, "new/dir/b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				cancel()
 				return fileedit.Whole([]byte("x")), nil
 			})
 			return err
 		},
 		"too large": func() error {
-			_, err := f.Do(context.Background(), f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+			_, err := f.Rewrite(context.Background(), f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				return fileedit.Whole(make([]byte, fileedit.MaxSize+1)), nil
 			})
 			return err
 		},
 		"outside": func() error {
-			_, err := f.Do(context.Background(), f.fs, "../b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+			_, err := f.Rewrite(context.Background(), f.fs, "../b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				t.Error("must not be asked")
 				return nil, nil
 			})
@@ -191,7 +191,7 @@ func TestUndoOnlyOfWhatWasWritten(t *testing.T) {
 
 	// Without a store, everything else works.
 	off := &fileedit.Rewriter{Store: state.New(state.Config{Disabled: true}), Tool: "test"}
-	done, err = off.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+	done, err = off.Rewrite(ctx, f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 		return fileedit.Whole([]byte("four\n")), nil
 	})
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 const largeFile = 8 << 20
 
 // changedMeanwhileError marks the error of a change that failed because another
-// program changed the file after it was read, so that Do tries again.
+// program changed the file after it was read, so that Rewrite tries again.
 type changedMeanwhileError struct{ error }
 
 func (o *changedMeanwhileError) Unwrap() error { return o.error }
@@ -159,7 +159,7 @@ func (t *transaction) writeNew(after *After, o Options) error {
 	err := t.replaceFile(func() {
 		change := after.journalChange(b, done.Index.Etag)
 		change.Tool, change.Created, change.Mode = t.Tool, !b.Exists, b.Stat.Mode.Perm()
-		pending, done.NoUndo = t.Store.Record(change)
+		pending, done.NoUndo = t.Store.RecordChange(change)
 	})
 	if err != nil {
 		pending.Discard()
@@ -231,7 +231,7 @@ func (t *transaction) replaceOptions() sandbox.ReplaceOptions {
 }
 
 // markChangedMeanwhile wraps STALE, EXISTS and CONFLICT errors in a
-// changedMeanwhileError, so that Do tries again. It returns other errors as
+// changedMeanwhileError, so that Rewrite tries again. It returns other errors as
 // they are.
 func markChangedMeanwhile(err error) error {
 	for _, code := range []toolerr.Code{toolerr.Stale, toolerr.Exists, toolerr.Conflict} {

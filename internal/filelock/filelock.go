@@ -17,13 +17,13 @@ const (
 )
 
 // Lock takes the exclusive lock of an open file, as TryLock does, and waits
-// until the lock is free. It returns false and ctx.Err() if ctx ends first, and
-// false without an error if this system or file system has no locks.
+// until the lock is free. locked is false, with ctx.Err(), if ctx ends first, and
+// without an error if this system or file system has no locks.
 //
 // The system's own waiting cannot be cancelled. Lock polls instead, at
 // intervals that stay short, so that a process that has waited for long is not
 // at a disadvantage.
-func Lock(ctx context.Context, f *os.File) (bool, error) {
+func Lock(ctx context.Context, f *os.File) (locked bool, err error) {
 	interval := minPollInterval
 	for {
 		locked, err := TryLock(f)

@@ -12,7 +12,7 @@ import (
 const Advisory = false
 
 // TryLock returns false and errors.ErrUnsupported: this system has no locks.
-func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+func TryLock(*os.File) (locked bool, err error) { return false, errors.ErrUnsupported }
 
 // Unlock does nothing: this system has no locks.
 func Unlock(*os.File) {}

@@ -16,7 +16,7 @@ const Advisory = true
 // The lock is held until Unlock or until the file is closed. It returns false
 // if another process or descriptor holds the lock, and an error if the file
 // cannot be locked.
-func TryLock(f *os.File) (bool, error) {
+func TryLock(f *os.File) (locked bool, err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {

@@ -61,7 +61,7 @@ func compile(pattern string, fold bool) (*Glob, error) {
 		return nil, toolerr.New(toolerr.BadPattern, "pattern contains a NUL byte, which no path can")
 	}
 	g := &Glob{source: pattern, fold: fold}
-	text := Slashes(pattern)
+	text := ToSlash(pattern)
 	if fold {
 		text = strings.ToLower(text)
 	}
@@ -115,9 +115,9 @@ func (g *Glob) addAlternatives(text string, dirOnly bool) error {
 	return nil
 }
 
-// Slashes returns the pattern with the system's path separators replaced by
+// ToSlash returns the pattern with the system's path separators replaced by
 // slashes. Where the separator is a backslash, patterns have no escapes.
-func Slashes(pattern string) string {
+func ToSlash(pattern string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(pattern, `\`, "/")
 	}

@@ -22,7 +22,7 @@ func (r scanResult) patternError(pattern string) error {
 	if r.reason == "" {
 		return nil
 	}
-	given := Slashes(pattern)
+	given := ToSlash(pattern)
 	at := strings.LastIndex(given, r.fromError)
 	if at < 0 {
 		at = len(given) - 1

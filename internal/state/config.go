@@ -29,7 +29,7 @@
 //	after := …
 //	change := state.NewChange("edit", target.Path, before, after)
 //	change.Mode = file.Stat.Mode.Perm()
-//	pending, noUndo := store.Record(change) // report an error, but continue
+//	pending, noUndo := store.RecordChange(change) // report an error, but continue
 //	done, err := target.Replace(ctx, sandbox.Bytes(after), sandbox.ReplaceOptions{Expect: &file.Stat})
 //	if err != nil {
 //		pending.Discard() // accepts nil

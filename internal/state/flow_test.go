@@ -52,7 +52,7 @@ func (e editor) change(name string, after []byte) (err error) {
 	}
 	change := state.NewChange("edit", target.Path, before, after)
 	change.Created = options.Create
-	pending, noUndo := e.store.Record(change)
+	pending, noUndo := e.store.RecordChange(change)
 	if _, err := target.Replace(ctx, sandbox.Bytes(after), options); err != nil {
 		pending.Discard()
 		return err

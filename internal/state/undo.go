@@ -39,13 +39,13 @@ type PendingChange struct {
 	dir, name string
 }
 
-// Record writes a change to the journal before it is made. Call Commit after
+// RecordChange writes a change to the journal before it is made. Call Commit after
 // making the change, or Discard if it failed. A crash in between loses nothing,
 // since a record is ignored if the file does not have the content After.
 //
 // An error must not prevent the change; its text is the reason why it cannot be
 // undone, for use after "no undo: ".
-func (s *Store) Record(c Change) (*PendingChange, error) {
+func (s *Store) RecordChange(c Change) (*PendingChange, error) {
 	if s.config.Disabled {
 		return nil, errors.New("no state is kept (--no-state)")
 	}

@@ -21,7 +21,7 @@ import (
 // record records a change and commits it.
 func record(t *testing.T, store *state.Store, c state.Change) {
 	t.Helper()
-	pending, err := store.Record(c)
+	pending, err := store.RecordChange(c)
 	require.NoError(t, err)
 	require.NoError(t, pending.Commit())
 }
@@ -103,10 +103,10 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 
 	// Neither a failed change nor a change interrupted before it was made
 	// hides the previous change.
-	failed, err := store.Record(state.NewChange("replace", "/f", b, c))
+	failed, err := store.RecordChange(state.NewChange("replace", "/f", b, c))
 	require.NoError(t, err)
 	failed.Discard()
-	crashed, err := store.Record(state.NewChange("replace", "/f", b, c))
+	crashed, err := store.RecordChange(state.NewChange("replace", "/f", b, c))
 	require.NoError(t, err)
 	require.NotNil(t, crashed)
 	found, err := store.LastChange("/f", state.VersionOf(b))
@@ -174,7 +174,7 @@ func TestChangesSinceATime(t *testing.T) {
 	for i, path := range []string{"/f", "/g", "/f"} {
 		record(t, store, state.NewChange("replace", path, fmt.Appendf(nil, "%d", i), fmt.Appendf(nil, "%d", i+1)))
 	}
-	failed, err := store.Record(state.NewChange("edit", "/h", nil, []byte("x")))
+	failed, err := store.RecordChange(state.NewChange("edit", "/h", nil, []byte("x")))
 	require.NoError(t, err)
 	failed.Discard()
 	var paths []string
@@ -192,15 +192,15 @@ func TestChangesSinceATime(t *testing.T) {
 
 func TestNoUndoHasAReason(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 2000)
-	_, err := state.New(state.Config{Disabled: true}).Record(state.NewChange("edit", "/f", large, nil))
+	_, err := state.New(state.Config{Disabled: true}).RecordChange(state.NewChange("edit", "/f", large, nil))
 	require.ErrorContains(t, err, "--no-state")
 	store := state.New(state.Config{Dir: t.TempDir(), UndoContent: 1000})
-	_, err = store.Record(state.NewChange("edit", "/f", large, nil))
+	_, err = store.RecordChange(state.NewChange("edit", "/f", large, nil))
 	require.ErrorContains(t, err, "2000 bytes")
 	record(t, store, state.NewChange("edit", "/f", large, large[1:]))
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = state.New(state.Config{Dir: filepath.Join(file, "sub")}).Record(state.NewChange("edit", "/f", large, nil))
+	_, err = state.New(state.Config{Dir: filepath.Join(file, "sub")}).RecordChange(state.NewChange("edit", "/f", large, nil))
 	require.ErrorContains(t, err, "state directory")
 	_, err = state.New(state.Config{Disabled: true}).LastChange("/f", state.VersionOf(nil))
 	requireCode(t, toolerr.NotFound, err)
@@ -305,7 +305,7 @@ func TestUndoJournalIsSharedSafely(t *testing.T) {
 			store := state.New(state.Config{Dir: dir})
 			for j := range 20 {
 				content := fmt.Appendf(nil, "%d %d", i, j)
-				pending, err := store.Record(state.NewChange("edit", fmt.Sprintf("/f%d", i%4), content, nil))
+				pending, err := store.RecordChange(state.NewChange("edit", fmt.Sprintf("/f%d", i%4), content, nil))
 				if err == nil {
 					err = pending.Commit()
 				}

@@ -85,7 +85,7 @@ func (w *writer) writeParts(text []byte, parts []shownPart) {
 	at, more := 0, max(len(parts)-maxParts, 0)
 	for i, p := range parts[:len(parts)-more] {
 		from, to := min(p.from, len(text)), min(p.to, len(text))
-		if cut := forward(text, from, size); cut < to {
+		if cut := offsetAfterRunes(text, from, size); cut < to {
 			to = cut
 		}
 		if room := size - utf8.RuneCount(text[from:to]); p.withContext && room > 0 {
@@ -93,8 +93,8 @@ func (w *writer) writeParts(text []byte, parts []shownPart) {
 			if i+1 < len(parts) {
 				next = parts[i+1].from
 			}
-			from = max(backward(text, from, room/2), at)
-			to = min(forward(text, to, room-room/2), next)
+			from = max(offsetBeforeRunes(text, from, room/2), at)
+			to = min(offsetAfterRunes(text, to, room-room/2), next)
 		}
 		if from > at {
 			fmt.Fprintf(&w.out, "[%d bytes]…", from-at)
@@ -166,13 +166,13 @@ func (w *writer) writePart(text []byte, shown shownPart) {
 	if shown.to == 0 {
 		to = len(text)
 	}
-	if cut := forward(text, from, size); cut < to {
+	if cut := offsetAfterRunes(text, from, size); cut < to {
 		to = cut
 	}
 	if room := size - utf8.RuneCount(text[from:to]); shown.withContext && room > 0 {
-		start := backward(text, from, room/2)
-		end := forward(text, to, room-utf8.RuneCount(text[start:from]))
-		from, to = backward(text, from, room-utf8.RuneCount(text[to:end])), end
+		start := offsetBeforeRunes(text, from, room/2)
+		end := offsetAfterRunes(text, to, room-utf8.RuneCount(text[start:from]))
+		from, to = offsetBeforeRunes(text, from, room-utf8.RuneCount(text[to:end])), end
 	}
 	if from > 0 {
 		fmt.Fprintf(&w.out, "[%d bytes]…", from)
@@ -186,9 +186,9 @@ func (w *writer) writePart(text []byte, shown shownPart) {
 	}
 }
 
-// forward returns the offset in text that is runes characters after at, or the
+// offsetAfterRunes returns the offset in text that is runes characters after at, or the
 // end.
-func forward(text []byte, at, runes int) int {
+func offsetAfterRunes(text []byte, at, runes int) int {
 	for ; runes > 0 && at < len(text); runes-- {
 		_, size := utf8.DecodeRune(text[at:])
 		at += size
@@ -196,8 +196,8 @@ func forward(text []byte, at, runes int) int {
 	return at
 }
 
-// backward returns the offset in text that is runes characters before at, or 0.
-func backward(text []byte, at, runes int) int {
+// offsetBeforeRunes returns the offset in text that is runes characters before at, or 0.
+func offsetBeforeRunes(text []byte, at, runes int) int {
 	for ; runes > 0 && at > 0; runes-- {
 		_, size := utf8.DecodeLastRune(text[:at])
 		at -= size

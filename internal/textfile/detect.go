@@ -33,7 +33,7 @@ var (
 
 // detectBOM returns the encoding that a byte order mark at the start of head
 // means, and the mark's length. It returns "" and 0 without a mark.
-func detectBOM(head []byte) (Encoding, int) {
+func detectBOM(head []byte) (encoding Encoding, size int) {
 	switch {
 	case bytes.HasPrefix(head, bomUTF8):
 		return UTF8, len(bomUTF8)

@@ -7,7 +7,7 @@
 // byte offsets, so that an editor can splice bytes:
 //
 //	index, err := textfile.Scan(ctx, f, size, textfile.Options{})
-//	err = index.Each(f, 4_000_000, textfile.DefaultMaxChars, func(l textfile.Line) bool { … })
+//	err = index.EachLine(f, 4_000_000, textfile.DefaultMaxChars, func(l textfile.Line) bool { … })
 package textfile
 
 import (

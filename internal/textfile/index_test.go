@@ -25,7 +25,7 @@ func scan(t testing.TB, data []byte) *textfile.Index {
 func lines(t testing.TB, x *textfile.Index, data []byte, first int64, limit, maxChars int) []textfile.Line {
 	t.Helper()
 	var got []textfile.Line
-	err := x.Each(bytes.NewReader(data), first, maxChars, func(l textfile.Line) bool {
+	err := x.EachLine(bytes.NewReader(data), first, maxChars, func(l textfile.Line) bool {
 		if len(got) == limit {
 			return false
 		}
@@ -182,7 +182,7 @@ func TestOneGiantLine(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, x.Lines)
 	allocated := testing.AllocsPerRun(1, func() {
-		err = x.Each(z, 1, 2000, func(l textfile.Line) bool {
+		err = x.EachLine(z, 1, 2000, func(l textfile.Line) bool {
 			require.True(t, l.Cut)
 			require.Len(t, l.Text, 2000)
 			require.Equal(t, z.size, l.Size)
@@ -229,7 +229,7 @@ func FuzzWindow(f *testing.F) {
 		require.NoError(t, err)
 		at := int64(x.BOM)
 		var number int64
-		err = x.Each(bytes.NewReader(data), 1, 50, func(l textfile.Line) bool {
+		err = x.EachLine(bytes.NewReader(data), 1, 50, func(l textfile.Line) bool {
 			number++
 			require.Equal(t, number, l.Number)
 			require.Equal(t, at, l.Offset)
@@ -272,7 +272,7 @@ func ExampleIndex_Each() {
 	if err != nil {
 		panic(err)
 	}
-	err = x.Each(bytes.NewReader(data), 2, textfile.DefaultMaxChars, func(l textfile.Line) bool {
+	err = x.EachLine(bytes.NewReader(data), 2, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 		fmt.Println(l.Number, l.Offset, l.Text)
 		return true
 	})

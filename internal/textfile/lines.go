@@ -22,11 +22,11 @@ type Line struct {
 	Sum    uint32 // LineSum of the bytes read: all of them unless Cut
 }
 
-// Each calls yield for each line, from line number first on (from 1), until
-// yield returns false or the file ends. r is the file. Each reads only what it
+// EachLine calls yield for each line, from line number first on (from 1), until
+// yield returns false or the file ends. r is the file. EachLine reads only what it
 // needs, and keeps at most maxChars characters of a line, however long. It
 // returns ErrChanged if the lines are not at the positions in the index.
-func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
+func (x *Index) EachLine(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
 	first = max(first, 1)
 	at, err := x.LineOffset(r, first)
 	if err != nil {

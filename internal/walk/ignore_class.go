@@ -8,8 +8,8 @@ import "strings"
 // slash, since only bytes of one path element are tested. If fold is set, names
 // are tested in lower case; as in git, ranges and [:upper:] allow for that and
 // single letters do not.
-func parseGitClass(p string, fold bool) (*byteSet, int) {
-	set := new(byteSet)
+func parseGitClass(p string, fold bool) (set *byteSet, size int) {
+	set = new(byteSet)
 	i, negated := 1, false
 	if i < len(p) && (p[i] == '!' || p[i] == '^') {
 		negated = true
@@ -57,8 +57,8 @@ func parseGitClass(p string, fold bool) (*byteSet, int) {
 // backslash is an ordinary member, named classes do not exist, and an unclosed
 // bracket matches itself (length 1). A reversed range makes the pattern
 // invalid: the result is nil.
-func parseRipgrepClass(p string) (*byteSet, int) {
-	set := new(byteSet)
+func parseRipgrepClass(p string) (set *byteSet, size int) {
+	set = new(byteSet)
 	i, negated := 1, false
 	if i < len(p) && (p[i] == '!' || p[i] == '^') {
 		negated = true

@@ -185,7 +185,7 @@ const maxUnclosed = 4
 
 // parseClass parses the bracket expression at the start of p. It returns the
 // bytes that it matches, and its length; nil if it is invalid.
-func (d dialect) parseClass(p string, fold bool) (*byteSet, int) {
+func (d dialect) parseClass(p string, fold bool) (set *byteSet, size int) {
 	if d == rgDialect {
 		return parseRipgrepClass(p)
 	}

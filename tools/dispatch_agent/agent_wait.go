@@ -16,7 +16,7 @@ var errStillAwaited = toolerr.New(toolerr.Cancelled, "this call was cancelled; t
 
 // addWaiters adds n, which may be negative, to the number of calls that wait
 // for the agent, and returns the new number.
-func (a *agent) addWaiters(n int) int {
+func (a *agent) addWaiters(n int) (waiters int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiters += n

@@ -128,20 +128,20 @@ func (c *hostProcess) readEvents(handle func(event)) error {
 // concurrently.
 func (c *hostProcess) stop() {
 	c.stdin.Close() //nolint:errcheck // it may be closed
-	if c.endsWithin(termAfter) {
+	if c.waitForEnd(termAfter) {
 		return
 	}
 	signalGroup(c.cmd, false)
-	if c.endsWithin(killAfter) {
+	if c.waitForEnd(killAfter) {
 		return
 	}
 	signalGroup(c.cmd, true)
 	<-c.ended
 }
 
-// endsWithin waits at most d for the process to end, and reports whether it has
+// waitForEnd waits at most d for the process to end, and reports whether it has
 // ended.
-func (c *hostProcess) endsWithin(d time.Duration) bool {
+func (c *hostProcess) waitForEnd(d time.Duration) (ended bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

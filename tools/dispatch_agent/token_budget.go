@@ -21,7 +21,7 @@ type budget struct {
 // of the rest for 0, so that some is left for the next agent. It returns the
 // reserved amounts, 0 for no limit, and a function that replaces the
 // reservation by the actual usage. It returns LIMIT_REACHED if nothing is left.
-func (b *budget) reserve(bound grant, tokens int64, cost float64) (gotTokens int64, gotCost float64, settle func(usedTokens int64, usedCost float64), err error) {
+func (b *budget) reserve(bound grant, tokens int64, cost float64) (gotTokens int64, gotCost float64, recordUsage func(usedTokens int64, usedCost float64), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tokens, err = reservable(tokens, bound.Tokens, b.usedTokens, b.reservedTokens, "tokens")

@@ -87,7 +87,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 // edit changes the file, unless it is a dry run, and returns the answer.
 func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, r request) (*mcpkit.Result, error) {
 	var c *change
-	done, err := e.rewriter.Do(ctx, fsys, r.path, fileedit.Options{DryRun: r.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+	done, err := e.rewriter.Rewrite(ctx, fsys, r.path, fileedit.Options{DryRun: r.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists && !r.createsFile() {
 			return nil, notFoundError(fsys, r.path, b)
 		}

@@ -59,7 +59,7 @@ func (q *query) noMatchResult(ctx context.Context, f *searchResult) (*mcpkit.Res
 // namedDirectory returns the directory that the pattern names literally, as
 // shown. It returns false if the pattern names none, or if directories are
 // searched anyway.
-func (q *query) namedDirectory() (string, bool) {
+func (q *query) namedDirectory() (path string, ok bool) {
 	if q.args.Type != "f" || glob.HasMeta(q.pattern) || q.shownDir != "" {
 		return "", false
 	}

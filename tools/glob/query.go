@@ -81,7 +81,7 @@ func compilePattern(pattern string) (*glob.Glob, error) {
 // matches and the pattern relative to it, anchored there. ok is false if the
 // pattern is not absolute.
 func splitAbsolute(pattern string) (dir, rest string, ok bool) {
-	text := glob.Slashes(pattern)
+	text := glob.ToSlash(pattern)
 	if !filepath.IsAbs(filepath.FromSlash(text)) {
 		return "", "", false
 	}

@@ -26,7 +26,7 @@ type matchExcerpt struct {
 
 // writeWindow writes the wanted matches of a window. It reports whether the
 // next window is needed.
-func (x *matchExcerpt) writeWindow(text []byte) bool {
+func (x *matchExcerpt) writeWindow(text []byte) (wantsMore bool) {
 	x.matcher = x.matcher.ForText(text)
 	at := cursor{line: x.windowLine}
 	rest, base := 0, 0 // end of the text shown; start of the part

@@ -30,7 +30,7 @@ func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments
 	if q.dir == "" {
 		q.dir = "."
 	}
-	q.setContext()
+	q.setContextLines()
 	var err error
 	if q.matcher, err = search.CompileContext(ctx, args.Pattern, search.Options{
 		IgnoreCase: args.IgnoreCase, Literal: args.Literal, Multiline: args.Multiline,
@@ -43,9 +43,9 @@ func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments
 	return q, nil
 }
 
-// setContext sets the lines of context from -A, -B and -C. -A and -B take
+// setContextLines sets the lines of context from -A, -B and -C. -A and -B take
 // precedence.
-func (q *query) setContext() {
+func (q *query) setContextLines() {
 	for _, given := range []struct {
 		lines *int
 		sides []*int

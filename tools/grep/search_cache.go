@@ -265,7 +265,7 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 	if e.Memo != w.memo {
 		w.switchDir(e.Memo)
 	}
-	switch w.dirLookup.Look(e.MemoIndex, index.KeyOf(st)) {
+	switch w.dirLookup.Lookup(e.MemoIndex, index.KeyOf(st)) {
 	case index.Missing:
 		w.recordSearched(e.Path, st, 0, "")
 		return true

@@ -185,7 +185,7 @@ func (q *query) newSearchers(ctx context.Context, workers int) []searcher {
 			all[i].dirLookup = q.cache.index.NewDirLookup(required)
 		}
 		if all[i].needsASCIILiteral = q.matcher.NeedsASCIILiteral(); all[i].needsASCIILiteral {
-			all[i].matcher = all[i].matcher.NotingInvalidUTF8(&all[i].sawInvalid)
+			all[i].matcher = all[i].matcher.ReportingInvalidUTF8(&all[i].sawInvalid)
 		}
 		all[i].top = topk.New(q.args.Offset, q.args.HeadLimit, matchingFile.compare)
 	}

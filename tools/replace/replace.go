@@ -92,7 +92,7 @@ func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, er
 		return nil, err
 	}
 	var p *plan
-	done, err := r.rewriter.Do(ctx, fsys, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+	done, err := r.rewriter.Rewrite(ctx, fsys, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		p = &plan{arguments: args, before: b, requireView: r.requireView}
 		return p.newContent(ctx, fsys)
 	})

@@ -125,10 +125,10 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 
 // encodeToFit encodes img into pic.Data: as PNG if that is small enough and the
 // source was not a JPEG, otherwise as JPEG of decreasing quality, then of
-// decreasing size. This keeps text in screenshots as sharp as possible. turn is
+// decreasing size. This keeps text in screenshots as sharp as possible. orientation is
 // the EXIF orientation of img. It returns TOO_LARGE if no size fits, and ctx's error.
-func encodeToFit(ctx context.Context, pic *picture, img image.Image, turn int) error {
-	scaled := orientImage(scaleDown(ctx, img, maxImageSide), turn)
+func encodeToFit(ctx context.Context, pic *picture, img image.Image, orientation int) error {
+	scaled := orientImage(scaleDown(ctx, img, maxImageSide), orientation)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func encodeToFit(ctx context.Context, pic *picture, img image.Image, turn int) e
 
 // encodeIfSmall encodes img into pic. It returns false and leaves pic unchanged
 // if the result is larger than maxImageBytes.
-func encodeIfSmall(pic *picture, img image.Image, mime string, encode func(io.Writer, image.Image) error) (bool, error) {
+func encodeIfSmall(pic *picture, img image.Image, mime string, encode func(io.Writer, image.Image) error) (fits bool, err error) {
 	var out bytes.Buffer
 	if err := encode(&out, img); err != nil || out.Len() > maxImageBytes {
 		return false, err

@@ -62,7 +62,7 @@ func scaleDown(ctx context.Context, img image.Image, side int) *image.NRGBA {
 
 // fitSize scales a size down so that the long side is at most side, and keeps
 // the proportions.
-func fitSize(width, height, side int) (int, int) {
+func fitSize(width, height, side int) (newWidth, newHeight int) {
 	long := max(width, height)
 	if long <= side {
 		return width, height
@@ -124,7 +124,7 @@ func onWhite(img *image.NRGBA) image.Image {
 
 // orientedSize returns the size after orientImage. orientation is the EXIF orientation, 1
 // to 8.
-func orientedSize(width, height, orientation int) (int, int) {
+func orientedSize(width, height, orientation int) (newWidth, newHeight int) {
 	if orientation >= 5 {
 		return height, width
 	}

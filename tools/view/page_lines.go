@@ -79,7 +79,7 @@ func areMostCut(lines []textfile.Line) bool {
 // readLines reads the lines that fit, each up to maxChars characters.
 func (b *pageLines) readLines(p *textPage) (lines []textfile.Line, err error) {
 	size, width := 0, digitCount(p.index.Lines)
-	err = p.index.Each(p.source, b.first, b.maxChars, func(l textfile.Line) bool {
+	err = p.index.EachLine(p.source, b.first, b.maxChars, func(l textfile.Line) bool {
 		if l.Number >= b.first+b.limit {
 			return false
 		}

@@ -196,7 +196,7 @@ func (b *bench) edit(c *llm.ToolCall) (*call.Result, error) {
 	was := []byte(b.files[path])
 	if !a.Undo {
 		b.files[path] += "more\n"
-		p, err := b.journal.Record(state.NewChange("edit", path, was, []byte(b.files[path])))
+		p, err := b.journal.RecordChange(state.NewChange("edit", path, was, []byte(b.files[path])))
 		return text("written", false), errors.Join(err, p.Commit())
 	}
 	change, err := b.journal.LastChange(path, state.VersionOf(was))
@@ -404,7 +404,7 @@ func TestUndo(t *testing.T) {
 	say("change a\r", "It said written.")
 	say("change a and b\r", "It said written.")
 	b.mu.Lock()
-	p, err := b.journal.Record(state.NewChange("edit", "/root/x/foreign", nil, []byte("x")))
+	p, err := b.journal.RecordChange(state.NewChange("edit", "/root/x/foreign", nil, []byte("x")))
 	b.mu.Unlock()
 	require.NoError(t, err)
 	require.NoError(t, p.Commit())

@@ -41,16 +41,16 @@ func (s *talker) write(message []byte) {
 	os.Stdout.Write(append(message, '\n')) //nolint:errcheck // the host is gone
 }
 
-func (s *talker) tell(method, format string, args ...any) {
+func (s *talker) sendNotification(method, format string, args ...any) {
 	s.write(jsonrpc.AppendNotification(nil, method, fmt.Appendf(nil, format, args...)))
 }
 
 // ask sends a request and returns the result or error.
 func (s *talker) ask(method string, params json.RawMessage) string {
-	return string(<-s.begin(method, params))
+	return string(<-s.startRequest(method, params))
 }
 
-func (s *talker) begin(method string, params json.RawMessage) <-chan json.RawMessage {
+func (s *talker) startRequest(method string, params json.RawMessage) <-chan json.RawMessage {
 	answer := make(chan json.RawMessage, 1)
 	s.mu.Lock()
 	s.n++
@@ -81,7 +81,7 @@ func Main(askRoots bool) int {
 		switch m.Kind {
 		case jsonrpc.Notification:
 			if m.Method == "notifications/initialized" && askRoots {
-				answer := s.begin("roots/list", nil)
+				answer := s.startRequest("roots/list", nil)
 				go func() {
 					roots := string(<-answer)
 					s.mu.Lock()
@@ -90,7 +90,7 @@ func Main(askRoots bool) int {
 				}()
 			}
 		case jsonrpc.Request:
-			go s.answer(m)
+			go s.handleMessage(m)
 		case jsonrpc.Response:
 			s.mu.Lock()
 			answer := s.asked[string(m.ID)]
@@ -104,7 +104,7 @@ func Main(askRoots bool) int {
 	}
 }
 
-func (s *talker) answer(m jsonrpc.Message) {
+func (s *talker) handleMessage(m jsonrpc.Message) {
 	result := json.RawMessage(`{}`)
 	switch m.Method {
 	case "initialize":
@@ -153,8 +153,8 @@ func (s *talker) elicit(question string) string {
 	return s.ask("elicitation/create", fmt.Appendf(nil, `{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, question))
 }
 
-// elicitNow asks the questions that wait for a call of sleep.
-func (s *talker) elicitNow() {
+// askWaitingQuestions asks the questions that wait for a call of sleep.
+func (s *talker) askWaitingQuestions() {
 	s.mu.Lock()
 	later := s.later
 	s.later = nil
@@ -198,18 +198,18 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	case "url": // names its request, too
 		s.ask("elicitation/create", fmt.Appendf(nil, `{"mode":"url","message":%[1]q,"url":"https://example.com/","elicitationId":%[1]q,"_meta":{"toolroom/request":%[2]s}}`, said, m.ID))
 	case "complete":
-		s.tell("notifications/elicitation/complete", `{"elicitationId":%q}`, said)
+		s.sendNotification("notifications/elicitation/complete", `{"elicitationId":%q}`, said)
 	case "log":
-		s.tell("notifications/message", `{"level":"error","data":%q}`, said)
+		s.sendNotification("notifications/message", `{"level":"error","data":%q}`, said)
 	case "log_later":
 		go func() {
 			time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
-			s.tell("notifications/message", `{"level":"error","data":%q}`, said)
+			s.sendNotification("notifications/message", `{"level":"error","data":%q}`, said)
 		}()
 	case "touch":
-		s.tell("notifications/resources/updated", `{"uri":%q}`, said)
+		s.sendNotification("notifications/resources/updated", `{"uri":%q}`, said)
 	case "progress":
-		s.tell("notifications/progress", `{"progressToken":%s,"progress":1,"message":%q}`, p.Meta.ProgressToken, said)
+		s.sendNotification("notifications/progress", `{"progressToken":%s,"progress":1,"message":%q}`, p.Meta.ProgressToken, said)
 	case "count":
 		s.mu.Lock()
 		s.count++
@@ -223,9 +223,9 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 		s.mu.Lock()
 		s.grown = append(s.grown, said)
 		s.mu.Unlock()
-		s.tell("notifications/tools/list_changed", `{}`)
+		s.sendNotification("notifications/tools/list_changed", `{}`)
 	case "changed":
-		s.tell("notifications/tools/list_changed", `{}`)
+		s.sendNotification("notifications/tools/list_changed", `{}`)
 	case "first_roots":
 		s.mu.Lock()
 		said = s.roots
@@ -233,7 +233,7 @@ func (s *talker) call(m jsonrpc.Message) json.RawMessage {
 	case "roots":
 		said = s.ask("roots/list", nil)
 	case "sleep":
-		s.elicitNow()
+		s.askWaitingQuestions()
 		time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
 	}
 	text, err := json.Marshal(said)

@@ -114,7 +114,7 @@ func BenchmarkLook(b *testing.B) {
 				verdicts = [4]int{}
 				q := index.NewQuery(required)
 				for _, k := range c.keys {
-					verdicts[x.Look(k, q)]++
+					verdicts[x.Lookup(k, q)]++
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.keys)), "ns/file")

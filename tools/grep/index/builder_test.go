@@ -65,9 +65,9 @@ func TestBuilderAddsWhatIsQueued(t *testing.T) {
 	b.Queue([]string{"a", "b", "c.bin"})
 	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Equal(t, []string{"a", "b", "c.bin"}, r.paths())
-	require.Equal(t, index.Maybe, x.Look(keyOf("a"), queryFor("text of a")))
-	require.Equal(t, index.Missing, x.Look(keyOf("a"), queryFor("text of b")))
-	require.Equal(t, index.Binary, x.Look(keyOf("c.bin"), nil))
+	require.Equal(t, index.Maybe, x.Lookup(keyOf("a"), queryFor("text of a")))
+	require.Equal(t, index.Missing, x.Lookup(keyOf("a"), queryFor("text of b")))
+	require.Equal(t, index.Binary, x.Lookup(keyOf("c.bin"), nil))
 	require.NoError(t, b.WaitIdle(t.Context()), "again, with nothing to do")
 }
 
@@ -102,11 +102,11 @@ func TestLargeFilesAreTakenUpInPieces(t *testing.T) {
 		return nil
 	}), stopped)
 	require.Equal(t, 2, pauses)
-	require.Equal(t, index.Unknown, x.Look(k, nil))
+	require.Equal(t, index.Unknown, x.Lookup(k, nil))
 	// The part that was added does not appear in the next file's filter.
 	k = settledKey(2, []byte("another"))
 	x.Add(k, now(), []byte("another"), false)
-	require.Equal(t, index.Missing, x.Look(k, queryFor("line of text")))
+	require.Equal(t, index.Missing, x.Lookup(k, queryFor("line of text")))
 }
 
 func TestBuilderRestsWithinLargeFiles(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBuilderRestsWithinLargeFiles(t *testing.T) {
 	resume := b.Pause()
 	read <- struct{}{}
 	b.Close() // not delayed by the pause
-	require.Equal(t, index.Unknown, x.Look(settledKey(1, text), nil))
+	require.Equal(t, index.Unknown, x.Lookup(settledKey(1, text), nil))
 	resume()
 
 	b = start()
@@ -136,7 +136,7 @@ func TestBuilderRestsWithinLargeFiles(t *testing.T) {
 	read <- struct{}{}
 	resume()
 	require.NoError(t, b.WaitIdle(t.Context()))
-	require.Equal(t, index.Maybe, x.Look(settledKey(1, text), nil))
+	require.Equal(t, index.Maybe, x.Lookup(settledKey(1, text), nil))
 }
 
 func TestBuilderSkipsWhatCannotBeRead(t *testing.T) {
@@ -151,8 +151,8 @@ func TestBuilderSkipsWhatCannotBeRead(t *testing.T) {
 	defer b.Close()
 	b.Queue([]string{"a", "b", "c"})
 	require.NoError(t, b.WaitIdle(t.Context()))
-	require.Equal(t, index.Maybe, x.Look(keyOf("c"), nil))
-	require.Equal(t, index.Unknown, x.Look(keyOf("b"), nil))
+	require.Equal(t, index.Maybe, x.Lookup(keyOf("c"), nil))
+	require.Equal(t, index.Unknown, x.Lookup(keyOf("b"), nil))
 	b.Queue([]string{"b"})
 	require.NoError(t, b.WaitIdle(t.Context()), "it may be queued again")
 }
@@ -244,8 +244,8 @@ func TestBuilderStopsReadingForAFullIndex(t *testing.T) {
 	files, _ := x.Stats()
 	require.Equal(t, read-1, files, "all but the one for which there was no room")
 	// A new search lets the index drop files that it does not look up.
-	x.Look(keyOf("another"), queryFor("anything"))
+	x.Lookup(keyOf("another"), queryFor("anything"))
 	b.Queue([]string{"another"})
 	require.NoError(t, b.WaitIdle(t.Context()))
-	require.Equal(t, index.Maybe, x.Look(keyOf("another"), nil))
+	require.Equal(t, index.Maybe, x.Lookup(keyOf("another"), nil))
 }

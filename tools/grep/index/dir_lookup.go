@@ -22,7 +22,7 @@ type DirLookup struct {
 	query   *Query
 	page    Page
 	results []lookResult  // by position in page
-	last    *entry        // entry of the last file passed to Look; nil: not indexed
+	last    *entry        // entry of the last file passed to Lookup; nil: not indexed
 	pooled  *[]lookResult // the memory of results, from Index.resultPool
 }
 
@@ -81,15 +81,15 @@ func (a *DirLookup) SwitchDir(page Page) {
 	}
 }
 
-// Look is like Index.Look, for the file at position place of the current page.
-func (a *DirLookup) Look(place int, k Key) Verdict {
+// Lookup is like Index.Lookup, for the file at position place of the current page.
+func (a *DirLookup) Lookup(place int, k Key) Verdict {
 	if place < len(a.results) {
 		if n := &a.results[place]; n.entry != nil && n.entry.hasKey(k) {
 			a.last = n.entry
 			return n.entry.verdictFor(n.mayContain)
 		}
 	}
-	verdict, e := a.index.look(k, a.query)
+	verdict, e := a.index.lookup(k, a.query)
 	a.last = e
 	if e != nil && place < len(a.page) {
 		a.page[place].Store(e.ref)

@@ -9,7 +9,7 @@ type inode struct{ dev, ino uint64 }
 type entry struct {
 	Key
 	filter  filter        // of the text; empty if verdict needs none
-	verdict Verdict       // Missing: the filter decides; otherwise the answer of Look
+	verdict Verdict       // Missing: the filter decides; otherwise the answer of Lookup
 	ref     uint32        // its number in Index.refs
 	used    atomic.Uint32 // the last search that looked it up
 }

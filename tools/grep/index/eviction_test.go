@@ -40,7 +40,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	x := index.New(bound)
 	for i := range 40_000 {
 		if i%1000 == 0 {
-			x.Look(index.Key{}, queryFor("anything")) // another search: the files before may go
+			x.Lookup(index.Key{}, queryFor("anything")) // another search: the files before may go
 		}
 		text := texts[i%len(texts)]
 		x.Add(settledKey(uint64(i+1), text), now(), text, i%5 == 0)
@@ -81,7 +81,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	}
 	known := func(from, to int) (n int) {
 		for i := from; i < to; i++ {
-			if x.Look(settledKey(uint64(i), text), nil) != index.Unknown {
+			if x.Lookup(settledKey(uint64(i), text), nil) != index.Unknown {
 				n++
 			}
 		}
@@ -95,7 +95,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	search := func(from, to int) {
 		q := queryFor("whatever")
 		for i := from; i < to; i++ {
-			x.Look(settledKey(uint64(i), text), q)
+			x.Lookup(settledKey(uint64(i), text), q)
 		}
 	}
 	add(1, 1001)
@@ -120,10 +120,10 @@ func TestOneFileTakesNoMoreThanItsShare(t *testing.T) {
 	for i := range large {
 		large[i] = byte('a' + rng.IntN(26))
 	}
-	x.Look(index.Key{}, queryFor("anything"))
+	x.Lookup(index.Key{}, queryFor("anything"))
 	x.Add(settledKey(2, large), now(), large, false)
-	require.Equal(t, index.Maybe, x.Look(k, nil))
-	require.Equal(t, index.Unknown, x.Look(settledKey(2, large), nil))
+	require.Equal(t, index.Maybe, x.Lookup(k, nil))
+	require.Equal(t, index.Unknown, x.Lookup(settledKey(2, large), nil))
 }
 
 // After the clock that stamps files was set back, a stamp may occur again.
@@ -144,7 +144,7 @@ func TestAClockSetBackForgetsEverything(t *testing.T) {
 	} {
 		add()
 		x.StepClock(c.wall, c.monotonic)
-		require.Equal(t, c.want, x.Look(k, nil), "%v %v", c.wall, c.monotonic)
+		require.Equal(t, c.want, x.Lookup(k, nil), "%v %v", c.wall, c.monotonic)
 		if c.want == index.Unknown {
 			files, size := x.Stats()
 			require.Zero(t, files)
@@ -175,7 +175,7 @@ func TestConcurrentUse(t *testing.T) {
 						ahead := x.NewDirLookup(q)
 						ahead.SwitchDir(page)
 						for i := range 2000 {
-							v := ahead.Look(i, settledKey(uint64(i+1), nil))
+							v := ahead.Lookup(i, settledKey(uint64(i+1), nil))
 							if v == index.Missing && i%100 == number {
 								t.Errorf("file %d holds its number", i)
 							}

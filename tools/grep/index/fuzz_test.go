@@ -43,9 +43,9 @@ func FuzzNothingPresentIsMissing(f *testing.F) {
 				set = []search.Literal{l}
 			}
 			sets = append(sets, set)
-			require.NotEqual(t, index.Missing, x.Look(k, index.NewQuery([][]search.Literal{set})), "%q in %q", l.Text, text)
+			require.NotEqual(t, index.Missing, x.Lookup(k, index.NewQuery([][]search.Literal{set})), "%q in %q", l.Text, text)
 		}
-		require.NotEqual(t, index.Missing, x.Look(k, index.NewQuery(sets)))
+		require.NotEqual(t, index.Missing, x.Lookup(k, index.NewQuery(sets)))
 	})
 }
 

@@ -4,7 +4,7 @@
 //
 //	x := index.New(128 << 20)
 //	q := index.NewQuery(matcher.RequiredLiterals()) // once a search; nil is fine
-//	switch x.Look(index.KeyOf(stat), q) {   // for each file, before it is opened
+//	switch x.Lookup(index.KeyOf(stat), q) {   // for each file, before it is opened
 //	case index.Missing, index.Binary:       // need not be read
 //	}
 //
@@ -179,16 +179,16 @@ const (
 	Binary                 // the file is binary
 )
 
-// Look returns the verdict on a version of a file. With a nil query it never
+// Lookup returns the verdict on a version of a file. With a nil query it never
 // returns Missing.
-func (x *Index) Look(k Key, q *Query) Verdict {
-	verdict, _ := x.look(k, q)
+func (x *Index) Lookup(k Key, q *Query) Verdict {
+	verdict, _ := x.lookup(k, q)
 	return verdict
 }
 
-// look returns the verdict of Look and the entry of the version k of the file,
+// lookup returns the verdict of Lookup and the entry of the version k of the file,
 // nil if it is not indexed.
-func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
+func (x *Index) lookup(k Key, q *Query) (Verdict, *entry) {
 	search := x.searchNumber(q)
 	e := x.find(k)
 	if e == nil {

@@ -30,7 +30,7 @@ func lookIn(text string, required ...[]search.Literal) index.Verdict {
 	x := index.New(1 << 20)
 	k := settledKey(1, []byte(text))
 	x.Add(k, now(), []byte(text), false)
-	return x.Look(k, index.NewQuery(required))
+	return x.Lookup(k, index.NewQuery(required))
 }
 
 // anyOf returns a set of literals; those that begin with ~ match in any case.
@@ -126,9 +126,9 @@ func TestAVersionIsKnownByAllOfItsKey(t *testing.T) {
 	text := []byte("some text")
 	x := index.New(1 << 20)
 	k := settledKey(7, text)
-	require.Equal(t, index.Unknown, x.Look(k, nil))
+	require.Equal(t, index.Unknown, x.Lookup(k, nil))
 	x.Add(k, now(), text, false)
-	require.Equal(t, index.Maybe, x.Look(k, nil))
+	require.Equal(t, index.Maybe, x.Lookup(k, nil))
 	for name, change := range map[string]func(k *index.Key){
 		"device":      func(k *index.Key) { k.Dev++ },
 		"inode":       func(k *index.Key) { k.Ino++ },
@@ -139,14 +139,14 @@ func TestAVersionIsKnownByAllOfItsKey(t *testing.T) {
 	} {
 		other := k
 		change(&other)
-		require.Equal(t, index.Unknown, x.Look(other, nil), name)
+		require.Equal(t, index.Unknown, x.Lookup(other, nil), name)
 	}
 	// The next version replaces the previous one.
 	next := k
 	next.ChangeTime++
 	x.Add(next, now(), []byte("another"), false)
-	require.Equal(t, index.Unknown, x.Look(k, nil))
-	require.Equal(t, index.Missing, x.Look(next, index.NewQuery([][]search.Literal{anyOf("some")})))
+	require.Equal(t, index.Unknown, x.Lookup(k, nil))
+	require.Equal(t, index.Missing, x.Lookup(next, index.NewQuery([][]search.Literal{anyOf("some")})))
 	files, _ := x.Stats()
 	require.Equal(t, 1, files)
 }
@@ -155,8 +155,8 @@ func TestBinaryFiles(t *testing.T) {
 	x := index.New(1 << 20)
 	k := settledKey(1, nil)
 	x.Add(k, now(), nil, true)
-	require.Equal(t, index.Binary, x.Look(k, nil))
-	require.Equal(t, index.Binary, x.Look(k, index.NewQuery([][]search.Literal{anyOf("text")})))
+	require.Equal(t, index.Binary, x.Lookup(k, nil))
+	require.Equal(t, index.Binary, x.Lookup(k, index.NewQuery([][]search.Literal{anyOf("text")})))
 }
 
 // A file whose stamp is so recent that a later change could repeat it is not
@@ -179,7 +179,7 @@ func TestRacyStampsAreNotTakenUp(t *testing.T) {
 		x := index.New(1 << 20)
 		k := index.Key{Dev: 1, Ino: 1, Size: 4, ModTime: now().Add(-c.modified).UnixNano(), ChangeTime: now().Add(-c.changed).UnixNano()}
 		x.Add(k, now(), []byte("text"), false)
-		require.Equal(t, c.want, x.Look(k, nil), "%v %v", c.modified, c.changed)
+		require.Equal(t, c.want, x.Lookup(k, nil), "%v %v", c.modified, c.changed)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestFilesWithoutAnInodeAreNotTakenUp(t *testing.T) {
 	x := index.New(1 << 20)
 	for _, k := range []index.Key{{Dev: 1}, {Ino: 1}, index.KeyOf(sandbox.Stat{})} {
 		x.Add(k, now(), []byte("text"), false)
-		require.Equal(t, index.Unknown, x.Look(k, nil))
+		require.Equal(t, index.Unknown, x.Lookup(k, nil))
 	}
 	files, bytes := x.Stats()
 	require.Zero(t, files)
@@ -207,9 +207,9 @@ func TestSeamsOfLargeTexts(t *testing.T) {
 			x.Add(k, now(), large, false)
 			folded := strings.NewReplacer("\u212a", "k", "\u017f", "s").Replace(word)
 			for _, literal := range []string{word, "~" + word, "~" + folded} {
-				require.Equal(t, index.Maybe, x.Look(k, index.NewQuery([][]search.Literal{anyOf(literal)})), "%s at %d", literal, before)
+				require.Equal(t, index.Maybe, x.Lookup(k, index.NewQuery([][]search.Literal{anyOf(literal)})), "%s at %d", literal, before)
 			}
-			require.Equal(t, index.Missing, x.Look(k, index.NewQuery([][]search.Literal{anyOf("absent")})))
+			require.Equal(t, index.Missing, x.Lookup(k, index.NewQuery([][]search.Literal{anyOf("absent")})))
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestRandomTextsHaveNoFilter(t *testing.T) {
 	x := index.New(64 << 20)
 	k := settledKey(1, text)
 	x.Add(k, now(), text, false)
-	require.Equal(t, index.Maybe, x.Look(k, index.NewQuery([][]search.Literal{anyOf("absent")})))
+	require.Equal(t, index.Maybe, x.Lookup(k, index.NewQuery([][]search.Literal{anyOf("absent")})))
 	_, size := x.Stats()
 	require.Less(t, size, int64(1000))
 }
@@ -260,7 +260,7 @@ func TestFalsePositives(t *testing.T) {
 				continue
 			}
 			asked++
-			if x.Look(keys[i], q) != index.Missing {
+			if x.Lookup(keys[i], q) != index.Missing {
 				wrong++
 			}
 		}

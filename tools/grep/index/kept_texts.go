@@ -103,7 +103,7 @@ func (t *texts) drop(e *entry) {
 	}
 }
 
-// Text returns the content of the last file passed to Look, as read in that
+// Text returns the content of the last file passed to Lookup, as read in that
 // version, or nil if it is not kept. The caller must not change it.
 func (a *DirLookup) Text() []byte {
 	if a.last == nil || a.last.Size > TextSize {
@@ -117,7 +117,7 @@ func (a *DirLookup) Text() []byte {
 // pass the filter again in the next search.
 func (a *DirLookup) HasQuery() bool { return a.query != nil }
 
-// KeepText stores the content of the last file passed to Look for later
+// KeepText stores the content of the last file passed to Lookup for later
 // searches, if there is room. The content was read after a stat that gave k.
 func (a *DirLookup) KeepText(k Key, raw []byte) {
 	// An indexed version had settled when it was added, so any change of

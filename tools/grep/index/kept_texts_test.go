@@ -15,7 +15,7 @@ func aSearch() *index.Query { return index.NewQuery([][]search.Literal{anyOf("te
 // look looks up one file in a new search, and returns its kept text.
 func look(x *index.Index, k index.Key) (*index.DirLookup, []byte) {
 	a := x.NewDirLookup(aSearch())
-	a.Look(0, k)
+	a.Lookup(0, k)
 	return a, a.Text()
 }
 
@@ -67,7 +67,7 @@ func TestTextsAreBounded(t *testing.T) {
 	count := func(from, to int) (n int) {
 		a := x.NewDirLookup(aSearch()) // one search
 		for i := from; i < to; i++ {
-			a.Look(0, key(i))
+			a.Lookup(0, key(i))
 			if a.Text() != nil {
 				n++
 			}
@@ -82,7 +82,7 @@ func TestTextsAreBounded(t *testing.T) {
 	a := x.NewDirLookup(aSearch())
 	for i := 20; i < 30; i++ {
 		x.Add(key(i), now(), text, false)
-		a.Look(0, key(i))
+		a.Lookup(0, key(i))
 		a.KeepText(key(i), text)
 	}
 	require.Equal(t, 20, count(0, 20), "what was used lately stays")

@@ -156,8 +156,8 @@ func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step i
 		if fold {
 			text = strings.NewReplacer("\u212a", "k", "\u017f", "s").Replace(asciiLower(text))
 		}
-		v := x.Look(n.key, q)
-		require.Equal(t, v, ahead.Look(place, n.key), "step %d: %s", step, name)
+		v := x.Lookup(n.key, q)
+		require.Equal(t, v, ahead.Lookup(place, n.key), "step %d: %s", step, name)
 		found[v]++
 		require.False(t, v == index.Missing && strings.Contains(text, word), "step %d: %s holds %q: %q", step, name, word, n.text)
 	}

@@ -139,7 +139,7 @@ func TestNeverStaleOnDisk(t *testing.T) {
 				name := fmt.Sprint(i)
 				text, err := os.ReadFile(r.path(name))
 				require.NoError(t, err)
-				v := x.Look(r.key(name), q)
+				v := x.Lookup(r.key(name), q)
 				found[v]++
 				require.False(t, v == index.Missing && bytes.Contains(text, []byte(word)),
 					"round %d, %v: %s holds %q: %q", round, done, name, word, text)

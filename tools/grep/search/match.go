@@ -113,7 +113,7 @@ func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (MatchedLine
 			if !ok {
 				hit.End = len(text)
 			}
-			m.noteInvalidUTF8(text[from:hit.End])
+			m.reportInvalidUTF8(text[from:hit.End])
 			return hit, ok
 		}
 		at, sure := m.finder.find(text, from)
@@ -121,7 +121,7 @@ func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (MatchedLine
 			break
 		}
 		hit := MatchedLines{lineStartBefore(text, from, at), lineEndAfter(text, at)}
-		m.noteInvalidUTF8(text[hit.Start:hit.End])
+		m.reportInvalidUTF8(text[hit.Start:hit.End])
 		if m.literalSuffices && sure || s.forward.findEnd(m.lineWithoutEnding(text, hit), 0, attrEdge, true) >= 0 {
 			return hit, true
 		}

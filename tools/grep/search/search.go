@@ -66,7 +66,7 @@ type Matcher struct {
 	startFinder       *finder     // finds positions where a match may begin; nil: not used. Only set with crossesLines.
 	pool              *sync.Pool  // of *automata
 	stop              func() bool // the search stops when it returns true; nil: never
-	sawInvalid        *bool       // see NotingInvalidUTF8; nil: not noted
+	sawInvalid        *bool       // see ReportingInvalidUTF8; nil: not noted
 }
 
 // MatchedLines is the range of the lines with one match, in bytes: from the first byte of the
@@ -189,18 +189,18 @@ func (m *Matcher) NeedsASCIILiteral() bool {
 	return m.finder != nil && m.finder.ascii && !m.crossesLines
 }
 
-// NotingInvalidUTF8 returns a Matcher that sets *seen to true when it examines
+// ReportingInvalidUTF8 returns a Matcher that sets *seen to true when it examines
 // a line that is not valid UTF-8 and may contain a match. NeedsASCIILiteral
 // must be true.
-func (m *Matcher) NotingInvalidUTF8(seen *bool) *Matcher {
+func (m *Matcher) ReportingInvalidUTF8(seen *bool) *Matcher {
 	noting := *m
 	noting.sawInvalid = seen
 	return &noting
 }
 
-// noteInvalidUTF8 sets *m.sawInvalid, if m has it, to whether text is not valid UTF-8.
+// reportInvalidUTF8 sets *m.sawInvalid, if m has it, to whether text is not valid UTF-8.
 // Once true, it stays so.
-func (m *Matcher) noteInvalidUTF8(text []byte) {
+func (m *Matcher) reportInvalidUTF8(text []byte) {
 	if m.sawInvalid != nil && !*m.sawInvalid {
 		*m.sawInvalid = !utf8.Valid(text)
 	}
