@@ -386,18 +386,23 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 		if err != nil {
 			return err
 		}
+		failed := func(reason string) error {
+			return withStatus(exitConnect, fmt.Errorf("%s was not added, because it does not start: %s; --no-try adds it anyway", name, reason))
+		}
+		// It is not started again after a failure: each attempt can take seconds.
+		if _, err := servers[0].Tools(ctx); errors.Is(err, oauth.ErrSignIn) {
+			p.logf("%s needs a sign-in before its tools are listed: mcp-host login %s", name, name)
+			return nil
+		} else if err != nil {
+			return failed(err.Error())
+		}
 		c := testServer(ctx, servers[0], false)
+		if c.Error != "" {
+			return failed(c.Error)
+		}
 		a.Catalog.Snapshot(ctx)
 		waitForPinChecks(ctx, a)
-		switch _, err := servers[0].Tools(ctx); {
-		case errors.Is(err, oauth.ErrSignIn):
-			p.logf("%s needs a sign-in before its tools are listed: mcp-host login %s", name, name)
-		case c.Error != "":
-			return withStatus(exitConnect, fmt.Errorf("%s was not added, because it does not start: %s; --no-try adds it anyway", name, c.Error))
-		default:
-			return p.printf("%s started and listed %s\n", printable(name), textfmt.Count(c.Tools, "tool"))
-		}
-		return nil
+		return p.printf("%s started and listed %s\n", printable(name), textfmt.Count(c.Tools, "tool"))
 	})
 }
 

@@ -55,18 +55,30 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 				return err
 			}
 		}
+		// Recorded before, so that a removal after a crash finds the copy.
+		previous := all.Files[c.File]
+		kept.HashAfter = sha256Hex(c.After)
+		all.Files[c.File] = kept
+		if err := all.save(state); err != nil {
+			return err
+		}
 		dirs, err := c.write(ctx)
 		if err != nil {
 			removeEmpty(dirs)
-			if !known && c.checkUnchanged() == nil { // nothing to go back to
-				os.Remove(c.File + BackupEnding) //nolint:errcheck // err is the reason to report
+			if known {
+				all.Files[c.File] = previous
+			} else {
+				delete(all.Files, c.File)
+				if c.checkUnchanged() == nil { // nothing to go back to
+					os.Remove(c.File + BackupEnding) //nolint:errcheck // err is the reason to report
+				}
 			}
-			return err
+			return errors.Join(err, all.save(state))
 		}
 		if c.Before == nil {
 			kept.Dirs = dirs
 		}
-		kept.HashAfter = sha256Hex(c.After)
+		kept.HashAfter = sha256Hex(c.After) // commands can have written something else
 		all.Files[c.File] = kept
 		return nil
 	})

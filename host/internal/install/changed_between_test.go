@@ -205,3 +205,28 @@ func TestADirectoryForTwoClientsIsRemovedWithTheLast(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+// A crash during the change leaves a record, so that the removal finds the copy.
+func TestTheChangeIsRecordedBeforeItIsMade(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("the program here is a shell script")
+	}
+	home, at := placeIn(t)
+	bin := t.TempDir()
+	state := filepath.Join(home, "state")
+	script := "#!" + shell + "\nwhile read -r line; do echo \"$line\"; done < \"$STATE\" > \"$SEEN\"; exit 3\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(script), 0o755))
+	t.Setenv("PATH", bin)
+	t.Setenv("STATE", filepath.Join(state, "installed.json"))
+	t.Setenv("SEEN", filepath.Join(home, "seen"))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".claude.json"), []byte("{}"), 0o600))
+	claude, _ := install.ByID("claude-code")
+	change, err := install.Plan(claude, install.User, at, []install.Server{hostServer}, false)
+	require.NoError(t, err)
+	require.Error(t, change.Apply(bg, state))
+	seen, err := os.ReadFile(filepath.Join(home, "seen"))
+	require.NoError(t, err)
+	require.Contains(t, string(seen), ".claude.json")
+	require.NoDirExists(t, state)
+}
