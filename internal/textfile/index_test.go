@@ -266,7 +266,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-func ExampleIndex_Each() {
+func ExampleIndex_EachLine() {
 	data := []byte("one\ntwo\nthree\n")
 	x, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{})
 	if err != nil {
