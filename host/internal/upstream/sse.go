@@ -123,11 +123,11 @@ func (s *sse) send(message []byte) error {
 		defer s.work.Done()
 		defer cancel()
 		err := s.post(ctx, message)
-		if err != nil && m.Kind == jsonrpc.Request {
-			s.conn.deliver(m.ID, answer{err: err})
-		}
 		if errors.Is(err, errNotSent) {
 			s.endConnection(err)
+		}
+		if err != nil && m.Kind == jsonrpc.Request {
+			s.conn.deliver(m.ID, answer{err: err})
 		}
 	}
 	if m.Method == "notifications/initialized" {

@@ -74,8 +74,8 @@ type connectionEndError struct{ error }
 // Unwrap returns the wrapped error.
 func (e *connectionEndError) Unwrap() error { return e.error }
 
-// endConnection ends the connection with a connectionEndError. The request that caused it has been
-// answered.
+// endConnection ends the connection with a connectionEndError. The request that caused it
+// is answered afterwards, so that no request which follows that answer uses the connection.
 func (s *remote) endConnection(why error) { s.conn.fail(&connectionEndError{why}) }
 
 // errSessionOver says that the server does not know the session any more.
@@ -226,12 +226,12 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 	case ctx.Err() != nil: // nobody waits for it
 	case isUnsent(err):
 		err = s.offlineError(err)
-		s.failExchange(x, notSent{err})
 		s.endConnection(err)
+		s.failExchange(x, notSent{err})
 	case needsSignIn(err):
 		err = s.offlineError(err)
-		s.failExchange(x, err)
 		s.endConnection(err)
+		s.failExchange(x, err)
 	default:
 		s.failExchange(x, s.offlineError(err))
 	}
@@ -324,11 +324,11 @@ func (s *streamable) handleRefusal(x *exchange, res *http.Response) {
 	own := told && x.id != nil && string(m.ID) == string(x.id) // then it is the answer to this request
 	switch {
 	case !x.isHandshake() && (!own && s.isSessionOver(res.StatusCode, told, body) || told && isVersionError(m.Error)):
-		s.failExchange(x, notSent{fmt.Errorf("%w: %w", errSessionOver, refusal)})
 		s.endConnection(errSessionOver)
+		s.failExchange(x, notSent{fmt.Errorf("%w: %w", errSessionOver, refusal)})
 	case res.StatusCode == http.StatusUnauthorized:
-		s.failExchange(x, refusal)
 		s.endConnection(refusal)
+		s.failExchange(x, refusal)
 	case x.id == nil: // a notification that is not accepted
 	case told && res.StatusCode != http.StatusForbidden:
 		s.failExchange(x, s.cfg.rpcError(m.Error))
