@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -39,18 +40,19 @@ func BrowserURL(address string) (string, error) {
 
 // OpenBrowser starts the browser with an address, as an argument and without a shell: the
 // first program of the variable BROWSER that starts, else the system's. It does not wait for the
-// browser. It returns an error if no program starts or the address must not be
-// opened.
+// browser. It returns an error if no program starts, the address must not be opened, or a command
+// passes it to a shell.
 func OpenBrowser(browser, address string) error {
 	address, err := BrowserURL(address)
 	if err != nil {
 		return err
 	}
-	commands := browserCommands(browser, address)
-	switch runtime.GOOS {
-	case "darwin":
+	commands, refused := browserCommands(browser, address)
+	switch {
+	case refused != nil: // xdg-open reads BROWSER, too
+	case runtime.GOOS == "darwin":
 		commands = append(commands, []string{"open", address})
-	case "windows":
+	case runtime.GOOS == "windows":
 		commands = append(commands, []string{"rundll32", "url.dll,FileProtocolHandler", address})
 	default:
 		commands = append(commands, []string{"xdg-open", address})
@@ -66,13 +68,17 @@ func OpenBrowser(browser, address string) error {
 		go cmd.Wait() //nolint:errcheck // it may run as long as the user wants
 		return nil
 	}
+	if refused != nil {
+		return refused
+	}
 	return fmt.Errorf("the browser cannot be started: %w", err)
 }
 
 // browserCommands returns the commands in a value of BROWSER, with the address as argument in place of
 // %s, or at the end: as xdg-open and Python read it, a list of commands with a colon between them. On
-// Windows, where paths contain colons, it is one command.
-func browserCommands(browser, address string) (commands [][]string) {
+// Windows, where paths contain colons, it is one command. At a command that passes the address to a
+// shell it returns the commands before it and an error.
+func browserCommands(browser, address string) (commands [][]string, refused error) {
 	entries := []string{browser}
 	if runtime.GOOS != "windows" {
 		entries = strings.Split(browser, ":")
@@ -85,6 +91,9 @@ func browserCommands(browser, address string) (commands [][]string) {
 		if len(command) == 0 || command[0] == "" {
 			continue
 		}
+		if usesShell(command) {
+			return commands, fmt.Errorf("the command %.200q of BROWSER is not started: it passes the address to a shell, which can run parts of it as commands", entry)
+		}
 		named := false
 		for i, word := range command[1:] {
 			if strings.Contains(word, "%s") {
@@ -96,7 +105,34 @@ func browserCommands(browser, address string) (commands [][]string) {
 		}
 		commands = append(commands, command)
 	}
-	return commands
+	return commands, nil
+}
+
+// shells are programs that interpret their arguments as commands; ssh has them interpreted on
+// another machine.
+var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh", "ssh"}
+
+// usesShell reports whether a command passes the address to a shell: its program is one, or a batch
+// file, which Windows runs with one; or %s is part of a longer word that contains a space or belongs to an option
+// -c, as in env sh -c 'firefox %s'. An address of a server may contain & and other characters that a shell interprets.
+func usesShell(command []string) bool {
+	program := command[0]
+	if path, err := exec.LookPath(program); err == nil {
+		program = path // with the extension that Windows has added
+	}
+	name := strings.ToLower(program[strings.LastIndexAny(program, `/\\`)+1:])
+	if slices.Contains(shells, strings.TrimSuffix(name, ".exe")) || strings.HasSuffix(name, ".bat") || strings.HasSuffix(name, ".cmd") {
+		return true
+	}
+	for i, word := range command {
+		if i == 0 || word == "%s" || !strings.Contains(word, "%s") {
+			continue
+		}
+		if strings.ContainsAny(word, " \t\n") || slices.Contains(command[1:i], "-c") {
+			return true
+		}
+	}
+	return false
 }
 
 // splitWords splits a command at spaces outside quotation marks, which it removes. No other

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,8 +33,40 @@ func TestBrowserCommands(t *testing.T) {
 		`""`:                                nil,
 		" ":                                 nil,
 	} {
-		require.Equal(t, want, browserCommands(browser, a), browser)
+		got, err := browserCommands(browser, a)
+		require.NoError(t, err, browser)
+		require.Equal(t, want, got, browser)
 	}
+}
+
+// A shell runs parts of an address as commands (CVE-2025-6514): no command that passes it to one is
+// started, and no other browser in its place.
+func TestNoShellAsBrowser(t *testing.T) {
+	const a = "https://auth.example.com/authorize?x=1&reboot&y"
+	for _, browser := range []string{
+		"sh -c 'firefox %s'", "sh", "/bin/bash -lc 'firefox %s'", "env sh -c 'firefox %s'", "env sh -c firefox;%s", "xterm -e 'lynx %s'",
+		"ssh laptop xdg-open %s", "PowerShell.exe -Command start", `"C:\tools\open.cmd"`, "open.BAT",
+	} {
+		if runtime.GOOS != "windows" && strings.Contains(browser, "C:") {
+			browser = strings.ReplaceAll(browser, "C:", "")
+		}
+		commands, err := browserCommands(browser, a)
+		require.ErrorContains(t, err, "passes the address to a shell", browser)
+		require.Empty(t, commands, browser)
+	}
+	if runtime.GOOS == "windows" {
+		return // BROWSER is one command there
+	}
+	dir := t.TempDir()
+	marker := filepath.Join(dir, "ran")
+	require.ErrorContains(t, OpenBrowser(filepath.Join(dir, "missing")+":sh -c 'touch "+marker+" %s'", a), "passes the address to a shell")
+	require.NoFileExists(t, marker)
+	commands, err := browserCommands("firefox:sh -c %s:chrome", a)
+	require.ErrorContains(t, err, "sh -c")
+	require.Equal(t, [][]string{{"firefox", a}}, commands)
+	commands, err = browserCommands("chrome --app=%s -c:firefox -c %s", a) // -c is an option of other programs, too
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"chrome", "--app=" + a, "-c"}, {"firefox", "-c", a}}, commands)
 }
 
 // A program that does not start is skipped.
