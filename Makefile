@@ -23,7 +23,7 @@ RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e 
 # calls it is looked at.
 FOREIGN     := -gcflags='modernc.org/sqlite/lib=-race=false -N -l' -gcflags='modernc.org/libc=-race=false -N -l'
 
-# Long tests, of which make test runs a third of the cases (sandboxtest.InSample).
+# Long tests, of which make test runs a sixth of the cases (sandboxtest.InSample).
 CORPORA     := TestAHardLinkThatIsMovedAllTheTime TestAccessListsAsAPlainUser TestAppliedIsAsKept TestAsAPlainUser TestConfinementAsAPlainUser TestDirectoryIsReplacedByALinkAtRandom \
 	TestDiscardIsKilledAtRandom TestEverydayGit TestHardLinksOfEarlierCommands TestHostileServerAsAPlainUser TestKilledAtRandom \
 	TestLargeProgramsAreSetAside TestMasksAsAPlainUser TestMemoryHogs TestNothingPlantedRuns TestOverlappingRootsShareTheBaseline \
@@ -44,10 +44,11 @@ build: ## build every binary into bin/
 test corpora raced conformance clients: build
 
 # Vet is a part of lint, which looks for more than go test does. Many tests wait more
-# than they work, so that more packages than processors are tested at a time. The time
-# limit of a package is for a test that hangs, not for a slow machine.
+# than they work, so that more packages than processors are tested at a time; the two that
+# take longest begin first. The time limit of a package is for a test that hangs, not for a
+# slow machine.
 test: ## run the tests that need nothing but Go
-	$(PLAIN) $(GO) test -vet=off -p 4 -timeout 30m ./...
+	$(PLAIN) $(GO) test -vet=off -p 4 -timeout 30m ./pkg/sandbox/proc ./tools/bash ./...
 
 test-all: ## add the race detector, the oracles, real clients and fuzzing (installs them)
 	@.ci/step oracles $(MAKE) --no-print-directory oracles

@@ -14,7 +14,7 @@ import (
 const sampleEnv = "TOOLROOM_SAMPLE"
 
 // sampleShare is the share of the cases that are in a sample: one of sampleShare.
-const sampleShare = 3
+const sampleShare = 6
 
 var sampleSeed = sync.OnceValue(func() string {
 	if seed := os.Getenv(sampleEnv); seed != "" {
@@ -23,7 +23,7 @@ var sampleSeed = sync.OnceValue(func() string {
 	return strconv.Itoa(rand.IntN(1_000_000))
 })
 
-// InSample reports whether a case of a long test runs: a third of the names, chosen by the
+// InSample reports whether a case of a long test runs: a sixth of the names, chosen by the
 // seed in TOOLROOM_SAMPLE or by chance; all of them if it is "all", as in make corpora.
 func InSample(name string) bool {
 	if sampleSeed() == "all" {
