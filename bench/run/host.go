@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// measureBig calls for results of 1 MiB, the size up to which the host passes a result
-// on unchanged and up to which our tools send (in total, so a little less).
+// measureBig calls for results of a little less than 1 MiB. The host shortens larger
+// results, and bundled tools send no larger ones.
 func measureBig(b *bench) ([]table, error) {
 	beside, err := b.hostBeside()
 	if err != nil {

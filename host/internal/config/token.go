@@ -41,7 +41,8 @@ func Token(tokenFile, state string, getenv func(string) string) (token, from str
 }
 
 // OwnToken does the same as Token without creating a token: with the sign-in of users, the
-// host has a token of its own only if the flag or the variable names it. Else it returns "" without an error.
+// host has its own token only if the flag or the variable names it. Otherwise it returns ""
+// without an error.
 func OwnToken(tokenFile string, getenv func(string) string) (token, from string, err error) {
 	if tokenFile == "" && getenv("TOOLROOM_TOKEN") == "" {
 		return "", "", nil

@@ -109,8 +109,8 @@ func (e *exchanger) Token(ctx context.Context) (string, error) {
 	return token, err
 }
 
-// known returns the last token, "" if there is none or it has expired, and whether to
-// exchange another one.
+// known returns the last token, or "" if it has expired or none was exchanged yet. due means
+// that another one should be exchanged.
 func (e *exchanger) known(now time.Time) (valid string, due bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // openStore opens the store, which reads and writes nothing before its first use. Without a
-// state directory there is none. The error names an invalid setting of the store.
+// URL and a state directory, a.store stays nil. The error names an invalid setting of the store.
 func (a *App) openStore(cfg config.Config) (err error) {
 	if cfg.Store.URL == "" && cfg.Store.Dir == "" {
 		return nil

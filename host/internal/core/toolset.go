@@ -26,8 +26,8 @@ type Ceiling struct {
 }
 
 // permits reports whether a tool is within the ceiling. names are its served names.
-// targetNames are those of an alias's target: they need not be listed in Only, but must
-// not match Except.
+// targetNames are the served names of an alias's target: they may be missing in Only, but
+// must not match Except.
 func (c Ceiling) permits(names, targetNames []string) bool {
 	match := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })

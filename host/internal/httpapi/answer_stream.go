@@ -94,7 +94,8 @@ func (t *answerStream) handleEvent(e agent.Event) {
 	}
 }
 
-// sendDelta sends the client's parts of a delta: texts, thinking, and calls of its own tools.
+// sendDelta sends the parts of a delta that are for the client: texts, thinking, and calls of
+// the client's tools.
 func (t *answerStream) sendDelta(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {

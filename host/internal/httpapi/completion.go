@@ -259,8 +259,7 @@ func endingText(o *agent.Outcome) string {
 	return string(o.Ending)
 }
 
-// stopReason returns the reason for the end of the answer, from which the vendor's name
-// follows.
+// stopReason returns why the answer ended. Each vendor's format has its own name for it.
 func stopReason(o *agent.Outcome) llm.StopReason {
 	switch {
 	case len(o.CallerCalls) > 0:

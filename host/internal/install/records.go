@@ -135,7 +135,7 @@ func release(lock *os.File, remove bool) {
 }
 
 // removeEmpty removes dirs in their order, the deepest first, and stops at the first
-// one that cannot be removed, for example because it has files.
+// directory that cannot be removed, for example because it has files.
 func removeEmpty(dirs []string) {
 	for _, dir := range dirs {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

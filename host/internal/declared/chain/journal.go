@@ -40,8 +40,8 @@ type Kept struct {
 // maxJournal bounds the stored data of one call, including unchanged results.
 const maxJournal = 900 << 10
 
-// unansweredLifetime is the time after an unanswered question in which the call can be
-// repeated. journalTimeout limits writing the journal.
+// unansweredLifetime is how long a call with an unanswered question can be repeated after
+// that question. journalTimeout limits writing the journal.
 const (
 	unansweredLifetime = 10 * time.Minute
 	journalTimeout     = 10 * time.Second

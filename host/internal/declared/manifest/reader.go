@@ -148,9 +148,9 @@ func (r *reader) expandVariables(path string, v *dialect.Tree, text string) stri
 	return out
 }
 
-// expandBraced returns the text in which the result of one replaces each ${…}, but not
-// $NAME, because a URL can contain a dollar sign. It returns the error of one, and an error
-// for an unclosed ${.
+// expandBraced replaces each ${…} in the text by the result of one. It leaves $NAME, because
+// a URL can contain a dollar sign. It returns the error of one, and an error for an
+// unclosed ${.
 func expandBraced(text string, one func(string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {

@@ -79,8 +79,8 @@ func (c Config) withDefaults() Config {
 const (
 	// maxPermits bounds the limit that a tool can declare.
 	maxPermits = 256
-	// wholeServer is the number of concurrent calls from which a tool's limit applies
-	// to its whole server: tools made with mcpkit permit 64 calls in total, so that
+	// A tool's limit of wholeServer or more concurrent calls applies to its whole
+	// server: tools made with mcpkit permit 64 calls in total, so that
 	// one tool with as many permits would leave none to the others.
 	wholeServer = 64
 )
