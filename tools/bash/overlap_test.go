@@ -3,11 +3,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -105,8 +103,7 @@ func (p *overlap) background(s server, dir, script, name string) (id string) {
 func (p *overlap) stop(s server, state string) {
 	p.t.Helper()
 	within(p.t, "stopped without a lock", func() bool {
-		require.NoError(p.t, syscall.Kill(s.PID(), syscall.SIGSTOP))
-		within(p.t, "all threads stopped", func() bool { return stopped(p.t, s.PID()) })
+		mcpkittest.Suspend(p.t, s.PID())
 		locks, err := filepath.Glob(filepath.Join(p.dir, state, "watch-1/*/lock"))
 		require.NoError(p.t, err)
 		for _, path := range locks {
@@ -122,20 +119,6 @@ func (p *overlap) stop(s server, state string) {
 		}
 		return true
 	})
-}
-
-// stopped reports whether all threads of a process are stopped.
-func stopped(t testing.TB, pid int) bool {
-	t.Helper()
-	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	require.NoError(t, err)
-	for _, path := range stats {
-		stat, err := os.ReadFile(path)
-		if err == nil && !strings.HasPrefix(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " T") {
-			return false
-		}
-	}
-	return true
 }
 
 // overlapping are pairs of servers. Commands of both write root/sub.

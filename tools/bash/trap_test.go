@@ -144,8 +144,7 @@ func TestWhatAKilledServersCommandReplacedIsTakenBack(t *testing.T) {
 			s.bash("true")
 			r := s.bash("until [ -e go ]; do sleep 0.01; done; "+c.script+"; touch planted; sleep 1000", "run_in_background", true)
 			require.False(t, r.IsError, r.Text)
-			require.NoError(t, syscall.Kill(s.PID(), syscall.SIGSTOP)) // so that it takes nothing back
-			within(t, "all threads stopped", func() bool { return stopped(t, s.PID()) })
+			mcpkittest.Suspend(t, s.PID()) // so that it takes nothing back
 			require.NoError(t, os.WriteFile(filepath.Join(p.root, "go"), nil, 0o644))
 			within(t, "planted", func() bool { _, err := os.Lstat(p.root + "/planted"); return err == nil })
 			require.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))

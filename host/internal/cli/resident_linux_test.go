@@ -332,7 +332,7 @@ func TestTheSharingProcessHangs(t *testing.T) {
 	a := connectClient(t, "", args...)
 	require.Contains(t, a.call(t, "fix__echo", `{"text":"a"}`), `\"a\"`)
 	hung := sharedStatus(t, state).PID
-	require.NoError(t, syscall.Kill(hung, syscall.SIGSTOP))
+	mcpkittest.Suspend(t, hung)
 	b := connectClient(t, "", args...)
 	require.Contains(t, b.call(t, "fix__echo", `{"text":"b"}`), `\"b\"`)
 	require.Len(t, started(t, pids), 2, b.log.String())
