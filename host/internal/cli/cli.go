@@ -229,6 +229,9 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 		return nil, withStatus(exitFailed, err)
 	}
 	a.OnNotice(func(text string) { p.logf("%s", text) })
+	if p.serves {
+		a.ReportFailures()
+	}
 	return a, nil
 }
 

@@ -86,10 +86,11 @@ type App struct {
 	memoryStore    func() *store.Store // used if store is nil
 	notify         func(string)
 
-	confiner     *confine.Confiner
-	sentNotices  sync.Map // see notifyOnce
-	gc           gcTuning
-	recheckEvery time.Duration
+	confiner        *confine.Confiner
+	sentNotices     sync.Map // see notifyOnce
+	gc              gcTuning
+	recheckEvery    time.Duration
+	reportsFailures bool // notify gets the failures of servers
 
 	id string // random; identifies this host
 
@@ -139,6 +140,11 @@ func Open(cfg config.Config) (*App, error) {
 // OnNotice sets the function that gets messages for the user while the host runs. OnNotice
 // must be called before the first use.
 func (a *App) OnNotice(notify func(string)) { a.notify = notify }
+
+// ReportFailures adds the failures of servers to the notices. It is for hosts that serve
+// clients: other commands write the failures that matter to them. It must be called before
+// the first use.
+func (a *App) ReportFailures() { a.reportsFailures = true }
 
 // ID returns the random id of this host, which no other running host has.
 func (a *App) ID() string { return a.id }

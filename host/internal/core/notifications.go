@@ -25,9 +25,15 @@ func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 }
 
 // handleNotifications makes the catalog list a server again when the server says that a
-// list has changed, and passes its other notifications to the clients.
+// list has changed, passes its other notifications to the clients, and its failures to the
+// user.
 func (a *App) handleNotifications(s *upstream.Server) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
+	s.OnFailure(func(reason string) {
+		if a.reportsFailures {
+			a.notify("server " + s.Name() + ": " + reason)
+		}
+	})
 	s.OnNotification(func(method string, params json.RawMessage, first *call.Owner) {
 		switch method {
 		case "notifications/resources/list_changed":

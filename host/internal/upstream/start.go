@@ -135,6 +135,7 @@ func (s *Server) beginStart() *startAttempt {
 		}
 		s.mu.Unlock()
 		close(st.done)
+		s.reportFailure()
 		if st.err == nil && before != nil && before.isAlive() {
 			s.work.Go(func() { s.closeWhenIdle(before) })
 		}
@@ -201,6 +202,7 @@ func (s *Server) watch(c *conn) {
 			s.mu.Lock()
 			changed := !s.closed && s.conn == c && s.recordFailure(StageRun, c.failure())
 			s.mu.Unlock()
+			s.reportFailure()
 			if changed && s.onChange != nil {
 				s.onChange()
 			}
@@ -243,12 +245,15 @@ func (s *Server) recordFailure(stage string, err error) (offline bool) {
 	s.last = newFailure(stage, err)
 	if isHostLoop(err) {
 		s.keepOffline(err)
+		s.unreported = true
 		return true
 	}
 	if s.conn != nil && s.conn.isAlive() {
 		return false // it was to be replaced, and still runs
 	}
-	if stage == StageRun && (s.conn.answeredCall.Load() || time.Since(s.conn.since) > settledAfter) {
+	hasWorked := stage == StageRun && (s.conn.answeredCall.Load() || time.Since(s.conn.since) > settledAfter)
+	s.unreported = !s.closed && (hasWorked || s.fails == 0)
+	if hasWorked {
 		s.fails = 0
 		s.nextStart = time.Time{}
 		s.scheduleStart(0)
@@ -264,6 +269,18 @@ func (s *Server) recordFailure(stage string, err error) (offline bool) {
 	s.nextStart = time.Now().Add(backoff)
 	s.scheduleStart(backoff)
 	return false
+}
+
+// reportFailure passes a failure that recordFailure marked to onFailure: the first of
+// several in succession, because the next tries mostly fail for the same reason.
+func (s *Server) reportFailure() {
+	s.mu.Lock()
+	failure, unreported := s.last, s.unreported
+	s.unreported = false
+	s.mu.Unlock()
+	if unreported && s.onFailure != nil {
+		s.onFailure(failure.Message)
+	}
 }
 
 // scheduleStart starts the server after a pause, unless it was started meanwhile. The

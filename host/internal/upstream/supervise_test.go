@@ -32,6 +32,8 @@ func TestAServerIsOfflineAfterFiveTriesAndComesBack(t *testing.T) {
 	s := start(t, func(c *upstream.Config) { c.RetryEvery, c.Era = 500*time.Millisecond, upstream.Legacy },
 		"-start", "@"+mode, "-pid", pidFile, "-era", "legacy")
 	s.OnChange(func() { changed <- struct{}{} })
+	reports := make(chan string, 100)
+	s.OnFailure(func(reason string) { reports <- reason })
 	_, err := s.Tools(t.Context())
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
 	require.False(t, s.IsGivenUp(), "it is tried again")
@@ -43,12 +45,18 @@ func TestAServerIsOfflineAfterFiveTriesAndComesBack(t *testing.T) {
 	require.Equal(t, upstream.StageStart, st.Last.Stage)
 	require.Contains(t, st.Last.Message, "cannot find my configuration")
 	require.False(t, st.Last.Time.IsZero())
+	require.Contains(t, <-reports, "cannot find my configuration")
+	require.Empty(t, reports, "the failures after the first are not reported")
 
 	require.NoError(t, os.Remove(mode))
 	require.Eventually(t, func() bool { return s.Status().State == upstream.Unstable }, time.Minute, 5*time.Millisecond, "it comes back by itself")
 	<-changed
 	require.False(t, s.IsGivenUp())
 	mustDo(t, s, "echo", `{}`)
+	require.Empty(t, reports)
+	_, err = do(t.Context(), s, "crash", `{}`)
+	require.Error(t, err)
+	require.NotEmpty(t, <-reports, "a server that has worked and ends is reported again")
 }
 
 func TestReconnectMakesBeforeItBreaks(t *testing.T) {

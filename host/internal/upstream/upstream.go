@@ -238,8 +238,10 @@ type Server struct {
 	nextStart  time.Time   // no start before this time
 	retry      *time.Timer // starts it again
 	last       *Failure
+	unreported bool            // onFailure is to be called for last
 	refused    error           // why it is not started again before Reconnect: it leads back to this host
 	onChange   func()          // called after the tools may have changed
+	onFailure  func(string)    // see OnFailure
 	subscribed map[string]bool // URIs of subscribed resources
 	level      string          // minimum level of log messages; "": the server's default
 
@@ -271,6 +273,11 @@ func (s *Server) Name() string { return s.cfg.Name }
 // OnChange sets a function that is called in a goroutine when the list of tools may
 // have changed. It must be set before the first use.
 func (s *Server) OnChange(f func()) { s.onChange = f }
+
+// OnFailure sets a function that gets the reason when the server does not start, or ends
+// although it is needed. Of several failures in succession it gets only the first. It is
+// called in a goroutine, and must be set before the first use.
+func (s *Server) OnFailure(f func(reason string)) { s.onFailure = f }
 
 // Tools returns the server's definitions as it sent them. It starts the server if
 // necessary, and waits for it until ctx ends. The definitions must not be changed.
