@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -9,29 +8,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// The stages of a failure.
-const (
-	StageStart  = "start"
-	StageRun    = "run"
-	StageHealth = "health"
-)
-
-// Failure is the last failure of a server.
-type Failure struct {
-	Stage   string    `json:"stage"` // StageStart, StageRun or StageHealth
-	Message string    `json:"message"`
-	Time    time.Time `json:"time"`
-
-	code   toolerr.Code
-	signIn bool // a sign-in resolves it
-	err    error
-}
-
-// newFailure returns the Failure for an error in a stage at the current time.
-func newFailure(stage string, err error) *Failure {
-	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError)), err: err}
-}
 
 // State is the state of a server.
 type State = string
