@@ -39,8 +39,8 @@ type Config struct {
 	ClientID     string
 	ClientSecret secret.Text
 
-	// Report is called with the reason why the issuer's metadata cannot be used, once for each
-	// reason; nil: it is not reported. It must not block.
+	// Report is called with the reason why the issuer cannot be asked or its answers cannot be used, and
+	// with nil when tokens are verified again; see outage. Unless it is nil. It must not block.
 	Report func(error)
 
 	Client *http.Client     // nil: a client with bounds on time and redirects
@@ -99,12 +99,13 @@ type Verifier struct {
 	client   *http.Client
 	answered *introspectionCache
 
-	mu     sync.Mutex
-	issuer *issuer
-	failed error // of the last attempt to read the metadata
-	tried  time.Time
+	mu      sync.Mutex
+	issuer  *issuer
+	failed  error // of the last attempt to read the metadata
+	tried   time.Time
+	reading *metadataRead // nil: no request is running
 
-	reported string // the last reason that Report was called with
+	outage outage
 }
 
 // New returns a verifier. It returns an error for a configuration that would
@@ -168,8 +169,12 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*User, error) {
 		claims, err = v.introspect(ctx, issuer, token)
 	}
 	if err != nil {
+		if !errors.As(err, new(*Error)) && ctx.Err() == nil {
+			v.report(err)
+		}
 		return nil, err
 	}
+	v.report(nil)
 	return v.userOf(claims)
 }
 

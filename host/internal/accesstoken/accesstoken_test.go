@@ -335,6 +335,7 @@ func TestWrongIssuerIsReportedOnce(t *testing.T) {
 func TestIssuerWithoutKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
+	s.newKey(t, "1")
 	s.set(func() { delete(s.metadata, "jwks_uri") })
 	v, _ := s.verifier(t, nil)
 	require.ErrorContains(t, v.CheckIssuer(t.Context()), "no jwks_uri")

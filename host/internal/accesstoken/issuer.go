@@ -2,6 +2,7 @@ package accesstoken
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -17,11 +18,13 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 const (
 	maxAnswer          = 1 << 20          // bytes of an answer of the issuer
 	timeout            = 10 * time.Second // of one request to it
+	checkTime          = 5 * time.Second  // of CheckIssuer, for which a person waits
 	metadataRetryPause = 5 * time.Second  // after a failure to read the metadata
 	keysInterval       = 10 * time.Second // between two requests for the keys
 )
@@ -39,35 +42,92 @@ type issuer struct {
 	idTokens *oidc.IDTokenVerifier // of ID tokens for this host; nil without a client id
 }
 
-// metadata returns the issuer's metadata (RFC 8414, OpenID Connect Discovery).
-// It is read once; a failure is repeated for some seconds without a request.
-func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.issuer != nil {
-		return v.issuer, nil
-	}
-	if now := v.cfg.Now(); v.failed == nil || now.Sub(v.tried) > metadataRetryPause || now.Before(v.tried) {
-		// Another request waits for the result, too.
-		v.issuer, v.failed = v.readMetadata(context.WithoutCancel(ctx))
-		v.tried = v.cfg.Now()
-		if v.failed != nil && v.cfg.Report != nil && v.reported != v.failed.Error() {
-			v.reported = v.failed.Error()
-			v.cfg.Report(v.failed)
-		}
-	}
-	return v.issuer, v.failed
+// metadataRead is a running request for the metadata. issuer and err are valid after done is closed.
+type metadataRead struct {
+	done   chan struct{}
+	issuer *issuer
+	err    error
 }
 
-// CheckIssuer requests the metadata of the issuer, and returns the reason if tokens cannot be verified
-// with it.
-func (v *Verifier) CheckIssuer(ctx context.Context) error {
-	from, err := v.metadata(ctx)
-	if err != nil {
-		return err
+// metadata returns the issuer's metadata (RFC 8414, OpenID Connect Discovery).
+// It is read once; a failure is repeated for some seconds without a request. Requests that
+// need it at the same time wait for one answer, each until its ctx ends and at most for timeout.
+func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	if from.KeysURL == "" && (from.Introspection == "" || v.cfg.ClientID == "") {
+	read, found, err := v.beginMetadata(ctx)
+	if read == nil {
+		return found, err
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-read.done:
+		return read.issuer, read.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, fmt.Errorf("the issuer %s has not answered yet", v.cfg.Issuer)
+	}
+}
+
+// beginMetadata returns the metadata or the last failure if it is known, and otherwise the running
+// request for it, which it starts if there is none.
+func (v *Verifier) beginMetadata(ctx context.Context) (*metadataRead, *issuer, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.cfg.Now()
+	switch {
+	case v.issuer != nil:
+		return nil, v.issuer, nil
+	case v.reading != nil:
+		return v.reading, nil, nil
+	case v.failed != nil && now.Sub(v.tried) <= metadataRetryPause && !now.Before(v.tried):
+		return nil, nil, v.failed
+	}
+	read := &metadataRead{done: make(chan struct{})}
+	v.reading = read
+	go func() {
+		// The request continues after the caller's has ended, because others wait for the answer, too.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*timeout)
+		defer cancel()
+		read.issuer, read.err = v.readMetadata(ctx)
+		if read.err != nil {
+			v.report(read.err)
+		}
+		v.mu.Lock()
+		v.issuer, v.failed, v.tried, v.reading = read.issuer, read.err, v.cfg.Now(), nil
+		v.mu.Unlock()
+		close(read.done)
+	}()
+	return read, nil, nil
+}
+
+// CheckIssuer requests the metadata and the keys of the issuer, and returns the reason if tokens cannot be
+// verified with them. It takes at most checkTime.
+func (v *Verifier) CheckIssuer(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	from, err := v.readMetadata(limited)
+	if err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	introspects := from.Introspection != "" && v.cfg.ClientID != ""
+	if from.KeysURL == "" {
+		if introspects {
+			return nil
+		}
 		return errors.New("the issuer's metadata has no jwks_uri")
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := v.getJSON(limited, from.KeysURL, &set); err != nil {
+		return cmp.Or(ctx.Err(), fmt.Errorf("the issuer's keys cannot be read: %w", err))
+	}
+	if len(set.Keys) == 0 && !introspects {
+		return fmt.Errorf("the issuer has no keys at %s", from.KeysURL)
 	}
 	return nil
 }
@@ -75,14 +135,15 @@ func (v *Verifier) CheckIssuer(ctx context.Context) error {
 // readMetadata requests the issuer's metadata from the addresses of metadataURLs, one after
 // another, until one has the address of the keys, which RFC 8414 does not require. It
 // returns the reasons if none has metadata, and an error if it is of another issuer or
-// names an unsafe address.
+// names an unsafe address. ctx needs a deadline: each address gets its share of the time.
 func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
-	var reasons []error
+	var reasons []string
 	var keyless *issuer
-	for _, address := range metadataURLs(v.cfg.Issuer) {
+	addresses := metadataURLs(v.cfg.Issuer)
+	for i, address := range addresses {
 		found := &issuer{}
-		if err := v.getJSON(ctx, address, found); err != nil {
-			reasons = append(reasons, err)
+		if err := v.getMetadata(ctx, address, len(addresses)-i, found); err != nil {
+			reasons = append(reasons, err.Error())
 			continue
 		}
 		if found.Issuer != v.cfg.Issuer {
@@ -112,7 +173,22 @@ func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
 	if keyless != nil {
 		return keyless, nil
 	}
-	return nil, fmt.Errorf("the issuer %s has no metadata: %w", v.cfg.Issuer, errors.Join(reasons...))
+	return nil, fmt.Errorf("the issuer %s has no metadata: %s", v.cfg.Issuer, strings.Join(reasons, "; "))
+}
+
+// getMetadata requests one of so many addresses of the metadata. If it does not answer, the others have time left.
+func (v *Verifier) getMetadata(ctx context.Context, address string, of int, into *issuer) error {
+	share := timeout
+	if end, ok := ctx.Deadline(); ok {
+		share = time.Until(end) / time.Duration(of)
+	}
+	limited, cancel := context.WithTimeout(ctx, share)
+	defer cancel()
+	err := v.getJSON(limited, address, into)
+	if err != nil && limited.Err() != nil {
+		return fmt.Errorf("%s has not answered within %s", address, textfmt.ShortDuration(share))
+	}
+	return err
 }
 
 // metadataURLs returns the addresses of an issuer's metadata, in the order of

@@ -191,7 +191,9 @@ func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 	}
 	e.addFinding(f)
 	if c := a.Config.Auth; c != nil {
-		e.addFinding(issuerFinding(ctx, *c))
+		if f := issuerFinding(ctx, *c); ctx.Err() == nil { // after an interrupt it says nothing about the issuer
+			e.addFinding(f)
+		}
 	}
 	if len(a.Servers()) == 0 {
 		e.addFinding(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
@@ -208,7 +210,7 @@ func (e *doctorRun) checkSurroundings(ctx context.Context, a *core.App) {
 	}
 }
 
-// issuerFinding requests the metadata of the issuer of the users of serve.
+// issuerFinding requests the metadata and the keys of the issuer of the users of serve.
 func issuerFinding(ctx context.Context, c accesstoken.Config) finding {
 	f := finding{true, "auth.issuer", c.Issuer, ""}
 	v, err := accesstoken.New(c)

@@ -191,15 +191,21 @@ func (p *program) hostToken(a *core.App, f serveFlags) (token, from string, err 
 }
 
 // userSignIn returns the configuration for the sign-in of users, and makes a use it; nil:
-// users do not sign in. If the issuer cannot be used, standard error tells the reason, once. It returns
-// an error for an invalid setting.
+// users do not sign in. If the issuer cannot be used, standard error tells the reason, and when
+// users can sign in again. It returns an error for an invalid setting.
 func (p *program) userSignIn(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {
 		return nil, nil
 	}
 	reporting := *c
-	reporting.Report = func(err error) { p.logf("users cannot sign in: auth.issuer: %v", err) }
+	reporting.Report = func(err error) {
+		if err == nil {
+			p.logf("users can sign in again: auth.issuer answers")
+			return
+		}
+		p.logf("users cannot sign in: auth.issuer: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
 	v, err := accesstoken.New(reporting)
 	if err != nil {
 		return nil, fmt.Errorf("auth: %w", err)
