@@ -149,7 +149,14 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	default:
 		c.Kind = f.store
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if f.paste { // they would end the program before it restores the mode of the terminal
+		ends = append(ends, syscall.SIGQUIT)
+		if !signal.Ignored(syscall.SIGHUP) { // ignored by nohup
+			ends = append(ends, syscall.SIGHUP)
+		}
+	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
 	defer stop()
 	waiting, cancel := context.WithTimeout(ctx, f.wait)
 	defer cancel()

@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,23 +65,29 @@ func terminalMode(t *testing.T, tty *os.File) unix.Termios {
 	return *mode
 }
 
+// pasteArguments returns the arguments of a sign-in with --paste to the server s with an address.
+func pasteArguments(t *testing.T, address string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "toolroom.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("servers: {s: {url: '"+address+"', oauth: {client_id: c, redirect_uri: 'http://localhost/callback'}}}\n"), 0o600))
+	return []string{"login", "s", "--paste", "--token-store", "file", "--config", file, "--state", filepath.Join(dir, "state")}
+}
+
 // A terminal in line mode cuts a line after 4095 bytes; codes of some providers are longer. The
 // mode is restored at the end, also if the sign-in is interrupted.
 func TestLongPastedAddress(t *testing.T) {
 	for name, interrupted := range map[string]bool{"signed in": false, "interrupted": true} {
 		t.Run(name, func(t *testing.T) {
 			codes := make(chan string, 1)
-			address := newSignInServer(t, codes)
-			dir := t.TempDir()
-			file := filepath.Join(dir, "toolroom.yaml")
-			require.NoError(t, os.WriteFile(file, []byte("servers: {s: {url: '"+address+"', oauth: {client_id: c, redirect_uri: 'http://localhost/callback'}}}\n"), 0o600))
+			args := pasteArguments(t, newSignInServer(t, codes))
 			term := newTerminal(t)
 			before := terminalMode(t, term.tty)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			status := make(chan int, 1)
 			go func() {
-				status <- cli.Run(ctx, []string{"login", "s", "--paste", "--token-store", "file", "--config", file, "--state", filepath.Join(dir, "state")}, term.tty, term.tty, term.tty)
+				status <- cli.Run(ctx, args, term.tty, term.tty, term.tty)
 			}()
 			term.sees(t, "begins with http://localhost and does not load")
 			link := regexp.MustCompile(`http://127\.0\.0\.1:\d+/authorize\?[^\s]+`)
@@ -110,6 +118,44 @@ func TestLongPastedAddress(t *testing.T) {
 				_, err := term.keys.Write([]byte("\n")) // ends the reading in the background
 				require.NoError(t, err)
 			}
+		})
+	}
+}
+
+// Ctrl-\ and the end of a connection also end the sign-in with the mode restored.
+func TestPasteEndedBySignal(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			if ignored[sig] {
+				t.Skip("it is ignored, as by nohup")
+			}
+			args := pasteArguments(t, newSignInServer(t, nil))
+			term := newTerminal(t)
+			before := terminalMode(t, term.tty)
+			cmd := exec.Command("mcp-host", args...)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = term.tty, term.tty, term.tty
+			require.NoError(t, cmd.Start())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				cmd.Wait() //nolint:errcheck // the status says it
+			}()
+			t.Cleanup(func() {
+				cmd.Process.Kill() //nolint:errcheck // it may have ended
+				<-ended
+			})
+			for terminalMode(t, term.tty).Lflag&unix.ICANON != 0 {
+				select {
+				case <-ended:
+					t.Fatalf("login has ended: %s", term.written())
+				case <-time.After(time.Millisecond):
+				}
+			}
+			require.NoError(t, cmd.Process.Signal(sig))
+			<-ended
+			require.Equal(t, before, terminalMode(t, term.tty))
+			require.Equal(t, 1, cmd.ProcessState.ExitCode())
+			term.sees(t, "the sign-in was interrupted; nothing was stored")
 		})
 	}
 }
