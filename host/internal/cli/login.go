@@ -235,7 +235,11 @@ func (p *program) readPasted(ctx context.Context) (string, error) {
 func redirectHost(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		if to, err := url.Parse(u.Query().Get("redirect_uri")); err == nil && to.Host != "" {
-			return "http://" + to.Hostname()
+			host := to.Hostname()
+			if strings.Contains(host, ":") {
+				host = "[" + host + "]"
+			}
+			return "http://" + host
 		}
 	}
 	return "http://127.0.0.1"

@@ -66,11 +66,11 @@ func terminalMode(t *testing.T, tty *os.File) unix.Termios {
 }
 
 // pasteArguments returns the arguments of a sign-in with --paste to the server s with an address.
-func pasteArguments(t *testing.T, address string) []string {
+func pasteArguments(t *testing.T, address, redirect string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "toolroom.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("servers: {s: {url: '"+address+"', oauth: {client_id: c, redirect_uri: 'http://localhost/callback'}}}\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("servers: {s: {url: '"+address+"', oauth: {client_id: c, redirect_uri: '"+redirect+"'}}}\n"), 0o600))
 	return []string{"login", "s", "--paste", "--token-store", "file", "--config", file, "--state", filepath.Join(dir, "state")}
 }
 
@@ -80,7 +80,7 @@ func TestLongPastedAddress(t *testing.T) {
 	for name, interrupted := range map[string]bool{"signed in": false, "interrupted": true} {
 		t.Run(name, func(t *testing.T) {
 			codes := make(chan string, 1)
-			args := pasteArguments(t, newSignInServer(t, codes))
+			args := pasteArguments(t, newSignInServer(t, codes), "http://localhost/callback")
 			term := newTerminal(t)
 			before := terminalMode(t, term.tty)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -129,7 +129,7 @@ func TestPasteEndedBySignal(t *testing.T) {
 			if ignored[sig] {
 				t.Skip("it is ignored, as by nohup")
 			}
-			args := pasteArguments(t, newSignInServer(t, nil))
+			args := pasteArguments(t, newSignInServer(t, nil), "http://[::1]:8477/callback")
 			term := newTerminal(t)
 			before := terminalMode(t, term.tty)
 			cmd := exec.Command("mcp-host", args...)
@@ -155,6 +155,7 @@ func TestPasteEndedBySignal(t *testing.T) {
 			<-ended
 			require.Equal(t, before, terminalMode(t, term.tty))
 			require.Equal(t, 1, cmd.ProcessState.ExitCode())
+			term.sees(t, "begins with http://[::1] and does not load")
 			term.sees(t, "the sign-in was interrupted; nothing was stored")
 		})
 	}

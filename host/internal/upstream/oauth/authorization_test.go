@@ -157,8 +157,12 @@ func TestRedirectAddresses(t *testing.T) {
 		"http://localhost/callback#a": "not an address such as", "http://a@localhost/callback": "not an address such as",
 		"http://attacker.example/callback": "not an address of this machine", "http://localhost.attacker.example/": "not an address of this machine",
 		"http://0.0.0.0/": "not an address of this machine", "http://localhost:/": "no port after the colon", "http://localhost:1/": "another port than redirect_port",
+		"http://localhost:65536/": "a port above 65535", "http://localhost:100000/": "a port above 65535",
 	} {
 		c := Config{RedirectURI: address, RedirectPort: 2}
+		if strings.Contains(want, "65535") {
+			c.RedirectPort = 0
+		}
 		setting, err := c.ValidateRequest()
 		require.Equal(t, "redirect_uri", setting)
 		require.ErrorContains(t, err, want, address)

@@ -263,7 +263,7 @@ func (f *flow) runCodeFlow(ctx context.Context, prompt Prompt) (status SignInSta
 	if f.server.AuthorizationEndpoint == "" {
 		return SignInStatus{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
 	}
-	redirect, err := f.listenForRedirect()
+	redirect, err := f.listenForRedirect(prompt.Paste != nil)
 	if err != nil {
 		return SignInStatus{}, err
 	}
@@ -323,7 +323,10 @@ func (f *flow) awaitRedirect(ctx context.Context, prompt Prompt, redirect *redir
 		return redirect.wait(ctx)
 	}
 	text, err := prompt.Paste(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, errNotInTime
+	case err != nil:
 		return nil, err
 	}
 	u, err := url.Parse(strings.TrimSpace(text))

@@ -26,7 +26,7 @@ type redirectServer struct {
 	to      *url.URL // address
 	server  *http.Server
 
-	listeners []net.Listener // on one port, at least one
+	listeners []net.Listener // on one port; none if the address is pasted
 	answers   chan url.Values
 	failed    chan error
 	once      sync.Once
@@ -52,6 +52,8 @@ func (c Config) redirectTarget() (*url.URL, error) {
 		return nil, fmt.Errorf("%.200q is not an address of this machine: use localhost, 127.0.0.1 or [::1]", u.Host)
 	case u.Port() != "" && c.RedirectPort != 0 && u.Port() != strconv.Itoa(c.RedirectPort):
 		return nil, fmt.Errorf("%.200q has another port than redirect_port", address)
+	case len(u.Port()) > 5 || len(u.Port()) == 5 && u.Port() > "65535":
+		return nil, fmt.Errorf("%.200q has a port above 65535", address)
 	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
 		return nil, fmt.Errorf("%.200q has no port after the colon", address)
 	}
@@ -65,13 +67,18 @@ func (c Config) redirectTarget() (*url.URL, error) {
 func joinPort(u *url.URL, port string) string { return net.JoinHostPort(u.Hostname(), port) }
 
 // listenForRedirect opens the port for the redirect: the configured one, that of the last
-// registration, or any. It returns an error only if the configured port, or all, are taken.
-func (f *flow) listenForRedirect() (*redirectServer, error) {
+// registration, or any. It returns an error only if the configured port, or all, are taken. With
+// pasted, the configured port is not opened, because nothing is received on it: another
+// program, such as ssh that forwards it, may have it.
+func (f *flow) listenForRedirect(pasted bool) (*redirectServer, error) {
 	to, err := f.redirectTarget()
 	if err != nil {
 		return nil, err
 	}
 	port := to.Port()
+	if pasted && port != "" && port != "0" {
+		return f.newRedirectServer(to, nil), nil
+	}
 	if port == "" {
 		if u, err := url.Parse(f.before.Clients[f.server.Issuer].RedirectURI); err == nil {
 			port = u.Port()
@@ -89,10 +96,15 @@ func (f *flow) listenForRedirect() (*redirectServer, error) {
 	}
 	_, port, _ = net.SplitHostPort(listeners[0].Addr().String()) //nolint:errcheck // of a listener
 	to.Host = joinPort(to, port)
+	return f.newRedirectServer(to, listeners), nil
+}
+
+// newRedirectServer returns the receiver of the redirect to an address.
+func (f *flow) newRedirectServer(to *url.URL, listeners []net.Listener) *redirectServer {
 	return &redirectServer{
 		address: to.String(), to: to, name: f.signInTarget(), listeners: listeners,
 		answers: make(chan url.Values, 1), failed: make(chan error, 1), ended: make(chan struct{}),
-	}, nil
+	}
 }
 
 // portAttempts is the number of attempts to find a port that is free for all addresses of localhost.
@@ -227,6 +239,9 @@ func (d *redirectServer) end(status SignInStatus, err error) {
 	})
 }
 
+// errNotInTime is the error of a sign-in whose context ended before the redirect.
+var errNotInTime = errors.New("the sign-in was not completed in time; run the command again")
+
 // wait waits for the first redirect of this sign-in, and returns its parameters or the error of
 // check. It returns an error if ctx ends before.
 func (d *redirectServer) wait(ctx context.Context) (url.Values, error) {
@@ -236,7 +251,7 @@ func (d *redirectServer) wait(ctx context.Context) (url.Values, error) {
 	case err := <-d.failed:
 		return nil, err
 	case <-ctx.Done():
-		return nil, errors.New("the sign-in was not completed in time; run the command again")
+		return nil, errNotInTime
 	}
 }
 

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -72,6 +73,28 @@ func TestSignInByPastedAddress(t *testing.T) {
 		Paste: func(context.Context) (string, error) { return <-pasted, nil },
 	})
 	require.NoError(t, err)
+}
+
+// Nothing is received on the port of the redirect address, so another program may have it, such
+// as ssh, which forwards it.
+func TestPastedAddressNeedsNoPort(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close() //nolint:errcheck // nothing was accepted
+	p := newProvider(t)
+	c := p.config()
+	c.RedirectURI = "http://" + listener.Addr().String() + "/callback"
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = Login(ctx, c, Prompt{
+		Open: func(address string) error {
+			u, err := url.Parse(address)
+			require.NoError(t, err)
+			require.Equal(t, c.RedirectURI, u.Query().Get("redirect_uri"))
+			return nil
+		},
+		Paste: func(ctx context.Context) (string, error) { cancel(); return "", ctx.Err() },
+	})
+	require.EqualError(t, err, "the sign-in was not completed in time; run the command again")
 }
 
 func TestSignInOnAnotherDevice(t *testing.T) {
