@@ -52,12 +52,13 @@ func (v *Verifier) BeginLogin(ctx context.Context, redirect string) (*BrowserLog
 // State returns the state that the redirect must have.
 func (l *BrowserLogin) State() string { return l.state }
 
-// ErrLoginRefused means that the user or the issuer refused a BrowserLogin.
-var ErrLoginRefused = errors.New("the issuer refused")
+// ErrLoginRefused means that the user or the issuer refused a BrowserLogin (access_denied).
+var ErrLoginRefused = errors.New("the sign-in at the issuer was refused (access_denied)")
 
 // Finish checks the parameters of the redirect and returns the subject of the user at
-// the browser, in the form of User.Subject. It returns an error that wraps ErrLoginRefused if the
-// issuer refused, and another one if the redirect or the ID token does not belong to this sign-in.
+// the browser, in the form of User.Subject. It returns ErrLoginRefused if the
+// sign-in was refused, and another error if it failed for another reason, or the redirect or the ID token does
+// not belong to this sign-in.
 func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject string, err error) {
 	from, err := l.v.metadata(ctx)
 	if err != nil {
@@ -74,8 +75,10 @@ func (l *BrowserLogin) Finish(ctx context.Context, answer url.Values) (subject s
 		return "", errors.New("the answer does not have the state of the request")
 	case from.SendsIssuer && iss == "", iss != "" && iss != l.v.cfg.Issuer:
 		return "", errors.New("the answer is not from the issuer")
+	case answer.Get("error") == "access_denied":
+		return "", ErrLoginRefused
 	case answer.Get("error") != "":
-		return "", fmt.Errorf("%w: %.60q", ErrLoginRefused, answer.Get("error"))
+		return "", fmt.Errorf("the issuer answered with the error %.60q", answer.Get("error"))
 	case answer.Get("code") == "":
 		return "", errors.New("the answer of the issuer has no code")
 	}

@@ -2,6 +2,7 @@ package accesstoken_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -138,6 +139,7 @@ func TestBrowserLogin(t *testing.T) {
 		"no issuer":             {answer: map[string]string{"iss": ""}, want: "not from the issuer"},
 		"another issuer":        {answer: map[string]string{"iss": "https://evil.example"}, want: "not from the issuer"},
 		"a refusal":             {answer: map[string]string{"error": "access_denied"}, want: "access_denied"},
+		"an outage":             {answer: map[string]string{"error": "temporarily_unavailable"}, want: `the error "temporarily_unavailable"`},
 		"no code":               {answer: map[string]string{"code": ""}, want: "no code"},
 		"two codes":             {twice: "code", want: "code twice"},
 		"a replayed ID token":   {claims: map[string]any{"nonce": "before"}, want: "belongs to another sign-in"},
@@ -186,6 +188,7 @@ func TestBrowserLogin(t *testing.T) {
 			subject, err := login.Finish(t.Context(), answer)
 			if c.want != "" {
 				require.ErrorContains(t, err, c.want)
+				require.Equal(t, c.answer["error"] == "access_denied", errors.Is(err, accesstoken.ErrLoginRefused))
 				require.Empty(t, subject)
 				return
 			}

@@ -2,17 +2,15 @@ package core
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
@@ -37,191 +35,12 @@ import (
 const (
 	signInPath   = "/sign-in/"
 	signInCookie = "toolroom_sign_in_"
-	linkLife     = 10 * time.Minute
-	maxLinks     = 1000
+	userCookie   = "toolroom_user"
 )
 
 // SetIssuer sets the issuer of the users of serve. It must be called before the first
 // use.
 func (a *App) SetIssuer(v *accesstoken.Verifier) { a.issuer.Store(v) }
-
-// signInLinks holds the sign-ins of users that wait for a browser.
-type signInLinks struct {
-	mu      sync.Mutex
-	byID    map[string]*userSignIn
-	byState map[string]*browserStep
-	over    map[string]time.Time // expiry of links that have ended, by id; a copy in the store can be read meanwhile
-}
-
-// userSignIn is a running sign-in of a user to a server, which ends when the user has
-// signed in, at an error, or when it expires.
-type userSignIn struct {
-	id      string
-	cfg     oauth.Config // with the user's subject
-	expires time.Time
-	done    chan struct{}
-	err     error       // why the sign-in failed; nil: the user signed in. Valid after done is closed
-	ended   bool        // guarded by signInLinks.mu
-	stored  atomic.Bool // see storeLink
-}
-
-// browserStep waits for an answer at a redirect address. login or attempt is set.
-type browserStep struct {
-	signIn  *userSignIn
-	cookie  [sha256.Size]byte
-	login   *accesstoken.BrowserLogin
-	attempt *oauth.Attempt
-}
-
-// open returns the sign-in of a user to a server, a new one if none waits. It returns
-// LIMIT_REACHED if maxLinks wait.
-func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	s.endExpired(now)
-	for _, one := range s.byID {
-		if one.cfg.File() == cfg.File() {
-			return one, nil
-		}
-	}
-	if len(s.byID) >= maxLinks {
-		return nil, toolerr.New(toolerr.LimitReached, "too many users are signing in; try again later")
-	}
-	if s.byID == nil {
-		s.byID, s.byState = map[string]*userSignIn{}, map[string]*browserStep{}
-	}
-	one := &userSignIn{id: rand.Text(), cfg: cfg, expires: now.Add(linkLife), done: make(chan struct{})}
-	s.byID[one.id] = one
-	return one, nil
-}
-
-// endExpired ends the sign-ins that have expired at the time now. The caller holds s.mu.
-func (s *signInLinks) endExpired(now time.Time) {
-	for _, one := range s.byID {
-		if now.After(one.expires) {
-			s.endLocked(one, errors.New("the sign-in was not completed in time"))
-		}
-	}
-}
-
-// restore adds a sign-in of an earlier process of the host with its id and expiry, or makes
-// the id one of the sign-in of the same user to the same server that waits. It returns the
-// sign-in; nil if maxLinks wait, or the sign-in has ended meanwhile.
-func (s *signInLinks) restore(id string, cfg oauth.Config, expires time.Time) *userSignIn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, over := s.over[id]; over {
-		return nil
-	}
-	s.endExpired(time.Now()) // among them can be one of the same user, whose link was issued earlier
-	if len(s.byID) >= maxLinks {
-		return nil
-	}
-	if s.byID == nil {
-		s.byID, s.byState = map[string]*userSignIn{}, map[string]*browserStep{}
-	}
-	restored := &userSignIn{id: id, cfg: cfg, expires: expires, done: make(chan struct{})}
-	for _, one := range s.byID {
-		if one.cfg.File() == cfg.File() {
-			restored = one
-		}
-	}
-	s.byID[id] = restored
-	return restored
-}
-
-// get returns the sign-in with an id; nil if none waits or it has expired.
-func (s *signInLinks) get(id string) *userSignIn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.byID[id]
-	if one == nil || time.Now().After(one.expires) {
-		return nil
-	}
-	return one
-}
-
-// idsOf returns the ids of the links of a sign-in.
-func (s *signInLinks) idsOf(of *userSignIn) (ids []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, one := range s.byID {
-		if one == of {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// end ends a sign-in and removes its links. err is nil if the user signed in.
-func (s *signInLinks) end(ended *userSignIn, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endLocked(ended, err)
-}
-
-// endLocked is end for callers that hold s.mu.
-func (s *signInLinks) endLocked(ended *userSignIn, err error) {
-	if ended.ended {
-		return
-	}
-	ended.ended, ended.err = true, err
-	maps.DeleteFunc(s.over, func(_ string, expires time.Time) bool { return time.Now().After(expires) })
-	for id, one := range s.byID {
-		if one == ended {
-			delete(s.byID, id)
-			if s.over == nil {
-				s.over = map[string]time.Time{}
-			}
-			s.over[id] = one.expires
-		}
-	}
-	maps.DeleteFunc(s.byState, func(_ string, step *browserStep) bool { return step.signIn == ended })
-	close(ended.done)
-}
-
-// registerStep makes step the one that waits for the browser's answer with this state. It
-// replaces an earlier step of the same sign-in: only the browser that opened the link last
-// can answer.
-func (s *signInLinks) registerStep(state string, step *browserStep) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for other, old := range s.byState {
-		if old.signIn == step.signIn {
-			delete(s.byState, other)
-		}
-	}
-	if !step.signIn.ended {
-		s.byState[state] = step
-	}
-}
-
-// takeStep removes and returns the step that waits for the answer in the request r. isUser
-// is true for answers of the users' issuer. It returns nil if no such step waits, or the
-// request does not come from the browser that opened the link.
-func (s *signInLinks) takeStep(r *http.Request, isUser bool) *browserStep {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	states := r.URL.Query()["state"]
-	if len(states) != 1 {
-		return nil
-	}
-	step := s.byState[states[0]]
-	if step == nil || (step.login != nil) != isUser || time.Now().After(step.signIn.expires) {
-		return nil
-	}
-	cookie, err := r.Cookie(signInCookie + step.signIn.id)
-	if err != nil {
-		return nil
-	}
-	given := sha256.Sum256([]byte(cookie.Value))
-	if subtle.ConstantTimeCompare(given[:], step.cookie[:]) != 1 {
-		return nil
-	}
-	delete(s.byState, states[0])
-	return step
-}
 
 // signInURL returns the public address of a path below signInPath.
 func (a *App) signInURL(rest string) string {
@@ -255,13 +74,11 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, oauth.MissingScopes(refusal), id, link))) {
 		return false, needed
 	}
-	select {
-	case <-one.done:
-	case <-ctx.Done():
+	switch ended, err := a.links.wait(ctx, one); {
+	case !ended:
 		return false, needed
-	}
-	if one.err != nil {
-		return false, toolerr.New(toolerr.AuthFailed, "the sign-in of %s to server %s failed: %w", req.Caller.User, cfg.Server, one.err)
+	case err != nil:
+		return false, toolerr.New(toolerr.AuthFailed, "the sign-in of %s to server %s failed: %w", req.Caller.User, cfg.Server, err)
 	}
 	if !req.Caller.Modern {
 		a.Gateway.NotifyElicitationComplete("", append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
@@ -293,6 +110,9 @@ func (a *App) SignInPages() http.Handler {
 	})
 }
 
+// linkStays is added to the text of a page if the link can be used again.
+const linkStays = "The link is still valid: open it again to sign in."
+
 // linkIsOver is the text of the page for a link that is not valid.
 const linkIsOver = "This link is not valid any more, or it was opened in another browser. Call the tool again to get a new link."
 
@@ -309,11 +129,8 @@ func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 		signInFailed(w, http.StatusBadGateway, fmt.Sprintf("The sign-in cannot begin: %v.", err))
 		return
 	}
-	value := rand.Text()
-	http.SetCookie(w, &http.Cookie{
-		Name: signInCookie + one.id, Value: value, Path: signInPath, MaxAge: int(linkLife.Seconds()),
-		HttpOnly: true, Secure: strings.HasPrefix(a.Config.Auth.URL, "https://"), SameSite: http.SameSiteLaxMode,
-	})
+	value := a.links.cookieFor(r, one)
+	a.setCookie(w, signInCookie+one.id, value, linkLife)
 	a.links.registerStep(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte(value)), login: login})
 	redirectTo(w, r, address)
 }
@@ -328,17 +145,22 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	cfg := step.signIn.cfg
 	subject, err := step.login.Finish(r.Context(), r.URL.Query())
-	if err != nil {
-		if errors.Is(err, accesstoken.ErrLoginRefused) { // in the browser that opened the link, which is secret
-			a.endLink(r.Context(), step.signIn, err)
-		}
-		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The host could not find out who you are: %v.", err))
+	switch {
+	case errors.Is(err, accesstoken.ErrLoginRefused) && a.isBrowserOf(r, cfg.Subject):
+		a.endLink(r.Context(), step.signIn, err)
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("You refused to sign in, so the call of server %s has ended.", cfg.Server))
 		return
-	}
-	if subject != cfg.Subject {
+	case errors.Is(err, accesstoken.ErrLoginRefused):
+		signInFailed(w, http.StatusBadRequest, "The sign-in was refused. "+linkStays+" To end the call that waits for it, cancel the call in your client.")
+		return
+	case err != nil:
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The host could not find out who you are: %v. %s", err, linkStays))
+		return
+	case subject != cfg.Subject:
 		signInFailed(w, http.StatusForbidden, "This link is for another user. Nothing was changed.")
 		return
 	}
+	a.setCookie(w, userCookie, a.browserMark(subject), 0)
 	attempt, address, err := oauth.Begin(r.Context(), cfg, a.signInURL("callback"))
 	if err != nil {
 		a.endLink(r.Context(), step.signIn, err)
@@ -358,6 +180,10 @@ func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	account, err := step.attempt.Finish(r.Context(), r.URL.Query())
+	if err != nil && isTemporary(r.URL.Query().Get("error")) {
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The sign-in to server %s failed: %v. %s", step.signIn.cfg.Server, err, linkStays))
+		return
+	}
 	if err == nil {
 		a.noticeStorage(step.signIn.cfg, account)
 	}
@@ -367,6 +193,42 @@ func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	oauth.WritePage(w, http.StatusOK, "Signed in", fmt.Sprintf("Signed in to server %s. You can close this page.", step.signIn.cfg.Server))
+}
+
+// isTemporary reports whether the error of an authorization response can be over when the user tries again:
+// errors of RFC 6749 (section 4.1.2.1), and of OpenID Connect for a user who has to sign in at the provider first.
+func isTemporary(code string) bool {
+	switch code {
+	case "temporarily_unavailable", "server_error", "login_required", "interaction_required", "account_selection_required":
+		return true
+	}
+	return false
+}
+
+// setCookie sets a cookie for the pages behind links; life 0: until the browser is closed.
+func (a *App) setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: signInPath, MaxAge: int(life.Seconds()),
+		HttpOnly: true, Secure: strings.HasPrefix(a.Config.Auth.URL, "https://"), SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// browserMark returns the value of the cookie userCookie in a browser in which the user with a subject has signed in at
+// the users' issuer, while this process runs.
+//
+// Who refuses there does not say who they are. The link may have been opened by somebody else, who must not end the
+// user's call by that. So a refusal ends the sign-in only in a browser with the mark. In other browsers it
+// ends the step, and the page tells that the call can be cancelled in the client.
+func (a *App) browserMark(subject string) string {
+	mark := hmac.New(sha256.New, a.links.markKey())
+	mark.Write([]byte(subject)) //nolint:errcheck // it never fails
+	return hex.EncodeToString(mark.Sum(nil))
+}
+
+// isBrowserOf reports whether a request comes from a browser with the mark of a user.
+func (a *App) isBrowserOf(r *http.Request, subject string) bool {
+	cookie, err := r.Cookie(userCookie)
+	return err == nil && hmac.Equal([]byte(cookie.Value), []byte(a.browserMark(subject)))
 }
 
 // signInFailed answers a browser with the reason why a sign-in failed.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/host/internal/store/memory"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
@@ -105,7 +107,7 @@ func TestLinksEnd(t *testing.T) {
 	require.NotEqual(t, one.id, bobs.id)
 
 	a.links.registerStep("T", &browserStep{signIn: one, attempt: &oauth.Attempt{}})
-	require.Len(t, a.links.byState, 1, "the link was opened again")
+	require.Len(t, a.links.byState, 2, "the link was opened again")
 	refused := errors.New("refused")
 	a.links.end(one, refused)
 	a.links.end(one, nil)
@@ -173,34 +175,168 @@ func TestLinkIsDeletedBeforeTheCallGoesOn(t *testing.T) {
 	require.Equal(t, []string{linkKey(one.id)}, deleted)
 }
 
-// A user who refuses at the issuer of the users ends the wait of the call. An answer of another browser
-// does not.
-func TestRefusalAtTheIssuerEndsTheSignIn(t *testing.T) {
+// usersIssuer makes an issuer the users' issuer of a host. The address of its token endpoint is closed.
+func usersIssuer(t *testing.T, a *App) {
+	t.Helper()
 	var issuer *httptest.Server
 	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q,"jwks_uri":%q}`, //nolint:errcheck // the test fails then
 			issuer.URL, issuer.URL+"/authorize", issuer.URL+"/token", issuer.URL+"/keys")
 	}))
-	defer issuer.Close()
-	a, one := waiting(t, true)
+	t.Cleanup(issuer.Close)
 	v, err := accesstoken.New(accesstoken.Config{Issuer: issuer.URL, URL: "https://tools.example.com", ClientID: "host"})
 	require.NoError(t, err)
 	a.SetIssuer(v)
-	login, _, err := v.BeginLogin(t.Context(), a.signInURL("user"))
-	require.NoError(t, err)
-	answer := func(cookie, query string) int {
-		a.links.registerStep(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte("C")), login: login})
-		r := httptest.NewRequest(http.MethodGet, "/sign-in/user?state="+login.State()+query, nil)
-		r.AddCookie(&http.Cookie{Name: signInCookie + one.id, Value: cookie})
-		w := httptest.NewRecorder()
-		a.SignInPages().ServeHTTP(w, r)
-		return w.Code
+}
+
+// visitor is a browser with cookies.
+type visitor struct {
+	t       *testing.T
+	a       *App
+	cookies map[string]*http.Cookie
+}
+
+// visit requests a page and returns the answer.
+func (v *visitor) visit(path string) *httptest.ResponseRecorder {
+	v.t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for _, cookie := range v.cookies {
+		r.AddCookie(cookie)
 	}
-	for query, cookie := range map[string]string{"&error=access_denied": "D", "&error=access_denied&iss=https://other.example": "C", "": "C"} {
-		require.Equal(t, http.StatusBadRequest, answer(cookie, query))
+	w := httptest.NewRecorder()
+	v.a.SignInPages().ServeHTTP(w, r)
+	for _, cookie := range w.Result().Cookies() {
+		v.cookies[cookie.Name] = cookie
+	}
+	return w
+}
+
+// open opens a link and returns the state for the answer of the users' issuer.
+func (v *visitor) open(one *userSignIn) (state string) {
+	v.t.Helper()
+	w := v.visit("/sign-in/" + one.id)
+	require.Equal(v.t, http.StatusSeeOther, w.Code, w.Body)
+	to, err := w.Result().Location()
+	require.NoError(v.t, err)
+	return to.Query().Get("state")
+}
+
+func newVisitor(t *testing.T, a *App) *visitor {
+	return &visitor{t, a, map[string]*http.Cookie{}}
+}
+
+// A user who refuses at the issuer of the users ends the wait of the call, in a browser in which the user has
+// signed in before. In another browser, where it could be anybody, a refusal ends nothing, and the page tells what to do.
+// Other errors of the issuer can be over when the user opens the link again.
+func TestRefusalAtTheIssuerEndsTheSignIn(t *testing.T) {
+	a, one := waiting(t, true)
+	usersIssuer(t, a)
+	users := newVisitor(t, a)
+	users.cookies[userCookie] = &http.Cookie{Name: userCookie, Value: a.browserMark("alice")}
+	mallory := newVisitor(t, a)
+	mallory.cookies[userCookie] = &http.Cookie{Name: userCookie, Value: a.browserMark("mallory")}
+	for _, c := range []struct {
+		browser      *visitor
+		query, reads string
+	}{
+		{newVisitor(t, a), "&error=access_denied", "cancel the call in your client"},
+		{mallory, "&error=access_denied", "cancel the call in your client"},
+		{users, "&error=access_denied&iss=https://other.example", "still valid"},
+		{users, "", "still valid"},
+		{users, "&error=temporarily_unavailable", "still valid"},
+		{users, "&error=server_error", "still valid"},
+		{users, "&error=login_required", "still valid"},
+		{newVisitor(t, a), "&error=login_required", "&#34;login_required&#34;"},
+	} {
+		w := c.browser.visit("/sign-in/user?state=" + c.browser.open(one) + c.query)
+		require.Equal(t, http.StatusBadRequest, w.Code)
+		require.Contains(t, w.Body.String(), c.reads)
 		require.NotNil(t, a.links.get(one.id), "it still waits")
 	}
-	require.Equal(t, http.StatusBadRequest, answer("C", "&error=access_denied"))
+	state := users.open(one)
+	require.Equal(t, http.StatusBadRequest, mallory.visit("/sign-in/user?state="+state+"&error=access_denied").Code, "another browser")
+	require.NotNil(t, a.links.get(one.id))
+	require.Contains(t, users.visit("/sign-in/user?state="+state+"&error=access_denied").Body.String(), "the call of server notes has ended")
 	<-one.done
 	require.ErrorIs(t, one.err, accesstoken.ErrLoginRefused)
+}
+
+// Errors of the server's authorization server end the sign-in, unless they can be over when the user tries again.
+func TestTemporaryErrorsLeaveTheLink(t *testing.T) {
+	for code, ends := range map[string]bool{
+		"temporarily_unavailable": false, "server_error": false, "login_required": false,
+		"access_denied": true, "invalid_scope": true, "": true,
+	} {
+		a, one := waiting(t, false)
+		browser := newVisitor(t, a)
+		browser.cookies["C"] = &http.Cookie{Name: signInCookie + one.id, Value: "C"}
+		w := browser.visit("/sign-in/callback?state=S&error=" + code)
+		require.Equal(t, http.StatusBadRequest, w.Code)
+		require.Equal(t, ends, a.links.get(one.id) == nil, code)
+		require.Equal(t, !ends, strings.Contains(w.Body.String(), "still valid"), code)
+	}
+}
+
+// A program that opens the link, such as a mail scanner, and a second tab do not end the user's step.
+func TestLinkIsOpenedSeveralTimes(t *testing.T) {
+	a, one := waiting(t, true)
+	usersIssuer(t, a)
+	browser := newVisitor(t, a)
+	states := []string{browser.open(one), browser.open(one)}
+	for range 3 {
+		states = append(states, newVisitor(t, a).open(one))
+	}
+	for i, state := range states {
+		w := browser.visit("/sign-in/user?state=" + state + "&error=server_error")
+		require.Equal(t, i < 2, strings.Contains(w.Body.String(), "server_error"), "%d: each browser answers its own steps", i)
+	}
+
+	// The number of steps is bounded. The step of a user who is known stays.
+	a.links.registerStep("known", &browserStep{signIn: one, attempt: &oauth.Attempt{}})
+	first := browser.open(one)
+	for range 2 * maxSteps {
+		newVisitor(t, a).open(one)
+	}
+	require.Len(t, a.links.byState, maxSteps)
+	require.Contains(t, a.links.byState, "known")
+	require.NotContains(t, a.links.byState, first)
+}
+
+// A later call gets a link that is valid long enough, and the expiry ends the wait.
+func TestLaterCallGetsEnoughTime(t *testing.T) {
+	a, one := waiting(t, true)
+	soon := time.Now().Add(6 * time.Second)
+	one.expires = soon
+	again, err := a.links.open(one.cfg)
+	require.NoError(t, err)
+	require.Same(t, one, again)
+	require.Greater(t, one.expires.Sub(soon), linkLife-time.Minute)
+	same := one.expires
+	_, err = a.links.open(one.cfg)
+	require.NoError(t, err)
+	require.Equal(t, same, one.expires, "not each call changes it")
+
+	s := memory.New(memory.Config{})
+	a.store = s
+	a.storeLink(t.Context(), one)
+	entry, err := s.Keys.Get(t.Context(), linkKey(one.id))
+	require.NoError(t, err)
+	one.expires = one.expires.Add(time.Hour)
+	a.storeLink(t.Context(), one)
+	later, err := s.Keys.Get(t.Context(), linkKey(one.id))
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, later.Expires.Sub(entry.Expires))
+
+	one.expires = time.Now().Add(20 * time.Millisecond)
+	ended, err := a.links.wait(t.Context(), one)
+	require.True(t, ended)
+	require.ErrorContains(t, err, "not completed in time")
+
+	other, err := a.links.open(one.cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended, err = a.links.wait(ctx, other)
+	require.False(t, ended)
+	require.NoError(t, err)
 }

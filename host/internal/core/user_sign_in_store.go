@@ -25,16 +25,23 @@ func linkKey(id string) string {
 	return "sign-in-link/" + hex.EncodeToString(sum[:])
 }
 
-// storeLink stores the link of a sign-in until it expires, once. If that fails, the link
+// storeLink stores the link of a sign-in until it expires, once for each expiry. If that fails, the link
 // is valid until the host ends.
 func (a *App) storeLink(ctx context.Context, one *userSignIn) {
-	if a.store == nil || !one.stored.CompareAndSwap(false, true) {
+	if a.store == nil {
+		return
+	}
+	a.links.mu.Lock()
+	expires, changed := one.expires, !one.stored.Equal(one.expires)
+	one.stored = expires
+	a.links.mu.Unlock()
+	if !changed {
 		return
 	}
 	value, err := json.Marshal(storedLink{one.cfg.Server, one.cfg.Subject, one.cfg.File()})
 	if err == nil {
 		a.storeUsed.Store(true)
-		_, err = a.store.Keys.Put(ctx, linkKey(one.id), value, store.Any, one.expires)
+		_, err = a.store.Keys.Put(ctx, linkKey(one.id), value, store.Any, expires)
 	}
 	if err != nil {
 		a.notifyOnce(fmt.Sprintf("links for sign-ins are valid only until the host is restarted: %v", err))

@@ -68,7 +68,7 @@ func TestLinksAreStored(t *testing.T) {
 	expired, err := late.links.open(cfg)
 	require.NoError(t, err)
 	expired.expires = time.Now().Add(-time.Second)
-	one.stored.Store(false)
+	one.stored = time.Time{}
 	before.storeLink(t.Context(), one)
 	found = late.findLink(t.Context(), one.id)
 	require.NotSame(t, expired, found)
