@@ -82,6 +82,9 @@ type Catalog struct {
 	faults []error // items that are not served, with the reasons
 	pins   *pins
 	checks pinChecks
+
+	onFault        func(error)
+	reportedFaults map[string]bool // texts that onFault got; guarded by mu
 }
 
 // A Change is the replacement of a list that a client may have seen.
@@ -113,16 +116,14 @@ type listing struct {
 // was replaced that a client may have seen; it may be nil. identity is the host's
 // identity as a JSON object.
 func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Catalog {
-	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts), checks: pinChecks{open: map[chan struct{}]struct{}{}, hurry: make(chan struct{}, 1)}}
+	c := &Catalog{identity: identity, onChange: onChange, reportedFaults: map[string]bool{}, starts: make(chan struct{}, maxStarts), checks: pinChecks{open: map[chan struct{}]struct{}{}, hurry: make(chan struct{}, 1)}}
 	servers := make([]*server, 0, len(entries))
 	for _, e := range entries {
 		servers = append(servers, newServer(e))
 	}
 	c.servers.Store(&servers)
 	c.life, c.cancel = context.WithCancel(context.Background())
-	first, faults := c.assemble()
-	c.faults = faults
-	c.current.Store(first)
+	c.current.Store(c.assemble())
 	return c
 }
 
@@ -194,8 +195,7 @@ func (c *Catalog) rebuildIfOutdated() {
 		return
 	}
 	before := c.current.Load()
-	next, faults := c.assemble()
-	c.faults = faults
+	next := c.assemble()
 	for _, kind := range kinds() {
 		if !before.hasSameList(next, kind) || !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) {
 			c.current.Store(next)
@@ -263,36 +263,6 @@ func (s *server) mayServe(name string) bool {
 	return strings.HasPrefix(name, s.Source.Name()+"__")
 }
 
-// Errors returns why tools or servers are missing, and which definitions have changed.
-func (c *Catalog) Errors() []error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rebuildIfOutdated()
-	var errs []error
-	for _, s := range c.allServers() {
-		for _, kind := range kinds() {
-			l := s.lists[kind]
-			if l.err != nil {
-				errs = append(errs, &ServerError{s.Source.Name(), l.err})
-			}
-			errs = append(append(errs, l.faults...), l.drift...)
-		}
-	}
-	return append(errs, c.faults...)
-}
-
-// A ServerError is the error of a server that could not be listed.
-type ServerError struct {
-	Server string
-	Err    error
-}
-
-// Error returns the text with the server's name.
-func (e *ServerError) Error() string { return "server " + e.Server + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *ServerError) Unwrap() error { return e.Err }
-
 // Refresh requests lists of a server again in the background, because they may have
 // changed; all of them without kinds. However often a server reports changes, there is
 // one request at a time, at growing intervals.
@@ -348,8 +318,7 @@ func (c *Catalog) Close() {
 // The caller holds c.mu and has called rebuildIfOutdated before the change.
 func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 	before := c.current.Load()
-	next, faults := c.assemble()
-	c.faults = faults
+	next := c.assemble()
 	if before.hasSameList(next, kind) {
 		if !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) { // some items are found only by name
 			c.current.Store(next)
@@ -360,9 +329,9 @@ func (c *Catalog) rebuild(kind call.ListKind) (Change, bool) {
 	return Change{kind, before, next}, true
 }
 
-// assemble builds a snapshot. The caller holds c.mu. The errors are the conflicts of names
-// that it left out.
-func (c *Catalog) assemble() (*Snapshot, []error) {
+// assemble builds a snapshot, and stores and reports the faults of what it left out. The
+// caller holds c.mu.
+func (c *Catalog) assemble() (s *Snapshot) {
 	all := map[call.ListKind][]*Item{}
 	offline := map[string]bool{}
 	for _, s := range c.allServers() {
@@ -374,5 +343,7 @@ func (c *Catalog) assemble() (*Snapshot, []error) {
 		}
 	}
 	completeAliases(all[call.Tools])
-	return newSnapshot(all, c.identity, offline)
+	s, c.faults = newSnapshot(all, c.identity, offline)
+	c.reportFaults()
+	return s
 }

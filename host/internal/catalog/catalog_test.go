@@ -227,8 +227,31 @@ func TestAServerThatCannotBeListedFollowsLater(t *testing.T) {
 func TestFaultyDefinitionsAreLeftOutAndReported(t *testing.T) {
 	s := &source{name: "a", tools: []string{`{"name":"t","inputSchema":{"type":"object"}}`, `{"name":"t","second":1}`, `{"name":7}`, `{}`, `[]`, `{"name":"x","name":"y"}`, `{"name":""}`}}
 	c := open(t, nil, catalog.Entry{Source: s})
+	faults := make(chan error, 1000)
+	c.OnFault(func(err error) { faults <- err })
 	require.Equal(t, `{"tools":[{"name":"a__t","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).List(false)))
 	require.Len(t, c.Errors(), 6)
+	texts := map[string]bool{} // fewer than 6: {} and {"name":""} have the same fault
+	for _, err := range c.Errors() {
+		texts[err.Error()] = true
+	}
+	for range len(texts) {
+		text := (<-faults).Error()
+		require.True(t, texts[text], text)
+	}
+
+	// Each text is reported once, and 100 at most.
+	for i := range 200 {
+		s.tools = append(s.tools, fmt.Sprintf(`{"name":%d}`, 100+i))
+	}
+	s.set(nil, s.tools...)
+	c.Refresh("a")
+	for range 100 - len(texts) {
+		<-faults
+	}
+	require.ErrorContains(t, <-faults, "are not reported")
+	c.Close()
+	require.Empty(t, faults)
 }
 
 // A definition that clients would read differently is not served, however deep that is:

@@ -56,8 +56,7 @@ func (c *Catalog) Update(entries []Entry) {
 		}
 	}
 	was := c.current.Load()
-	now, faults := c.assemble()
-	c.faults = faults
+	now := c.assemble()
 	c.current.Store(now)
 	c.mu.Unlock()
 	for _, kind := range kinds() {

@@ -141,10 +141,13 @@ func Open(cfg config.Config) (*App, error) {
 // must be called before the first use.
 func (a *App) OnNotice(notify func(string)) { a.notify = notify }
 
-// ReportFailures adds the failures of servers to the notices. It is for hosts that serve
-// clients: other commands write the failures that matter to them. It must be called before
-// the first use.
-func (a *App) ReportFailures() { a.reportsFailures = true }
+// ReportFailures adds the failures of servers, and the faults of their definitions, to the
+// notices. It is for hosts that serve clients: other commands write those that matter to
+// them. It must be called before the first use.
+func (a *App) ReportFailures() {
+	a.reportsFailures = true
+	a.Catalog.OnFault(func(fault error) { a.notify(fault.Error()) })
+}
 
 // ID returns the random id of this host, which no other running host has.
 func (a *App) ID() string { return a.id }
