@@ -274,6 +274,8 @@ func serverFinding(a *core.App, c serverCheck) finding {
 		f.Detail = "disabled in the configuration"
 	case c.State == upstream.NeedsSignIn:
 		f.Detail, f.Advice = c.Error, "sign in: mcp-host login "+shellWord(c.Name)
+	case !f.OK && c.Last.IsOfToken(): // the server was not asked
+		f.Detail = c.Error
 	case !f.OK:
 		f.Detail, f.Advice = c.Error, "try it alone: "+commandAlone(a, c)
 	case c.Tools == 0:

@@ -172,6 +172,9 @@ func (e *exchanger) Refused(_ context.Context, token string, status int, _ []str
 	return true, nil
 }
 
+// NeedsSignIn returns false: nobody signs in to the server.
+func (e *exchanger) NeedsSignIn(error) bool { return false }
+
 // Sign sets a token as the bearer token of a request. It never fails.
 func (e *exchanger) Sign(req *http.Request, token string) error {
 	req.Header.Set("Authorization", "Bearer "+token)

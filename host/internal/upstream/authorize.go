@@ -19,6 +19,8 @@ type Authorizer interface {
 	// headers to a request with that token. It reports whether the request is to be
 	// sent again. The error says what the user can do.
 	Refused(ctx context.Context, token string, status int, headers []string) (again bool, err error)
+	// NeedsSignIn reports whether a sign-in resolves an error of Token, Refused or Sign.
+	NeedsSignIn(err error) bool
 	// Sign adds a token, which is not empty, to a request.
 	Sign(req *http.Request, token string) error
 	// Received is called with each answer. It reports whether the request can be sent
@@ -53,26 +55,27 @@ func (c Config) withAuthorization(base *url.URL, next http.RoundTripper) http.Ro
 	return &authTransport{next, c.Auth, base}
 }
 
-// signInError wraps an error that a sign-in resolves: for all requests to the server if
+// authError is AUTH_FAILED with an error of the Authorizer: for all requests to the server if
 // server is true, else for one call.
-type signInError struct {
+type authError struct {
 	error
 	server bool
+	signIn bool // a sign-in resolves it; otherwise, for example, the provider does not answer
 }
 
 // Unwrap returns the wrapped error.
-func (e *signInError) Unwrap() error { return e.error }
+func (e *authError) Unwrap() error { return e.error }
 
 // needsSignIn reports whether an error says that all requests to the server wait for a
 // sign-in.
 func needsSignIn(err error) bool {
-	var e *signInError
-	return errors.As(err, &e) && e.server
+	var e *authError
+	return errors.As(err, &e) && e.server && e.signIn
 }
 
 // RoundTrip sends a request with the current token; see authTransport for repetitions.
-// Requests to other servers get no token. If there is no token, the error is a sign-in
-// error.
+// Requests to other servers get no token. If there is no token, the error is an
+// *authError.
 func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host { // only this server gets the token
 		return b.next.RoundTrip(req)
@@ -81,11 +84,11 @@ func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for refused, answered := false, false; ; {
 		token, err := b.auth.Token(req.Context())
 		if err != nil {
-			return nil, newTokenError(req, err)
+			return nil, b.newTokenError(req, err)
 		}
 		signed, err := b.signedCopy(req, token)
 		if err != nil {
-			return nil, newSignInError(err, true)
+			return nil, b.newError(err, true)
 		}
 		res, err := b.next.RoundTrip(signed)
 		if err != nil {
@@ -107,7 +110,7 @@ func (b *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			if req.Context().Err() != nil {
 				return nil, err
 			}
-			return nil, newSignInError(err, res.StatusCode == http.StatusUnauthorized)
+			return nil, b.newError(err, res.StatusCode == http.StatusUnauthorized)
 		}
 		if !retry || refused || !repeats {
 			return res, nil
@@ -139,18 +142,18 @@ func (b *authTransport) CloseIdleConnections() {
 	}
 }
 
-// newTokenError returns the error of a request without a token: a signInError for the server, or
+// newTokenError returns the error of a request without a token: an *authError for the server, or
 // err itself if the request was cancelled.
-func newTokenError(req *http.Request, err error) error {
+func (b *authTransport) newTokenError(req *http.Request, err error) error {
 	if req.Context().Err() != nil {
 		return err
 	}
-	return newSignInError(err, true)
+	return b.newError(err, true)
 }
 
-// newSignInError returns AUTH_FAILED with the text of err, as a signInError.
-func newSignInError(err error, server bool) error {
-	return &signInError{toolerr.New(toolerr.AuthFailed, "%w", err), server}
+// newError returns AUTH_FAILED with the text of err, as an authError.
+func (b *authTransport) newError(err error, server bool) error {
+	return &authError{toolerr.New(toolerr.AuthFailed, "%w", err), server, b.auth.NeedsSignIn(err)}
 }
 
 // signedCopy returns a copy of the request with a token. A RoundTripper must not change

@@ -28,6 +28,7 @@ func (f fixedToken) Sign(req *http.Request, token string) error {
 	req.Header.Set("Authorization", "Bearer "+token)
 	return nil
 }
+func (fixedToken) NeedsSignIn(error) bool         { return true }
 func (f fixedToken) Received(*http.Response) bool { return false }
 func (f fixedToken) Changed() bool                { return true }
 func (f fixedToken) SignIn() string               { return "" }

@@ -21,13 +21,22 @@ type Failure struct {
 	Time    time.Time `json:"time"`
 
 	code   toolerr.Code
+	auth   bool // of the Authorizer
 	signIn bool // a sign-in resolves it
 	err    error
 }
 
+// IsOfToken reports whether the server was not asked because it has no valid access token.
+func (f *Failure) IsOfToken() bool { return f != nil && f.auth }
+
 // newFailure returns the Failure for an error in a stage at the current time.
 func newFailure(stage string, err error) *Failure {
-	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError)), err: err}
+	f := &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), err: err}
+	var refused *authError
+	if errors.As(err, &refused) {
+		f.auth, f.signIn = true, refused.signIn
+	}
+	return f
 }
 
 // recordFailure records a failure and schedules the next start. It returns true if the

@@ -177,15 +177,15 @@ func (r *remote) describe() description { return description{} }
 func (r *remote) redactedURL() string { return secret.RedactURL(r.cfg.URL) }
 
 // offlineError returns SERVER_OFFLINE for an error of the HTTP client, except that a
-// *signInError is returned unchanged. The text shows the address without credentials.
+// *authError is returned unchanged. The text shows the address without credentials.
 func (r *remote) offlineError(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	var signIn *signInError
-	if errors.As(err, &signIn) {
-		return signIn
+	var auth *authError
+	if errors.As(err, &auth) {
+		return auth
 	}
 	return toolerr.New(toolerr.ServerOffline, "cannot reach %s: %w", r.redactedURL(), err)
 }

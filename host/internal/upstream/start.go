@@ -51,7 +51,7 @@ func (s *Server) connection(ctx context.Context) (*conn, error) {
 			s.mu.Unlock()
 			return nil, s.refused
 		}
-		if s.last != nil && s.last.signIn && s.starting == nil && s.cfg.Auth != nil && s.cfg.Auth.Changed() {
+		if s.last != nil && s.last.auth && s.starting == nil && s.cfg.Auth != nil && s.cfg.Auth.Changed() {
 			s.fails, s.nextStart = 0, time.Time{}
 		}
 		wait := time.Until(s.nextStart)

@@ -108,7 +108,7 @@ func (s *Server) state() State {
 		return Ready
 	case s.last != nil && s.last.signIn:
 		return NeedsSignIn
-	case s.last != nil && s.last.code == toolerr.AuthFailed:
+	case s.last != nil && s.last.code == toolerr.AuthFailed && !s.last.auth:
 		return CredentialsRejected
 	case s.refused != nil, s.fails >= maxTries: // also during another try
 		return Offline
@@ -121,13 +121,13 @@ func (s *Server) state() State {
 }
 
 // IsGivenUp reports whether the server is given up for now, so that its tools should not
-// be listed. It is false for a server that waits for a sign-in: a call of its tools
-// tells the user what to do.
+// be listed. It is false for a server that waits for a sign-in or for a new access token: a call
+// of its tools tells the user what to do.
 func (s *Server) IsGivenUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state()
-	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == CredentialsRejected || state == Disabled
+	return state == Offline && (s.refused != nil || s.fails >= maxTries && !s.last.auth) || state == CredentialsRejected || state == Disabled
 }
 
 // lastLine returns the last line of text that is not blank, shortened. U+FFFD replaces

@@ -186,6 +186,9 @@ type SignInStatus struct {
 	Wanted    []string  `json:"wanted,omitempty"`  // scopes that the server asked for since
 	Keyring   bool      `json:"keyring,omitempty"` // the key of the tokens is in the keyring of the system
 
+	// Why the last renewal failed, if the provider did not answer; nil: it did, or it was not asked.
+	Fault error `json:"-"`
+
 	// After a sign-in: why the keyring is not used; nil: it is used, the configuration says so, or
 	// the tokens of the sign-in before were in the file, too.
 	NoKeyring error `json:"-"`
@@ -197,6 +200,8 @@ func (a SignInStatus) String() string {
 	switch {
 	case !a.SignedIn:
 		return "needs sign-in"
+	case a.Fault != nil:
+		text += ", not renewed: " + a.Fault.Error()
 	case a.Refreshes && !a.Until.IsZero() && !time.Now().Before(a.Until):
 		text += ", renewed at the next request"
 	case a.Refreshes && !a.Until.IsZero():

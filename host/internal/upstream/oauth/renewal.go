@@ -14,6 +14,10 @@ const (
 	closeWait  = 5 * time.Second  // the longest wait of Close for it
 )
 
+// failurePause is the time without another renewal of tokens that have expired, after the provider
+// has not answered. Calls wait for its end.
+const failurePause = 3 * time.Second
+
 // A renewal is a running request for new tokens, or a search for those of another process. Calls
 // wait for it together, and it goes on if they end: the answer may hold the only valid
 // refresh token.
@@ -105,7 +109,8 @@ func (s *Source) renewEarly(ctx context.Context, t *tokens) *renewal {
 
 // refreshOrReread returns tokens other than the refused or expiring access token old: those that
 // another process has stored meanwhile, or refreshed ones; nil: there are none. It waits for
-// a renewal that runs already. It returns the error of the renewal, or one if ctx ends first.
+// a renewal that runs already, or for the end of the pause after a failed one. It returns the error of
+// the renewal, or one if ctx ends first.
 func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) (*tokens, error) {
 	for {
 		s.mu.Lock()
@@ -114,6 +119,13 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 			return t, nil
 		}
 		running := s.running
+		if pause := time.Until(s.failedAt.Add(failurePause)); running == nil && s.failed != nil && pause > 0 {
+			s.mu.Unlock()
+			if err := sleep(ctx, pause); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if running == nil {
 			running = s.startRenewal(ctx, old, refused)
 		}
@@ -125,6 +137,18 @@ func (s *Source) refreshOrReread(ctx context.Context, old string, refused bool) 
 	}
 }
 
+// sleep waits for d. It returns an error if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // startRenewal starts a renewal, and returns it. s.mu is held, and none runs.
 func (s *Source) startRenewal(ctx context.Context, old string, refused bool) *renewal {
 	running := &renewal{old: old, begun: time.Now(), done: make(chan struct{})}
@@ -133,9 +157,12 @@ func (s *Source) startRenewal(ctx context.Context, old string, refused bool) *re
 		running.result, running.err = s.renew(context.WithoutCancel(ctx), old, refused)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.running = nil
+		s.running, s.failed = nil, nil
 		if running.err != nil {
 			s.failedAt = time.Now()
+		}
+		if isTemporary(running.err) {
+			s.failed = running.err
 		}
 		close(running.done)
 	}()

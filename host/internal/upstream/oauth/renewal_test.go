@@ -217,3 +217,79 @@ func TestProofWithReplacedToken(t *testing.T) {
 		require.NotEmpty(t, req.Header.Get("DPoP"))
 	}
 }
+
+// While the provider does not answer, the calls after the expiry share a few refreshes, and use the
+// first token after that.
+func TestPauseBetweenRefreshesAfterExpiry(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	expiresIn(t, c, -time.Second)
+	p.token = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	s := NewSource(c)
+	before := p.count()
+	_, err := s.Token(t.Context())
+	require.ErrorContains(t, err, "503")
+	require.False(t, s.NeedsSignIn(err))
+	require.Contains(t, s.SignIn(), "signed in, not renewed: the access token of server notes cannot be refreshed: ")
+	failedAt := func(at time.Time) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failedAt = at
+	}
+	failedAt(time.Now().Add(time.Hour)) // the pause does not end during the test
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err = s.Token(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = s.Refused(ctx, "access-1", http.StatusUnauthorized, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		cancel()
+	}
+	require.Equal(t, before+1, p.count())
+
+	failedAt(time.Now().Add(-failurePause))
+	p.mu.Lock()
+	p.token = nil
+	p.mu.Unlock()
+	token, err := s.Token(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "access-2", token)
+	require.NotContains(t, s.SignIn(), "not renewed")
+	require.Equal(t, before+2, p.count())
+}
+
+// Calls wait for the end of the pause after a failure, and then for the next refresh.
+func TestCallsWaitDuringThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSource(Config{Server: "notes", Storage: Storage{State: t.TempDir()}})
+		s.setTokens(&tokens{Access: "a", Refresh: "r"})
+		s.failed, s.failedAt = errors.New("no answer"), time.Now()
+		begin := time.Now()
+		got, err := s.refreshOrReread(t.Context(), "a", false)
+		require.NoError(t, err)
+		require.Nil(t, got, "nothing is stored")
+		require.Equal(t, failurePause, time.Since(begin))
+	})
+}
+
+// Only while the provider does not answer is there a pause: the other causes end at once, as soon as the
+// user has removed them.
+func TestNoPauseAfterOtherFailures(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	expiresIn(t, c, -time.Second)
+	p.token = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	s := NewSource(c)
+	before := p.count()
+	for range 3 {
+		_, err := s.Token(t.Context())
+		require.ErrorContains(t, err, "403")
+	}
+	require.Equal(t, before+3, p.count())
+}

@@ -35,6 +35,7 @@ type Source struct {
 	mu       sync.Mutex  // guards the fields below; not held during requests or reads
 	running  *renewal    // nil: none runs
 	failedAt time.Time   // when the last renewal failed
+	failed   error       // of the last renewal, if the provider did not answer; nil: it did
 	changes  int         // of cached
 	file     os.FileInfo // the file that was read last
 	used     []string    // tokens that were sent, to hide them in messages
@@ -233,6 +234,7 @@ func (s *Source) cacheTokens(t *tokens) {
 	}
 	if old := s.cached.Load(); accessOf(old) != accessOf(t) {
 		s.before.Store(old)
+		s.failed = nil
 	}
 	s.changes++
 	s.cached.Store(t)
@@ -259,6 +261,9 @@ func (s *Source) Secrets() []string {
 	return slices.Clone(s.used)
 }
 
+// NeedsSignIn reports whether err wraps ErrSignIn.
+func (s *Source) NeedsSignIn(err error) bool { return errors.Is(err, ErrSignIn) }
+
 // SignIn describes the stored sign-in; "": none, and the server asked for none.
 func (s *Source) SignIn() string {
 	a, ok, err := s.cfg.Status()
@@ -268,6 +273,9 @@ func (s *Source) SignIn() string {
 	case !ok:
 		return ""
 	}
+	s.mu.Lock()
+	a.Fault = s.failed
+	s.mu.Unlock()
 	return a.String()
 }
 
