@@ -109,6 +109,27 @@ func TestSignInByLink(t *testing.T) {
 	}
 }
 
+// A client that knows a tool from an earlier session calls it at once, although the host
+// has not listed it: the call signs in and is made.
+func TestSignInByLinkForAToolThatIsNotListed(t *testing.T) {
+	for name, s := range sessions {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			got := w.visit(s, "notes__echo", "notes__nothing")
+			require.NotContains(t, got.Before, "notes__echo")
+			require.Contains(t, got.After, "notes__echo")
+			require.NotContains(t, got.After, "notes__toolroom_sign_in")
+			require.Len(t, got.Links, 1)
+			require.Contains(t, got.Links[0].Message, "Server notes needs a sign-in. The call of notes__echo continues after it.")
+			require.Len(t, got.Pages, 1)
+			require.Empty(t, got.Results[0].Thrown)
+			require.False(t, got.Results[0].IsError, got.Results[0])
+			require.Contains(t, got.Results[0].Content[0].Text, "hello")
+			require.Contains(t, got.Results[1].Thrown, "unknown tool")
+		})
+	}
+}
+
 // Clients that refuse the link, or cannot open one, are told the command.
 func TestSignInThatTheClientDoesNotOpen(t *testing.T) {
 	for name, s := range sessions {
@@ -120,6 +141,10 @@ func TestSignInThatTheClientDoesNotOpen(t *testing.T) {
 				require.Len(t, got.Links, map[bool]int{false: 1, true: 0}[unable])
 				require.True(t, got.Results[0].IsError)
 				require.Contains(t, got.Results[0].Content[0].Text, "mcp-host login notes")
+				unlisted := w.visit(s, "notes__echo")
+				require.True(t, unlisted.Results[0].IsError)
+				require.Contains(t, unlisted.Results[0].Content[0].Text, "AUTH_FAILED")
+				require.Contains(t, unlisted.Results[0].Content[0].Text, "mcp-host login notes")
 				require.Contains(t, got.After, "notes__toolroom_sign_in")
 				require.NotContains(t, w.stored(), "access_token")
 			})

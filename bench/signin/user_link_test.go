@@ -53,6 +53,60 @@ func TestLinkAfterARestart(t *testing.T) {
 	require.Equal(t, []string{"alice: from alice"}, w.calls())
 }
 
+// The first call of a user gets the link, also when the host has listed no tools because
+// nobody has called since its start.
+func TestFirstCallOfAUserAfterARestart(t *testing.T) {
+	for name, v := range visitors {
+		t.Run(name, func(t *testing.T) {
+			w := newTeam(t, "jwt", true, "credentials: caller")
+			v.Calls = []string{"notes__echo"}
+			for i, user := range []string{"alice", "bob"} {
+				v.Token, v.Text, v.Links = w.token(user), "from "+user, true
+				got := w.visit(user, v)
+				require.NotContains(t, got.Before, "notes__echo")
+				require.Len(t, got.Links, 1)
+				require.True(t, strings.HasPrefix(got.Links[0].URL, w.url+"/sign-in/"), got.Links[0].URL)
+				got.requireText(t, 0, "from "+user)
+				require.Len(t, w.calls(), i+1)
+				w.stop()
+				w.serve()
+			}
+			v.Token = w.token("carol") // whom the policy denies all calls
+			got := w.visit("carol", v)
+			require.Contains(t, got.Results[0].Content[0].Text, "POLICY_DENIED")
+			require.Empty(t, got.Links)
+
+			v.Token, v.Text, v.Links = w.token("dave"), "from dave", false
+			got = w.visit("dave", v)
+			require.True(t, got.Results[0].IsError)
+			require.Contains(t, got.Results[0].Content[0].Text, "then call notes__echo again")
+			page, err := browse(w.linkIn(got.Results[0].Content[0].Text), "dave", "")
+			require.NoError(t, err)
+			require.Contains(t, page, "Signed in to server notes")
+			w.stop()
+			w.serve()
+			w.visit("dave", v).requireText(t, 0, "from dave")
+			require.Equal(t, []string{"alice: from alice", "bob: from bob", "dave: from dave"}, w.calls())
+		})
+	}
+}
+
+// A prompt of a server that nobody has signed in to since the start of the host.
+func TestFirstPromptOfAUser(t *testing.T) {
+	w := newTeam(t, "jwt", true, "credentials: caller")
+	w.tools.set(promptServer())
+	alice := w.client("alice")
+	const request = `{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"notes__greet"}}`
+	answer, _ := alice.post(request)
+	var failed struct{ Error struct{ Message string } }
+	require.NoError(t, json.Unmarshal([]byte(jsonIn(answer)), &failed), answer)
+	page, err := browse(w.linkIn(failed.Error.Message), "alice", "")
+	require.NoError(t, err)
+	require.Contains(t, page, "Signed in to server notes")
+	answer, _ = alice.post(request)
+	require.Contains(t, answer, "good morning")
+}
+
 // promptServer has a prompt and a resource template.
 func promptServer() *server.StreamableHTTPServer {
 	s := server.NewMCPServer("notes", "1")

@@ -35,6 +35,8 @@ type Tool struct {
 	Definition json.RawMessage
 
 	Traits
+
+	Unlisted *Unlisted // nil: the server has listed the tool
 }
 
 // Traits hold the hints of a tool's definition about calling it. The zero value means

@@ -108,6 +108,7 @@ type listing struct {
 	asked  int     // number of requests
 	err    error   // of the last request
 	tried  bool    // requested once, successfully or not
+	listed bool    // requested once successfully
 	busy   chan struct{}
 	refreshThrottle
 }
@@ -219,20 +220,45 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 // find does the same as Lookup for any kind of items with names. For tools it also calls
 // the functions of BeforeUse and OnMissing.
 func (c *Catalog) find(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
+	if item, _, ok := c.findLikely(ctx, kind, name); ok {
+		return item, true
+	}
+	return c.findAnywhere(ctx, kind, name)
+}
+
+// findLikely does the same as find, except that it asks only the servers that probably
+// have the item, and does not call the function of OnMissing. first are the servers that
+// it asked for the first time.
+func (c *Catalog) findLikely(ctx context.Context, kind call.ListKind, name string) (item *Item, first []*server, ok bool) {
 	if item, ok := c.currentSnapshot().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
-		return c.withTarget(ctx, item), true
+		return c.withTarget(ctx, item), nil, true
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
-	for _, group := range []func(*server) bool{likely, nil} {
-		c.awaitLists(ctx, kind, group)
-		if item, ok := c.currentSnapshot().byName(kind, name); ok {
-			return c.withTarget(ctx, item), true
-		}
+	first = c.untried(kind, likely)
+	c.awaitLists(ctx, kind, likely)
+	if item, ok := c.currentSnapshot().byName(kind, name); ok {
+		return c.withTarget(ctx, item), first, true
 	}
+	return nil, first, false
+}
+
+// findAnywhere returns the item that any server has, and waits for the lists of servers that
+// are not listed yet, or else the item that findMissing returns.
+func (c *Catalog) findAnywhere(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
+	c.awaitLists(ctx, kind, nil)
+	if item, ok := c.currentSnapshot().byName(kind, name); ok {
+		return c.withTarget(ctx, item), true
+	}
+	return c.findMissing(ctx, kind, name)
+}
+
+// findMissing returns the item that the function of OnMissing has found; false if it has
+// not.
+func (c *Catalog) findMissing(ctx context.Context, kind call.ListKind, name string) (*Item, bool) {
 	if kind != call.Tools || c.onMissing == nil || !c.onMissing(ctx, name) {
 		return nil, false
 	}
-	c.awaitLists(ctx, kind, likely)
+	c.awaitLists(ctx, kind, func(s *server) bool { return s.mayServe(name) })
 	item, ok := c.currentSnapshot().byName(kind, name)
 	if !ok {
 		return nil, false
@@ -255,6 +281,8 @@ func (c *Catalog) BeforeUse(refresh func(ctx context.Context, tool *call.Tool) b
 // tells; the server's list need not be known.
 func (s *server) mayServe(name string) bool {
 	switch {
+	case s.renames(name):
+		return true
 	case s.Plain:
 		return s.Source.Name() == name
 	case s.Prefix != nil:

@@ -113,7 +113,7 @@ func (c *Catalog) storeList(l *listing, kind call.ListKind, busy chan struct{}, 
 	if seen {
 		c.rebuildIfOutdated()
 	}
-	l.tried, l.err = true, err
+	l.tried, l.listed, l.err = true, l.listed || err == nil, err
 	if err == nil || len(items) > 0 {
 		l.items, l.faults = items, faults
 	}

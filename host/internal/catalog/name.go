@@ -38,20 +38,35 @@ func (e Entry) Names(own string) []string {
 // MayServe reports whether the entry may serve a tool under a name, as far as
 // the name tells.
 func (e Entry) MayServe(name string) bool {
+	switch {
+	case e.renames(name):
+		return true
+	case e.Plain:
+		return !strings.Contains(name, "__")
+	}
+	prefix := cleanName(e.prefix()+".", "", "", false) // marked, and so cut as names are
+	return strings.HasPrefix(name, prefix[:len(prefix)-len("_00000000")-1])
+}
+
+// renames reports whether the configuration gives a tool this served name.
+func (e Entry) renames(name string) bool {
 	for own := range e.Filter.Rename {
 		if e.servedName(own, call.Tools) == name {
 			return true
 		}
 	}
-	prefix := e.Source.Name() + "__"
+	return false
+}
+
+// prefix returns the prefix of the served names, "" without one.
+func (e Entry) prefix() string {
 	switch {
 	case e.Plain:
-		return !strings.Contains(name, "__")
+		return ""
 	case e.Prefix != nil:
-		prefix = *e.Prefix
+		return *e.Prefix
 	}
-	prefix = cleanName(prefix+".", "", "", false) // marked, and so cut as names are
-	return strings.HasPrefix(name, prefix[:len(prefix)-len("_00000000")-1])
+	return e.Source.Name() + "__"
 }
 
 // ServedName returns the name a tool is served under, which depends on the

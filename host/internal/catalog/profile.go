@@ -115,10 +115,25 @@ func (v *View) List(ctx context.Context, kind call.ListKind, modern bool) json.R
 	return v.apply(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
 }
 
-// Lookup does the same as Catalog.Lookup. It returns false for tools that the view does not
-// show.
+// Lookup returns the tool for a call of name. It does the same as Catalog.Lookup, except
+// that it returns a tool with Unlisted set if a server that may have the tool could not be
+// listed so far; then it does not wait for the lists of other servers. It returns false for
+// tools that the view does not show.
 func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
-	item, ok := v.catalog.find(ctx, call.Tools, name)
+	item, first, ok := v.catalog.findLikely(ctx, call.Tools, name)
+	if !ok {
+		unlisted := v.unlistedTool(name, first)
+		if unlisted != nil {
+			item, ok = v.catalog.findMissing(ctx, call.Tools, name)
+		} else {
+			first = append(first, v.catalog.untried(call.Tools, nil)...)
+			item, ok = v.catalog.findAnywhere(ctx, call.Tools, name)
+			unlisted = v.unlistedTool(name, first)
+		}
+		if !ok && unlisted != nil {
+			return unlisted, true
+		}
+	}
 	if !ok || !v.shows(item) {
 		return nil, false
 	}
@@ -129,13 +144,20 @@ func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.serves(item) }
 
 // Locate returns the server of a prompt, resource or template with a served name, and its
-// original name. For a URI that no server lists, it looks for a matching template, and then
+// original name. A prompt can belong to a server that could not be listed so far. For a URI
+// that no server lists, it looks for a matching template, and then
 // for the first server that lists a URI with the same scheme: tools return links to
 // resources that are in no list. ok is false if no shown server has it. Locate can wait for
 // lists, until ctx ends.
 func (v *View) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	if kind == call.Prompts {
-		item, ok := v.catalog.find(ctx, kind, name)
+		item, _, ok := v.catalog.findLikely(ctx, kind, name)
+		if !ok {
+			if item := v.unlistedPrompt(name); item != nil {
+				return item.Server, item.Original, true
+			}
+			item, ok = v.catalog.findAnywhere(ctx, kind, name)
+		}
 		if !ok || !v.shows(item) {
 			return "", "", false
 		}

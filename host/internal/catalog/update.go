@@ -83,6 +83,6 @@ func (s *server) copyLists(old *server) {
 			raw = append(raw, item.received)
 		}
 		items, faults := s.items(kind, raw)
-		s.lists[kind] = &listing{items: items, faults: faults, drift: l.drift, err: l.err, tried: true}
+		s.lists[kind] = &listing{items: items, faults: faults, drift: l.drift, err: l.err, tried: true, listed: l.listed}
 	}
 }

@@ -87,9 +87,9 @@ Flags can have one dash: -model NAME.`,
 			case f.maxTokens < 0:
 				return usageError("--maxtokens must not be negative")
 			case f.again && f.session != "":
-				return usageError("--continue cannot be combined with --session %s", chat.LastSession)
+				return usageError("--continue cannot be combined with --session %s", chat.Last)
 			case f.again:
-				f.session = chat.LastSession
+				f.session = chat.Last
 			}
 			p.only = f.servers
 			return p.runChat(cmd.Context(), f, request)

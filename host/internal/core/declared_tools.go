@@ -104,7 +104,7 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 	if err != nil {
 		return nil, err
 	}
-	tool, ok := a.Catalog.Lookup(ctx, name)
+	tool, ok := a.Catalog.View().Lookup(ctx, name)
 	if !ok {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -172,7 +172,8 @@ func (a *App) callServerTool(ctx context.Context, req *call.Request, server, ori
 }
 
 // findOriginal returns the tool that a server lists under an original name; false without
-// one. If it is not known yet, it waits until the servers are listed or ctx ends.
+// one. If it is not known yet, it waits until the servers are listed or ctx ends. For a
+// server that could not be listed so far, it returns a tool with Unlisted set.
 func (a *App) findOriginal(ctx context.Context, server, original string) (*call.Tool, bool) {
 	find := func(tools []*call.Tool) (*call.Tool, bool) {
 		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == original })
@@ -185,7 +186,10 @@ func (a *App) findOriginal(ctx context.Context, server, original string) (*call.
 	if t, ok := a.Catalog.Lookup(ctx, catalog.ServedName(server, original, false)); ok && t.Server == server && t.Original == original {
 		return t, true
 	}
-	return find(a.Catalog.Snapshot(ctx).Tools())
+	if t, ok := find(a.Catalog.Snapshot(ctx).Tools()); ok {
+		return t, true
+	}
+	return a.Catalog.UnlistedTool(server, original)
 }
 
 // callDeclared makes a call of a declared tool with its executor. The end of the host

@@ -53,7 +53,7 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 			return nil, toolerr.New(toolerr.InvalidParams, "the arguments of %s cannot be sent as JSON: %w", name, err)
 		}
 	}
-	t, ok := a.Get(ctx, name)
+	t, ok := a.Catalog.View().Lookup(ctx, name)
 	if !ok {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (s goSession) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 // CallTool calls a tool by its served name and returns the whole result. It returns
 // TOOL_NOT_FOUND if the server does not have it.
 func (s goSession) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
-	t, ok := s.app.Get(ctx, name)
+	t, ok := s.app.Catalog.View().Lookup(ctx, name)
 	if !ok || s.server != "" && t.Server != s.server {
 		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q of server %q", name, s.server)
 	}

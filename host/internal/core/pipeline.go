@@ -45,6 +45,7 @@ type pipeline struct {
 	unchecked   *notices
 	callsOthers func(server string) bool // of dependencies
 	gc          *gcTuning
+	unlisted    func(pipeline) call.Stage // of dependencies
 }
 
 // dependencies are the functions of the host that the stages need.
@@ -56,6 +57,9 @@ type dependencies struct {
 	isPerCaller func(server string) bool // whether each caller has its own instance
 	clientRoots func() []string          // roots of the client; nil: none
 	gc          *gcTuning                // of the process; nil: not known
+
+	// unlisted returns the stage for tools that are not listed; nil: all are.
+	unlisted func(pipeline) call.Stage
 }
 
 // newPipeline builds the stages. before is the previous snapshot, or nil. A stage with
@@ -69,7 +73,7 @@ func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline
 	if err := s.Validate(); err != nil {
 		return pipeline{}, err
 	}
-	w := pipeline{cfg: s, stats: &stats.Recorder{}, unchecked: &notices{}, callsOthers: of.callsOthers, gc: cmp.Or(of.gc, &gcTuning{})}
+	w := pipeline{cfg: s, stats: &stats.Recorder{}, unchecked: &notices{}, callsOthers: of.callsOthers, gc: cmp.Or(of.gc, &gcTuning{}), unlisted: of.unlisted}
 	w.cfg.Spill.Dir = nil
 	w.spill = spill.New(s.Spill)
 	if before != nil {
@@ -139,6 +143,8 @@ func (a *App) currentPipeline() pipeline { return a.snapshot.Load().pipeline }
 //     answered from the cache or cut.
 //   - spill is outside cache: the cache holds whole results, so that a spill file's
 //     name is never returned after the file was removed.
+//   - the tool is listed before all stages that depend on its definition. Its call is
+//     logged, even if the tool cannot be listed.
 //   - arguments are validated before policy, whose rules then see arguments of the
 //     expected types.
 //   - policy is outside cache: a caller must not get from the cache what it may not
@@ -158,8 +164,11 @@ func (p pipeline) stages() []call.Stage {
 	if p.audit != nil {
 		stages = append(stages, p.audit.Stage)
 	}
+	stages = append(stages, p.spill)
+	if p.unlisted != nil {
+		stages = append(stages, p.unlisted(p))
+	}
 	return append(stages,
-		p.spill,
 		p.validator.Arguments,
 		p.policy.Stage,
 		p.cache.Stage,

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,7 +66,7 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, changed []string)
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.pipeline, err = newPipeline(a.configWithStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths, &a.gc}, before); err != nil {
+	if p.pipeline, err = newPipeline(a.configWithStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths, &a.gc, a.unlistedTools}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remoteServers(cfg, a.version), a.goTools.serverConfigs(a.version)) {
@@ -179,8 +180,11 @@ func (a *App) runCall(ctx context.Context, req *call.Request) (*call.Result, err
 
 // route makes a call at its target, inside all stages: with the executor of a declared
 // tool, or at the tool's server. If the server refuses because nobody is signed in, it
-// signs in and repeats the call once.
+// signs in and repeats the call once. The call of an unlisted tool fails with its Err.
 func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
+	if unlisted := req.Tool.Unlisted; unlisted != nil {
+		return nil, cmp.Or(unlisted.Err, error(errNotListed))
+	}
 	if t, ok := a.snapshot.Load().declared[req.Tool.Server]; ok {
 		if err := checkApprovedTarget(ctx, req); err != nil {
 			return nil, err
@@ -285,10 +289,10 @@ func (a *App) forwardToServer(ctx context.Context, m *call.UpstreamRequest) (jso
 	return s.Forward(ctx, m)
 }
 
-// retireTimeout is the time that the calls of a removed server may still take.
-const retireTimeout = time.Minute
+// retireTime is the time that the calls of a removed server may still take.
+const retireTime = time.Minute
 
-// retireServer stops a removed server when its calls have ended, or after retireTimeout. It
+// retireServer stops a removed server when its calls have ended, or after retireTime. It
 // does not wait.
 func (a *App) retireServer(p *serverEntry) {
 	done := make(chan struct{})
@@ -297,7 +301,7 @@ func (a *App) retireServer(p *serverEntry) {
 		p.calls.Lock() // never released
 	})
 	a.work.Go(func() {
-		late := time.NewTimer(retireTimeout)
+		late := time.NewTimer(retireTime)
 		defer late.Stop()
 		select {
 		case <-done:

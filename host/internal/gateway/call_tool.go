@@ -55,9 +55,12 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		return res.Raw, nil
 	})
 	var answered *call.MCPError
+	var invalid *requestError
 	switch {
 	case errors.As(err, &answered):
 		x.fail(answered.Object)
+	case errors.As(err, &invalid):
+		refuse(x, invalid.code, invalid.Error())
 	case err != nil:
 		x.answer(completeForClient(ErrorResult(err), modern, false))
 	case !modern && (&call.Result{Raw: result, Names: names}).RequiresInput():
@@ -111,8 +114,12 @@ func (g *Gateway) findTool(ctx context.Context, x exchange, f *requestParams, mo
 				return nil, false
 			}
 		}
-		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list lists the tools")
+		unknown := unknownTool(f.name)
+		refuse(x, unknown.code, unknown.Error())
 		return nil, false
+	}
+	if tool.Unlisted != nil {
+		return checkedWhenListed(x, tool), true
 	}
 	if err := checkHeaders(x, tool); err != nil {
 		refuse(x, mcp.HEADER_MISMATCH, err.Error())

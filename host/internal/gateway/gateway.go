@@ -26,7 +26,8 @@ import (
 
 // Catalog is the interface of the gateway to the served tools, resources and prompts.
 type Catalog interface {
-	// Lookup returns the tool with a served name. ok is false if none exists.
+	// Lookup returns the tool for a call of a served name. ok is false if none exists. If
+	// a server that may have the tool could not be listed so far, Unlisted is set.
 	Lookup(ctx context.Context, name string) (*call.Tool, bool)
 
 	// List returns the result of a list request.

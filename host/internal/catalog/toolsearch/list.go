@@ -103,8 +103,8 @@ func (o *List) List(ctx context.Context, kind call.ListKind, modern bool) json.R
 	return o.selectionFor(o.view.Snapshot(ctx)).result(modern)
 }
 
-// Lookup returns the tool with a served name, even if the list does not show it; see
-// Catalog.Lookup.
+// Lookup returns the tool for a call of a served name, even if the list does not show it;
+// see catalog.View.Lookup.
 func (o *List) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return o.view.Lookup(ctx, name)
 }

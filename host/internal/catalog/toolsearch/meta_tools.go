@@ -248,8 +248,9 @@ func (o *List) callTarget(ctx context.Context, arguments json.RawMessage) (*call
 	return tool, args, nil
 }
 
-// findTool returns the tool whose name is the argument raw of the meta-tool by. For an
-// unknown name, the error suggests similar ones.
+// findTool returns the tool whose name is the argument raw of the meta-tool by; only for
+// call_tool it can be one with Unlisted set. For an unknown name, the error suggests
+// similar ones.
 func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
 	name, err := stringArgument(by, "name", raw)
 	if err != nil {
@@ -258,7 +259,7 @@ func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*c
 	if name == "" {
 		return nil, toolerr.New(toolerr.MissingParameter, "%s: name is missing; search_tools finds names", by)
 	}
-	if tool, ok := o.view.Lookup(ctx, name); ok {
+	if tool, ok := o.view.Lookup(ctx, name); ok && (tool.Unlisted == nil || by == callTool) {
 		return tool, nil
 	}
 	var like []string

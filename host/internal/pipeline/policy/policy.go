@@ -94,8 +94,8 @@ const (
 )
 
 const (
-	defaultMaxRounds    = 50
-	defaultMaxIdentical = 3
+	defaultRounds    = 50
+	defaultIdentical = 3
 )
 
 // maxPerMinute bounds the memory for a tool.
