@@ -1,6 +1,9 @@
 package core_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,4 +31,29 @@ func TestCredentialsOfCallersNeedAClient(t *testing.T) {
 		require.NoError(t, err)
 		a.Close()
 	}
+}
+
+// A server that waits for the sign-in of a user has not failed.
+func TestServerThatWaitsForUsersIsNotReported(t *testing.T) {
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer refuses.Close()
+	own := dialect.Server{Name: "own", URL: refuses.URL, Credentials: dialect.CallerCredentials}
+	common := dialect.Server{Name: "common", URL: refuses.URL}
+	a, err := core.Open(config.Config{State: t.TempDir(), Remote: []dialect.Server{own, common},
+		Auth: &accesstoken.Config{Issuer: "https://login.example.com", URL: "https://tools.example.com", ClientID: "host"}})
+	require.NoError(t, err)
+	notices := make(chan string, 100)
+	a.OnNotice(func(text string) { notices <- text })
+	a.ReportFailures()
+	a.Catalog.Snapshot(t.Context())
+	a.Close()
+	close(notices)
+	var failures []string
+	for notice := range notices {
+		if strings.HasPrefix(notice, "server ") {
+			failures = append(failures, notice)
+		}
+	}
+	require.Len(t, failures, 1)
+	require.Contains(t, failures[0], "server common: ")
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
@@ -26,11 +27,13 @@ func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 
 // handleNotifications makes the catalog list a server again when the server says that a
 // list has changed, passes its other notifications to the clients, and its failures to the
-// user.
-func (a *App) handleNotifications(s *upstream.Server) {
+// user. perUser says that each user has own credentials: without those of a user, the server
+// refuses the host, which is no failure.
+func (a *App) handleNotifications(s *upstream.Server, perUser bool) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
 	s.OnFailure(func(reason string) {
-		if a.reportsFailures {
+		waitsForUser := perUser && slices.Contains([]upstream.State{upstream.NeedsSignIn, upstream.CredentialsRejected}, s.Status().State)
+		if a.reportsFailures && !waitsForUser {
 			a.notify("server " + s.Name() + ": " + reason)
 		}
 	})

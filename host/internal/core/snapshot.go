@@ -130,7 +130,7 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, changed []st
 	} else if level := a.logLevel.Load(); level != nil {
 		s.SetLogLevel(*level)
 	}
-	a.handleNotifications(s)
+	a.handleNotifications(s, a.usesCallerCredentials(sc))
 	return &serverEntry{server: s, entry: a.catalogEntry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
 }
 
