@@ -20,8 +20,8 @@ const keptResults = 4
 // A request that exceeds the window is sent nevertheless: the model returns an error
 // if it is too long.
 const (
-	usualWindow = 128_000
-	usualTools  = 128
+	assumedWindow   = 128_000
+	assumedMaxTools = 128
 )
 
 // fitRequest returns the request of a turn, made to fit the model; see package
@@ -44,7 +44,7 @@ func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, er
 		return &req, nil
 	}
 	if !said {
-		info.Window = usualWindow
+		info.Window = assumedWindow
 	}
 	plan, err := r.fitWithFewerResults(info, req, tools)
 	if err != nil && !said {
@@ -87,7 +87,7 @@ func (r *run) fitWithFewerResults(info provider.Info, req llm.Request, tools []l
 	cfg := contextbudget.Config{Counter: r.cfg.Counter}
 	said := r.model.Info().Window > 0
 	if !said || info.Vendor == llm.OpenAI {
-		cfg.MaxTools = usualTools
+		cfg.MaxTools = assumedMaxTools
 	}
 	for _, m := range r.cfg.Larger {
 		if i := m.Info(); said && i.Window > 0 && i.Name != "" {

@@ -18,8 +18,8 @@ import (
 // of the call in milliseconds.
 const DurationMember = "duration_ms"
 
-// maxArguments bounds the arguments that a failure repeats, in bytes.
-const maxArguments = 500
+// maxShownArgumentBytes bounds the arguments that a failure repeats, in bytes.
+const maxShownArgumentBytes = 500
 
 // errorResult returns the result for a call that could not be made.
 func errorResult(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult {
@@ -40,7 +40,7 @@ func durationMember(took time.Duration) []llm.Member {
 // duration.
 func failureText(c *llm.ToolCall, message string, took time.Duration) string {
 	arguments := canonicalArguments(c)
-	if cut := textfmt.Head(arguments, maxArguments); cut != arguments {
+	if cut := textfmt.Head(arguments, maxShownArgumentBytes); cut != arguments {
 		arguments = cut + "…"
 	}
 	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, message, took.Milliseconds())

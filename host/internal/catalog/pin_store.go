@@ -43,7 +43,7 @@ func (k storedPins) Pinned(ctx context.Context, server string) (map[string]json.
 	known := map[string]json.RawMessage{}
 	prefix, after := pinPrefix(server), ""
 	for {
-		page, err := k.keys.List(ctx, prefix, after, store.MaxPage)
+		page, err := k.keys.List(ctx, prefix, after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			return known, err
 		}

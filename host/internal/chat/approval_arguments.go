@@ -20,9 +20,9 @@ import (
 // The limits of a proposal. A longer one shows its beginning first, and can be
 // approved only after the user has seen the rest.
 const (
-	maxProposal      = 200 // lines
-	maxProposalBytes = 32 << 10
-	beginsWith       = 60 // shown lines of a longer proposal
+	maxProposal         = 200 // lines
+	maxProposalBytes    = 32 << 10
+	shownBeginningLines = 60 // shown lines of a longer proposal
 )
 
 // oldNames lists the names of the parameter of edit tools with the text to replace.
@@ -195,7 +195,7 @@ func firstShown(text string) (shown string, all bool) {
 	if len(lines) <= maxProposal && len(text) <= maxProposalBytes {
 		return text, true
 	}
-	shown = textfmt.Head(strings.Join(lines[:min(beginsWith, len(lines))], ""), maxProposalBytes/4)
+	shown = textfmt.Head(strings.Join(lines[:min(shownBeginningLines, len(lines))], ""), maxProposalBytes/4)
 	left := strings.Count(text[len(shown):], "\n") + 1
 	return fmt.Sprintf("%s\n  … %s (%s) not shown; press v to see all before you can allow it", strings.TrimRight(shown, "\n"),
 		textfmt.Count(left, "more line"), textfmt.Count(len(text)-len(shown), "byte")), false

@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Last is the name for the last used session.
-const Last = "last"
+// LastSession is the name for the last used session.
+const LastSession = "last"
 
 // resume continues the session with an id or name, or the last one. The chat then has its
 // messages. It returns NOT_FOUND for an unknown one.
@@ -36,7 +36,7 @@ func (c *Chat) resume(ctx context.Context, name string) error {
 // session. It returns NOT_FOUND for an unknown one, and for Last if no session is
 // saved.
 func (c *Chat) find(ctx context.Context, name string) (*conversation.Session, error) {
-	if name != Last {
+	if name != LastSession {
 		return c.cfg.Host.Sessions.Find(ctx, name)
 	}
 	all, err := c.cfg.Host.Sessions.List(ctx)

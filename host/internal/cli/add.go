@@ -66,7 +66,7 @@ Secrets are not stored: the entry refers to environment variables, which add lis
 	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the configuration (default: the last part of SOURCE)")
 	cmd.Flags().StringVar(&f.via, "via", "", "start the server by `METHOD`, if server.json has several: "+strings.Join(serverjson.Ways(), ", "))
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "`NAME=VALUE` of an argument or variable that server.json leaves open; repeatable")
-	cmd.Flags().StringVar(&f.registry, "registry", serverjson.Base, "`URL` of the MCP registry")
+	cmd.Flags().StringVar(&f.registry, "registry", serverjson.RegistryURL, "`URL` of the MCP registry")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.noTry, "no-try", false, "do not start the server before it is added")
 	cmd.Flags().BoolVar(&f.confine, "confine", false, "confine the server with sandbox: default")

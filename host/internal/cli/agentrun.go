@@ -21,8 +21,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// retries is the number of times that a turn is repeated after its answer broke off.
-const retries = 2
+// maxTurnRetries is the number of times that a turn is repeated after its answer broke off.
+const maxTurnRetries = 2
 
 // runAgent runs a task with a new host, or with the tools of the host that the task names,
 // and waits for its end. rest is the standard input after the task; its end ends an
@@ -64,7 +64,7 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, outp
 		told.id = core.NewAgentID()
 	}
 	cfg := agent.Config{
-		System: kind.Instructions, Bounds: t.bounds(kind), Retries: retries, On: told.event,
+		System: kind.Instructions, Bounds: t.bounds(kind), Retries: maxTurnRetries, On: told.event,
 		Request: llm.Request{MaxTokens: t.MaxOutput, Temperature: t.Temperature},
 	}
 	err = p.agentModel(ctx, a, t, kind, &cfg)

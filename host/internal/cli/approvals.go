@@ -79,7 +79,7 @@ an id are enough.`,
 			raw := []byte(args[1])
 			if args[1] == "-" {
 				var err error
-				if raw, err = io.ReadAll(io.LimitReader(p.in, approve.MaxArgs+1)); err != nil {
+				if raw, err = io.ReadAll(io.LimitReader(p.in, approve.MaxArgsBytes+1)); err != nil {
 					return approve.Decision{}, withStatus(exitFailed, fmt.Errorf("reading standard input: %w", err))
 				}
 			}

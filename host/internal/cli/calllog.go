@@ -36,8 +36,8 @@ func (f *logFlags) check() error {
 // Limits of the log: the number of lines that wait for standard error, and the longest
 // time to write them at the end of the program.
 const (
-	maxLogLines = 1024
-	logEnd      = time.Second
+	maxLogLines     = 1024
+	logFlushTimeout = time.Second
 )
 
 // lineWriter writes lines in the background, so that no call waits for the reader of
@@ -79,7 +79,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close writes the waiting lines, for at most logEnd.
+// close writes the waiting lines, for at most logFlushTimeout.
 func (w *lineWriter) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -87,7 +87,7 @@ func (w *lineWriter) close() {
 	close(w.lines)
 	select {
 	case <-w.ended:
-	case <-time.After(logEnd):
+	case <-time.After(logFlushTimeout):
 	}
 }
 

@@ -87,9 +87,9 @@ Flags can have one dash: -model NAME.`,
 			case f.maxTokens < 0:
 				return usageError("--maxtokens must not be negative")
 			case f.again && f.session != "":
-				return usageError("--continue cannot be combined with --session %s", chat.Last)
+				return usageError("--continue cannot be combined with --session %s", chat.LastSession)
 			case f.again:
-				f.session = chat.Last
+				f.session = chat.LastSession
 			}
 			p.only = f.servers
 			return p.runChat(cmd.Context(), f, request)

@@ -28,7 +28,7 @@ type definitionFlags struct {
 // check returns a usage error if the flags contradict each other.
 func (a definitionFlags) check() error {
 	switch {
-	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
+	case a.tokens != "" && a.tokens != tokensEstimated && a.tokens != tokensExact:
 		return usageError("--tokens=%s: use estimate or exact", a.tokens)
 	case !slices.Contains([]string{"", "mcp", "openai", "anthropic", "gemini"}, a.format):
 		return usageError("no format %q; use mcp, openai, anthropic or gemini", a.format)

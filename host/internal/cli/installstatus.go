@@ -116,10 +116,10 @@ func (p *program) printInstallations(list []installation) error {
 	return nil
 }
 
-// versionWait bounds the run of a program with --version.
-const versionWait = 10 * time.Second
+// versionTimeout bounds the run of a program with --version.
+const versionTimeout = 10 * time.Second
 
-// versionOf runs a program with --version, for at most versionWait, and returns its
+// versionOf runs a program with --version, for at most versionTimeout, and returns its
 // Version, or as Problem why that is not known. A configuration in a directory may come
 // from anybody, so the program that it names is only run if it is one of this installation.
 func versionOf(ctx context.Context, path string, scope install.Scope) (found installation) {
@@ -138,7 +138,7 @@ func versionOf(ctx context.Context, path string, scope install.Scope) (found ins
 		found.Problem = "not run"
 		return found
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionWait)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, real, "--version")
 	cmd.WaitDelay = time.Second

@@ -122,7 +122,7 @@ func (p *program) signInConfig(name string) (c oauth.Config, close func(), err e
 		case !ok:
 			return c, nil, usageError("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
 		}
-		c.Keyring = keyring.New(keyring.Long) // the user is here to enter its password
+		c.Keyring = keyring.New(keyring.LongTimeout) // the user is here to enter its password
 		return c, close, nil
 	}
 	if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) {

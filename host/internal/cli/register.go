@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxManifests bounds a file of manifests.
-const maxManifests = 1<<20 + 1
+// maxManifestBytes bounds a file of manifests.
+const maxManifestBytes = 1<<20 + 1
 
 // registerCommand returns the command tools register.
 func (p *program) registerCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func (p *program) registerFile(ctx context.Context, a *core.App, file string) er
 		defer f.Close() //nolint:errcheck // only read
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxManifests))
+	text, err := io.ReadAll(io.LimitReader(in, maxManifestBytes))
 	if err != nil {
 		return withStatus(exitFailed, err)
 	}

@@ -60,7 +60,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	defer a.Close()
 	p.openControlSocket(a, "stdio")
 	a.StartBackground()
-	defer time.AfterFunc(startTime, a.Started).Stop()
+	defer time.AfterFunc(usualStartDuration, a.Started).Stop()
 	defer p.followConfig(ctx, a)()
 	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
 	if err != nil && !errors.Is(err, wire.ErrStopped) {
@@ -69,8 +69,8 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	return nil
 }
 
-// startTime is the usual time for a host to start its servers and list their tools.
-const startTime = 5 * time.Second
+// usualStartDuration is the usual time for a host to start its servers and list their tools.
+const usualStartDuration = 5 * time.Second
 
 // serveFlags are the flags of serve.
 type serveFlags struct {

@@ -12,8 +12,8 @@ import (
 
 // The values of --tokens.
 const (
-	estimated = "estimate"
-	exactly   = "exact"
+	tokensEstimated = "estimate"
+	tokensExact     = "exact"
 )
 
 // toolCost is the number of tokens of one definition.
@@ -27,7 +27,7 @@ type toolCost struct {
 func (p *program) printTokens(tools []*call.Tool, flags definitionFlags) error {
 	var counter tokens.Counter = tokens.Estimator{}
 	by := "estimate"
-	if flags.tokens == exactly {
+	if flags.tokens == tokensExact {
 		vocabulary, err := tokens.LoadVocabulary()
 		if err != nil {
 			return withStatus(exitFailed, err)

@@ -54,7 +54,7 @@ it prints how many tokens of a model's context each definition takes.`,
 	cmd.Flags().StringVar(&how.format, "format", "", "print the definitions in the format of `VENDOR`: mcp, openai, anthropic or gemini")
 	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: make the model follow the schemas (strict mode)")
 	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print the token count of the definitions: `HOW` is estimate, or exact (vocabulary o200k_base)")
-	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
+	cmd.Flags().Lookup("tokens").NoOptDefVal = tokensEstimated
 	quietFlag(cmd, &how.quiet)
 	cmd.AddCommand(p.approveCommand(), p.registerCommand(), p.unregisterCommand())
 	return cmd

@@ -50,7 +50,7 @@ func (p *program) checkVersion(ctx context.Context, asJSON bool) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	current := buildinfo.Version()
-	r, err := release.Check(ctx, cmp.Or(p.getenv("TOOLROOM_RELEASES"), release.Feed), current, "toolroom/"+current)
+	r, err := release.Check(ctx, cmp.Or(p.getenv("TOOLROOM_RELEASES"), release.FeedURL), current, "toolroom/"+current)
 	switch {
 	case err != nil:
 		return withStatus(exitConnect, err)

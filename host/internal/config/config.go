@@ -132,7 +132,7 @@ type Server struct {
 // made. Load returns an error if a flag or a file is invalid or cannot be read; the
 // Config is then incomplete.
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
-	c := Config{Dir: dir, Version: version, Keyring: keyring.New(keyring.Short)}
+	c := Config{Dir: dir, Version: version, Keyring: keyring.New(keyring.ShortTimeout)}
 	var err error
 	if !f.Memory {
 		c.State, err = StateDir(f.State, getenv)

@@ -10,14 +10,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
-// changeTime is the longest time to wait for another process that changes a file.
-const changeTime = 10 * time.Second
+// changeLockTimeout is the longest time to wait for another process that changes a file.
+const changeLockTimeout = 10 * time.Second
 
 // BeginChange excludes other processes of the host from changing a file until
 // end is called, so that nothing is lost that one of them adds between reading and
 // ReplaceFile. It creates the directory of the file, which it locks: no lock file is left. On
 // a system or file system without such locks it excludes nobody. It returns an error if
-// another process takes longer than changeTime.
+// another process takes longer than changeLockTimeout.
 func BeginChange(name string) (end func(), err error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil { // as ReplaceFile does
 		name = real
@@ -33,11 +33,11 @@ func BeginChange(name string) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), changeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), changeLockTimeout)
 	defer cancel()
 	if _, err := filelock.Lock(ctx, d); err != nil {
 		d.Close() //nolint:errcheck // only locked
-		return nil, fmt.Errorf("another process has been changing %s for %v; nothing was changed: try again", name, changeTime)
+		return nil, fmt.Errorf("another process has been changing %s for %v; nothing was changed: try again", name, changeLockTimeout)
 	}
 	return func() {
 		filelock.Unlock(d)

@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// findTime is the longest time to wait for a connection to a host.
-const findTime = 2 * time.Second
+// dialTimeout is the longest time to wait for a connection to a host.
+const dialTimeout = 2 * time.Second
 
 // maxAnswer bounds the answer of a host, in bytes.
 const maxAnswer = 16 << 20
@@ -98,12 +98,12 @@ func isRunning(ctx context.Context, name string) bool {
 }
 
 // IsListening reports whether the host still runs, and removes its socket if not. It waits
-// at most findTime for an answer.
+// at most dialTimeout for an answer.
 func (h Host) IsListening(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
 
-// dial connects to a socket, and gives up after findTime or when ctx ends.
+// dial connects to a socket, and gives up after dialTimeout or when ctx ends.
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, findTime)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	err = withShortPath(name, func(short string) (err error) {
 		conn, err = new(net.Dialer).DialContext(ctx, "unix", short)

@@ -46,8 +46,8 @@ import (
 
 // Limits for clients, in addition to those of Config.
 const (
-	maxLine   = 16 << 10         // bytes of a line before toolroom/enter
-	writeTime = 30 * time.Second // for the client to read an answer
+	maxLine      = 16 << 10         // bytes of a line before toolroom/enter
+	writeTimeout = 30 * time.Second // for the client to read an answer
 )
 
 // Enter is the method that turns a connection into an MCP connection.
@@ -317,7 +317,7 @@ func refusal(id json.RawMessage, err error) []byte {
 }
 
 // writeLine writes a message and a line end. It returns an error if the client does not
-// take it within writeTime.
+// take it within writeTimeout.
 func writeLine(conn net.Conn, message []byte) error {
 	_, err := watchedWriter{conn}.Write(append(message, '\n'))
 	return err
@@ -326,10 +326,10 @@ func writeLine(conn net.Conn, message []byte) error {
 // watchedWriter limits the time of writing to a client that does not read.
 type watchedWriter struct{ net.Conn }
 
-// Write writes within writeTime, so that a client that does not read cannot block the host.
+// Write writes within writeTimeout, so that a client that does not read cannot block the host.
 // After that time it returns an error.
 func (p watchedWriter) Write(b []byte) (int, error) {
-	if err := p.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+	if err := p.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
 	return p.Conn.Write(b)

@@ -129,7 +129,7 @@ func (b *Store) updateCounts(ctx context.Context, id string) (*Session, error) {
 // returns their number. It stops at the first error, also of visit.
 func (b *Store) eachTurn(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
 	for {
-		page, err := b.Log.Read(ctx, keyOf(id), after, store.MaxPage)
+		page, err := b.Log.Read(ctx, keyOf(id), after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			return n, err
 		}

@@ -205,7 +205,7 @@ func (b *Store) change(ctx context.Context, id string, f func(*storedSession) er
 func (b *Store) List(ctx context.Context) ([]Session, error) {
 	var all []Session
 	for after := ""; ; {
-		page, err := b.Keys.List(ctx, keyOf(""), after, store.MaxPage)
+		page, err := b.Keys.List(ctx, keyOf(""), after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			slices.SortFunc(all, func(a, b Session) int {
 				return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(a.ID, b.ID))

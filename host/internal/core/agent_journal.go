@@ -101,7 +101,7 @@ const (
 	nextPiece  = 'n'
 	lastPiece  = 'l'
 
-	pieceSize = store.MaxBatch - 1<<10
+	pieceSize = store.MaxBatchBytes - 1<<10
 )
 
 // Append writes an entry as one or more records, in one batch if it is short enough. After
@@ -133,7 +133,7 @@ func (j agentLog) Read(ctx context.Context) ([]json.RawMessage, error) {
 	var open []byte // nil: between two entries
 	after := store.Cursor(0)
 	for {
-		page, err := j.app.store.Log.Read(ctx, j.name, after, store.MaxPage)
+		page, err := j.app.store.Log.Read(ctx, j.name, after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			return all, err
 		}

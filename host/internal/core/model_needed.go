@@ -16,9 +16,9 @@ import (
 // agentServer is the bundled server whose tools need a model.
 const agentServer = "dispatch_agent"
 
-// probeTime limits how long a list waits for the probe of this machine's ports. If the
+// probeTimeout limits how long a list waits for the probe of this machine's ports. If the
 // probe takes longer and finds a model, the tools follow with a change notification.
-const probeTime = 50 * time.Millisecond
+const probeTimeout = 50 * time.Millisecond
 
 // needsModel reports whether a server's tools work only with a model.
 func needsModel(sc config.Server) bool { return sc.Bundled && sc.Name == agentServer }
@@ -39,7 +39,7 @@ func (s modelSource) List(ctx context.Context, kind call.ListKind) ([]json.RawMe
 }
 
 // hasModel reports whether a model is configured or can be found. It waits at most
-// probeTime for the probe of this machine's ports; if the probe finds a model later, it
+// probeTimeout for the probe of this machine's ports; if the probe finds a model later, it
 // lists the server again.
 func (a *App) hasModel(server string) bool {
 	models := a.Models()
@@ -59,7 +59,7 @@ func (a *App) hasModel(server string) bool {
 		default:
 		}
 	})
-	timer := time.NewTimer(probeTime)
+	timer := time.NewTimer(probeTimeout)
 	defer timer.Stop()
 	select {
 	case found := <-looked:

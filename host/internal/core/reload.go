@@ -11,16 +11,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// firstCheck is the delay of the first check for changed files after the start, so
+// firstCheckDelay is the delay of the first check for changed files after the start, so
 // that it does not slow down the first answers.
-const firstCheck = 300 * time.Millisecond
+const firstCheckDelay = 300 * time.Millisecond
 
 // Follow reloads the configuration whenever one of its files changes, until ctx ends. It
 // calls load to read it and opt.OnChange to report. A wrong configuration changes nothing;
 // see Stale. It returns the error of config.Watch if files cannot be watched.
 func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
 	select {
-	case <-time.After(firstCheck):
+	case <-time.After(firstCheckDelay):
 	case <-ctx.Done():
 		return nil
 	}

@@ -149,7 +149,7 @@ func TestOneOfSeveralHostsTrimsTheStore(t *testing.T) {
 	now = time.Now()
 	two.trim()
 	require.Equal(t, 1, left(), "it was just done")
-	now = now.Add(2 * trimEvery)
+	now = now.Add(2 * trimInterval)
 	require.NoError(t, shared.Keys.Delete(t.Context(), trimKey, store.Any))
 	two.trim()
 	require.Equal(t, 0, left())

@@ -289,10 +289,10 @@ func (a *App) forwardToServer(ctx context.Context, m *call.UpstreamRequest) (jso
 	return s.Forward(ctx, m)
 }
 
-// retireTime is the time that the calls of a removed server may still take.
-const retireTime = time.Minute
+// retireTimeout is the time that the calls of a removed server may still take.
+const retireTimeout = time.Minute
 
-// retireServer stops a removed server when its calls have ended, or after retireTime. It
+// retireServer stops a removed server when its calls have ended, or after retireTimeout. It
 // does not wait.
 func (a *App) retireServer(p *serverEntry) {
 	done := make(chan struct{})
@@ -301,7 +301,7 @@ func (a *App) retireServer(p *serverEntry) {
 		p.calls.Lock() // never released
 	})
 	a.work.Go(func() {
-		late := time.NewTimer(retireTime)
+		late := time.NewTimer(retireTimeout)
 		defer late.Stop()
 		select {
 		case <-done:

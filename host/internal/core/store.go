@@ -83,10 +83,10 @@ func (n usedKeys) List(ctx context.Context, prefix, after string, limit int) ([]
 
 // Intervals of maintenance.
 const (
-	recheckPause = 2 * time.Second // for checks whether withheld tools were approved by another host
-	trimFirst    = 10 * time.Minute
-	trimEvery    = time.Hour
-	trimTime     = time.Minute // limit of one trim
+	recheckPause   = 2 * time.Second // for checks whether withheld tools were approved by another host
+	firstTrimDelay = 10 * time.Minute
+	trimInterval   = time.Hour
+	trimTimeout    = time.Minute // limit of one trim
 )
 
 // retention returns how much of the store's logs and blobs a trim keeps.
@@ -97,7 +97,7 @@ func retention() (logs, blobs store.Keep) {
 // runMaintenance trims the store and rechecks withheld tools at intervals until the host
 // closes.
 func (a *App) runMaintenance() {
-	recheck, trim := time.NewTicker(a.recheckEvery), time.NewTimer(trimFirst)
+	recheck, trim := time.NewTicker(a.recheckEvery), time.NewTimer(firstTrimDelay)
 	defer recheck.Stop()
 	defer trim.Stop()
 	for {
@@ -108,7 +108,7 @@ func (a *App) runMaintenance() {
 			a.Catalog.RelistApproved(a.life)
 		case <-trim.C:
 			a.trim()
-			trim.Reset(trimEvery)
+			trim.Reset(trimInterval)
 		}
 	}
 }
@@ -117,15 +117,15 @@ func (a *App) runMaintenance() {
 const trimKey = "trimmed"
 
 // trim removes the oldest logs and blobs of the store beyond the limits of retention,
-// unless another host did it within trimEvery. A host that has not used the store does not
+// unless another host did it within trimInterval. A host that has not used the store does not
 // trim it.
 func (a *App) trim() {
 	if a.store == nil || !a.storeUsed.Load() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.life, trimTime)
+	ctx, cancel := context.WithTimeout(a.life, trimTimeout)
 	defer cancel()
-	if _, err := a.store.Keys.Put(ctx, trimKey, []byte("1"), store.Absent, time.Now().Add(trimEvery)); err != nil {
+	if _, err := a.store.Keys.Put(ctx, trimKey, []byte("1"), store.Absent, time.Now().Add(trimInterval)); err != nil {
 		return // another host trims, or the store cannot be written
 	}
 	logs, blobs := retention()

@@ -21,12 +21,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Limits of accesses to the store: readTimeout for a read, checkTimeout for a check for
-// changes. After a failure the store is not used for failurePause.
+// Limits of accesses to the store: storeReadTimeout for a read, storeCheckTimeout for a check for
+// changes. After a failure the store is not used for storeRetryPause.
 const (
-	readTimeout  = 10 * time.Second
-	checkTimeout = 2 * time.Second
-	failurePause = 10 * time.Second
+	storeReadTimeout  = 10 * time.Second
+	storeCheckTimeout = 2 * time.Second
+	storeRetryPause   = 10 * time.Second
 )
 
 // storedTools caches the declared tools in the store.
@@ -34,13 +34,13 @@ type storedTools struct {
 	stored *declared.Stored // nil: there is no store
 	tools  map[string]manifest.Tool
 
-	version     atomic.Int64 // version of the store that was read; see neverRead
+	version     atomic.Int64 // version of the store that was read; see versionNeverRead
 	pausedUntil atomic.Int64 // do not use the store before, in Unix milliseconds
 	readMu      sync.Mutex   // held while the store is read
 }
 
-// neverRead is different from all versions of a store.
-const neverRead = -1
+// versionNeverRead is different from all versions of a store.
+const versionNeverRead = -1
 
 // openStoredTools connects the host to the declared tools in the store. Unknown tool
 // names are looked up there as well.
@@ -49,7 +49,7 @@ func (a *App) openStoredTools(cfg config.Config) {
 		return
 	}
 	vars := dialect.Variables{Env: os.LookupEnv}
-	a.storedTools.version.Store(neverRead)
+	a.storedTools.version.Store(versionNeverRead)
 	a.storedTools.stored = &declared.Stored{
 		Keys: usedKeys{a.store.Keys, &a.storeUsed}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
 		Exists: func() bool {
@@ -75,7 +75,7 @@ func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
 	if time.Now().UnixMilli() < r.pausedUntil.Load() {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, storeCheckTimeout)
 	defer cancel()
 	state, err := r.stored.State(ctx)
 	if err == nil {
@@ -90,7 +90,7 @@ func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
 		err = a.reloadStored(ctx, state)
 	}
 	if err != nil && ctx.Err() != context.Canceled { //nolint:errorlint // not a wrapped error
-		r.pausedUntil.Store(time.Now().Add(failurePause).UnixMilli())
+		r.pausedUntil.Store(time.Now().Add(storeRetryPause).UnixMilli())
 		a.notify("the last known registered tools stay served: " + err.Error())
 	}
 	return err == nil
@@ -206,10 +206,10 @@ func (a *App) withStored(tools, more []manifest.Tool) []manifest.Tool {
 	return append(slices.Clone(tools), slices.Collect(maps.Values(known))...)
 }
 
-// findStored looks for an unserved tool in the store, for at most readTimeout, and serves
+// findStored looks for an unserved tool in the store, for at most storeReadTimeout, and serves
 // it. It reports whether it found one that can be served.
 func (a *App) findStored(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, storeReadTimeout)
 	defer cancel()
 	t, err := a.storedTools.stored.Get(ctx, name)
 	if err != nil {

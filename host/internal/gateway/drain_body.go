@@ -9,10 +9,10 @@ import (
 // Bounds for reading the rest of an answered request. If the request announces less
 // than netHTTPDrains bytes, net/http itself reads the rest before the answer.
 const (
-	maxDrain      = 128 << 20        // bytes
-	drainTime     = 30 * time.Second // in total
-	drainPause    = 2 * time.Second  // without a byte
-	netHTTPDrains = 256 << 10        // bytes
+	maxDrainBytes    = 128 << 20        // bytes
+	drainTimeout     = 30 * time.Second // in total
+	drainReadTimeout = 2 * time.Second  // without a byte
+	netHTTPDrains    = 256 << 10        // bytes
 )
 
 // AnswerAndDrain calls answer for a request whose body is unread. If the body has
@@ -37,10 +37,10 @@ func AnswerAndDrain(w http.ResponseWriter, r *http.Request, answer func()) {
 // a bound. The pause rather than the total time shows that a client has stopped
 // sending: a slow client takes seconds for a large body.
 func drainBody(w http.ResponseWriter, body io.Reader) {
-	end := time.Now().Add(drainTime)
+	end := time.Now().Add(drainTimeout)
 	buf := make([]byte, 32<<10)
-	for left := maxDrain; left > 0; {
-		within := min(drainPause, time.Until(end))
+	for left := maxDrainBytes; left > 0; {
+		within := min(drainReadTimeout, time.Until(end))
 		if within <= 0 || !setReadDeadline(w, within) {
 			return
 		}

@@ -60,10 +60,10 @@ type API interface {
 
 // Bounds of one request.
 const (
-	maxBody        = 16 << 20
-	maxInitialize  = 64 << 10 // for initialize, much of which is kept during the session
-	bodyTimeout    = 30 * time.Second
-	unreadBodyTime = 5 * time.Second // for the body of a request that is answered without reading it
+	maxBody           = 16 << 20
+	maxInitialize     = 64 << 10 // for initialize, much of which is kept during the session
+	bodyTimeout       = 30 * time.Second
+	unreadBodyTimeout = 5 * time.Second // for the body of a request that is answered without reading it
 )
 
 // modelUserAgent is the User-Agent of the host's requests to models
@@ -100,7 +100,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gateway: g, life: life, endCalls: end, sessions: known, unreadTimeout: writeTimeout,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(known),
-			server.WithSessionIdleTTL(sessionIdle),
+			server.WithSessionIdleTTL(sessionIdleTimeout),
 			server.WithHeartbeatInterval(keepAliveInterval),
 			server.WithDisableLocalhostProtection(true),                    // HostNames are checked before, and a reverse proxy forwards its public name to a loopback address
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it would log clients that disconnect
@@ -136,7 +136,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", "toolroom") // a host that looks for models on this machine recognizes this host by it
 	// The server reads the rest of a body before it sends an answer. Without a
 	// deadline it would wait forever, even for a client without access.
-	if !setReadDeadline(w, unreadBodyTime) {
+	if !setReadDeadline(w, unreadBodyTimeout) {
 		return
 	}
 	switch {

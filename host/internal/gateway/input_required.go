@@ -226,7 +226,7 @@ func (g *Gateway) parkJob(j *job) (json.RawMessage, error) {
 		out = append(out, '}')
 	}
 	j.mu.Unlock()
-	state, err := g.sealer.seal(roundState{Expires: time.Now().Add(parkLife).Unix(), Job: j.id}, j.binding)
+	state, err := g.sealer.seal(roundState{Expires: time.Now().Add(parkLifetime).Unix(), Job: j.id}, j.binding)
 	if err == nil && !g.parked.put(j) {
 		err = toolerr.New(toolerr.LimitReached, "too many requests wait for answers; try again later")
 	}
@@ -253,7 +253,7 @@ func (g *Gateway) sealResult(j *job) (json.RawMessage, error) {
 		if m.Name != "requestState" {
 			continue
 		}
-		state, err := g.sealer.seal(roundState{Expires: time.Now().Add(stateLife).Unix(), State: m.Value}, j.binding)
+		state, err := g.sealer.seal(roundState{Expires: time.Now().Add(stateLifetime).Unix(), State: m.Value}, j.binding)
 		if err != nil {
 			return nil, err
 		}
@@ -277,7 +277,7 @@ type parkedJobs struct {
 	timers map[string]*time.Timer
 }
 
-// put stores a job for parkLife, after which it is cancelled. It returns false if
+// put stores a job for parkLifetime, after which it is cancelled. It returns false if
 // maxParked jobs are stored.
 func (p *parkedJobs) put(j *job) bool {
 	p.mu.Lock()
@@ -289,7 +289,7 @@ func (p *parkedJobs) put(j *job) bool {
 		p.jobs, p.timers = map[string]*job{}, map[string]*time.Timer{}
 	}
 	p.jobs[j.id] = j
-	p.timers[j.id] = time.AfterFunc(parkLife, func() {
+	p.timers[j.id] = time.AfterFunc(parkLifetime, func() {
 		if p.take(j.id) != nil {
 			j.cancel(errUnanswered)
 		}

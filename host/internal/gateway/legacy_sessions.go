@@ -14,8 +14,8 @@ import (
 // clients then open new ones.
 const maxSessions = 10_000
 
-// sessionIdle is the time after which an unused legacy session ends.
-const sessionIdle = 30 * time.Minute
+// sessionIdleTimeout is the time after which an unused legacy session ends.
+const sessionIdleTimeout = 30 * time.Minute
 
 // sessions holds the ids of the open legacy sessions. No other state depends on them,
 // so requests without an id are answered too: simple clients skip initialize. A

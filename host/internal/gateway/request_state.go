@@ -18,8 +18,8 @@ import (
 // The time that a client has to answer a question of a modern server, which keeps
 // nothing open, and of a legacy server, whose call waits.
 const (
-	stateLife = 15 * time.Minute
-	parkLife  = 5 * time.Minute
+	stateLifetime = 15 * time.Minute
+	parkLifetime  = 5 * time.Minute
 )
 
 // sealer creates the requestState that clients send back in the next round. Nobody can

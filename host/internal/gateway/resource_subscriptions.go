@@ -177,14 +177,14 @@ func (g *Gateway) unsubscribeUpstream(ctx context.Context, free []resource) {
 }
 
 // endSubscriptions ends the subscriptions of a client that has disconnected, and asks
-// servers to stop notifications that nobody else needs. It waits at most unreadBodyTime for
+// servers to stop notifications that nobody else needs. It waits at most unreadBodyTimeout for
 // them.
 func (g *Gateway) endSubscriptions(id string) {
 	free := g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id })
 	if len(free) == 0 || g.cfg.Forward == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), unreadBodyTime)
+	ctx, cancel := context.WithTimeout(context.Background(), unreadBodyTimeout)
 	defer cancel()
 	g.unsubscribeUpstream(ctx, free)
 }

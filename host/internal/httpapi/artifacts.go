@@ -66,7 +66,7 @@ func (a *API) storeArtifact(w http.ResponseWriter, r *http.Request) (*artifact, 
 			name = params["filename"]
 		}
 	}
-	setReadTimeout(w, artifactTime)
+	setReadTimeout(w, artifactTimeout)
 	now := a.cfg.Now().UTC()
 	made := &artifact{ID: "artifact-" + randomText(), Object: "artifact", Name: safeFileName(name), Type: kind, Created: now, Expires: now.Add(artifactLifetime)}
 	blob, err := a.cfg.Blobs.Create(r.Context(), made.ID, http.MaxBytesReader(w, r.Body, maxArtifact))
@@ -149,7 +149,7 @@ func (a *API) findArtifact(r *http.Request) (*artifact, error) {
 func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
 	all := []artifact{}
 	for after := ""; len(all) < maxArtifacts; {
-		page, err := a.cfg.Keys.List(r.Context(), artifactKey(""), after, store.MaxPage)
+		page, err := a.cfg.Keys.List(r.Context(), artifactKey(""), after, store.MaxPageEntries)
 		if err != nil {
 			writeError(w, r, err)
 			return

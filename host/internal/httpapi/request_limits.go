@@ -18,11 +18,11 @@ import (
 
 // The limits of a request and its answer.
 const (
-	maxBody      = 16 << 20         // bytes
-	maxArtifact  = 50 << 20         // bytes
-	bodyTime     = 30 * time.Second // for reading a body
-	artifactTime = 5 * time.Minute  // for reading an artifact
-	maxPiece     = 64 << 10
+	maxBody         = 16 << 20         // bytes
+	maxArtifact     = 50 << 20         // bytes
+	bodyTimeout     = 30 * time.Second // for reading a body
+	artifactTimeout = 5 * time.Minute  // for reading an artifact
+	maxPiece        = 64 << 10
 )
 
 // deadlineWriter limits the time in which the client must read each piece. After that
@@ -70,7 +70,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge(w, maxBody)
 	}
-	setReadTimeout(w, bodyTime)
+	setReadTimeout(w, bodyTimeout)
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, bodyError(w, err, maxBody)

@@ -20,8 +20,8 @@ const service = "toolroom"
 
 // Limits of a request.
 const (
-	Short = 5 * time.Second // without a user who waits for it
-	Long  = time.Minute     // while the user can enter the keyring's password
+	ShortTimeout = 5 * time.Second // without a user who waits for it
+	LongTimeout  = time.Minute     // while the user can enter the keyring's password
 
 	connectTimeout = 3 * time.Second // until the keyring's service has answered once
 )

@@ -19,7 +19,7 @@ import (
 func TestSecretService(t *testing.T) {
 	secretservice.StartBus(t)
 	secretservice.StartGnomeKeyring(t, "--unlock")
-	first, second := New(Long), New(Long)
+	first, second := New(LongTimeout), New(LongTimeout)
 	_, err := first.Get(t.Context(), "server 1")
 	require.ErrorIs(t, err, ErrNotFound)
 	require.NoError(t, first.Set(t.Context(), "server 1", "secret 1"))
@@ -31,7 +31,7 @@ func TestSecretService(t *testing.T) {
 	}
 	require.NoError(t, first.Delete(t.Context(), "server 1"))
 	require.NoError(t, first.Delete(t.Context(), "server 1"), "it is not there")
-	for _, k := range []*Keyring{first, New(Long)} {
+	for _, k := range []*Keyring{first, New(LongTimeout)} {
 		_, err = k.Get(t.Context(), "server 1")
 		require.ErrorIs(t, err, ErrNotFound)
 		secret, err := k.Get(t.Context(), "server 2")
@@ -49,7 +49,7 @@ func TestLockedSecretService(t *testing.T) {
 
 func TestBusWithoutSecretService(t *testing.T) {
 	secretservice.StartBus(t)
-	_, err := New(Long).Get(t.Context(), "server")
+	_, err := New(LongTimeout).Get(t.Context(), "server")
 	require.ErrorContains(t, err, "no keyring (Secret Service) runs")
 }
 
@@ -62,7 +62,7 @@ func TestNoBus(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dbus-launch"), []byte("#!/bin/sh\ntouch "+dir+"/started\n"), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
-	_, err := New(Long).Get(t.Context(), "server")
+	_, err := New(LongTimeout).Get(t.Context(), "server")
 	require.ErrorContains(t, err, "no D-Bus")
 	require.NoFileExists(t, filepath.Join(dir, "started"))
 }
@@ -77,7 +77,7 @@ func TestSilentBus(t *testing.T) {
 	k := New(200 * time.Millisecond)
 	_, err = k.Get(t.Context(), "server")
 	require.ErrorIs(t, err, errBusy)
-	_, err = New(Long).Get(t.Context(), "server")
+	_, err = New(LongTimeout).Get(t.Context(), "server")
 	require.ErrorContains(t, err, "does not answer")
 }
 

@@ -18,14 +18,14 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Feed is the address of the releases, in the format of GitHub's REST API ("List
+// FeedURL is the address of the releases, in the format of GitHub's REST API ("List
 // releases").
-const Feed = "https://api.github.com/repos/toolroom-mcp/toolroom/releases?per_page=100"
+const FeedURL = "https://api.github.com/repos/toolroom-mcp/toolroom/releases?per_page=100"
 
 const (
-	requestTime = 20 * time.Second
-	maxFeed     = 8 << 20
-	maxNotes    = 64 << 10 // of one release
+	requestTimeout = 20 * time.Second
+	maxFeed        = 8 << 20
+	maxNotesBytes  = 64 << 10 // of one release
 )
 
 // Release is a published version.
@@ -79,10 +79,10 @@ func Check(ctx context.Context, feed, current, agent string) (Report, error) {
 	return r, nil
 }
 
-// fetchReleases requests the feed, within requestTime, and returns its releases. It returns
+// fetchReleases requests the feed, within requestTimeout, and returns its releases. It returns
 // an error for another status than 200 or a malformed answer.
 func fetchReleases(ctx context.Context, feed, agent string) ([]Release, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func fetchReleases(ctx context.Context, feed, agent string) ([]Release, error) {
 }
 
 // parseReleases returns the releases in the answer of the feed, without drafts, and
-// with at most maxNotes bytes of notes each. host is named in the error.
+// with at most maxNotesBytes bytes of notes each. host is named in the error.
 func parseReleases(body []byte, host string) ([]Release, error) {
 	var all []struct {
 		Tag       string    `json:"tag_name"`
@@ -140,8 +140,8 @@ func parseReleases(body []byte, host string) ([]Release, error) {
 			continue
 		}
 		notes := strings.TrimSpace(strings.ReplaceAll(one.Body, "\r\n", "\n"))
-		if len(notes) > maxNotes {
-			notes = strings.ToValidUTF8(notes[:maxNotes], "") + "…"
+		if len(notes) > maxNotesBytes {
+			notes = strings.ToValidUTF8(notes[:maxNotesBytes], "") + "…"
 		}
 		releases = append(releases, Release{Version: one.Tag, Date: one.Published, URL: one.Page, Notes: notes})
 	}

@@ -90,7 +90,7 @@ func TestFeedsThatFail(t *testing.T) {
 }
 
 func TestLongNotes(t *testing.T) {
-	releases, err := parseReleases([]byte(`[{"tag_name": "v1.0.0", "body": "`+strings.Repeat("ü", maxNotes)+`"}]`), "")
+	releases, err := parseReleases([]byte(`[{"tag_name": "v1.0.0", "body": "`+strings.Repeat("ü", maxNotesBytes)+`"}]`), "")
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(releases[0].Notes), maxNotes+len("…"))
+	require.LessOrEqual(t, len(releases[0].Notes), maxNotesBytes+len("…"))
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// startTime is the longest time to wait until a started process accepts connections.
-const startTime = 10 * time.Second
+// startTimeout is the longest time to wait until a started process accepts connections.
+const startTimeout = 10 * time.Second
 
 // Client connects to the process of this user, state directory and program.
 type Client struct {
@@ -36,7 +36,7 @@ type Client struct {
 var ErrNotRunning = errors.New("no host process that shares servers is running")
 
 // Dial connects to the process. If it is not running, Dial starts it and waits at most
-// startTime for it; without Start it returns ErrNotRunning.
+// startTimeout for it; without Start it returns ErrNotRunning.
 func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 	dir, name, err := socketOf(c.State, c.Program)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c Client) Dial(ctx context.Context) (net.Conn, error) {
 	if !c.Start {
 		return nil, ErrNotRunning
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	unlock, err := lock(ctx, dir, name)
 	if err != nil {

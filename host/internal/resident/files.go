@@ -24,8 +24,8 @@ const (
 	logSuffix    = ".log"
 )
 
-// keepTime is the lifetime of the files of a version that does not run.
-const keepTime = 24 * time.Hour
+// unusedFilesLifetime is the lifetime of the files of a version that does not run.
+const unusedFilesLifetime = 24 * time.Hour
 
 // lock takes the lock that a process holds while it starts or ends, and waits for it until
 // ctx ends.
@@ -53,8 +53,8 @@ func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
 	}
 }
 
-// turnTime is the interval at which awaitTurn looks for another process.
-const turnTime = 2 * time.Second
+// turnCheckInterval is the interval at which awaitTurn looks for another process.
+const turnCheckInterval = 2 * time.Second
 
 // awaitTurn waits until no process accepts connections at a socket, and returns while it
 // holds the lock. It returns an error if ctx ends first.
@@ -73,7 +73,7 @@ func awaitTurn(ctx context.Context, dir, name string) (unlock func(), err error)
 		}
 		unlock()
 		select {
-		case <-time.After(turnTime):
+		case <-time.After(turnCheckInterval):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -118,10 +118,10 @@ func replaceOlder(ctx context.Context, dir, name, program string) {
 	}
 }
 
-// drainTime is the longest time to wait for the answer of another process.
-const drainTime = 2 * time.Second
+// drainTimeout is the longest time to wait for the answer of another process.
+const drainTimeout = 2 * time.Second
 
-// requestDrain sends methodDrain to a socket, and waits at most drainTime for the answer. It
+// requestDrain sends methodDrain to a socket, and waits at most drainTimeout for the answer. It
 // returns false if no process accepts connections.
 func requestDrain(ctx context.Context, socket, program string) bool {
 	conn, err := control.Dial(ctx, socket)
@@ -131,20 +131,20 @@ func requestDrain(ctx context.Context, socket, program string) bool {
 	defer conn.Close()                                                           //nolint:errcheck // all is said
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })() //nolint:errcheck // the use tells
 	params, err := jsonrpc.Marshal(map[string]string{"program": program})
-	if err == nil && conn.SetDeadline(time.Now().Add(drainTime)) == nil {
+	if err == nil && conn.SetDeadline(time.Now().Add(drainTimeout)) == nil {
 		conn.Write(append(jsonrpc.AppendRequest(nil, []byte("1"), methodDrain, params), '\n')) //nolint:errcheck // then it ends later
 		jsonrpc.NewReader(conn, 0).ReadLine()                                                  //nolint:errcheck // then it ends later
 	}
 	return true
 }
 
-// removeUnused removes the files of a socket that no process has used for keepTime and
+// removeUnused removes the files of a socket that no process has used for unusedFilesLifetime and
 // that no process is about to use.
 func removeUnused(dir, name string) {
 	path := filepath.Join(dir, name)
 	for _, suffix := range []string{"", lockSuffix, logSuffix} {
 		info, err := os.Stat(path + suffix)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) < keepTime {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) < unusedFilesLifetime {
 			return
 		}
 	}

@@ -128,9 +128,9 @@ func TestFilesOfVersionsThatDoNotRunAreRemoved(t *testing.T) {
 			require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
 		}
 	}
-	make("old.sock", 2*keepTime)
-	make("recent.sock", keepTime/2)
-	make("locked.sock", 2*keepTime) // a process is about to start
+	make("old.sock", 2*unusedFilesLifetime)
+	make("recent.sock", unusedFilesLifetime/2)
+	make("locked.sock", 2*unusedFilesLifetime) // a process is about to start
 	unlock, err := lock(t.Context(), shared, "locked.sock")
 	require.NoError(t, err)
 	defer unlock()

@@ -44,8 +44,8 @@ const (
 // process without servers.
 const DefaultIdle = 3 * time.Minute
 
-// attachTime is the longest time between a connection and its first line.
-const attachTime = 10 * time.Second
+// attachTimeout is the longest time between a connection and its first line.
+const attachTimeout = 10 * time.Second
 
 // Config configures Run.
 type Config struct {
@@ -167,7 +167,7 @@ func lstat(path string) os.FileInfo {
 // replaced it: the directory may have been removed, or a client may have found the process
 // too slow. It excludes clients that start a process meanwhile.
 func (r *resident) removeSocket(dir, name string, socket os.FileInfo, listener *net.UnixListener) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	unlock, err := lock(ctx, dir, name)
 	if err == nil {
@@ -215,7 +215,7 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 // may have fewer reasons to run now: a host has ended, or the process drains.
 func (r *resident) handleConnection(conn *net.UnixConn) (changed bool) {
 	defer conn.Close() //nolint:errcheck // all is said
-	if conn.SetReadDeadline(time.Now().Add(attachTime)) != nil {
+	if conn.SetReadDeadline(time.Now().Add(attachTimeout)) != nil {
 		return false
 	}
 	in := jsonrpc.NewReader(conn, 0)

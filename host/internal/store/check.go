@@ -59,7 +59,7 @@ func (c checkedKeys) List(ctx context.Context, prefix, after string, limit int) 
 	if limit <= 0 {
 		return nil, nil
 	}
-	return c.next.List(ctx, prefix, after, min(limit, MaxPage))
+	return c.next.List(ctx, prefix, after, min(limit, MaxPageEntries))
 }
 
 // checkedLog checks names, sizes and numbers before it calls next.
@@ -77,10 +77,10 @@ func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (
 	switch {
 	case len(records) == 0:
 		return 0, toolerr.New(toolerr.InvalidInput, "nothing to append to %s", log)
-	case len(records) > MaxRecords:
-		return 0, toolerr.New(toolerr.TooLarge, "%d records for %s at once, more than %d; append them in parts", len(records), log, MaxRecords)
-	case bytes > MaxBatch:
-		return 0, toolerr.New(toolerr.TooLarge, "%d bytes for %s at once, more than %d; append them in parts, or store them as a blob", bytes, log, MaxBatch)
+	case len(records) > MaxBatchRecords:
+		return 0, toolerr.New(toolerr.TooLarge, "%d records for %s at once, more than %d; append them in parts", len(records), log, MaxBatchRecords)
+	case bytes > MaxBatchBytes:
+		return 0, toolerr.New(toolerr.TooLarge, "%d bytes for %s at once, more than %d; append them in parts, or store them as a blob", bytes, log, MaxBatchBytes)
 	}
 	return c.next.Append(ctx, log, records...)
 }
@@ -93,7 +93,7 @@ func (c checkedLog) Read(ctx context.Context, log string, after Cursor, limit in
 	if limit <= 0 {
 		return nil, nil
 	}
-	return c.next.Read(ctx, log, max(after, 0), min(limit, MaxPage))
+	return c.next.Read(ctx, log, max(after, 0), min(limit, MaxPageEntries))
 }
 
 // Trim implements Log: it checks its arguments and calls next.

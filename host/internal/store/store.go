@@ -45,11 +45,11 @@ import (
 // The bounds of every backend, so that what works on one machine works in a
 // cluster, whose messages are at most 1 MiB. What is longer is a blob.
 const (
-	MaxName    = 256       // bytes of a key or the name of a log
-	MaxValue   = 960 << 10 // bytes of a value
-	MaxBatch   = 960 << 10 // bytes of all records of one Append
-	MaxRecords = 4096      // records of one Append
-	MaxPage    = 1000      // entries or records of one List or Read
+	MaxName         = 256       // bytes of a key or the name of a log
+	MaxValue        = 960 << 10 // bytes of a value
+	MaxBatchBytes   = 960 << 10 // bytes of all records of one Append
+	MaxBatchRecords = 4096      // records of one Append
+	MaxPageEntries  = 1000      // entries or records of one List or Read
 
 	// A page ends early after this number of bytes.
 	MaxPageBytes = 4 << 20
@@ -101,7 +101,7 @@ type Keys interface {
 	Delete(ctx context.Context, key string, was Version) error
 
 	// List returns the entries whose keys begin with prefix and follow the key after,
-	// sorted by their bytes: at most limit, at most MaxPage, and not many more bytes than
+	// sorted by their bytes: at most limit, at most MaxPageEntries, and not many more bytes than
 	// MaxPageBytes. Only an empty page is the end.
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
 }

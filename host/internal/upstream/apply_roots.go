@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// rootsApplyTime is the time that a server has to apply roots before the next call. Servers
+// rootsApplyTimeout is the time that a server has to apply roots before the next call. Servers
 // such as server-filesystem do not say when they have: they check the directories after the
 // answer, and refuse all files meanwhile. A host that starts a server for a call would always
 // be too early.
-const rootsApplyTime = 100 * time.Millisecond
+const rootsApplyTimeout = 100 * time.Millisecond
 
 // recordRootsAnswer records that the server was told its roots now. It does nothing for bundled
 // tools, which wait themselves, and during a call, which then waits for the answer.
@@ -19,11 +19,11 @@ func (c *conn) recordRootsAnswer() {
 	}
 }
 
-// awaitRoots waits until the last answer to roots/list is rootsApplyTime ago, or until ctx or
+// awaitRoots waits until the last answer to roots/list is rootsApplyTimeout ago, or until ctx or
 // the connection ends.
 func (c *conn) awaitRoots(ctx context.Context) {
 	answered := time.Duration(c.rootsAnswered.Load())
-	wait := answered + rootsApplyTime - time.Since(c.since)
+	wait := answered + rootsApplyTimeout - time.Since(c.since)
 	if answered == 0 || wait <= 0 {
 		return
 	}

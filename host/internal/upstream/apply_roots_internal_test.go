@@ -37,7 +37,7 @@ func TestTheFirstCallWaitsForRoots(t *testing.T) {
 				case "notifications/initialized":
 					fmt.Fprintln(out, `{"jsonrpc":"2.0","id":"r","method":"roots/list"}`) //nolint:errcheck // the host tells
 				case "": // the roots
-					time.AfterFunc(rootsApplyTime/2, func() { close(applied) })
+					time.AfterFunc(rootsApplyTimeout/2, func() { close(applied) })
 				case "tools/list":
 					answer(m.ID, `{"tools":[{"name":"read","inputSchema":{"type":"object"}}]}`)
 				case "tools/call":
@@ -60,6 +60,6 @@ func TestTheFirstCallWaitsForRoots(t *testing.T) {
 			require.NoError(t, err)
 			require.JSONEq(t, `{"content":[]}`, string(result.Raw))
 		}
-		require.LessOrEqual(t, time.Since(begin), 2*rootsApplyTime, "only the first call waits")
+		require.LessOrEqual(t, time.Since(begin), 2*rootsApplyTimeout, "only the first call waits")
 	})
 }

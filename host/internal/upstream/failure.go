@@ -61,7 +61,7 @@ func (s *Server) recordFailure(stage string, err error) (offline bool) {
 	}
 	s.fails++
 	if s.fails >= maxTries {
-		s.nextStart = time.Now().Add(callPause)
+		s.nextStart = time.Now().Add(callStartInterval)
 		s.scheduleStart(s.cfg.RetryEvery)
 		return s.fails == maxTries
 	}

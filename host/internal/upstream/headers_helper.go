@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// helperTime limits a run of a headers helper.
-	helperTime = 10 * time.Second
+	// helperTimeout limits a run of a headers helper.
+	helperTimeout = 10 * time.Second
 )
 
 // headersTransport adds the headers printed by a program to the requests to one server.
@@ -98,7 +98,7 @@ func (h *headersTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 }
 
 // current returns the headers and the number of the run that printed them. It runs the
-// program, for at most helperTime, unless there was a run after the given one. It returns
+// program, for at most helperTimeout, unless there was a run after the given one. It returns
 // AUTH_FAILED if the program fails.
 func (h *headersTransport) current(ctx context.Context, after int) (map[string]string, int, error) {
 	h.mu.Lock()
@@ -106,7 +106,7 @@ func (h *headersTransport) current(ctx context.Context, after int) (map[string]s
 	if h.runs > after {
 		return h.headers, h.runs, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
 	out, said, err := h.run(ctx, h.cfg)
 	if err == nil {
@@ -115,7 +115,7 @@ func (h *headersTransport) current(ctx context.Context, after int) (map[string]s
 		err = fmt.Errorf("%w: %s", err, line)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("it printed no headers within %v", helperTime)
+		err = fmt.Errorf("it printed no headers within %v", helperTimeout)
 	}
 	if err != nil {
 		return nil, 0, toolerr.New(toolerr.AuthFailed, "headers_helper %s: %w", h.cfg.Command[0], err)

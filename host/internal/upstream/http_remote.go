@@ -42,14 +42,14 @@ type remote struct {
 // do so while one is reused, and the call is lost. So the client closes them first if
 // a new connection is cheap.
 const (
-	connectTimeout = 10 * time.Second
-	idleConns      = 64
-	maxConns       = 256
-	idleTLS        = 60 * time.Second
-	idlePlain      = 4 * time.Second
-	maxErrorBody   = 64 << 10
-	errorBodyTime  = time.Second
-	sessionEndTime = time.Second // to end the session at the server
+	connectTimeout    = 10 * time.Second
+	maxIdleConns      = 64
+	maxConns          = 256
+	idleTLSTimeout    = 60 * time.Second
+	idlePlainTimeout  = 4 * time.Second
+	maxErrorBody      = 64 << 10
+	errorBodyTime     = time.Second
+	sessionEndTimeout = time.Second // to end the session at the server
 )
 
 // newRemote returns a remote for Config.URL. It connects to nothing.
@@ -60,9 +60,9 @@ func newRemote(cfg Config) (*remote, error) {
 	}
 	r := &remote{cfg: cfg, base: base, attached: make(chan struct{})}
 	r.life, r.cancel = context.WithCancel(context.Background())
-	idle := idlePlain
+	idle := idlePlainTimeout
 	if base.Scheme == "https" {
-		idle = idleTLS
+		idle = idleTLSTimeout
 	}
 	guard := addressGuard{host: base.Hostname(), allowPrivate: cfg.AllowPrivate || netguard.IsLocalName(base.Hostname())}
 	r.client = &http.Client{
@@ -72,7 +72,7 @@ func newRemote(cfg Config) (*remote, error) {
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,
 			ForceAttemptHTTP2:   true,
-			MaxIdleConns:        idleConns, MaxIdleConnsPerHost: idleConns, MaxConnsPerHost: maxConns,
+			MaxIdleConns:        maxIdleConns, MaxIdleConnsPerHost: maxIdleConns, MaxConnsPerHost: maxConns,
 			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: 64 << 10,
 		}))),
@@ -88,7 +88,7 @@ var errRedirect = errors.New("redirect refused")
 // origin would get the credentials and the body.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	closeAfter(bodyEndTime, req.Response.Body) // some of it is read before the next request
+	closeAfter(bodyEndTimeout, req.Response.Body) // some of it is read before the next request
 	switch {
 	case len(via) > 3:
 		return fmt.Errorf("%w: more than 3 in a row", errRedirect)
@@ -288,9 +288,9 @@ func mediaType(res *http.Response) string {
 	return media
 }
 
-// bodyEndTime is the time to wait for the end of a body whose rest is not needed. A
+// bodyEndTimeout is the time to wait for the end of a body whose rest is not needed. A
 // stream need not end after its answer.
-const bodyEndTime = 250 * time.Millisecond
+const bodyEndTimeout = 250 * time.Millisecond
 
 // closeAfter closes a body after a duration, unless the returned timer is stopped before.
 func closeAfter(d time.Duration, body io.Closer) *time.Timer {
@@ -307,7 +307,7 @@ func readBeginning(body io.ReadCloser) ([]byte, error) {
 // drain reads the rest of a small body, so that its connection can be reused, and
 // closes it.
 func drain(body io.ReadCloser) {
-	defer closeAfter(bodyEndTime, body).Stop()
+	defer closeAfter(bodyEndTimeout, body).Stop()
 	io.CopyN(io.Discard, body, maxErrorBody) //nolint:errcheck // on an error the connection is not reused
 	body.Close()                             //nolint:errcheck // only read from
 }

@@ -17,7 +17,7 @@ import (
 type Scope string
 
 // The scopes. With PerSession each caller has its own run, which ends after the caller
-// was idle for instanceIdle. With PerCall each call has its own run. One more run
+// was idle for instanceIdleTimeout. With PerCall each call has its own run. One more run
 // lists the server's tools.
 const (
 	Shared     Scope = "shared"
@@ -26,9 +26,9 @@ const (
 )
 
 const (
-	maxInstances = 64
-	maxSignedIn  = 1000 // runs with a caller's own credentials
-	instanceIdle = 10 * time.Minute
+	maxInstances        = 64
+	maxSignedIn         = 1000 // runs with a caller's own credentials
+	instanceIdleTimeout = 10 * time.Minute
 )
 
 // instances holds the runs of single callers.
@@ -203,14 +203,14 @@ func (s *Server) acquireInstance(caller string, as credentials) (*instance, erro
 	return v, nil
 }
 
-// releaseInstance ends one use of an instance. An unused one ends after instanceIdle.
+// releaseInstance ends one use of an instance. An unused one ends after instanceIdleTimeout.
 func (s *Server) releaseInstance(caller string, v *instance) {
 	s.instances.mu.Lock()
 	defer s.instances.mu.Unlock()
 	v.users--
 	v.last = time.Now()
 	if v.users == 0 && s.instances.byCaller[caller] == v {
-		v.idle = time.AfterFunc(instanceIdle, func() { s.endIdleInstance(caller) })
+		v.idle = time.AfterFunc(instanceIdleTimeout, func() { s.endIdleInstance(caller) })
 	}
 }
 

@@ -19,9 +19,9 @@ type OneShot struct {
 	Trusted   []trust.File
 }
 
-// drainTime is the time to wait for the output of a killed program, in case a process
+// drainTimeout is the time to wait for the output of a killed program, in case a process
 // outside of its tree still holds it.
-const drainTime = time.Second
+const drainTimeout = time.Second
 
 // RunOnce runs a program in its own process group and returns its standard output, and the
 // end of its standard error. When ctx ends, the program is killed. Nothing that it started
@@ -58,7 +58,7 @@ func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, stderr
 	s.processEnded(p)
 	select {
 	case <-read:
-	case <-time.After(drainTime):
+	case <-time.After(drainTimeout):
 	}
 	p.closeInput()
 	p.closeOutput()

@@ -182,9 +182,9 @@ type tail struct {
 
 // Limits for standard error.
 const (
-	maxTail  = 64 << 10             // bytes that are kept
-	errPause = 2 * time.Millisecond // after errBytes
-	errBytes = 64 << 10
+	maxTail         = 64 << 10             // bytes that are kept
+	stderrReadPause = 2 * time.Millisecond // after stderrReadBytes
+	stderrReadBytes = 64 << 10
 )
 
 // readFrom keeps the end of the output of f. It slows down a program that writes very
@@ -193,8 +193,8 @@ func (t *tail) readFrom(f *os.File) {
 	buf := make([]byte, 256) // most servers write little
 	for flood := 0; ; {
 		n, err := f.Read(buf)
-		if flood += n; flood > errBytes {
-			time.Sleep(errPause)
+		if flood += n; flood > stderrReadBytes {
+			time.Sleep(stderrReadPause)
 			flood = 0
 		}
 		if n > 0 {

@@ -32,7 +32,7 @@ func (process *sharedProcess) checkAlive() {
 
 // watchStopped ends a process that is stopped (SIGSTOP) while hosts wait for answers.
 func (process *sharedProcess) watchStopped() {
-	look := time.NewTicker(stopCheckEvery)
+	look := time.NewTicker(stopCheckInterval)
 	defer look.Stop()
 	var heard uint64
 	for stops := 0; ; {

@@ -82,22 +82,22 @@ func attachOnce(ctx context.Context, cfg Config, marks []string, replaces int) (
 	return w, nil
 }
 
-// receivedTime is the longest time in which SharedServers confirm an attachRequest.
-const receivedTime = 2 * time.Second
+// attachConfirmTimeout is the longest time in which SharedServers confirm an attachRequest.
+const attachConfirmTimeout = 2 * time.Second
 
 // connectionLost returns the error for a connection to SharedServers that failed before
 // the answer to the attachRequest.
 func connectionLost(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("%w: the process that runs them did not answer within %v: %w", errUnavailable, receivedTime, os.ErrDeadlineExceeded)
+		return fmt.Errorf("%w: the process that runs them did not answer within %v: %w", errUnavailable, attachConfirmTimeout, os.ErrDeadlineExceeded)
 	}
 	return fmt.Errorf("%w: the process that runs them closed the connection", errUnavailable)
 }
 
-// attach sends the attachRequest and waits for its answer: receivedTime for the
+// attach sends the attachRequest and waits for its answer: attachConfirmTimeout for the
 // confirmation, and then until ctx ends. It returns the error of the answer.
 func (w *sharedWire) attach(ctx context.Context, line []byte) error {
-	if err := w.conn.SetDeadline(time.Now().Add(receivedTime)); err != nil {
+	if err := w.conn.SetDeadline(time.Now().Add(attachConfirmTimeout)); err != nil {
 		return err
 	}
 	if _, err := w.conn.Write(line); err != nil {
@@ -234,10 +234,10 @@ func (w *sharedWire) handleControl(c *conn, line []byte) {
 	}
 }
 
-// rootsTime is the longest time to wait for the answer to methodRoots.
-const rootsTime = 2 * time.Second
+// rootsAckTimeout is the longest time to wait for the answer to methodRoots.
+const rootsAckTimeout = 2 * time.Second
 
-// sendRoots sends this host's roots to SharedServers and waits, at most rootsTime, for the
+// sendRoots sends this host's roots to SharedServers and waits, at most rootsAckTimeout, for the
 // answer. If the process serves other hosts with other roots, the connection becomes
 // stale.
 func (w *sharedWire) sendRoots(roots []string) {
@@ -255,7 +255,7 @@ func (w *sharedWire) sendRoots(roots []string) {
 	if w.send(append(jsonrpc.AppendNotification(nil, methodRoots, params), '\n')) != nil {
 		return
 	}
-	late := time.NewTimer(rootsTime)
+	late := time.NewTimer(rootsAckTimeout)
 	defer late.Stop()
 	select {
 	case move := <-w.rootsSeen:

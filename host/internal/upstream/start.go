@@ -18,14 +18,14 @@ type startAttempt struct {
 // Restart policy for a server that has died or does not start: at once if it was
 // healthy, else after 100 ms, 200 ms and so on. After maxTries failures in succession
 // it is offline; then it is tried every RetryEvery, and when it is called, at most
-// every callPause. A caller waits for the next try if that is at most maxRestartWait
+// every callStartInterval. A caller waits for the next try if that is at most maxRestartWait
 // away; otherwise it gets an error.
 const (
-	firstBackoff   = 100 * time.Millisecond
-	maxTries       = 5
-	callPause      = 5 * time.Second
-	maxRestartWait = 2 * time.Second
-	settledAfter   = 10 * time.Second // a server that lived this long has started well
+	firstBackoff      = 100 * time.Millisecond
+	maxTries          = 5
+	callStartInterval = 5 * time.Second
+	maxRestartWait    = 2 * time.Second
+	settledAfter      = 10 * time.Second // a server that lived this long has started well
 )
 
 // connection returns a live connection. It starts the server if none exists, and waits for a
@@ -146,18 +146,18 @@ func (s *Server) beginStart() *startAttempt {
 	return st
 }
 
-// retireTime is the time that the calls of a replaced connection may still take, and staleTime
+// retireTimeout is the time that the calls of a replaced connection may still take, and staleTimeout
 // that of a connection to a process that works well, but for others.
 const (
-	retireTime = 30 * time.Second
-	staleTime  = time.Hour
+	retireTimeout = 30 * time.Second
+	staleTimeout  = time.Hour
 )
 
 // closeWhenIdle ends a replaced connection when its calls have ended, or after its time.
 func (s *Server) closeWhenIdle(c *conn) {
-	most := retireTime
+	most := retireTimeout
 	if c.isStale() {
-		most = staleTime
+		most = staleTimeout
 	}
 	c.awaitIdle(s.ctx, most)
 	c.fail(errReplaced)
@@ -206,7 +206,7 @@ func (s *Server) watch(c *conn) {
 			if changed && s.onChange != nil {
 				s.onChange()
 			}
-			c.awaitIdle(s.ctx, retireTime)
+			c.awaitIdle(s.ctx, retireTimeout)
 			c.closeUnused()
 			<-c.ended
 			return

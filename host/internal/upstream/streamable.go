@@ -58,8 +58,8 @@ const (
 	methodTools  = "tools/list"
 )
 
-// cancelPeriod limits how long the stream of a cancelled legacy request stays open.
-const cancelPeriod = 5 * time.Second
+// cancelledStreamTimeout limits how long the stream of a cancelled legacy request stays open.
+const cancelledStreamTimeout = 5 * time.Second
 
 // errOtherTransport says that the server accepts no POST at its address, as a server
 // with the retired HTTP+SSE transport.
@@ -99,7 +99,7 @@ func (s *streamable) run(c *conn) error {
 	<-c.unused
 	s.finishWork()
 	if s.session != "" && !errors.Is(c.failure(), errSessionOver) {
-		ctx, cancel := context.WithTimeout(context.Background(), sessionEndTime)
+		ctx, cancel := context.WithTimeout(context.Background(), sessionEndTimeout)
 		defer cancel()
 		if req, err := s.newRequest(ctx, http.MethodDelete, s.base, nil); err == nil {
 			s.setHeaders(req, nil)
@@ -183,7 +183,7 @@ func (s *streamable) removeExchange(x *exchange) {
 
 // handleCancellation handles an outgoing cancellation, and returns true if it need not be
 // sent. In the modern era closing the stream is the cancellation. In the legacy era the
-// server gets the message too, and the stream is closed after cancelPeriod.
+// server gets the message too, and the stream is closed after cancelledStreamTimeout.
 func (s *streamable) handleCancellation(params json.RawMessage) bool {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -201,7 +201,7 @@ func (s *streamable) handleCancellation(params json.RawMessage) bool {
 		x.cancel()
 		return true
 	}
-	time.AfterFunc(cancelPeriod, x.cancel)
+	time.AfterFunc(cancelledStreamTimeout, x.cancel)
 	return false
 }
 

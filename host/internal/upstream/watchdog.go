@@ -19,8 +19,8 @@ func (c *conn) startWatchdog() {
 // The interval at which a silent server's process is checked for being stopped, and
 // the number of successive findings after which the server is given up.
 const (
-	stopCheckEvery = time.Second
-	maxStopsSeen   = 3
+	stopCheckInterval = time.Second
+	maxStopsSeen      = 3
 )
 
 // watchdog ends a connection whose server is silent while calls wait: a server that is
@@ -29,7 +29,7 @@ const (
 // handle one request at a time. So after QuietTime without any message the server is
 // pinged, and given up if there is no message for another QuietTime.
 func (c *conn) watchdog() {
-	look, quiet := time.NewTicker(stopCheckEvery), time.NewTicker(c.cfg.QuietTime)
+	look, quiet := time.NewTicker(stopCheckInterval), time.NewTicker(c.cfg.QuietTime)
 	defer look.Stop()
 	defer quiet.Stop()
 	last, stops := c.messages.Load(), 0

@@ -34,10 +34,10 @@ type writer struct {
 }
 
 const (
-	maxQueued       = 256 << 20            // bytes that wait for a slow server
-	callerWriteTime = 2 * time.Millisecond // the time that a caller spends on writing itself
-	callerWrites    = 8                    // the number of times it writes lines that others queued
-	chunk           = 64 << 10             // the unit of the watchdog
+	maxQueuedBytes     = 256 << 20            // bytes that wait for a slow server
+	callerWriteTimeout = 2 * time.Millisecond // the time that a caller spends on writing itself
+	callerWrites       = 8                    // the number of times it writes lines that others queued
+	chunk              = 64 << 10             // the unit of the watchdog
 )
 
 // pipe is a server's input: a file, or a pipe in memory.
@@ -57,9 +57,9 @@ func newWriter(file pipe, timeout time.Duration) *writer {
 
 // send queues a line that ends in a newline and takes ownership of it. Its error wraps
 // errNotSent if nothing of it will be written.
-func (w *writer) send(line []byte) error { return w.sendWithin(line, maxQueued) }
+func (w *writer) send(line []byte) error { return w.sendWithin(line, maxQueuedBytes) }
 
-// sendAnyway does the same as send, even if more than maxQueued bytes wait. The caller
+// sendAnyway does the same as send, even if more than maxQueuedBytes bytes wait. The caller
 // bounds the number of such lines.
 func (w *writer) sendAnyway(line []byte) error { return w.sendWithin(line, math.MaxInt) }
 
@@ -144,7 +144,7 @@ func (w *writer) nextPiece() []byte {
 	return data
 }
 
-// writeNow writes as much of data as it can within callerWriteTime. If that is not all,
+// writeNow writes as much of data as it can within callerWriteTimeout. If that is not all,
 // it returns the number of written bytes and os.ErrDeadlineExceeded.
 func (w *writer) writeNow(data []byte) (int, error) {
 	written := 0
@@ -155,7 +155,7 @@ func (w *writer) writeNow(data []byte) (int, error) {
 		}
 		written = n
 	}
-	n, err := w.writeBy(data[written:], callerWriteTime)
+	n, err := w.writeBy(data[written:], callerWriteTimeout)
 	return written + n, err
 }
 

@@ -33,7 +33,7 @@ func TestALineLongerThanThePipe(t *testing.T) {
 			defer w.mu.Unlock()
 			return !w.writing
 		}, time.Minute, time.Millisecond)
-		time.Sleep(2 * callerWriteTime)
+		time.Sleep(2 * callerWriteTimeout)
 		require.NoError(t, w.send([]byte("later\n")))
 		_, err = io.ReadFull(r, got[:len("later\n")])
 		require.NoError(t, err)
@@ -78,13 +78,13 @@ func TestAFullQueue(t *testing.T) {
 	defer file.Close()
 	w := newWriter(file, time.Minute)
 	require.NoError(t, w.send(bytes.Repeat([]byte("x"), 1<<20))) // more than the pipe holds: the goroutine waits
-	require.NoError(t, w.send(append(make([]byte, maxQueued-1), '\n')))
+	require.NoError(t, w.send(append(make([]byte, maxQueuedBytes-1), '\n')))
 	require.NoError(t, w.send([]byte("the last\n")))
 	require.ErrorContains(t, w.send([]byte("refused\n")), "reads its input too slowly")
 	require.NoError(t, w.sendAnyway([]byte("answer\n")))
 	var rest []byte
 	buf := make([]byte, 1<<20)
-	for total := 0; total < 1<<20+maxQueued+len("the last\nanswer\n"); {
+	for total := 0; total < 1<<20+maxQueuedBytes+len("the last\nanswer\n"); {
 		n, err := r.Read(buf)
 		require.NoError(t, err)
 		total += n

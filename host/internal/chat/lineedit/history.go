@@ -15,9 +15,9 @@ import (
 // The limits of a history file. If one is exceeded, the older half of the entries is
 // dropped when the file is next opened.
 const (
-	maxEntries = 2000     // entries
-	maxHistory = 1 << 20  // bytes
-	maxEntry   = 64 << 10 // bytes of one entry
+	maxEntries      = 2000     // entries
+	maxHistoryBytes = 1 << 20  // bytes
+	maxEntryBytes   = 64 << 10 // bytes of one entry
 )
 
 // A History holds the typed texts, oldest first. Its file is readable only by the user
@@ -49,10 +49,10 @@ func OpenHistory(path string) (*History, error) {
 		return h, err
 	}
 	defer f.Close()
-	if _, err := f.Seek(max(info.Size()-2*maxHistory, 0), io.SeekStart); err != nil {
+	if _, err := f.Seek(max(info.Size()-2*maxHistoryBytes, 0), io.SeekStart); err != nil {
 		return h, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, 2*maxHistory))
+	text, err := io.ReadAll(io.LimitReader(f, 2*maxHistoryBytes))
 	if err != nil {
 		return h, err
 	}
@@ -68,7 +68,7 @@ func OpenHistory(path string) (*History, error) {
 		return h, fmt.Errorf("%s is not a history file", path)
 	}
 	h.path = path
-	if len(h.entries) <= maxEntries && info.Size() <= maxHistory {
+	if len(h.entries) <= maxEntries && info.Size() <= maxHistoryBytes {
 		return h, nil
 	}
 	return h, h.shorten()
@@ -81,7 +81,7 @@ func (h *History) shorten() error {
 	size := 0
 	for i := len(h.entries) - 1; i >= 0 && len(lines) < maxEntries/2; i-- {
 		line := encodeEntry(h.entries[i])
-		if size += len(line); size > maxHistory/2 {
+		if size += len(line); size > maxHistoryBytes/2 {
 			break
 		}
 		lines = append(lines, line)
@@ -110,10 +110,10 @@ func encodeEntry(entry string) []byte {
 }
 
 // Add appends a typed text to the history and its file, unless it is blank, equals the last
-// one, begins with a space or has more than maxEntry bytes. An error means that the file
+// one, begins with a space or has more than maxEntryBytes bytes. An error means that the file
 // could not be written; the entry is in the history nevertheless.
 func (h *History) Add(entry string) error {
-	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || len(entry) > maxEntry || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
+	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || len(entry) > maxEntryBytes || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
 		return nil
 	}
 	if h.entries = append(h.entries, entry); len(h.entries) > maxEntries {

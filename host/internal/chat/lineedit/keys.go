@@ -129,9 +129,9 @@ const (
 	maxSequence = 32      // bytes; longer sequences are ignored
 	maxPaste    = 1 << 20 // bytes of a paste that are kept
 
-	// sequenceTime is the time to wait for the rest of a sequence if Esc alone is a
+	// sequenceTimeout is the time to wait for the rest of a sequence if Esc alone is a
 	// key: terminals send a sequence at once.
-	sequenceTime = 100 * time.Millisecond
+	sequenceTimeout = 100 * time.Millisecond
 )
 
 // keys decodes the bytes of a terminal into keys.
@@ -227,12 +227,12 @@ func (k *keys) readEscape(ctx context.Context) (key, error) {
 }
 
 // isEscapeAlone reports whether Esc was pressed alone: no byte follows within
-// sequenceTime. It is false if Esc alone is no key.
+// sequenceTimeout. It is false if Esc alone is no key.
 func (k *keys) isEscapeAlone(ctx context.Context) (bool, error) {
 	if !k.escapes || len(k.waiting) > 0 {
 		return false, nil
 	}
-	soon, cancel := context.WithTimeout(ctx, sequenceTime)
+	soon, cancel := context.WithTimeout(ctx, sequenceTimeout)
 	defer cancel()
 	more, err := k.from.read(soon)
 	switch {

@@ -27,8 +27,8 @@ type Screen struct {
 // the number of its columns.
 func New(out io.Writer, width func() int) *Screen { return &Screen{out: out, width: width} }
 
-// erase erases the line with the cursor.
-const erase = "\r\x1b[2K"
+// eraseLine erases the line with the cursor.
+const eraseLine = "\r\x1b[2K"
 
 // Write writes text above the status line, or keeps it while the screen is held. It always
 // returns len(text), with the error of the output. The text must be clean (see Clean).
@@ -39,7 +39,7 @@ func (s *Screen) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held {
-		s.waiting = append(s.waiting, text[:min(len(text), max(maxWaiting-len(s.waiting), 0))]...)
+		s.waiting = append(s.waiting, text[:min(len(text), max(maxHeldBytes-len(s.waiting), 0))]...)
 		return len(text), nil
 	}
 	return len(text), s.write(text)
@@ -57,11 +57,11 @@ func (s *Screen) write(text []byte) error {
 	return err
 }
 
-// maxWaiting bounds the text that is kept while the screen is held, in bytes.
-const maxWaiting = 1 << 20
+// maxHeldBytes bounds the text that is kept while the screen is held, in bytes.
+const maxHeldBytes = 1 << 20
 
 // Hold gives the terminal to a question to the user, below the text and without the
-// status line. Text that is written before Release is kept, up to maxWaiting, and
+// status line. Text that is written before Release is kept, up to maxHeldBytes, and
 // written then.
 func (s *Screen) Hold() {
 	s.mu.Lock()
@@ -123,7 +123,7 @@ func (s *Screen) EndLine() {
 // eraseStatus adds to b the sequence that removes the status line, if it is shown.
 func (s *Screen) eraseStatus(b *bytes.Buffer) {
 	if s.drawn {
-		b.WriteString(erase)
+		b.WriteString(eraseLine)
 		s.drawn = false
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// Base is the address of the official registry.
-const Base = "https://registry.modelcontextprotocol.io"
+// RegistryURL is the address of the official registry.
+const RegistryURL = "https://registry.modelcontextprotocol.io"
 
 const (
-	requestTime = 20 * time.Second
-	maxEntry    = 1 << 20
+	requestTimeout = 20 * time.Second
+	maxEntry       = 1 << 20
 )
 
 // An Entry is the content of a server.json.
@@ -109,7 +109,7 @@ func Lookup(ctx context.Context, base, name, agent string) (Entry, error) {
 // Fetch requests a server.json from an address, in one request, and decodes it. agent
 // is the User-Agent. It fails for more than maxEntry bytes.
 func Fetch(ctx context.Context, address, agent string) (Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil || req.URL.Host == "" {

@@ -48,7 +48,7 @@ func (b *Store) enforceLimits(ctx context.Context, more int64) error {
 func (b *Store) listByUse(ctx context.Context) ([]Response, error) {
 	var all []Response
 	for after := ""; ; {
-		page, err := b.Keys.List(ctx, key(""), after, store.MaxPage)
+		page, err := b.Keys.List(ctx, key(""), after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			slices.SortFunc(all, func(a, b Response) int { return cmp.Or(a.Used.Compare(b.Used), strings.Compare(a.ID, b.ID)) })
 			return all, err

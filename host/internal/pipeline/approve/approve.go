@@ -230,7 +230,7 @@ func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record)
 	}
 	switch {
 	case asked: // another call asks the same question
-		return s.waitUntilDecided(ctx, r, max(s.cfg.Wait, concurrentQuestionTime))
+		return s.waitUntilDecided(ctx, r, max(s.cfg.Wait, concurrentQuestionTimeout))
 	case ask:
 		defer s.askingClient.Delete(r.ID)
 		if err := s.elicit(ctx, req, r); err != nil {
@@ -241,11 +241,11 @@ func (s *Stage) awaitDecision(ctx context.Context, req *call.Request, r *Record)
 }
 
 const (
-	// concurrentQuestionTime bounds the wait of a call for the decision if an equal call
+	// concurrentQuestionTimeout bounds the wait of a call for the decision if an equal call
 	// has asked the client; a longer Config.Wait replaces it.
-	concurrentQuestionTime = 20 * time.Second
-	// pollEvery is the interval at which Await reads the record.
-	pollEvery = 250 * time.Millisecond
+	concurrentQuestionTimeout = 20 * time.Second
+	// pollInterval is the interval at which Await reads the record.
+	pollInterval = 250 * time.Millisecond
 )
 
 // waitUntilDecided waits until the request is decided or has expired, but no longer than
@@ -269,7 +269,7 @@ func (s *Stage) waitUntilDecided(ctx context.Context, r *Record, atMost time.Dur
 // record. It returns NOT_FOUND for an unknown id. If ctx ends first, it returns the pending
 // record with the error of ctx.
 func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		r, err := b.Find(ctx, id)

@@ -130,7 +130,7 @@ func TestArgumentsThatAreNotClearAreRefused(t *testing.T) {
 		_, err := d.call(t.Context(), request(args))
 		require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err), args)
 	}
-	_, err := d.call(t.Context(), request(`{"a":"`+strings.Repeat("x", approve.MaxArgs)+`"}`))
+	_, err := d.call(t.Context(), request(`{"a":"`+strings.Repeat("x", approve.MaxArgsBytes)+`"}`))
 	require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
 	require.Empty(t, d.shelf.entries)
 }

@@ -73,8 +73,8 @@ func (b *Store) decide(ctx context.Context, id string, d Decision, allowed func(
 		return nil, err
 	}
 	switch {
-	case len(d.Args) > MaxArgs:
-		return nil, toolerr.New(toolerr.TooLarge, "the arguments have %d bytes, more than %d", len(d.Args), MaxArgs)
+	case len(d.Args) > MaxArgsBytes:
+		return nil, toolerr.New(toolerr.TooLarge, "the arguments have %d bytes, more than %d", len(d.Args), MaxArgsBytes)
 	case len(d.Note) > maxNote:
 		return nil, toolerr.New(toolerr.TooLarge, "the note has %d bytes, more than %d", len(d.Note), maxNote)
 	case d.Args != nil && !d.Approve:

@@ -13,10 +13,10 @@ import (
 // The limits of pending requests, so that one caller, and all callers of one entry
 // point, leave room for others; and of stored records.
 const (
-	perCaller     = 25
-	perEntryPoint = 75
-	maxOpen       = 16 << 20 // bytes of the arguments of all pending requests
-	maxKept       = 400
+	maxPendingPerCaller     = 25
+	maxPendingPerEntryPoint = 75
+	maxPendingBytes         = 16 << 20 // bytes of the arguments of all pending requests
+	maxStoredRecords        = 400
 )
 
 // The keys in addition to those of records.
@@ -61,7 +61,7 @@ func (b *Store) secret(ctx context.Context) ([]byte, error) {
 }
 
 // reserveSlot reserves a slot for a request, and removes finished records if there are more
-// than maxKept. It returns LIMIT_REACHED if the caller, the entry point or the store has
+// than maxStoredRecords. It returns LIMIT_REACHED if the caller, the entry point or the store has
 // too many pending requests, or their arguments are too large together. account is the name
 // under which the caller's requests are counted.
 func (b *Store) reserveSlot(ctx context.Context, r *Record, account string) error {
@@ -85,7 +85,7 @@ func (b *Store) reserveSlot(ctx context.Context, r *Record, account string) erro
 		}
 		reg.Open = append(reg.Open, mine)
 		reg.Kept = append(slices.DeleteFunc(reg.Kept, func(k string) bool { return k == key }), key)
-		n := max(0, len(reg.Kept)-maxKept)
+		n := max(0, len(reg.Kept)-maxStoredRecords)
 		old = slices.Clone(reg.Kept[:n])
 		reg.Kept = reg.Kept[n:]
 		return true, nil
@@ -138,12 +138,12 @@ func (reg *slotRegister) checkRoom(mine pendingSlot) error {
 		}
 	}
 	switch {
-	case who >= perCaller:
+	case who >= maxPendingPerCaller:
 		return toolerr.New(toolerr.LimitReached, "%d of your calls need approval; continue without this call until some are decided", who)
-	case len(reg.Open) >= MaxPending || sameEntryPoint >= perEntryPoint:
+	case len(reg.Open) >= MaxPending || sameEntryPoint >= maxPendingPerEntryPoint:
 		return toolerr.New(toolerr.LimitReached, "%d calls need approval; continue without this call until some are decided", len(reg.Open))
-	case size > maxOpen:
-		return toolerr.New(toolerr.LimitReached, "the arguments of all pending calls would have %d bytes, more than %d; make smaller calls, or continue until some are decided", size, maxOpen)
+	case size > maxPendingBytes:
+		return toolerr.New(toolerr.LimitReached, "the arguments of all pending calls would have %d bytes, more than %d; make smaller calls, or continue until some are decided", size, maxPendingBytes)
 	}
 	return nil
 }

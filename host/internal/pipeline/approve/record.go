@@ -101,11 +101,11 @@ func (r *Record) Arguments() json.RawMessage {
 
 // The limits of stored records.
 const (
-	MaxArgs    = 256 << 10 // bytes of the arguments, and of the arguments that replace them
-	MaxPending = 100       // pending requests
-	maxNote    = 1 << 10   // bytes
-	maxTokens  = 8         // of one request
-	maxRounds  = 10        // of one call
+	MaxArgsBytes = 256 << 10 // bytes of the arguments, and of the arguments that replace them
+	MaxPending   = 100       // pending requests
+	maxNote      = 1 << 10   // bytes
+	maxTokens    = 8         // of one request
+	maxRounds    = 10        // of one call
 	// finishedLifetime is the lifetime of a finished record, and largeLifetime that of a record
 	// with large arguments.
 	finishedLifetime = 24 * time.Hour
@@ -165,15 +165,15 @@ type subject struct {
 
 // subjectOf returns the subject of an approval of a call in a scope. It hashes with the
 // secret of the store, so that the ids of requests reveal nothing about a server's
-// environment. It returns TOO_LARGE for more than MaxArgs bytes of arguments,
+// environment. It returns TOO_LARGE for more than MaxArgsBytes bytes of arguments,
 // INVALID_PARAMS for ambiguous ones, and the error of secret.
 func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subject, error) {
 	args, err := req.Arguments()
 	if err != nil {
 		return subject{}, err
 	}
-	if len(args) > MaxArgs {
-		return subject{}, toolerr.New(toolerr.TooLarge, "%s needs approval, but its arguments have %d bytes, more than the %d that can be saved; make smaller calls", req.Tool.Name, len(args), MaxArgs)
+	if len(args) > MaxArgsBytes {
+		return subject{}, toolerr.New(toolerr.TooLarge, "%s needs approval, but its arguments have %d bytes, more than the %d that can be saved; make smaller calls", req.Tool.Name, len(args), MaxArgsBytes)
 	}
 	canonical, ok := jsonrpc.Canonical(nil, args)
 	if !ok {

@@ -12,14 +12,14 @@ const (
 	// gatherTime is the time for which records are collected before they are written.
 	gatherTime = 10 * time.Millisecond
 
-	// syncEvery is the time between writes to the disk, and between attempts to write
+	// syncInterval is the time between writes to the disk, and between attempts to write
 	// a failed batch.
-	syncEvery = time.Second
+	syncInterval = time.Second
 
-	// batchSize is the approximate number of bytes passed to the sink at once; a sink
+	// batchBytes is the approximate number of bytes passed to the sink at once; a sink
 	// may have its own limit. An event has at most about 16 KiB.
-	batchSize  = 512 << 10
-	batchCount = 2048
+	batchBytes   = 512 << 10
+	batchRecords = 2048
 
 	// appendTimeout limits the time of a sink, so that Close returns.
 	appendTimeout = 10 * time.Second
@@ -32,7 +32,7 @@ type batch struct {
 }
 
 // isFull reports whether the batch must be written before another record is added.
-func (b *batch) isFull() bool { return len(b.text) >= batchSize || len(b.ends) >= batchCount }
+func (b *batch) isFull() bool { return len(b.text) >= batchBytes || len(b.ends) >= batchRecords }
 
 // records returns the records, which share memory with the batch.
 func (b *batch) records() [][]byte {
@@ -50,12 +50,12 @@ func (l *Log) write() {
 	var b batch
 	var spare []record
 	dirty, synced := false, time.Now()
-	timer := time.NewTimer(syncEvery)
+	timer := time.NewTimer(syncInterval)
 	defer timer.Stop()
 	for {
 		var tick <-chan time.Time
 		if dirty {
-			timer.Reset(syncEvery - time.Since(synced))
+			timer.Reset(syncInterval - time.Since(synced))
 			tick = timer.C
 		}
 		select {
@@ -74,7 +74,7 @@ func (l *Log) write() {
 		}
 		clear(records) // release the arguments
 		spare = records[:0]
-		if dirty && (closed || time.Since(synced) >= syncEvery) {
+		if dirty && (closed || time.Since(synced) >= syncInterval) {
 			dirty, synced = false, time.Now()
 			if err := l.sink.Sync(); err != nil {
 				l.writeFailed(err, 0)
@@ -100,7 +100,7 @@ func (l *Log) gather() {
 // takeRecords empties the buffer and returns its records, and whether the log is closed.
 // spare becomes the new buffer.
 func (l *Log) takeRecords(spare []record) ([]record, bool) {
-	if cap(spare) > batchCount {
+	if cap(spare) > batchRecords {
 		spare = nil
 	}
 	l.mu.Lock()
@@ -139,7 +139,7 @@ func (l *Log) appendBatch(b *batch) {
 		case <-l.closing:
 			l.writeFailed(err, len(lines))
 			return
-		case <-time.After(syncEvery):
+		case <-time.After(syncInterval):
 		}
 	}
 }

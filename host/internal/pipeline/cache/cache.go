@@ -78,8 +78,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// perEntry is the approximate size of an entry without its result.
-const perEntry = 256
+// entryOverhead is the approximate size of an entry without its result.
+const entryOverhead = 256
 
 // A Cache holds results. It is safe for concurrent use.
 type Cache struct {
@@ -102,7 +102,7 @@ type entry struct {
 }
 
 // size returns the bytes that an entry takes.
-func (e *entry) size() int64 { return int64(len(e.raw)) + perEntry }
+func (e *entry) size() int64 { return int64(len(e.raw)) + entryOverhead }
 
 // New returns an empty cache. The zero values of c mean 5 minutes, 64 MiB, and 1 MiB for a
 // result.

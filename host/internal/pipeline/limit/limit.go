@@ -79,10 +79,10 @@ func (c Config) withDefaults() Config {
 const (
 	// maxPermits bounds the limit that a tool can declare.
 	maxPermits = 256
-	// A tool's limit of wholeServer or more concurrent calls applies to its whole
+	// A tool's limit of wholeServerLimit or more concurrent calls applies to its whole
 	// server: tools made with mcpkit permit 64 calls in total, so that
 	// one tool with as many permits would leave none to the others.
-	wholeServer = 64
+	wholeServerLimit = 64
 )
 
 // A Limiter holds the permits. It is safe for concurrent use.
@@ -172,7 +172,7 @@ func (l *Limiter) permitsFor(req *call.Request) (permitKey, int) {
 		return at, n
 	}
 	if t.MaxConcurrent > 0 {
-		if t.MaxConcurrent < wholeServer {
+		if t.MaxConcurrent < wholeServerLimit {
 			at.tool = t.Name
 		}
 		return at, min(t.MaxConcurrent, maxPermits)

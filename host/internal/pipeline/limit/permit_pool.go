@@ -12,8 +12,8 @@ import (
 // recentTime is the time after a caller's last call until it counts as absent.
 const recentTime = time.Minute
 
-// maxKnown bounds the callers without running calls that a pool remembers.
-const maxKnown = 256
+// maxKnownCallers bounds the callers without running calls that a pool remembers.
+const maxKnownCallers = 256
 
 // permitPool holds the permits of one server, tool or caller, and the calls that wait for
 // them.
@@ -54,7 +54,7 @@ func newPermitPool(size int) *permitPool {
 func (p *permitPool) callerState(w, account callerAccount, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {
-		if len(p.callers) >= maxKnown {
+		if len(p.callers) >= maxKnownCallers {
 			p.removeIdleCallers()
 		}
 		c = &caller{account: account}

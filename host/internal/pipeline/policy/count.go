@@ -14,8 +14,8 @@ import (
 const (
 	// maxCallers bounds the callers and turns whose calls are counted.
 	maxCallers = 4096
-	// maxDifferent bounds the different calls that are remembered for each.
-	maxDifferent = 1024
+	// maxDistinctCalls bounds the different calls that are remembered for each.
+	maxDistinctCalls = 1024
 )
 
 // counters counts the permitted calls, for the limits of the Config.
@@ -72,7 +72,7 @@ func (n *counters) countsTotals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg
 // identicalLimit returns the limit of identical calls of a caller; 0: no limit.
 func (n *counters) identicalLimit(c call.Caller) int {
 	if n.cfg.MaxIdenticalCalls == 0 && c.ModelTurn != "" {
-		return defaultIdentical
+		return defaultMaxIdentical
 	}
 	return max(0, n.cfg.MaxIdenticalCalls)
 }
@@ -243,10 +243,10 @@ func (n *counters) dropOldest() {
 	}
 }
 
-// count counts a call by the hash of its tool and arguments. Above maxDifferent hashes it
+// count counts a call by the hash of its tool and arguments. Above maxDistinctCalls hashes it
 // starts again with none.
 func (t *tally) count(hash uint64) {
-	if t.same == nil || len(t.same) >= maxDifferent {
+	if t.same == nil || len(t.same) >= maxDistinctCalls {
 		t.same = map[uint64]int{}
 	}
 	t.same[hash]++

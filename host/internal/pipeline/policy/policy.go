@@ -94,8 +94,8 @@ const (
 )
 
 const (
-	defaultRounds    = 50
-	defaultIdentical = 3
+	defaultMaxRounds    = 50
+	defaultMaxIdentical = 3
 )
 
 // maxPerMinute bounds the memory for a tool.

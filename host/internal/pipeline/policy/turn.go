@@ -39,7 +39,7 @@ func (t *Turn) Caller() call.Caller { return t.caller }
 func (t *Turn) BeginRound() error {
 	most := t.p.cfg.MaxRounds
 	if most == 0 {
-		most = defaultRounds
+		most = defaultMaxRounds
 	}
 	if most > 0 && t.rounds >= most {
 		return toolerr.New(toolerr.LimitReached, "all rounds of this turn have been made (max_rounds: %d); answer with what you have", most)

@@ -83,7 +83,7 @@ func (s *series) snapshot(tool string) Series {
 	out := Series{Tool: tool, Server: s.server, Bytes: s.bytes.Load(), Sum: time.Duration(s.sum.Load())}
 	for i := range s.classes {
 		// The classes up to the end of the k-th octave are below 2^k µs.
-		if k := (i - 1) / steps; i > 0 && (i-1)%steps == 0 && k >= firstBound && k <= lastBound {
+		if k := (i - 1) / classesPerDoubling; i > 0 && (i-1)%classesPerDoubling == 0 && k >= firstBound && k <= lastBound {
 			out.Within = append(out.Within, out.Calls)
 		}
 		out.Calls += int64(s.classes[i].Load())

@@ -139,7 +139,7 @@ type series struct {
 	server               string
 	calls, errors, bytes atomic.Int64
 	sum                  atomic.Int64 // of the durations, nanoseconds
-	classes              [classes]atomic.Uint32
+	classes              [classCount]atomic.Uint32
 
 	mu    sync.Mutex // locked only for failures
 	codes map[toolerr.Code]int64
@@ -148,18 +148,18 @@ type series struct {
 // The classes of durations: one below 1 µs, then eight for each doubling up to about
 // 19 hours.
 const (
-	steps   = 8
-	classes = 1 + steps*36
+	classesPerDoubling = 8
+	classCount         = 1 + classesPerDoubling*36
 )
 
 // class returns the class of a duration; eight classes double the duration.
 func class(d time.Duration) int {
-	us := uint64(max(0, d)) * steps / uint64(time.Microsecond) // in eighths of a microsecond
-	if us < steps {
+	us := uint64(max(0, d)) * classesPerDoubling / uint64(time.Microsecond) // in eighths of a microsecond
+	if us < classesPerDoubling {
 		return 0
 	}
 	octave := bits.Len64(us) - 4 // 0: from 1 to 2 µs
-	return min(1+octave*steps+int(us>>octave)-steps, classes-1)
+	return min(1+octave*classesPerDoubling+int(us>>octave)-classesPerDoubling, classCount-1)
 }
 
 // middle returns a duration in the middle of a class.
@@ -167,8 +167,8 @@ func middle(class int) time.Duration {
 	if class == 0 {
 		return 500 * time.Nanosecond
 	}
-	octave, step := (class-1)/steps, (class-1)%steps
-	return time.Duration(float64(uint64(1)<<octave) * (float64(steps+step) + 0.5) / steps * float64(time.Microsecond))
+	octave, step := (class-1)/classesPerDoubling, (class-1)%classesPerDoubling
+	return time.Duration(float64(uint64(1)<<octave) * (float64(classesPerDoubling+step) + 0.5) / classesPerDoubling * float64(time.Microsecond))
 }
 
 // quantile returns the duration that the given share of the calls did not exceed.

@@ -24,8 +24,8 @@ import (
 // The time that Close waits for the last spans, and the number of attempts to send a
 // batch to a busy collector.
 const (
-	lastTime = 2 * time.Second
-	tries    = 4
+	closeTimeout      = 2 * time.Second
+	maxExportAttempts = 4
 )
 
 // A Tracer sends spans to a collector. It is safe for concurrent use. Close it after
@@ -98,7 +98,7 @@ func (t *Tracer) Close() {
 	}
 	t.mu.Unlock()
 	t.begin.Do(func() { close(t.ended) })
-	timer := time.AfterFunc(lastTime, t.cancelRequests)
+	timer := time.AfterFunc(closeTimeout, t.cancelRequests)
 	<-t.ended
 	timer.Stop()
 	t.cancelRequests()
@@ -162,7 +162,7 @@ func (t *Tracer) export(batch []*span) error {
 			t.dropped.Add(rejected)
 			return nil
 		}
-		if wait < 0 || try == tries {
+		if wait < 0 || try == maxExportAttempts {
 			return err
 		}
 		timer := time.NewTimer(max(wait, time.Second<<(try-1)))

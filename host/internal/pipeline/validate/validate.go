@@ -41,8 +41,8 @@ type Config struct {
 func (c Config) Validate() error { return nil }
 
 const (
-	// maxBytes bounds the values that are checked.
-	maxBytes = 1 << 20
+	// maxCheckedBytes bounds the values that are checked.
+	maxCheckedBytes = 1 << 20
 	// maxTools bounds the tools whose compiled schemas are kept.
 	maxTools = 10_000
 )
@@ -86,7 +86,7 @@ func (v *Validator) Arguments(next call.Handler) call.Handler {
 		if err != nil {
 			return nil, err
 		}
-		if s := v.schemasOf(t).input; s != nil && len(arguments) <= maxBytes {
+		if s := v.schemasOf(t).input; s != nil && len(arguments) <= maxCheckedBytes {
 			if f := v.check(t, s, arguments); f != nil {
 				return nil, argumentsError(f, t)
 			}
@@ -108,7 +108,7 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 			return res, err
 		}
 		content := structured(res)
-		if content == nil || len(content) > maxBytes {
+		if content == nil || len(content) > maxCheckedBytes {
 			return res, nil
 		}
 		if s := v.schemasOf(t).output; s != nil {

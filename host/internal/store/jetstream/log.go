@@ -14,7 +14,7 @@ import (
 )
 
 // positionBits is the number of bits of a cursor for the position of a record in its
-// batch, enough for store.MaxRecords.
+// batch, enough for store.MaxBatchRecords.
 const positionBits = 12
 
 // log is the store.Log of a cluster.

@@ -109,7 +109,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		for _, s := range []*store.Store{fresh, watcher} {
 			var got []string
 			for after := store.Cursor(0); ; {
-				page, err := s.Log.Read(t.Context(), "log", after, store.MaxPage)
+				page, err := s.Log.Read(t.Context(), "log", after, store.MaxPageEntries)
 				require.NoError(t, err)
 				if len(page) == 0 {
 					break

@@ -249,20 +249,20 @@ func testBounds(t *testing.T, backend Backend) {
 	_, err = s.Keys.Put(ctx, "big", append(big, 0), store.Any, noExpiry)
 	requireCode(t, toolerr.TooLarge, err)
 
-	_, err = s.Log.Append(ctx, "log", big[:store.MaxBatch-1], big[:1])
+	_, err = s.Log.Append(ctx, "log", big[:store.MaxBatchBytes-1], big[:1])
 	require.NoError(t, err)
-	_, err = s.Log.Append(ctx, "log", big[:store.MaxBatch], big[:1])
+	_, err = s.Log.Append(ctx, "log", big[:store.MaxBatchBytes], big[:1])
 	requireCode(t, toolerr.TooLarge, err)
-	_, err = s.Log.Append(ctx, "log", make([][]byte, store.MaxRecords+1)...)
+	_, err = s.Log.Append(ctx, "log", make([][]byte, store.MaxBatchRecords+1)...)
 	requireCode(t, toolerr.TooLarge, err)
 	_, err = s.Log.Append(ctx, "log")
 	requireCode(t, toolerr.InvalidInput, err)
 	records, err := s.Log.Read(ctx, "log", 0, 10)
 	require.NoError(t, err)
 	require.Len(t, records, 2)
-	require.Len(t, records[0].Data, store.MaxBatch-1)
+	require.Len(t, records[0].Data, store.MaxBatchBytes-1)
 
-	many := make([][]byte, store.MaxRecords)
+	many := make([][]byte, store.MaxBatchRecords)
 	for i := range many[1:] { // and the first is empty
 		many[i+1] = strconv.AppendInt(nil, int64(i+1), 10)
 	}
@@ -273,14 +273,14 @@ func testBounds(t *testing.T, backend Backend) {
 		records, err := s.Log.Read(ctx, "many", after, 1<<20)
 		require.NoError(t, err)
 		require.NotEmpty(t, records)
-		require.LessOrEqual(t, len(records), store.MaxPage)
+		require.LessOrEqual(t, len(records), store.MaxPageEntries)
 		for _, r := range records {
 			require.Equal(t, string(many[count]), string(r.Data))
 			count++
 		}
 		after = records[len(records)-1].Cursor
 	}
-	require.Equal(t, store.MaxRecords, count)
+	require.Equal(t, store.MaxBatchRecords, count)
 }
 
 // testContention increments one key from many goroutines over several stores: no increment

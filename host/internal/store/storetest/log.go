@@ -83,7 +83,7 @@ func testBatches(t *testing.T, backend Backend) {
 		})
 	}
 	all.Wait()
-	records, err := stores[0].Log.Read(t.Context(), "log", 0, store.MaxPage)
+	records, err := stores[0].Log.Read(t.Context(), "log", 0, store.MaxPageEntries)
 	require.NoError(t, err)
 	require.Len(t, records, workers*rounds*size)
 	next := [workers]int{}

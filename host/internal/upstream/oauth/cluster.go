@@ -129,7 +129,7 @@ func (r clusterRecord) extend(version store.Version, owner []byte, stop <-chan s
 // clusterSubjects returns the subjects in the store that have a record of this server.
 func (c Config) clusterSubjects(ctx context.Context) (subjects []string, err error) {
 	for after := ""; ; {
-		page, err := c.Shared.List(ctx, recordKeys, after, store.MaxPage)
+		page, err := c.Shared.List(ctx, recordKeys, after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			return subjects, err
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Address is the base URL of Anthropic's API.
-const Address = "https://api.anthropic.com"
+// BaseURL is the base URL of Anthropic's API.
+const BaseURL = "https://api.anthropic.com"
 
 // maxTokens is the default limit of an answer, if the model permits it. It is enough
 // for most answers, and small enough for Anthropic to permit a request without
@@ -43,7 +43,7 @@ type Model struct {
 // New returns a model. It sends no request.
 func New(cfg Config) *Model {
 	if cfg.BaseURL == "" {
-		cfg.BaseURL = Address
+		cfg.BaseURL = BaseURL
 	}
 	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/v1")
 	cfg.SetDefaultHeader("X-Api-Key", cfg.Key)

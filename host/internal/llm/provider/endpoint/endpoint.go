@@ -76,8 +76,8 @@ const (
 
 // Longest times to wait for data after a complete answer.
 const (
-	lateUsage = 5 * time.Second        // for the usage after the finish reason
-	lateEnd   = 100 * time.Millisecond // for the end of the stream
+	lateUsageTimeout = 5 * time.Second        // for the usage after the finish reason
+	lateEndTimeout   = 100 * time.Millisecond // for the end of the stream
 )
 
 // A Client sends requests to an endpoint. It is safe for concurrent use.
@@ -302,12 +302,12 @@ func (c *Client) readStream(from *watchedBody, into Answer) error {
 		}
 		switch into.State() {
 		case Over:
-			from.endWithin(lateEnd)           // read to the end, so that the connection can be reused
+			from.endWithin(lateEndTimeout)    // read to the end, so that the connection can be reused
 			io.CopyN(io.Discard, from, 4<<10) //nolint:errcheck // it cannot, then
 			return nil
 		case Complete:
 			if from.deadline.IsZero() { // keep-alive events do not extend the time
-				from.endWithin(lateUsage)
+				from.endWithin(lateUsageTimeout)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Address is the base URL of the Gemini API.
-const Address = "https://generativelanguage.googleapis.com/v1beta"
+// BaseURL is the base URL of the Gemini API.
+const BaseURL = "https://generativelanguage.googleapis.com/v1beta"
 
 // Config holds a model's address and properties.
 type Config struct {
@@ -54,7 +54,7 @@ func New(cfg Config) *Model {
 		access = &tokenCommand{name: cfg.Name, command: cfg.Token, slot: make(chan struct{}, 1), minAge: time.Second}
 		cfg.Authorize = access.authorize
 	case cfg.BaseURL == "":
-		cfg.BaseURL = Address
+		cfg.BaseURL = BaseURL
 	}
 	cfg.SetDefaultHeader("X-Goog-Api-Key", cfg.Key)
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config), tokens: access, path: path}

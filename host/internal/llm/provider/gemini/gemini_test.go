@@ -84,7 +84,7 @@ func TestATokenCommandThatFails(t *testing.T) {
 func TestAddressesAndVersions(t *testing.T) {
 	require.Equal(t, "https://europe-west4-aiplatform.googleapis.com/v1", New(Config{Model: "m", Project: "p", Region: "europe-west4"}).cfg.BaseURL)
 	require.Equal(t, "https://aiplatform.googleapis.com/v1", New(Config{Model: "m", Project: "p", Region: "global"}).cfg.BaseURL)
-	require.Equal(t, Address, New(Config{Model: "m"}).cfg.BaseURL)
+	require.Equal(t, BaseURL, New(Config{Model: "m"}).cfg.BaseURL)
 	for model, want := range map[string]bool{"gemini-3-pro-preview": true, "models/gemini-3.5": true, "gemini-10-pro": true, "gemini-2.5-pro": false, "gemini-1.5-pro": false, "gemma-3": false, "gemini-": false, "gemini-flash-latest": false} {
 		require.Equal(t, want, needsSignatures(model), model)
 	}

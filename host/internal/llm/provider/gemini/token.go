@@ -16,7 +16,7 @@ import (
 // Limits of the command that prints a token.
 const (
 	commandTimeout = 30 * time.Second
-	cacheTime      = 5 * time.Minute // tokens of gcloud are valid for an hour, of which a part can be over
+	cacheLifetime  = 5 * time.Minute // tokens of gcloud are valid for an hour, of which a part can be over
 	maxToken       = 16 << 10
 )
 
@@ -42,7 +42,7 @@ func (t *tokenCommand) authorize(ctx context.Context, h http.Header, refused boo
 	case <-ctx.Done():
 		return provider.ContextError(ctx)
 	}
-	if t.token == "" || refused && time.Since(t.obtainedAt) > t.minAge || time.Since(t.obtainedAt) > cacheTime {
+	if t.token == "" || refused && time.Since(t.obtainedAt) > t.minAge || time.Since(t.obtainedAt) > cacheLifetime {
 		token, err := t.run(ctx)
 		if err != nil {
 			return err

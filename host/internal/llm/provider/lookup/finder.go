@@ -15,7 +15,7 @@
 // vendor's model names have the same prefix.
 //
 // Nothing is opened or searched before a model is requested. A search on this
-// machine is repeated after cacheTime.
+// machine is repeated after cacheLifetime.
 package lookup
 
 import (
@@ -46,9 +46,9 @@ type Backend struct {
 // maxOpened bounds the open models, because clients choose the names.
 const maxOpened = 1000
 
-// cacheTime is the time for which lists of models and results of the search on this
+// cacheLifetime is the time for which lists of models and results of the search on this
 // machine are reused, also errors.
-const cacheTime = time.Minute
+const cacheLifetime = time.Minute
 
 // A Finder finds models by name. It is safe for concurrent use.
 type Finder struct {
@@ -111,7 +111,7 @@ func (r *Finder) providers(ctx context.Context) []Provider {
 }
 
 // models returns the provider's models, from the configuration or else from the provider's
-// list, which it requests at most once in cacheTime. It returns the error of that request.
+// list, which it requests at most once in cacheLifetime. It returns the error of that request.
 func (r *Finder) models(ctx context.Context, p Provider) ([]Model, error) {
 	switch {
 	case len(p.Models) > 0:
@@ -129,7 +129,7 @@ func (r *Finder) models(ctx context.Context, p Provider) ([]Model, error) {
 	r.mu.Lock()
 	have, ok := r.listed[p.Name]
 	r.mu.Unlock()
-	if ok && time.Since(have.at) < cacheTime {
+	if ok && time.Since(have.at) < cacheLifetime {
 		return have.models, have.err
 	}
 	models, err := r.backend.List(ctx, p)
@@ -155,7 +155,7 @@ func (r *Finder) acquireSearch(ctx context.Context) (leave func(), err error) {
 }
 
 // findLocal looks for a server of models on this machine. Concurrent callers share one
-// search, kept for cacheTime. It returns false if no server answers or ctx ends.
+// search, kept for cacheLifetime. It returns false if no server answers or ctx ends.
 func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 	if r.backend.FindLocal == nil {
 		return Provider{}, false
@@ -168,7 +168,7 @@ func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 	r.mu.Lock()
 	local, looked := r.local, r.searchedAt
 	r.mu.Unlock()
-	if looked.IsZero() || time.Since(looked) >= cacheTime {
+	if looked.IsZero() || time.Since(looked) >= cacheLifetime {
 		found, ok := r.backend.FindLocal(ctx)
 		if ctx.Err() != nil {
 			return found, ok

@@ -23,8 +23,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Address is the base URL of OpenAI's API.
-const Address = "https://api.openai.com/v1"
+// BaseURL is the base URL of OpenAI's API.
+const BaseURL = "https://api.openai.com/v1"
 
 // Config holds a model's address and properties.
 type Config struct {
@@ -69,7 +69,7 @@ func hostOf(address string) string {
 // newClient returns a client for the endpoint, and sets an empty address.
 func newClient(cfg *Config) *endpoint.Client {
 	if cfg.BaseURL == "" {
-		cfg.BaseURL = Address
+		cfg.BaseURL = BaseURL
 	}
 	if cfg.Key != "" && cfg.Header.Get("Authorization") == "" {
 		cfg.SetDefaultHeader("Authorization", "Bearer "+cfg.Key)

@@ -40,7 +40,7 @@ func subsetKeywords(typ string) []string {
 // convertSubset returns the schema s, whose pointer is at, in Gemini's form. What that form does
 // not have is added to the losses.
 func (w *converter) convertSubset(s *tree.Value, at string) *tree.Value {
-	if w.size++; w.size > maxSize {
+	if w.size++; w.size > maxInlinedValues {
 		w.losses.AddChanged(at, "the schema is too large once references are replaced", tree.Obj())
 		return tree.Obj()
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// maxSize bounds a schema with inlined references, in values.
-const maxSize = 5_000
+// maxInlinedValues bounds a schema with inlined references, in values.
+const maxInlinedValues = 5_000
 
 // converter holds the state of the conversion of one schema. The parameter at of its
 // methods is the JSON pointer of a schema, for losses.
@@ -29,7 +29,7 @@ type converter struct {
 	root   *tree.Value // the original
 	at     string      // pointer to the original in the tool's definition
 	losses *llm.Losses
-	size   int           // values converted so far, bounded by maxSize
+	size   int           // values converted so far, bounded by maxInlinedValues
 	open   []*tree.Value // definitions that are being inlined
 }
 

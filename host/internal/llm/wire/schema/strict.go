@@ -113,7 +113,7 @@ func (w *strictConverter) anyValueAsText(s *tree.Value, at, what string) *tree.V
 // convert returns the schema s, whose pointer is at, converted for strict mode. It sets
 // w.failed if that is impossible.
 func (w *strictConverter) convert(s *tree.Value, at string) *tree.Value {
-	if w.size++; w.size > maxSize {
+	if w.size++; w.size > maxInlinedValues {
 		w.failed = "it is too large with its references in place"
 		return tree.Obj()
 	}
